@@ -13,7 +13,7 @@ from typing import Any
 
 from kconnect.api.record import SinkRecord, SourceRecord
 from kconnect.core.task.chain import Outgoing
-from kconnect.core.task.errors import Errors
+from kconnect.core.task.errors import Cut, Errors
 from kconnect.jvm.chain import Chain
 from kconnect.jvm.crossing import JavaConversion
 from kconnect.jvm.errors import JavaError
@@ -28,7 +28,13 @@ class _Conversion:
     def at_once(self, batch: Any) -> None:
         """There are no columns in Java: `apply` it is."""
 
-    def _all(self, given: Sequence[Any], origins: Sequence[Any], convert: Callable[[Sequence[Any]], list[Any]]) -> list[Any]:
+    def _all(
+        self,
+        given: Sequence[Any],
+        origins: Sequence[Any],
+        convert: Callable[[Sequence[Any]], list[Any]],
+        cut: Cut | None = None,
+    ) -> list[Any]:
         done: list[Any] = []
         while len(done) < len(given):
             at = len(done)
@@ -43,18 +49,29 @@ class _Conversion:
                 if failed:
                     done += convert(given[at:bad])
                 alone = given[bad]
-                done.append(
-                    self._errors.handle(stage, component, origins[bad], error, lambda alone=alone: convert([alone])[0])  # type: ignore[misc]
-                )
+                try:
+                    done.append(
+                        self._errors.handle(stage, component, origins[bad], error, lambda alone=alone: convert([alone])[0])  # type: ignore[misc]
+                    )
+                except Exception as final:
+                    if cut is None:
+                        raise
+                    cut.error = final
+                    break
         return done
 
 
 class JavaSourceChain(_Conversion):
     """Stands for a `SourceChain`."""
 
-    def apply(self, records: Sequence[SourceRecord], origins: Sequence[Any] | None = None) -> list[Outgoing | None]:
-        """The messages of a batch, one a record; None for one that can't be converted, where that is tolerated."""
-        found = self._all(records, origins or records, self._java.messages)
+    def apply(
+        self, records: Sequence[SourceRecord], origins: Sequence[Any] | None = None, cut: Cut | None = None
+    ) -> list[Outgoing | None]:
+        """
+        The messages of a batch, one a record; None for one that can't be converted, where that is tolerated. Where it is not,
+        those before it, with `cut`.
+        """
+        found = self._all(records, origins or records, self._java.messages, cut)
         self.topics = {message[0] for message in found if message is not None}
         return found
 

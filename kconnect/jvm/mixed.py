@@ -11,10 +11,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import jpype
-import orjson
 
 from kconnect.api.record import SourceRecord, TopicPartition
-from kconnect.core.task.delivery import Converted
+from kconnect.core.task.converted import Converted
 from kconnect.core.task.errors import Errors
 from kconnect.core.task.sink_pump import Chain
 from kconnect.core.task.topic_use import TopicUse
@@ -48,7 +47,6 @@ class MixedSource:
         begin, end = numbers[0] - self._task.first, numbers[-1] + 1 - self._task.first
         try:
             buffer = batches.records(begin, end)
-            offsets = [Stored(*pair) for pair in orjson.loads(bytes(batches.newest(begin, end)))]
         except jpype.JException as thrown:
             raise translated(thrown) from None
         try:
@@ -57,14 +55,20 @@ class MixedSource:
             batches.reset()
             raise
         done = self._convert(records)
-        if not self._tracks and not self._errors.settings.tolerant:
-            return Converted(done.messages, done.topics, offsets)
-        given = [Origin(number) for number in numbers]
+        numbers = numbers[: len(done.given)]
+        offsets = self._task.newest(numbers[0], numbers[-1] + 1) if numbers else []
         places = {id(record): place for place, record in enumerate(records)}
+
+        def until(count: int) -> list[Stored] | None:
+            return self._task.until(numbers[0], numbers[0] + places[id(done.origins[count])])
+
+        if not self._tracks and not self._errors.settings.tolerant:
+            return Converted(done.messages, done.topics, offsets, failure=done.failure, cut=until)
+        given = [Origin(number) for number in numbers]
         made_of = [given[places[id(record)]] for record in done.origins]
         for origin, message in zip(made_of, done.messages):
             origin.topic, origin.value, origin.key = message[:3]
-        return Converted(done.messages, done.topics, offsets, given, made_of)
+        return Converted(done.messages, done.topics, offsets, given, made_of, done.failure, until)
 
 
 class MixedSink:

@@ -40,6 +40,23 @@ LATE = (
 )
 """What took too long would have worked, and does once brokers are back."""
 
+TOO_LARGE = (KafkaError.MSG_SIZE_TOO_LARGE, KafkaError.RECORD_LIST_TOO_LARGE)
+
+FINAL = (
+    *TOO_LARGE,
+    KafkaError._UNKNOWN_PARTITION,
+    KafkaError._INVALID_ARG,
+    KafkaError._BAD_MSG,
+    KafkaError.INVALID_MSG,
+    KafkaError.INVALID_MSG_SIZE,
+    KafkaError.INVALID_RECORD,
+    KafkaError.INVALID_TIMESTAMP,
+    KafkaError.TOPIC_EXCEPTION,
+    KafkaError.TOPIC_AUTHORIZATION_FAILED,
+    KafkaError.POLICY_VIOLATION,
+)
+"""What one message is refused for, whenever it is sent."""
+
 FORBIDDEN = (KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, KafkaError.CLUSTER_AUTHORIZATION_FAILED)
 """The user may not use the transactional id."""
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from kconnect.api.record import OffsetAndMetadata, RecordMetadata, TopicPartition
 from kconnect.core.task.chain import Outgoing
-from kconnect.core.task.ports import Listener, OnReport, Refusal
+from kconnect.core.task.ports import Listener, OnReport, Refusal, Refused
 from kconnect.errors import ConnectError
 
 
@@ -51,6 +51,7 @@ class MemoryProducer:
         self._in_transaction: list[Outgoing] | None = None
         self._ends: Counter[tuple[str, int]] = Counter()
         self._failure: ConnectError | None = None
+        self._refused: list[Refused] = []
 
     @property
     def active(self) -> int:
@@ -82,6 +83,12 @@ class MemoryProducer:
         self.check()
         return not self.waiting
 
+    def refusals(self, timeout: float) -> list[Refused]:
+        if not self.slow:
+            self.acknowledge(len(self.waiting))
+        refused, self._refused, self._failure = self._refused, [], None
+        return refused
+
     def acknowledge(self, count: int, tell: bool = True) -> None:
         """Kafka takes the first `count` of what waits, and says so, unless it can't `tell`."""
         done, self.waiting = self.waiting[:count], self.waiting[count:]
@@ -98,8 +105,10 @@ class MemoryProducer:
             if not tell:
                 continue
             failed = refusal is not None if report is None else report(origin, message[0], refusal, metadata)
-            if failed and refusal is not None and self._failure is None:
-                self._failure = ConnectError(f"Unrecoverable exception from producer send callback: {refusal.text}")
+            if failed and refusal is not None:
+                self._refused.append(Refused(message[:3], not refusal.fatal))
+                if self._failure is None:
+                    self._failure = ConnectError(f"Unrecoverable exception from producer send callback: {refusal.text}")
 
     def has(self, messages: Sequence[Outgoing]) -> None:
         """Kafka has these from now on, for everybody to read."""

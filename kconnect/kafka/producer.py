@@ -10,6 +10,7 @@ was measured to cost less than `produce_batch`; and that one refuses timestamps 
 from __future__ import annotations
 
 import contextlib
+import logging
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
@@ -19,16 +20,18 @@ import confluent_kafka as ck
 
 from kconnect.api.record import RecordMetadata
 from kconnect.core.task.chain import Outgoing
-from kconnect.core.task.ports import OnReport, Refusal
+from kconnect.core.task.ports import OnReport, Refusal, Refused
 from kconnect.errors import ConnectError
 from kconnect.kafka import servers
-from kconnect.kafka.codes import AWAY
+from kconnect.kafka.codes import AWAY, FINAL, TOO_LARGE
 from kconnect.kafka.liveness import Patience
 from kconnect.kafka.topics import require_name
 
+log = logging.getLogger(__name__)
+
 _TOPIC_S = 30.0
 _LOST_S = 10.0
-_TOO_LARGE = (ck.KafkaError.MSG_SIZE_TOO_LARGE, ck.KafkaError.RECORD_LIST_TOO_LARGE)
+Message = tuple[str, "bytes | None", "bytes | None"]
 _GOOD: set[int] = set()
 """Hashes of settings with which a client could be made in this process."""
 
@@ -52,6 +55,8 @@ class TaskProducer:
         servers.require(client)
         self._cancelled = cancelled
         self._reports = _Reports()
+        self._apart: ck.Producer | None = None
+        """For messages that were refused together, made when it is needed."""
         self._unsent = 0
         self._settings = {**client, "delivery.report.only.error": not reports, "on_delivery": self._reports.take}
         # What a client refuses of its settings, it refuses when it is made: that is to be known before the task runs.
@@ -63,8 +68,10 @@ class TaskProducer:
     @property
     def active(self) -> int:
         """How many messages Kafka has not acknowledged yet; after `close`, those that it will not. From any thread."""
-        producer = self._producer
-        return self._unsent if producer is None else len(producer)
+        producer, apart = self._producer, self._apart
+        if producer is None:
+            return self._unsent
+        return len(producer) + len(self._reports.crowded) + (0 if apart is None else len(apart))
 
     def send(self, messages: Iterable[Outgoing]) -> bool:
         """Hand messages over in order. False if it gave up before the last one. ConnectError for one that can't be sent."""
@@ -98,12 +105,35 @@ class TaskProducer:
 
     def flush(self, timeout: float) -> bool:
         """Whether all is acknowledged within `timeout` seconds. ConnectError if something could not be delivered."""
-        try:
-            left = 0 if self._producer is None else self._producer.flush(timeout)
-        except ck.KafkaException as error:
-            raise self._failed(error.args[0], None) from error
+        left = self._flush(timeout)
         self.check()
         return not left
+
+    def _flush(self, timeout: float) -> int:
+        """How many messages are not acknowledged yet."""
+        if self._producer is None:
+            return 0
+        deadline = time.monotonic() + timeout
+        try:
+            left = self._producer.flush(timeout)
+            self._send_apart()
+            if self._apart is not None:
+                left += self._apart.flush(max(0.0, deadline - time.monotonic()))
+        except ck.KafkaException as error:
+            raise self._failed(error.args[0], None) from error
+        return left
+
+    def refusals(self, timeout: float) -> list[Refused]:
+        """
+        Wait up to `timeout` seconds for what is on its way, and return what could not be delivered of all that was sent. That
+        counts as said: neither `check` nor `flush` fails for it any more.
+        """
+        # A client that can't go on says so, and has told before what becomes of its messages.
+        with contextlib.suppress(ConnectError):
+            self._flush(timeout)
+        reports = self._reports
+        refused, reports.refused, reports.failure, reports.raised = reports.refused, [], None, None
+        return refused
 
     def require_topic(self, topic: str) -> bool:
         """
@@ -145,14 +175,14 @@ class TaskProducer:
         # What is purged has not failed: it comes again, so nobody may hear of it.
         self._reports.closed = True
         # The client's threads end with its last reference, and this object may be part of a cycle.
-        producer, self._producer = self._producer, None
-        if producer is None:
-            return
-        self._unsent = len(producer)
-        producer.purge(in_queue=True, in_flight=abandon, blocking=False)
-        # What the client still has to say is of no interest, even that it can't go on, which it raises.
-        with contextlib.suppress(ck.KafkaException):
-            producer.poll(0)
+        self._unsent = self.active
+        clients = [client for client in (self._producer, self._apart) if client is not None]
+        self._producer = self._apart = None
+        for client in clients:
+            client.purge(in_queue=True, in_flight=abandon, blocking=False)
+            # What the client still has to say is of no interest, even that it can't go on, which it raises.
+            with contextlib.suppress(ck.KafkaException):
+                client.poll(0)
 
     def _send_when_there_is_room(self, message: tuple[Any, ...]) -> bool:
         wait = 0.005
@@ -172,10 +202,11 @@ class TaskProducer:
 
     def _refused(self, message: Sequence[Any], error: ck.KafkaException) -> None:
         """The client itself does not take a message, as when it is too large."""
-        cause, reported = error.args[0], message[4]
+        cause, reported, self._reports.local = error.args[0], message[4], True
         if reported is None:
+            self._reports.refused.append(Refused(tuple(message[:3]), _lasts(cause)))
             raise self._failed(cause, message[0]) from error
-        reported(cause, None)
+        reported(cause, None, tuple(message[:3]))
         self.check()
 
     def _poll(self, timeout: float) -> None:
@@ -186,6 +217,30 @@ class TaskProducer:
         except ck.KafkaException as error:
             # A client that can't go on says so wherever it is asked next.
             raise self._failed(error.args[0], None) from error
+        if self._reports.crowded or self._apart is not None:
+            self._send_apart()
+
+    def _send_apart(self) -> None:
+        """
+        Send each message that was refused together with others in a request of its own, as Java's client splits requests that
+        are too large: the others may be small enough. They come behind what was sent meanwhile.
+        """
+        crowded, self._reports.crowded = self._reports.crowded, []
+        if crowded and self._apart is None:
+            log.warning(
+                "Brokers refuse a request of several records as too large, though each of them may be small enough: these are "
+                "sent one by one. Set the connector's producer.override.batch.size to less than the topic's max.message.bytes"
+            )
+            self._apart = ck.Producer({**self._settings, "batch.num.messages": 1})
+        if self._apart is None:
+            return
+        for number, message in enumerate(crowded):
+            try:
+                self._apart.produce(*message)
+            except BufferError:
+                self._reports.crowded = crowded[number:] + self._reports.crowded
+                break
+        self._apart.poll(0)
 
     def _client(self) -> ck.Producer:
         if self._producer is None:
@@ -208,32 +263,87 @@ class TaskProducer:
         return ConnectError(f"Unrecoverable exception from producer send callback: {error.str()} (topic {topic})")
 
 
+def _lasts(error: ck.KafkaError) -> bool:
+    """Whether the message would be refused again, whenever it is sent."""
+    return error.code() in FINAL and not error.fatal()
+
+
 class _Reports:
     """The first failure. It knows nothing of the producer: in a cycle the client would outlive its last use."""
 
     def __init__(self) -> None:
         self.failure: tuple[ck.KafkaError, str | None] | None = None
+        self.refused: list[Refused] = []
+        self.local = False
+        """Whether it was the client that did not take a message."""
+        self.splits = True
+        """Whether messages that were refused together may be sent one by one."""
+        self.crowded: list[tuple[Any, ...]] = []
+        """Those that are to be: arguments of the client's `produce`."""
         self.raised: Exception | None = None
         self.closed = False
 
     def take(self, error: ck.KafkaError | None, message: ck.Message) -> None:
-        if error is not None and self.failure is None and not self.closed:
-            self.failure = (error, message.topic())
+        if error is None or self.closed:
+            return
+        if self.splits and error.code() in TOO_LARGE:
+            self._crowd(message, self.take_alone)
+        else:
+            self.take_alone(error, message)
+
+    def take_alone(self, error: ck.KafkaError | None, message: ck.Message) -> None:
+        """The same for a message that was in a request of its own."""
+        if error is not None and not self.closed:
+            self._fails(error, (message.topic() or "", message.value(), message.key()))
+
+    def _crowd(self, message: ck.Message, told: Callable[..., None]) -> None:
+        kind, timestamp = message.timestamp()
+        place = -1 if message.partition() is None else message.partition()
+        self.crowded.append(
+            (
+                message.topic(),
+                message.value(),
+                message.key(),
+                place,
+                told,
+                None,
+                timestamp if kind and timestamp > 0 else 0,
+                message.headers(),
+            )
+        )
+
+    def _fails(self, error: ck.KafkaError, message: Message) -> None:
+        self.failure = self.failure or (error, message[0])
+        self.refused.append(Refused(message, _lasts(error)))
 
     def heard(
-        self, report: OnReport, origin: Any, topic: str, error: ck.KafkaError | None, delivered: ck.Message | None
+        self,
+        report: OnReport,
+        origin: Any,
+        topic: str,
+        error: ck.KafkaError | None,
+        delivered: ck.Message | None,
+        refused: Message | None = None,
+        alone: bool = False,
     ) -> None:
-        """What became of a message whose sender wants to know."""
+        """
+        What became of a message whose sender wants to know; `refused` is one that the client did not even take, and `alone`
+        says that it was in a request of its own.
+        """
         if self.closed:
+            return
+        if self.splits and not alone and delivered is not None and error is not None and error.code() in TOO_LARGE:
+            self._crowd(delivered, partial(self.heard, report, origin, topic, alone=True))
             return
         try:
             if error is None and delivered is not None:
                 partition, offset = delivered.partition() or 0, delivered.offset() or 0
                 report(origin, topic, None, RecordMetadata(topic, partition, offset, delivered.timestamp()[1]))
             elif error is not None:
-                refusal = Refusal(error.str(), error.fatal(), error.code() in _TOO_LARGE)
-                failed = report(origin, topic, refusal, None)
-                if failed and self.failure is None:
-                    self.failure = (error, topic)
+                refusal = Refusal(error.str(), error.fatal(), error.code() in TOO_LARGE)
+                if report(origin, topic, refusal, None):
+                    if refused is None:
+                        refused = (topic, None, None) if delivered is None else (topic, delivered.value(), delivered.key())
+                    self._fails(error, refused)
         except Exception as raised:  # noqa: BLE001 - kept, and raised outside of the client's callback
             self.raised = self.raised or raised

@@ -8,6 +8,7 @@ producer of the same transactional id settles before it begins. Read next: `prod
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -16,9 +17,10 @@ from typing import Any
 import confluent_kafka as ck
 
 from kconnect.core.task.chain import Outgoing
+from kconnect.core.task.ports import Refused
 from kconnect.errors import ConnectError, StartAgainError
 from kconnect.kafka import late_ends
-from kconnect.kafka.codes import FENCED, FORBIDDEN, LATE
+from kconnect.kafka.codes import FENCED, FINAL, FORBIDDEN, LATE, TOO_LARGE
 from kconnect.kafka.liveness import Patience
 from kconnect.kafka.producer import TaskProducer
 
@@ -28,6 +30,9 @@ _TURN_S = 1.0
 _BROKERS_END_MS = 60_000
 """When brokers end a transaction by themselves: the client's own default."""
 _TOLD_S = 30.0
+_GLANCE_S = 0.05
+_APART: set[str] = set()
+"""Transactional ids of tasks of this process whose records go one by one, each in a request of its own."""
 
 
 class TransactionalProducer(TaskProducer):
@@ -48,10 +53,12 @@ class TransactionalProducer(TaskProducer):
     ) -> None:
         self._id: str = client["transactional.id"]
         self._may_work, self._confirmed = may_work, confirmed
-        self._open = self._may_send = False
+        self._open = self._may_send = self._refuses = False
         self._opened_at = 0.0
         self._longest_s = int(client.get("transaction.timeout.ms", _BROKERS_END_MS)) / 1000
         super().__init__(client, cancelled, reports)
+        # One that fails fails with its transaction.
+        self._reports.splits = False
 
     @property
     def open(self) -> bool:
@@ -88,6 +95,14 @@ class TransactionalProducer(TaskProducer):
         self.check()
         return True
 
+    def refusals(self, timeout: float) -> list[Refused]:
+        # A transaction that has failed holds back what it still has, for ever; but the failure may be known before the message.
+        deadline = time.monotonic() + timeout
+        while self._refuses and not self._reports.refused and time.monotonic() < deadline:
+            with contextlib.suppress(ConnectError):
+                self._poll(_GLANCE_S)
+        return super().refusals(0)
+
     def abort(self, stops: Callable[[], bool] | None = None) -> bool:
         """Nobody will see what was sent since the last commit. False: it gave up, or stopped, before it heard that."""
         if not self._open:
@@ -96,15 +111,18 @@ class TransactionalProducer(TaskProducer):
         # What fails from now on, or has failed, is for nobody.
         self._reports.closed, self._reports.failure = True, None
         # The client ends a transaction also at a broker that has not heard yet that it began, which is an error for ever.
-        while len(self._client()) and not stops():
+        # One that has failed sends nothing more, so what waits in the client waits for ever.
+        stuck = self._refuses and not self._reports.local
+        while len(self._client()) and not stuck and not stops():
             self.flush(_TURN_S)
         done = self._until_done("abort_transaction", stops)
         self._reports.closed = False
-        self._open = not done
+        self._open, self._refuses = not done, False
         return done
 
     def _make(self) -> ck.Producer:
-        made, self._ends = late_ends.watched(self._settings)
+        apart = {"batch.num.messages": 1} if self._id in _APART else {}
+        made, self._ends = late_ends.watched({**self._settings, **apart})
         return made
 
     def _renew(self) -> None:
@@ -145,6 +163,7 @@ class TransactionalProducer(TaskProducer):
 
     def _failed(self, error: ck.KafkaError, topic: str | None) -> ConnectError:
         error = self._cause(error)
+        self._refuses = error.code() in FINAL
         if error.code() in FENCED:
             # After that time the brokers have ended it, and taken the epoch for it; before, somebody else has.
             timed_out = time.monotonic() - self._opened_at >= self._longest_s
@@ -158,6 +177,13 @@ class TransactionalProducer(TaskProducer):
                 f"The transactional id {self._id} may not be used: grant the connector's user the operations Write and "
                 "Describe on it, best on all ids that begin with the worker's group.id, and restart the task. "
                 f"({error.str()})"
+            )
+        if error.code() in TOO_LARGE and self._id not in _APART and not self._reports.local:
+            _APART.add(self._id)
+            return StartAgainError(
+                f"The transaction of {self._id} has failed, since brokers refuse a request of several records as too large. "
+                "Each of them may be small enough, so the task sends them again, one by one. Set the "
+                f"connector's producer.override.batch.size to less than the topic's max.message.bytes. ({error.str()})"
             )
         if error.code() == ck.KafkaError.INVALID_TRANSACTION_TIMEOUT:
             return ConnectError(

@@ -244,7 +244,7 @@ def test_an_abandoned_task_commits_nothing_and_its_successor_goes_on_exactly(the
 
 
 @pytest.mark.parametrize("tolerance", ["none", "all"])
-def test_a_record_that_kafka_refuses_takes_its_transaction_with_it(there: There, tolerance: str) -> None:
+def test_a_record_that_kafka_refuses_fails_the_task_once_those_before_it_are_committed(there: There, tolerance: str) -> None:
     class Grows(Numbers):
         def record(self, number: int) -> SourceRecord:
             made = super().record(number)
@@ -252,13 +252,64 @@ def test_a_record_that_kafka_refuses_takes_its_transaction_with_it(there: There,
 
     create(there.bootstrap, there.topic, max_message_bytes="10000")
     host = there.host(Grows)
-    unit = host.unit(there.config(**{"errors.tolerance": tolerance}))
-    until(lambda: "FAILED" in host.states)
+    config = there.config(**{"errors.tolerance": tolerance})
+    unit = host.unit(config)
+    until(lambda: host.states[-1:] == ["FAILED"])
     end(unit)
     assert (there.values(), host.writes[-1]) == (numbers(30), {"last": 30})
-    trace = host.statuses[-1][1] or ""
-    assert f"The transaction of test-{there.topic}-0 has failed, so the task sends its records again: " in trace
-    assert "Message size too large" in trace
+    assert host.started_again, "those beside it may be small enough, so the host is asked to start the task again"
+    for _ in range(2):
+        host.statuses.clear()
+        unit = host.unit(config)
+        until(lambda: host.states[-1:] == ["FAILED"])
+        end(unit)
+        assert (there.values(), host.writes[-1]) == (numbers(34), {"last": 34})
+        trace = host.statuses[-1][1] or ""
+        assert f"The transaction of test-{there.topic}-0 has failed, so the task sends its records again: " in trace
+        assert "Message size too large" in trace
+
+
+@pytest.mark.parametrize("more", [{}, INTERVAL], ids=["poll", "interval"])
+def test_a_record_that_fails_in_the_chain_fails_the_task_once_those_before_it_are_committed(
+    there: There, more: dict[str, str]
+) -> None:
+    class Shrinks(Numbers):
+        def record(self, number: int) -> SourceRecord:
+            made = super().record(number)
+            return made.new_record(value="no date") if number == 35 else made.new_record(value="2024-01-01")
+
+    to_time = {
+        "transforms": "t",
+        "transforms.t.type": "org.apache.kafka.connect.transforms.TimestampConverter$Value",
+        "transforms.t.format": "yyyy-MM-dd",
+        "transforms.t.target.type": "unix",
+    }
+    host = there.host(Shrinks)
+    for _ in range(2):
+        host.statuses.clear()
+        unit = host.unit(there.config(**to_time, **more))
+        until(lambda: host.states[-1:] == ["FAILED"])
+        end(unit)
+        assert len(there.values()) == 34
+        assert host.writes[-1] == {"last": 34}
+
+
+def test_records_that_are_too_large_together_only_are_committed(there: There) -> None:
+    class Large(Numbers):
+        def record(self, number: int) -> SourceRecord:
+            made = super().record(number)
+            return made.new_record(value=f"{made.value}-{'x' * 5000}")
+
+    create(there.bootstrap, there.topic, max_message_bytes="10000")
+    host = there.host(Large)
+    config = there.config(**{"producer.override.compression.type": "none"})
+    unit = host.unit(config)
+    until(lambda: host.started_again)
+    end(unit)
+    unit = host.unit(config)
+    until(lambda: host.writes[-1:] == [{"last": 100}])
+    end(unit)
+    assert [value.partition("-")[0] for value in there.values()] == numbers(100)
 
 
 def test_offsets_that_can_not_be_stored_take_their_transaction_with_them(there: There) -> None:

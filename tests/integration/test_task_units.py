@@ -112,18 +112,42 @@ class TestSource:
         assert values(bootstrap, topic) == numbers(30)
         assert host.writes == [{"last": 30}]
 
-    def test_a_record_that_kafka_refuses_fails_the_task_and_its_offset_is_not_stored(self, bootstrap: str, topic: str) -> None:
+    def test_a_record_that_kafka_refuses_fails_the_task_and_those_before_it_are_counted(
+        self, bootstrap: str, topic: str
+    ) -> None:
         class Grows(Numbers):
             def record(self, number: int) -> SourceRecord:
                 made = super().record(number)
                 return made.new_record(value="x" * 50_000) if number == 35 else made
 
         create(bootstrap, topic, max_message_bytes="10000")
-        host = self.host(bootstrap, [], Grows, offset_flush_interval_ms="20")
-        unit = host.unit({"connector.class": "Numbers", "topic": topic})
-        until(lambda: "FAILED" in host.states)
+        host = self.host(bootstrap, [], Grows)
+        # It shares a request with those beside it, which is refused as a whole.
+        config = {"connector.class": "Numbers", "topic": topic, "producer.override.linger.ms": "50"}
+        for _ in range(2):
+            host.statuses.clear()
+            unit = host.unit(config)
+            until(lambda: host.states[-1:] == ["FAILED"])
+            end(unit)
+            assert "Message size too large" in (host.statuses[-1][1] or "")
+            assert host.writes[-1] == {"last": 34}
+            assert values(bootstrap, topic)[:34] == numbers(34)
+        assert values(bootstrap, topic).count("34") == 1
+
+    def test_records_that_are_too_large_together_only_are_sent_one_by_one(self, bootstrap: str, topic: str) -> None:
+        class Large(Numbers):
+            def record(self, number: int) -> SourceRecord:
+                made = super().record(number)
+                return made.new_record(value=f"{made.value}-{'x' * 5000}")
+
+        create(bootstrap, topic, max_message_bytes="10000")
+        host = self.host(bootstrap, [], Large)
+        linger = {"producer.override.linger.ms": "50", "producer.override.compression.type": "none"}
+        unit = host.unit({"connector.class": "Numbers", "topic": topic, **linger})
+        until(lambda: host.writes[-1:] == [{"last": 100}])
         end(unit)
-        assert all(offset is not None and offset["last"] < 35 for offset in host.writes)
+        assert host.states == ["RUNNING", "UNASSIGNED"]
+        assert sorted(int(value.partition("-")[0]) for value in values(bootstrap, topic)) == list(range(1, 101))
 
     def test_stop_is_called_while_poll_waits_and_a_stop_that_hangs_holds_nobody_up(self, bootstrap: str, topic: str) -> None:
         release = threading.Event()

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kconnect.api.record import RecordMetadata
-from kconnect.core.task.delivery import Converted
+from kconnect.core.task.converted import Converted
 from kconnect.core.task.transactions import End, TaskBoundary
 from kconnect.errors import ConnectError, RetriableError
 from kconnect.jvm import beans, classes, logs
@@ -145,6 +146,126 @@ def test_one_that_fails_to_hear_of_a_record_hears_of_the_others(
     logs.flush(60)
     (told,) = [line for line in caplog.records if "commitRecord() failed" in line.getMessage()]
     assert told.levelname == "ERROR"
+
+
+class Hearing:
+    """A thread in which a task hears of its records, and a producer that has acknowledged what `sent` has."""
+
+    def __init__(self, task: JavaSourceTask) -> None:
+        assert task.acknowledgements is not None
+        self.task, self.acknowledgements = task, task.acknowledgements
+        self.sent: list[int] = []
+        self.failures: list[BaseException] = []
+        self.served_in: set[str] = set()
+        self.refuses: Exception | None = None
+        self.acknowledgements.begin(self._serve, self._fail)
+        self._thread = threading.Thread(target=self.acknowledgements.run, name="hearing", daemon=True)
+        self._thread.start()
+
+    def _serve(self) -> int:
+        self.served_in.add(threading.current_thread().name)
+        if self.refuses is not None:
+            raise self.refuses
+        if self.sent:
+            number = self.sent.pop(0)
+            self.task.commit_record(number, RecordMetadata("numbers", 0, number, 5))
+        return len(self.sent)
+
+    def _fail(self, error: BaseException) -> None:
+        # A unit that has failed has its task stopped.
+        self.failures.append(error)
+        self.task.stop()
+
+    def end(self) -> None:
+        self.acknowledgements.end()
+        self._thread.join(60)
+        assert not self._thread.is_alive()
+
+
+def test_a_task_hears_of_its_records_while_its_poll_waits_for_that(java_plugin: Path, tmp_path: Path) -> None:
+    """As IBM MQ's source, which gives the next messages once all of the last batch are acknowledged."""
+    heard = tmp_path / "heard"
+    task = numbers(java_plugin, chain(LONG, STRING), heard=str(heard), waits="yes")
+    hearing = Hearing(task)
+    for batch in range(3):
+        hearing.sent += task.poll()
+        assert hearing.sent == list(range(5 * batch, 5 * batch + 5)), "nothing is served but within poll"
+    assert heard.read_text().splitlines() == [f"{number} numbers-0@{number}" for number in range(10)]
+    assert hearing.served_in == {"hearing"}
+    task.stop()
+    hearing.end()
+
+
+def test_a_commit_comes_once_the_task_has_heard_of_all(java_plugin: Path, tmp_path: Path) -> None:
+    heard = tmp_path / "heard"
+    task = numbers(java_plugin, chain(LONG, STRING), heard=str(heard), batch="500")
+    hearing = Hearing(task)
+    for number in task.poll():
+        task.commit_record(number, None if number % 2 else RecordMetadata("numbers", 0, number, 5))
+    task.commit()
+    told = heard.read_text().splitlines()
+    assert (len(told), told[1], told[2], told[-1]) == (501, "1 dropped", "2 numbers-0@2", "commit")
+    hearing.end()
+
+
+def test_a_task_that_has_stopped_hears_of_nothing_more(java_plugin: Path, tmp_path: Path) -> None:
+    heard = tmp_path / "heard"
+    task = numbers(java_plugin, chain(LONG, STRING), heard=str(heard))
+    hearing = Hearing(task)
+    first, *others = task.poll()
+    task.commit_record(first, None)
+    task.commit()
+    task.stop()
+    for number in others:
+        task.commit_record(number, None)
+    task.commit()
+    hearing.end()
+    assert heard.read_text().splitlines() == ["0 dropped", "commit", "stop", "commit"]
+
+
+def test_what_the_producer_refuses_fails_a_task_that_waits_for_its_acknowledgement(java_plugin: Path) -> None:
+    task = numbers(java_plugin, chain(LONG, STRING), waits="yes")
+    hearing = Hearing(task)
+    task.poll()
+    hearing.refuses = ConnectError("too large")
+    with pytest.raises(ConnectError, match="too large"):
+        task.poll()
+    assert hearing.failures == [hearing.refuses]
+    hearing.end()
+
+
+@pytest.mark.parametrize(("gives", "given"), [("null", "null"), ("a text", "a java.lang.String")], ids=["null", "a text"])
+def test_what_is_no_record_is_refused_where_poll_returns_it(java_plugin: Path, gives: str, given: str) -> None:
+    task = numbers(java_plugin, chain(LONG, STRING), gives=gives)
+    with pytest.raises(ConnectError) as caught:
+        task.poll()
+    assert str(caught.value) == (
+        f"rig.NumbersTask.poll() returned {given} as record 2 of 5, but must return a list of SourceRecord, or null if there "
+        "are none"
+    )
+
+
+@pytest.mark.parametrize(
+    ("gives", "said"),
+    [
+        ("no topic", "Topic cannot be null. "),
+        ("a partition", "Invalid partition: -1. Partition number should always be non-negative or null. "),
+        ("a time", "Invalid record timestamp -5. It should be milliseconds since 1970, or null. "),
+    ],
+    ids=["topic", "partition", "timestamp"],
+)
+@pytest.mark.parametrize("tolerant", [False, True], ids=["strict", "tolerant"])
+def test_what_kafka_s_client_refuses_of_a_record_is_that_record_s_failure(
+    java_plugin: Path, gives: str, said: str, tolerant: bool
+) -> None:
+    task = numbers(java_plugin, chain(LONG, STRING), gives=gives)
+    judged = Judged(tolerant=tolerant)
+    found = polled(task, judged)
+    assert [message[1] for message in found.messages] == ([b"0", b"2", b"3", b"4"] if tolerant else [b"0"])
+    ((stage, component, text),) = judged.told()
+    assert (stage, component) == ("KAFKA_PRODUCE", "org.apache.kafka.clients.producer.KafkaProducer")
+    assert text == f"{said}This is record 2 of the 5 that rig.NumbersTask.poll() returned, behind the transforms."
+    assert (found.failure is None) is tolerant
 
 
 def test_a_task_says_where_transactions_end(java_plugin: Path) -> None:

@@ -49,7 +49,6 @@ def producer() -> TransactionalProducer:
         ("NOT_ENOUGH_REPLICAS", True),
         ("NOT_LEADER_FOR_PARTITION", True),
         ("REQUEST_TIMED_OUT", True),
-        ("MSG_SIZE_TOO_LARGE", False),
         ("TOPIC_AUTHORIZATION_FAILED", False),
         ("TRANSACTIONAL_ID_AUTHORIZATION_FAILED", False),
         ("INVALID_TRANSACTION_TIMEOUT", False),
@@ -59,6 +58,12 @@ def producer() -> TransactionalProducer:
 def test_what_only_took_too_long_is_made_again(producer: TransactionalProducer, name: str, again: bool) -> None:
     error = producer._failed(ck.KafkaError(getattr(ck.KafkaError, name)), "topic")
     assert isinstance(error, StartAgainError) is again, error
+
+
+def test_records_that_are_too_large_together_are_sent_apart_before_one_is_to_blame(producer: TransactionalProducer) -> None:
+    error = ck.KafkaError(ck.KafkaError.MSG_SIZE_TOO_LARGE)
+    assert isinstance(producer._failed(error, None), StartAgainError)
+    assert not isinstance(producer._failed(error, None), StartAgainError)
 
 
 @pytest.mark.parametrize(("open_s", "again"), [(4.0, False), (5.0, True)])

@@ -15,7 +15,8 @@ from typing import Any
 from kconnect.api.converter import Converter, HeaderConverter
 from kconnect.api.record import Header, SinkRecord, SourceRecord
 from kconnect.core.task.batch import FEW, TIMESTAMP_TYPES, Batch, Messages, runs
-from kconnect.core.task.errors import Component, Errors, Stage, strict
+from kconnect.core.task.destination import at_place, at_time, named
+from kconnect.core.task.errors import PRODUCER, Component, Cut, Errors, Stage, strict
 from kconnect.data.column import Column
 
 Outgoing = tuple[str, "bytes | None", "bytes | None", int, None, None, int, "list[tuple[str, bytes | None]] | None"]
@@ -41,7 +42,8 @@ class Converters:
     @property
     def components(self) -> dict[Stage, Component]:
         named = zip(("key", "value", "header"), self.class_names)
-        return dict(zip(_CONVERTERS, (Component(f"the {which} converter", name) for which, name in named)))
+        parts = dict(zip(_CONVERTERS, (Component(f"the {which} converter", name) for which, name in named)))
+        return {**parts, Stage.KAFKA_PRODUCE: PRODUCER}
 
 
 def sendable(name: str) -> str:
@@ -67,11 +69,14 @@ class SourceChain:
         """The topics of the last batch's messages."""
         return self._topics
 
-    def apply(self, records: Sequence[SourceRecord], origins: Sequence[Any] | None = None) -> list[Outgoing | None]:
+    def apply(
+        self, records: Sequence[SourceRecord], origins: Sequence[Any] | None = None, cut: Cut | None = None
+    ) -> list[Outgoing | None]:
         """
         The messages of a batch, one a record; None for one that can't be converted, where that is tolerated.
 
-        `origins` are the records as the task gave them, for reports. ConnectError, naming the record, if it is not.
+        `origins` are the records as the task gave them, for reports. ConnectError, naming the record, if it is not; with
+        `cut`, the messages of those before it.
         """
         messages: list[Outgoing | None] = []
         lost = False
@@ -81,9 +86,14 @@ class SourceChain:
                 self._convert(records[len(messages) :] if messages else records, messages)
             except Exception:  # noqa: BLE001 - seen again, and handled, in `_alone`
                 at = len(messages)
-                messages.append(self._alone(records[at], (origins or records)[at]))
-                if messages[-1] is None:
-                    lost = True
+                try:
+                    messages.append(self._alone(records[at], (origins or records)[at]))
+                except Exception as final:
+                    if cut is None:
+                        raise
+                    cut.error, records, lost = final, records[:at], True
+                else:
+                    lost = lost or messages[-1] is None
             else:
                 if lost:
                     # A topic all of whose records failed has none.
@@ -112,19 +122,21 @@ class SourceChain:
         self._topics.clear()
         self._topics.add(topic)
         return [
-            (topic, value, key, -1 if partition is None else partition, None, None, timestamp or 0, None)
-            for value, key, partition, timestamp in zip(values, keys, batch.every("partition"), batch.every("timestamp"))
+            (topic, value, key, -1 if partition is None else at_place(partition), None, None, timestamp, None)
+            for value, key, partition, timestamp in zip(
+                values, keys, batch.every("partition"), map(at_time, batch.every("timestamp"))
+            )
         ]
 
     def _convert(self, records: Sequence[SourceRecord], messages: list[Outgoing | None]) -> None:
         to_key, to_value = self._key, self._value
-        topic: str | None = None
+        topic: Any = self  # No record's.
         null_key: bytes | None = None
         append = messages.append
         for record in records:
             # Mostly each record of a task names the very same object.
             if record.topic is not topic:
-                topic = record.topic
+                topic = named(record.topic)
                 null_key = self._null_key(topic)
                 self._topics.add(topic)
             if record.headers:
@@ -138,10 +150,10 @@ class SourceChain:
                     topic,
                     to_value(topic, record.value_schema, record.value),
                     key,
-                    -1 if partition is None else partition,
+                    -1 if partition is None else at_place(partition),
                     None,
                     None,
-                    record.timestamp or 0,
+                    at_time(record.timestamp),
                     None,
                 )
             )
@@ -170,14 +182,15 @@ class SourceChain:
         key: bytes | None,
         value: bytes | None,
     ) -> Outgoing:
-        partition = -1 if record.partition is None else record.partition
-        return record.topic, value, key, partition, None, None, record.timestamp or 0, packed
+        partition = -1 if record.partition is None else at_place(record.partition)
+        return record.topic, value, key, partition, None, None, at_time(record.timestamp), packed
 
     def _alone(self, record: SourceRecord, origin: Any) -> Outgoing | None:
         """One record, each conversion by itself, in Connect's order."""
         headers = list(record.headers)
         found: list[Any] = []
         for stage, work in (
+            (Stage.KAFKA_PRODUCE, lambda: self._message(record, None, None, None) and named(record.topic)),
             (Stage.HEADER_CONVERTER, lambda: self._packed(record, headers) if headers else None),
             (Stage.KEY_CONVERTER, lambda: self._key(record.topic, record.key_schema, record.key, headers)),
             (Stage.VALUE_CONVERTER, lambda: self._value(record.topic, record.value_schema, record.value, headers)),
@@ -187,7 +200,7 @@ class SourceChain:
                 return None
             found.append(result)
         self._topics.add(record.topic)
-        return self._message(record, *found)
+        return self._message(record, *found[1:])
 
 
 class SinkChain:

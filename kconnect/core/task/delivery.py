@@ -13,15 +13,16 @@ everything else comes through `ports.py`. Called by `source_pump.py` only. Read 
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 from kconnect.api.record import RecordMetadata, SourceRecord
 from kconnect.api.task import TransactionContext
 from kconnect.core.metrics.task import SourceMeter
 from kconnect.core.task.chain import Outgoing
-from kconnect.core.task.errors import Component, Errors, Stage
+from kconnect.core.task.converted import Converted, Held, identity
+from kconnect.core.task.errors import PRODUCER, Errors, Stage
 from kconnect.core.task.ports import (
     DeadLetters,
     Life,
@@ -38,38 +39,6 @@ from kconnect.core.task.transactions import End, Part, PollBoundary
 from kconnect.errors import ConnectError, DataError
 
 log = logging.getLogger(__name__)
-
-_PRODUCER = Component("the producer", "org.apache.kafka.clients.producer.KafkaProducer")
-
-
-class Converted(NamedTuple):
-    """
-    A batch of a source task, or a part of one. A task that hears of each record (`commit_record`) needs `given` and `origins`;
-    for others they may be empty.
-    """
-
-    messages: Sequence[Outgoing]
-    topics: Collection[str]
-    """Of the messages."""
-    offsets: Sequence[Any]
-    """
-    Whatever has a `source_partition` and a `source_offset`, in order: all records, or the last of each partition. What was
-    dropped on the way counts too.
-    """
-    given: Sequence[Any] = ()
-    """What the task gave, and gets back once that is acknowledged."""
-    origins: Sequence[Any] = ()
-    """Of each message, the one of `given` that it was made of."""
-
-    def dropped(self) -> list[Any]:
-        """Those of `given` that no message was made of, in order."""
-        if len(self.given) == len(self.origins):
-            return []
-        kept = {id(origin) for origin in self.origins}
-        return [record for record in self.given if id(record) not in kept]
-
-
-NOTHING = Converted((), (), ())
 
 
 class Delivery(Protocol):
@@ -130,26 +99,64 @@ class Ports:
         log.warning("The dead letter queue did not accept all records within %.0f s: offsets are not stored yet", self.flush_s)
         return False
 
-    def data_only(self, batch: Converted) -> Converted:
+    def ready(self, batch: Converted, producer: Producer) -> Converted | None:
+        """
+        Return what of a batch may be sent, with its topics there: it ends before the first record whose topic can't be had, or
+        may not be written to where that is not tolerated, with that `failure`. None if the task is to end first.
+        """
+        batch = self._data_only(batch)
+        new = self.topics.new(batch.topics)
+        return self._required(batch, new, producer) if new else batch
+
+    def _data_only(self, batch: Converted) -> Converted:
         """
         Return the batch without its records for topics that are no data. These have failed: which topic a record goes to may be
-        the record's own choice, and must not end the task where failures are tolerated. ConnectError if they are not.
+        the record's own choice, and must not end the task where failures are tolerated.
         """
         refusals = {topic: self.topics.refusal(topic) for topic in self.topics.new(batch.topics)}
         refusals = {topic: refusal for topic, refusal in refusals.items() if refusal is not None}
         if not refusals:
             return batch
+        first = next(at for at, message in enumerate(batch.messages) if message[0] in refusals)
+        refusal = ConnectError(refusals[batch.messages[first][0]])
         if len(batch.origins) != len(batch.messages):
-            raise ConnectError(next(iter(refusals.values())))
+            return self.before(batch, first, refusal)
         kept = []
-        for message, origin in zip(batch.messages, batch.origins):
+        for at, (message, origin) in enumerate(zip(batch.messages, batch.origins)):
             if message[0] in refusals:
-                failure = ConnectError(refusals[message[0]])
-                self.errors.handle(Stage.KAFKA_PRODUCE, _PRODUCER, origin, failure)
+                try:
+                    self.errors.handle(Stage.KAFKA_PRODUCE, PRODUCER, origin, ConnectError(refusals[message[0]]))
+                except Exception as final:  # noqa: BLE001 - for whoever sends what was before it
+                    return self.before(batch, at, final)
             else:
                 kept.append((message, origin))
         messages, origins = [message for message, _ in kept], [origin for _, origin in kept]
         return batch._replace(messages=messages, origins=origins, topics=set(batch.topics) - refusals.keys())
+
+    def _required(self, batch: Converted, new: list[str], producer: Producer) -> Converted | None:
+        try:
+            return batch if self.topics.require(new, producer) else None
+        except ConnectError as failure:
+            if len(batch.topics) == 1:
+                return self.before(batch, 0, failure)
+        for at, topic in enumerate(message[0] for message in batch.messages):
+            if topic not in new:
+                continue
+            try:
+                if not self.topics.require([topic], producer):
+                    return None
+            except ConnectError as failure:
+                return self.before(batch, at, failure)
+            new = [each for each in new if each != topic]
+        return batch
+
+    @staticmethod
+    def before(batch: Converted, count: int, failure: Exception) -> Converted:
+        """What comes before that message, with the failure that follows. Raises the failure if that can't be had."""
+        part = batch.until(count)
+        if part is None:
+            raise failure
+        return part._replace(failure=failure)
 
     def committed(self, record: Any, metadata: RecordMetadata | None) -> None:
         try:
@@ -173,7 +180,9 @@ class AtLeastOnce:
     def __init__(self, ports: Ports, producer: Producer, interval_s: float) -> None:
         self._ports, self._producer, self._interval_s = ports, producer, interval_s
         self._due = 0.0
+        self._held = Held()
         self._offsets = SourceOffsets()
+        """Of what is acknowledged; those of `_held` follow when it is."""
 
     def begin(self, now: float) -> bool:
         self._due = now + self._interval_s
@@ -191,29 +200,53 @@ class AtLeastOnce:
 
     def _send(self, batch: Converted) -> bool:
         ports = self._ports
-        batch = ports.data_only(batch)
-        messages = batch.messages
+        ready = ports.ready(batch, self._producer)
+        if ready is None:
+            return False
+        batch, messages, new = ready, ready.messages, ports.topics.new(ready.topics)
         if ports.tracks:
             for record in batch.dropped():
                 ports.committed(record, None)
-        new = ports.topics.new(batch.topics)
-        if not ports.topics.require(new, self._producer):
-            return False
+        if self._held and not self._producer.active:
+            self._producer.check()
+            self._count()
+        # Before it is sent: of what the producer refuses meanwhile, too, the place is to be known.
+        self._held.add(batch)
         if ports.tracks or ports.errors.settings.tolerant:
             sent = self._producer.send_reported(messages, batch.origins, self._heard)
         else:
             sent = self._producer.send(messages)
         if not sent:
+            # Not all of it was handed over: a flush would store the offsets of records that were never sent.
+            self._held.drop()
             return False
         ports.use.sent(batch.topics, messages)
-        # Not before the whole batch is handed over: a flush would store the offsets of records that were never sent.
-        self._offsets.add(batch.offsets)
         ports.meter.sent(len(messages))
         # Once a topic: it is in use when Kafka has the first record, and a topic that can't be written shows at once.
-        if (new or ports.use.pending) and self._producer.flush(ports.flush_s):
+        if (new or ports.use.pending or self._held.full) and self._producer.flush(ports.flush_s):
             ports.topics.written(new)
             ports.use.stored()
+            self._count()
+        if batch.failure is not None:
+            raise batch.failure
         return True
+
+    def _count(self) -> None:
+        """Kafka has acknowledged all that was handed over."""
+        for batch in self._held:
+            self._offsets.add(batch.offsets)
+        self._held.clear()
+
+    def _count_before_refusals(self) -> None:
+        """
+        The same for what comes before the first message that could not be delivered, if any could not. Then the task has
+        failed, and goes on there when it is started again.
+        """
+        refused = {identity(each.message) for each in self._producer.refusals(self._ports.flush_s)}
+        if refused:
+            for batch in self._held.before(refused):
+                self._offsets.add(batch.offsets)
+            self._held.clear()
 
     def commit_due(self, now: float) -> None:
         self._producer.check()
@@ -222,11 +255,13 @@ class AtLeastOnce:
             self._due = now + self._interval_s
 
     def rest(self) -> bool:
-        return not self._offsets or self._store_offsets()
+        return not (self._offsets or self._held) or self._store_offsets()
 
     def end(self, failed: bool) -> None:
         # After a failure too: what was acknowledged before it needs not come again.
         try:
+            if failed:
+                self._count_before_refusals()
             if not self._store_offsets():
                 log.error("The offsets of the last records were not stored: these records come again")
         except Exception as error:  # noqa: BLE001 - a delivery that failed; the task has failed of it already
@@ -238,7 +273,7 @@ class AtLeastOnce:
             if refusal.fatal or not ports.errors.settings.tolerant:
                 return True
             failure = ConnectError(f"The record can't be produced: {refusal.text}")
-            ports.errors.handle(Stage.KAFKA_PRODUCE, _PRODUCER, record, failure)
+            ports.errors.handle(Stage.KAFKA_PRODUCE, PRODUCER, record, failure)
             ports.use.refused(topic)
         if ports.tracks:
             ports.committed(record, metadata)
@@ -246,7 +281,7 @@ class AtLeastOnce:
 
     def _store_offsets(self) -> bool:
         """Wait until all that was sent is acknowledged, then store the offsets that go with it. False: not this time."""
-        meter, counts = self._ports.meter, bool(self._offsets)
+        meter, counts = self._ports.meter, bool(self._offsets or self._held)
         began = meter.clock()
         stored = self._try_to_store()
         if counts and stored:
@@ -260,6 +295,7 @@ class AtLeastOnce:
         if not self._producer.flush(ports.flush_s):
             log.warning("Not all records were acknowledged within %.0f s: offsets are not stored yet", ports.flush_s)
             return False
+        self._count()
         ports.use.stored()
         if not ports.dead_letters_taken() or not ports.life.may_work():
             return False
@@ -290,6 +326,8 @@ class ExactlyOnce:
         self._given: list[Any] = []
         """What the task is to hear of once it is committed, and where that went; only if it wants to."""
         self._places: dict[int, RecordMetadata] = {}
+        self._held: Held | None = Held()
+        """What the open transaction has, if that is not too much to keep; a task that says where transactions end sends it."""
         self._torn = False
         """Whether a batch was sent in part."""
 
@@ -303,10 +341,15 @@ class ExactlyOnce:
 
     def send(self, parts: Iterable[tuple[Converted, End | None]], now: float) -> None:
         for batch, end in parts:
-            if (batch.messages or batch.offsets) and not self._send(batch):
+            sent = self._send(batch) if batch.messages or batch.offsets else batch
+            if sent is None:
                 log.warning("Stopped while records waited for Kafka: the records of the open transaction come again")
                 self._torn = True
                 return
+            if sent.failure is not None:
+                if self.context is None:
+                    self._commit()
+                raise sent.failure
             self._end(end)
             if self._torn:
                 return
@@ -332,35 +375,55 @@ class ExactlyOnce:
             if not failed and not self._torn:
                 self._end(self._boundary.at_rest())
             if self._producer.open and not life.cancelled():
-                log.info("Aborting the open transaction: its records come again")
-                self._producer.abort(life.within(self._ports.flush_s))
+                good = self._before_refusals() if failed else []
+                log.info("Aborting the open transaction: %s come again", "the others of its records" if good else "its records")
+                if self._producer.abort(life.within(self._ports.flush_s)) and good:
+                    self._commit_again(good)
         except Exception as error:
             if not failed:
                 raise
             # Its producer may be of no use any more; whoever runs the task next ends the transaction.
             log.debug("The open transaction was not aborted: %s", error)
 
-    def _send(self, batch: Converted) -> bool:
+    def _before_refusals(self) -> list[Converted]:
+        """What the open transaction has before the first record that Kafka will never take, if there is one."""
+        refusals = self._producer.refusals(self._ports.flush_s) if self.context is None else []
+        lasting = {identity(each.message) for each in refusals if each.lasting}
+        return self._held.before(lasting) if lasting and self._held is not None else []
+
+    def _commit_again(self, good: list[Converted]) -> None:
+        """Commit these of the records that were aborted: a task that is started again begins at the one that was refused."""
+        self._offsets.stored()
+        self._ports.use.forget()
+        self._size, self._given, self._places, self._held = 0, [], {}, None
+        if all(self._send(batch._replace(failure=None)) is not None for batch in good):
+            self._commit()
+
+    def _send(self, batch: Converted) -> Converted | None:
+        """What of it was sent: it ends before a record for a topic that it may not go to. None if the task ends first."""
         ports = self._ports
         if self._offsets_topic in batch.topics:
             # Else the task would wait for its own transaction: whoever reads stored offsets reads the topic to its end.
-            raise ConnectError(
+            refusal = ConnectError(
                 "Source tasks may not produce to their own offsets topics when exactly-once support is enabled: "
                 f"a record is for the topic {self._offsets_topic}"
             )
-        batch = ports.data_only(batch)
-        messages = batch.messages
-        new = ports.topics.new(batch.topics)
-        if not ports.topics.require(new, self._producer):
-            return False
-        ports.topics.written(new)
+            first = next(at for at, message in enumerate(batch.messages) if message[0] == self._offsets_topic)
+            batch = ports.before(batch, first, refusal)
+        ready = ports.ready(batch, self._producer)
+        if ready is None:
+            return None
+        batch, messages = ready, ready.messages
+        ports.topics.written(ports.topics.new(batch.topics))
+        # Before it is sent: of what the producer refuses meanwhile, too, the place is to be known.
+        self._hold(batch)
         if messages:
             if ports.tracks:
                 sent = self._producer.send_reported(messages, batch.origins, self._heard)
             else:
                 sent = self._producer.send(messages)
             if not sent:
-                return False
+                return None
         ports.use.sent(batch.topics, messages)
         self._offsets.add(batch.offsets)
         if ports.tracks:
@@ -368,7 +431,13 @@ class ExactlyOnce:
             self._given += batch.given
         self._size += len(messages)
         ports.meter.sent(len(messages))
-        return True
+        return batch
+
+    def _hold(self, batch: Converted) -> None:
+        if self.context is None and self._held is not None:
+            self._held.add(batch)
+            if self._held.full:
+                self._held = None
 
     def _heard(self, record: Any, topic: str, refusal: Refusal | None, metadata: RecordMetadata | None) -> bool:
         if metadata is not None:
@@ -409,7 +478,7 @@ class ExactlyOnce:
             ports.meter.committed(began)
             ports.meter.transaction(self._size)
             ports.use.stored()
-        self._size = 0
+        self._size, self._held = 0, Held()
         given, places = self._given, self._places
         self._given, self._places = [], {}
         for record in given:

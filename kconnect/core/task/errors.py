@@ -37,6 +37,9 @@ class Component(NamedTuple):
     class_name: str = ""
 
 
+PRODUCER = Component("the producer", "org.apache.kafka.clients.producer.KafkaProducer")
+
+
 @dataclass(frozen=True, slots=True)
 class Failure:
     """
@@ -86,6 +89,16 @@ def error_class(error: BaseException) -> str:
     if known is None and (kind in TABLE or kind.__module__.startswith("kconnect.")):
         known = row_of(kind).java
     return known or (kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}")
+
+
+@dataclass
+class Cut:
+    """
+    The failure that ends a batch early. Whoever is given one gets what comes before the record that failed, and `error` to
+    raise once that is on its way (as Connect does, which takes records one by one).
+    """
+
+    error: Exception | None = None
 
 
 class Errors:

@@ -60,6 +60,13 @@ class Refusal(NamedTuple):
     too_large: bool = False
 
 
+class Refused(NamedTuple):
+    """A message that could not be delivered: its topic, value and key. `lasting`: Kafka would not take it later, either."""
+
+    message: tuple[str, bytes | None, bytes | None]
+    lasting: bool
+
+
 OnReport = Callable[[Any, str, "Refusal | None", "RecordMetadata | None"], bool]
 """
 Told that the message of an origin, for that topic, is acknowledged, and where it is, or why not. True: the refusal counts as
@@ -89,6 +96,13 @@ class Producer(Protocol):
 
     def flush(self, timeout: float) -> bool:
         """Whether all is acknowledged within `timeout` seconds."""
+        ...
+
+    def refusals(self, timeout: float) -> list[Refused]:
+        """
+        Wait up to `timeout` seconds for what is on its way, and return what could not be delivered of all that was sent. That
+        counts as said: neither `check` nor `flush` fails for it any more.
+        """
         ...
 
     def require_topic(self, topic: str) -> bool:

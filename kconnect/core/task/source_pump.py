@@ -17,8 +17,9 @@ from typing import Any, Protocol, TypeVar
 from kconnect.api.record import SourceRecord
 from kconnect.core.task.batch import Batch, Records
 from kconnect.core.task.chain import Outgoing
-from kconnect.core.task.delivery import NOTHING, Converted, Delivery
-from kconnect.core.task.errors import Errors
+from kconnect.core.task.converted import NOTHING, Converted
+from kconnect.core.task.delivery import Delivery
+from kconnect.core.task.errors import Cut, Errors
 from kconnect.core.task.steps import Steps
 from kconnect.core.task.transactions import End
 
@@ -66,11 +67,16 @@ class Chain(Protocol):
 
     def at_once(self, batch: Batch) -> Sequence[Outgoing] | None: ...
 
-    def apply(self, records: Sequence[SourceRecord], origins: Sequence[Any] | None = None) -> list[Outgoing | None]: ...
+    def apply(
+        self, records: Sequence[SourceRecord], origins: Sequence[Any] | None = None, cut: Cut | None = None
+    ) -> list[Outgoing | None]: ...
 
 
 class SourceConversion:
-    """The transforms and converters of one source task. ConnectError for a record that fails where that is not tolerated."""
+    """
+    The transforms and converters of one source task. Where a record fails and that is not tolerated, what comes out ends before
+    it, with the `failure`.
+    """
 
     def __init__(self, chain: Chain, steps: Steps, errors: Errors) -> None:
         self._chain, self._steps, self._errors = chain, steps, errors
@@ -81,26 +87,37 @@ class SourceConversion:
         runs = [records] if batch is not None and batch.topic is not None else Records.runs(records)
         if len(runs) == 1:
             return self._one(records, batch)
-        done = [self._one(run, Records.of(run, owned=False)) for run in runs]
+        done: list[Converted] = []
+        for run in runs:
+            done.append(self._one(run, Records.of(run, owned=False)))
+            if done[-1].failure is not None:
+                records = [record for one in done for record in one.given]
+                break
         messages = [message for one in done for message in one.messages]
         topics = {topic for one in done for topic in one.topics}
-        return Converted(messages, topics, records, records, [origin for one in done for origin in one.origins])
+        origins = [origin for one in done for origin in one.origins]
+        return Converted(messages, topics, records, records, origins, done[-1].failure)
 
     def _one(self, records: Sequence[SourceRecord], batch: Batch | None) -> Converted:
-        origins, kept = records, records
+        origins, kept, cut = records, records, Cut()
         if self._steps:
             given = [record.copy() for record in records] if batch is None else batch
-            done = self._steps.run(given, records, self._errors)
+            done = self._steps.run(given, records, self._errors, cut)
             batch = done if isinstance(done, Batch) else None
             if not isinstance(done, Batch):
+                records = records[: len(done)]
                 origins, kept = _kept(records, done)
         if batch is not None:
             at_once = self._chain.at_once(batch)
             if at_once is not None:
                 return Converted(at_once, frozenset(self._chain.topics), records, records, records)
             kept = batch.records() if self._steps else records
-        origins, messages = _kept(origins, self._chain.apply(kept, origins))
-        return Converted(messages, frozenset(self._chain.topics), records, records, origins)
+        converted = self._chain.apply(kept, origins, cut)
+        if len(converted) < len(kept):
+            failed = origins[len(converted)]
+            records = records[: next(at for at, record in enumerate(records) if record is failed)]
+        origins, messages = _kept(origins, converted)
+        return Converted(messages, frozenset(self._chain.topics), records, records, origins, cut.error)
 
 
 def _kept(origins: Sequence[Any], done: list[T | None]) -> tuple[Sequence[Any], list[T]]:

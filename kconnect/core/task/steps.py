@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any, cast
 
 from kconnect.core.task.batch import Batch, Records
-from kconnect.core.task.errors import Component, Errors, Stage, strict
+from kconnect.core.task.errors import Component, Cut, Errors, Stage, strict
 
 _TOPICS = 1000
 BatchForm = Callable[[list[Any]], Sequence[Any]]
@@ -88,8 +88,13 @@ class Steps:
         done = self.run(list(records), records if origins is None else origins, errors or strict())
         return done.records() if isinstance(done, Batch) else done
 
-    def run(self, given: list[Any] | Batch, origins: Sequence[Any], errors: Errors) -> list[Any] | Batch:
-        """The same for records that nobody else holds, or a batch of all; a batch comes out if the last step left one."""
+    def run(
+        self, given: list[Any] | Batch, origins: Sequence[Any], errors: Errors, cut: Cut | None = None
+    ) -> list[Any] | Batch:
+        """
+        The same for records that nobody else holds, or a batch of all; a batch comes out if the last step left one. With
+        `cut`, nothing is raised: what comes out ends before the first record that may not fail.
+        """
         batch, current = (given, []) if isinstance(given, Batch) else (None, given)
         for step, stage in self._stages:
             if batch is None and step.columns is not None:
@@ -110,7 +115,14 @@ class Steps:
                     failed, origin = current[len(done)], origins[len(done)]
                     component = Component(f"the transform {step.alias}", step.class_name)
                     again = partial(step.one, failed)
-                    done.append(errors.handle(Stage.TRANSFORMATION, component, origin, error, again))
+                    try:
+                        done.append(errors.handle(Stage.TRANSFORMATION, component, origin, error, again))
+                    except Exception as final:
+                        if cut is None:
+                            raise
+                        # Those before it have steps to go, in which one of them may fail: then that one is the first.
+                        cut.error = final
+                        current, origins = current[: len(done)], origins[: len(done)]
             current = done
         if batch is None:
             return current

@@ -22,7 +22,8 @@ from kconnect.core.state import offsets as stored_offsets
 from kconnect.core.state.offsets import OffsetState
 from kconnect.core.state.records import LogRecord
 from kconnect.core.task import delivery
-from kconnect.core.task.delivery import Converted, ExactlyOnce
+from kconnect.core.task.converted import Converted
+from kconnect.core.task.delivery import ExactlyOnce
 from kconnect.core.task.errors import Counts, strict
 from kconnect.core.task.ports import OffsetRecord, Pairs
 from kconnect.core.task.source_offsets import SourceOffsets

@@ -97,6 +97,8 @@ class Topics:
         self.ready: set[str] = set()
         self.required: list[str] = []
         self.there = True
+        self.missing: set[str] = set()
+        """Which can't be had."""
 
     def new(self, asked: Collection[str]) -> list[str]:
         return sorted(set(asked) - self.ready)
@@ -105,6 +107,8 @@ class Topics:
         return None
 
     def require(self, new: list[str], producer: Producer) -> bool:
+        if self.missing & set(new):
+            raise ConnectError(f"Topics {sorted(self.missing)} can't be written to")
         self.required += new
         return self.there
 

@@ -38,6 +38,8 @@ class TextHeaders(HeaderConverter):
     def configure(self, configs: Mapping[str, Any]) -> None: ...
 
     def from_connect_header(self, topic: str, key: str, schema: Schema | None, value: Any) -> bytes | None:
+        if value == "bad":
+            raise ValueError("can't be text")
         return str(value).encode()
 
     def to_connect_header(self, topic: str, key: str, data: bytes | None) -> SchemaAndValue:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kconnect.api.record import SourceRecord
-from kconnect.core.task.delivery import Converted
+from kconnect.core.task.converted import Converted
 from kconnect.core.task.ports import Refusal
 from kconnect.core.task.steps import Step
 from kconnect.core.task.transactions import End, IntervalBoundary, PollBoundary, TaskBoundary
@@ -55,13 +55,14 @@ def test_what_was_not_handed_over_whole_leaves_no_offset() -> None:
     assert world.store.stored == {AT: {"position": 1}}
 
 
-def test_a_batch_with_a_record_that_can_not_be_converted_is_not_counted_at_all() -> None:
+def test_a_batch_ends_before_a_record_that_can_not_be_converted() -> None:
     world = SourceWorld()
     world.step(line(1))
     with pytest.raises(ConnectError):
         world.step(source({"file": "b"}, 7), line(2), line(3, value="bad"))
     world.pump.end(failed=True)
-    assert (world.readable, world.store.stored) == ([b"1"], {AT: {"position": 1}})
+    assert world.readable == [b"1", None, b"2"]
+    assert world.store.stored == {AT: {"position": 2}, str({"file": "b"}): {"position": 7}}
 
 
 def test_an_offset_store_that_fails_is_tried_again() -> None:
@@ -100,7 +101,7 @@ def test_a_refused_record_fails_the_task_and_no_offset_covers_it() -> None:
     with pytest.raises(ConnectError, match="too large"):
         world.step(line(2, "new"))
     world.pump.end(failed=True)
-    assert world.store.stored == {}, "1 and 2 were not stored apart, so both come again"
+    assert world.store.stored == {AT: {"position": 1}}
 
 
 def test_where_that_is_tolerated_a_refused_record_is_reported_and_passed_over() -> None:

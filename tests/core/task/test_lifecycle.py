@@ -25,6 +25,13 @@ def test_pause_and_resume_of_a_running_unit() -> None:
     assert live(Event.START, Event.STARTED, Event.PAUSE, Event.RESUME)[1][2:] == [State.PAUSED, State.RUNNING]
 
 
+def test_a_call_that_is_made_again_leaves_the_state_and_can_be_said() -> None:
+    life, told = live(Event.START, Event.STARTED, Event.RETRY, Event.RETRY)
+    assert (told[2:], life.phase) == ([State.RUNNING, State.RUNNING], Phase.RUNNING)
+    with pytest.raises(RuntimeError):
+        live(Event.START, Event.STARTED, Event.PAUSE, Event.RETRY)
+
+
 @pytest.mark.parametrize(
     "before",
     [(), (Event.PAUSE,), (Event.START,), (Event.START, Event.STARTED), (Event.START, Event.STARTED, Event.PAUSE)],

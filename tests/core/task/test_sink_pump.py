@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kconnect.api.record import OffsetAndMetadata, SinkRecord, TopicPartition
+from kconnect.core.task.answers import refusal
 from kconnect.core.task.steps import Step
 from kconnect.errors import ConnectError, DataError, RetriableError
 
@@ -50,6 +51,21 @@ def test_only_what_the_task_allows_is_committed() -> None:
     world.step(message(3), after=INTERVAL_S)
     world.step(after=INTERVAL_S)
     assert world.committed == {0: 2}
+
+
+def test_an_answer_of_pre_commit_that_can_not_be_used_fails_the_task() -> None:
+    """Going back, as after another error, it would never commit anything."""
+    world = started()
+
+    def answer(current: object) -> dict[TopicPartition, OffsetAndMetadata]:
+        raise refusal("com.acme.Task", "preCommit", "null", "a map")
+
+    world.allows = answer
+    with pytest.raises(ConnectError, match=r"com\.acme\.Task\.preCommit\(\) returned null, but must return a map"):
+        world.step(message(0), after=INTERVAL_S)
+    # On the way out it is too late for that: the partitions go.
+    world.pump.revoked([A])
+    assert world.committed == {}
 
 
 def test_a_retriable_error_puts_the_very_same_again_and_reads_nothing_meanwhile() -> None:

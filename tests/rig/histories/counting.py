@@ -20,7 +20,8 @@ from kconnect.core.state import records
 from kconnect.core.state.records import Entry, Topic, UnitId
 from kconnect.core.task import delivery, sink_pump
 from kconnect.core.task.chain import Outgoing
-from kconnect.core.task.delivery import AtLeastOnce, Converted, Delivery, ExactlyOnce
+from kconnect.core.task.converted import Converted
+from kconnect.core.task.delivery import AtLeastOnce, Delivery, ExactlyOnce
 from kconnect.core.task.errors import Counts, strict
 from kconnect.core.task.ports import Listener, OffsetRecord, Pairs
 from kconnect.core.task.sink_pump import SinkPump

@@ -1,0 +1,116 @@
+"""
+What a source task's conversion makes of a batch: messages for Kafka, and the source offsets that go with them.
+
+Made by `source_pump.py`, `jvm/source_task.py` and `jvm/mixed.py`, for `delivery.py`; `Held` keeps those of which it is not
+known yet whether Kafka has them. Read next: `delivery.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from kconnect.core.task.chain import Outgoing
+
+_HELD = 50_000
+_HELD_BYTES = 32 << 20
+
+
+class Converted(NamedTuple):
+    """
+    A batch of a source task, or a part of one. A task that hears of each record (`commit_record`) needs `given` and `origins`;
+    for others they may be empty.
+    """
+
+    messages: Sequence[Outgoing]
+    topics: Collection[str]
+    """Of the messages."""
+    offsets: Sequence[Any]
+    """
+    Whatever has a `source_partition` and a `source_offset`, in order: all records, or the last of each partition. What was
+    dropped on the way counts too.
+    """
+    given: Sequence[Any] = ()
+    """What the task gave, and gets back once that is acknowledged."""
+    origins: Sequence[Any] = ()
+    """Of each message, the one of `given` that it was made of."""
+    failure: Exception | None = None
+    """Why the task is to fail once this is on its way: the batch had more, which begins with a record that failed."""
+    cut: Callable[[int], Sequence[Any] | None] | None = None
+    """The `offsets` of what comes before that message; None if that can't be had any more. Without it, `given` says."""
+
+    def dropped(self) -> list[Any]:
+        """Those of `given` that no message was made of, in order."""
+        if len(self.given) == len(self.origins):
+            return []
+        kept = {id(origin) for origin in self.origins}
+        return [record for record in self.given if id(record) not in kept]
+
+    def until(self, count: int) -> Converted | None:
+        """What comes before that message; None if its offsets can't be had any more."""
+        if count >= len(self.messages):
+            return self
+        given: Sequence[Any] = ()
+        if self.origins:
+            given = self.given[: next(at for at, record in enumerate(self.given) if record is self.origins[count])]
+        offsets = self.cut(count) if self.cut is not None else given
+        if offsets is None:
+            return None
+        messages = self.messages[:count]
+        return Converted(messages, {message[0] for message in messages}, offsets, given, self.origins[:count])
+
+
+NOTHING = Converted((), (), ())
+
+
+def identity(message: Sequence[Any]) -> tuple[Any, ...]:
+    """What a message is known by when it comes back: topic, value, key. Two that are the same are refused both, or neither."""
+    return tuple(message[:3])
+
+
+class Held:
+    """
+    Batches that were handed over, in order, and may not be acknowledged. They are kept whole, so that a refused message's place
+    is known; `full` says when to wait until Kafka has them, for otherwise they are what limits a task's memory.
+    """
+
+    def __init__(self) -> None:
+        self._batches: list[Converted] = []
+        self._messages = self._bytes = 0
+
+    def __iter__(self) -> Iterator[Converted]:
+        return iter(self._batches)
+
+    def __bool__(self) -> bool:
+        return bool(self._batches)
+
+    @property
+    def full(self) -> bool:
+        return self._messages > _HELD or self._bytes > _HELD_BYTES
+
+    def add(self, batch: Converted) -> None:
+        self._batches.append(batch)
+        messages = batch.messages
+        self._messages += len(messages)
+        if messages:
+            # By its last one: to add up all of them would cost more than it is worth.
+            self._bytes += len(messages) * len(messages[-1][1] or b"")
+
+    def drop(self) -> None:
+        """The last one was not handed over as a whole."""
+        self._messages -= len(self._batches.pop().messages)
+
+    def clear(self) -> None:
+        self._batches, self._messages, self._bytes = [], 0, 0
+
+    def before(self, refused: Collection[tuple[Any, ...]]) -> list[Converted]:
+        """What comes before the first message that is one of `refused`, by their `identity`."""
+        found = []
+        for batch in self._batches:
+            at = next((at for at, message in enumerate(batch.messages) if identity(message) in refused), None)
+            if at is None:
+                found.append(batch)
+                continue
+            part = batch.until(at)
+            return found if part is None else [*found, part]
+        return found
