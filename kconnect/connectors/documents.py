@@ -11,12 +11,14 @@ import base64
 import datetime
 import decimal
 import functools
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import orjson
 
 from kconnect.api import Column, DataError, Schema, SchemaType, Struct, schema, values
+from kconnect.data.kept import Kept, weight_of
 
 _GREATEST_SCALE = 100_000
 """1E+999999999 has ten characters, and a billion digits."""
@@ -63,9 +65,25 @@ def to_plain(value: Any, own: Schema | None) -> Any:
     return value if convert is None or value is None else convert(value)
 
 
-@functools.lru_cache(maxsize=1000)
-def _conversion(own: Schema) -> Callable[[Any], Any] | None:
+_Convert = Callable[[Any], Any] | None
+_kept: Kept[Schema, _Convert] = Kept(1000)
+_keeping = threading.Lock()
+_MISSING = object()
+
+
+def _conversion(own: Schema) -> _Convert:
     """None for a value that stays as it is."""
+    known: Any = _kept.get(own, _MISSING)
+    if known is not _MISSING:
+        return known  # type: ignore[no-any-return]
+    made = _new_conversion(own)
+    with _keeping:
+        if own not in _kept:
+            _kept.put(own, made, weight_of(own))
+    return made
+
+
+def _new_conversion(own: Schema) -> _Convert:
     if own.name in (schema.DATE, schema.TIME, schema.TIMESTAMP):
         return functools.partial(time_text, name=own.name)
     if own.type is SchemaType.STRUCT:

@@ -25,6 +25,7 @@ from kconnect.converters.avro_types import Avro, Encoding, check_elements, dumps
 from kconnect.converters.avro_values import Readers, Writers, read_default
 from kconnect.converters.schema_registry import RegisteredSchema, Registry, texts_of_references
 from kconnect.converters.schema_registry_login import CONFIG_KEYS
+from kconnect.data.kept import Kept, weight_of
 from kconnect.data.schema import NULL, Schema, SchemaAndValue
 from kconnect.errors import ConfigError, DataError
 
@@ -159,8 +160,8 @@ class AvroConverter(Converter):
             flatten_singleton_union=parsed[FLATTEN],
             ignore_default_for_nullables=parsed[IGNORE_DEFAULT],
         )
-        self._writings: dict[tuple[str, Schema | None], Writing] = {}
-        self._readings: dict[tuple[str, int], Reading] = {}
+        self._writings: Kept[tuple[str, Schema | None], Writing] = Kept(self._limit)
+        self._readings: Kept[tuple[str, int], Reading] = Kept(self._limit)
         self._written: tuple[str, Schema | None, Writing] | None = None
         """The newest topic and schema written: mostly the next record's too."""
         self._last: tuple[str, bytes, Reading] | None = None
@@ -200,7 +201,7 @@ class AvroConverter(Converter):
                 known = self._new_writing(topic, schema)
             except DataError as error:
                 raise DataError(f"Failed to serialize Avro data from topic {topic}: {error}") from error
-            _keep(self._writings, (topic, schema), known, self._limit)
+            self._writings.put((topic, schema), known, weight_of(schema))
         return known
 
     def _new_writing(self, topic: str, schema: Schema | None) -> Writing:
@@ -275,7 +276,7 @@ class AvroConverter(Converter):
                 known = self._new_reading(topic, id)
             except DataError as error:
                 raise DataError(f"Failed to deserialize data for topic {topic} to Avro: {error}") from error
-            _keep(self._readings, (topic, id), known, self._limit)
+            self._readings.put((topic, id), known, weight_of(known.schema))
         return known
 
     def _new_reading(self, topic: str, id: int) -> Reading:
@@ -312,10 +313,3 @@ class AvroConverter(Converter):
             )
         name = present[0].name
         return name if self._strategy == _RECORD else f"{topic}-{name}"
-
-
-def _keep(cache: dict[Any, Any], key: Any, value: Any, limit: int) -> None:
-    """At most `limit` entries. The oldest goes: schemas are few, or else each comes once."""
-    if len(cache) >= limit:
-        del cache[next(iter(cache))]
-    cache[key] = value

@@ -23,6 +23,7 @@ from kconnect.converters.headers import CONVERTER_TYPE, AnyConverter
 from kconnect.converters.json_readers import Convert, Inexact, Readers
 from kconnect.converters.json_writers import Writers, is_exact
 from kconnect.data.column import Column, Unusual
+from kconnect.data.kept import Kept, weight_of
 from kconnect.data.schema import NULL, Schema, SchemaAndValue
 from kconnect.errors import DataError
 
@@ -114,8 +115,8 @@ class JsonConverter(AnyConverter):
         numeric = parsed[DECIMAL_FORMAT].upper() == "NUMERIC"
         self._writers = Writers(numeric, parsed[REPLACE_NULL], self._limit)
         self._readers = Readers(parsed[REPLACE_NULL])
-        self._heads: dict[Schema, bytes] = {}
-        self._read: dict[bytes, Reading] = {}
+        self._heads: Kept[Schema, bytes] = Kept(self._limit)
+        self._read: Kept[bytes, Reading] = Kept(self._limit)
         self._written: tuple[Schema | None, bytes, Convert] = (None, _NO_SCHEMA, self._free)
         """The newest schema written, the head of its envelopes and its writer: it is mostly the next one's too."""
         self._last: tuple[bytes, Reading] = (b"", Reading(None, json_text.free))
@@ -168,7 +169,7 @@ class JsonConverter(AnyConverter):
         if known is None:
             text = json_text.dumps(json_schema.write(schema, self._writers))
             known = b'{"schema":%b,"payload":' % text
-            _keep(self._heads, schema, known, self._limit)
+            self._heads.put(schema, known, weight_of(schema))
         return known
 
     # --- from Kafka ---
@@ -223,7 +224,7 @@ class JsonConverter(AnyConverter):
         known = self._read.get(key)
         if known is None:
             known = self._reading(described)
-            _keep(self._read, key, known, self._limit)
+            self._read.put(key, known, weight_of(known.schema))
         return known
 
     def _reading(self, described: Any) -> Reading:
@@ -236,11 +237,3 @@ def _head(envelope: bytes) -> bytes:
     schema, name, _ = envelope.partition(b',"payload":')
     alone = json_text.loads_quickly(schema + b"}") if name else None
     return schema + name if type(alone) is dict and alone.keys() == {"schema"} else b""
-
-
-def _keep(cache: dict[Any, Any], key: Any, value: Any, limit: int) -> None:
-    """At most `limit` entries. The oldest goes: schemas are few, or else each comes once."""
-    if limit > 0:
-        if len(cache) >= limit:
-            del cache[next(iter(cache))]
-        cache[key] = value

@@ -8,7 +8,6 @@ defaults by `json_schema.py`. The other direction: `json_readers.py`.
 from __future__ import annotations
 
 import binascii
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -17,6 +16,7 @@ import orjson
 from kconnect.converters import logical
 from kconnect.converters.json_text import float32, float64
 from kconnect.data import schema as schemas
+from kconnect.data.kept import Kept, weight_of
 from kconnect.data.schema import EXACT, Float32, Float64, Int8, Int16, Int32, Int64, Schema, SchemaType, Struct
 from kconnect.data.values import java_class, to_text
 from kconnect.errors import DataError
@@ -39,8 +39,15 @@ class Writers:
     def __init__(self, numeric_decimals: bool, defaults: bool, limit: int) -> None:
         self._numeric = numeric_decimals
         self._defaults = defaults
-        self.of = functools.lru_cache(max(0, limit))(self._of)
-        """The writer of a schema; at most `limit` are kept."""
+        self._kept: Kept[Schema, Convert] = Kept(limit)
+
+    def of(self, schema: Schema) -> Convert:
+        """Return the writer of a schema; at most `limit` are kept."""
+        known = self._kept.get(schema)
+        if known is None:
+            known = self._of(schema)
+            self._kept.put(schema, known, weight_of(schema))
+        return known
 
     def _of(self, schema: Schema) -> Convert:
         logical = self._of_logical(schema)

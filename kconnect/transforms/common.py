@@ -26,6 +26,7 @@ from kconnect.api import (
 )
 from kconnect.api.config import parse
 from kconnect.data.column import Unusual
+from kconnect.data.kept import Kept, weight_of
 from kconnect.data.schema import validate
 from kconnect.data.values import java_class
 
@@ -137,15 +138,13 @@ class PerSchema(Generic[T]):
 
     def __init__(self, make: Callable[[Schema], T]) -> None:
         self._make = make
-        self._made: dict[Schema, T] = {}
+        self._made: Kept[Schema, T] = Kept(self.LIMIT)
 
     def __call__(self, schema: Schema) -> T:
         found = self._made.get(schema)
         if found is None:
-            if len(self._made) >= self.LIMIT:
-                # A connector with ever new schemas must not fill the memory.
-                self._made.clear()
-            found = self._made[schema] = self._make(schema)
+            found = self._make(schema)
+            self._made.put(schema, found, weight_of(schema))
         return found
 
 

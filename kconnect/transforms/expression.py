@@ -29,6 +29,7 @@ from kconnect.api import (
 )
 from kconnect.cel import CelError, Program, records, types
 from kconnect.data import schema
+from kconnect.data.kept import Kept, weight_of
 
 TYPES: Mapping[str, Schema] = {
     "int8": schema.OPTIONAL_INT8_SCHEMA,
@@ -209,15 +210,14 @@ class _Kept:
 
     def __init__(self, make: Callable[[Any], Any]) -> None:
         self._make = make
-        self._made: dict[tuple[Schema | None, Schema | None], Any] = {}
+        self._made: Kept[tuple[Schema | None, Schema | None], Any] = Kept(self.LIMIT)
 
     def __call__(self, record: Any) -> Any:
         schemas = (record.key_schema, record.value_schema)
         found = self._made.get(schemas)
         if found is None:
-            if len(self._made) >= self.LIMIT:
-                self._made.clear()
-            found = self._made[schemas] = self._make(record)
+            found = self._make(record)
+            self._made.put(schemas, found, weight_of(*schemas))
         return found
 
 

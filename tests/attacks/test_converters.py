@@ -18,7 +18,9 @@ from kconnect.converters.avro_depth import check_depth
 from kconnect.converters.avro_types import parse
 from kconnect.converters.json import JsonConverter
 from kconnect.converters.schema_registry import MemoryRegistry
+from kconnect.data.schema import Schema
 from kconnect.errors import ConnectError, DataError, RetriableError
+from kconnect.transforms.common import PerSchema
 from tests.attacks import hostile
 from tests.attacks.hostile import Hostile, Reply
 
@@ -49,6 +51,19 @@ def message(id: int, body: bytes) -> bytes:
 
 
 # Records.
+
+
+def test_schemas_that_come_with_records_take_no_memory() -> None:
+    """Who may write to the topic sends a long schema with each record, another one each time: few of them are kept."""
+    converter, transform = JsonConverter(), PerSchema(Schema.optional_copy)
+    for number in range(60):
+        described = {"type": "struct", "fields": [], "doc": f"{number}" + "x" * 900_000}
+        value = converter.to_connect_data("t", json.dumps({"schema": described, "payload": {}}).encode())
+        assert value.schema is not None
+        converter.from_connect_data("t", *value)
+        transform(value.schema)
+    for kept in (converter._read, converter._heads, converter._writers._kept, transform._made):
+        assert 0 < len(kept) < 40
 
 
 def test_data_without_a_schema_is_not_nested_without_an_end(registry: MemoryRegistry) -> None:
