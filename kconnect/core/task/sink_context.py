@@ -10,6 +10,7 @@ from typing import Any
 
 from kconnect.api.record import TopicPartition
 from kconnect.api.task import ErrantRecordReporter
+from kconnect.core.task import positions
 from kconnect.core.task.errant import Errant
 from kconnect.core.task.ports import Consumer
 from kconnect.errors import ConnectError
@@ -28,14 +29,19 @@ class SinkContext:
         return dict(self._properties)
 
     def offset(self, partition: TopicPartition, offset: int) -> None:
-        self._rewinds[TopicPartition(*partition)] = offset
+        self._rewind("context.offset()", {partition: offset})
 
     def offsets(self, offsets: Mapping[TopicPartition, int]) -> None:
-        for partition, offset in offsets.items():
-            self.offset(partition, offset)
+        self._rewind("context.offsets()", offsets)
+
+    def _rewind(self, call: str, offsets: Mapping[TopicPartition, int]) -> None:
+        places = {positions.partition_of(call, partition): offset for partition, offset in offsets.items()}
+        # All of them, or none.
+        self._rewinds.update({place: positions.offset_of(call, place, offset) for place, offset in places.items()})
 
     def timeout(self, milliseconds: int) -> None:
-        self._timeout_s = milliseconds / 1000
+        asked = positions.milliseconds("context.timeout()", milliseconds)
+        self._timeout_s = asked / 1000 if asked >= 0 else None
 
     def assignment(self) -> set[TopicPartition]:
         return set(self._consumer.assignment)
