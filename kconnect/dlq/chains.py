@@ -148,8 +148,7 @@ def _record(letter: Letter) -> SourceRecord:
     except ConnectError as error:
         raise ConnectError(f"{letter.place} is not a source's record in JSON: {error}") from None
     places: list[Any] = [_map(letter.context.get(name)) for name in ("source.partition", "source.offset")]
-    # The queue's records have to have a time: 0 is none.
-    parts = (key.schema, key.value, value.schema, value.value, letter.timestamp or None, headers)
+    parts = (key.schema, key.value, value.schema, value.value, letter.timestamp, headers)
     return SourceRecord(places[0], places[1], topic, None, *parts)
 
 

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kconnect.core.settings.internal_topics import InternalTopics
+from kconnect.core.task.destination import at_time
 from kconnect.dlq.letters import Headers, Letter, short
 from kconnect.dlq.memory import Done, includes
 from kconnect.dlq.origins import Proof, ReadBack, Reporters, proofs
@@ -161,7 +162,7 @@ def _decide(letter: Letter, rules: Rules, proof: Proof | None) -> Outgoing | Lef
         return Left(letter, f"the chain would drop it: {outcome.dropped_by}")
     if of_source:
         topic = outcome.out["topic"]
-        record = (outcome.key, outcome.value, outcome.headers, letter.timestamp or None)
+        record = (outcome.key, outcome.value, outcome.headers, letter.timestamp)
         return _stays_away(letter, rules, topic) or _to(letter, rules, topic, *record, proof)
     return _back(letter, rules, proof)
 
@@ -217,4 +218,4 @@ def _to(
     own = letter.original_partition
     stays = target == letter.topic and own in there and not (rules.by_key or rules.reporters.of_source(letter))
     partition = own if stays and own is not None else -1
-    return Outgoing(letter, target, partition, key, value, tuple(letter.replay_headers(headers)), timestamp or 0, proof)
+    return Outgoing(letter, target, partition, key, value, tuple(letter.replay_headers(headers)), at_time(timestamp), proof)

@@ -8,6 +8,7 @@ that is beyond the records: Kafka Connect does not wait, and loses what its dead
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import random
 import time
@@ -22,9 +23,10 @@ from kconnect.converters.json import JsonConverter
 from kconnect.core.settings.errors import DLQ_TOPIC, ErrorSettings
 from kconnect.core.task import letter_headers
 from kconnect.core.task.chain import Outgoing, sendable
+from kconnect.core.task.destination import at_time
 from kconnect.core.task.errors import Errors, Failure, error_class, place_of
 from kconnect.core.task.ports import Refusal
-from kconnect.errors import ConnectError
+from kconnect.errors import ConnectError, DataError
 from kconnect.kafka import clients, servers
 from kconnect.kafka.admin import ensure_topic
 from kconnect.kafka.failures import brokers_away
@@ -176,12 +178,14 @@ class Reports:
         return self._outgoing(failure, None, None, [*context, (letter_headers.OMITTED, str(size).encode())])
 
     def _outgoing(self, failure: Failure, key: bytes | None, value: bytes | None, headers: letter_headers.Headers) -> Outgoing:
-        origin = failure.origin
+        origin, timestamp = failure.origin, 0
         if isinstance(origin, SourceRecord):
-            timestamp = origin.timestamp or 0
+            # It may be what the record has failed of.
+            with contextlib.suppress(DataError):
+                timestamp = at_time(origin.timestamp)
         else:
             kind, at = origin.timestamp()
-            timestamp = at if kind else 0
+            timestamp = at_time(at) if kind else 0
         assert self.settings.topic is not None
         return self.settings.topic, value, key, -1, None, None, timestamp, headers or None
 

@@ -124,7 +124,7 @@ def test_a_sources_letter_goes_as_the_chain_makes_it() -> None:
     made = outcome(out={"topic": "retry"}, key=b"K", value=b"V", headers=(("h", b"1"),))
     source = Reporters([reporter("sink", "source", {}, ["retry"])])
     (found,) = plan([of_source], {}, rules(run=lambda _: made, reporters=source)).outgoing
-    assert (found.topic, found.partition, found.key, found.value, found.timestamp) == ("retry", -1, b"K", b"V", 0)
+    assert (found.topic, found.partition, found.key, found.value, found.timestamp) == ("retry", -1, b"K", b"V", 1)
     assert found.headers[0] == ("h", b"1")
 
 

@@ -8,6 +8,8 @@ import java.util.HashMap;
 import java.util.Map;
 import org.apache.kafka.common.header.Header;
 import org.apache.kafka.common.header.Headers;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * Messages for Kafka in one direct buffer, column by column, in this machine's byte order. `source_task.py` reads it:
@@ -27,6 +29,8 @@ import org.apache.kafka.common.header.Headers;
 final class Out {
     private static final int HEAD = 32;
     private ByteBuffer buffer = allocate(1 << 16);
+    private static final Logger LOG = LoggerFactory.getLogger(Out.class);
+    private static boolean told;
     private int messages;
     private long[] timestamps = new long[512];
     private int[] origins = new int[512];
@@ -67,7 +71,16 @@ final class Out {
         origins[at] = origin;
         topicOf[at] = number(topic);
         partitions[at] = partition == null ? -1 : partition.intValue();
-        timestamps[at] = timestamp == null ? 0 : timestamp.longValue();
+        timestamps[at] = timestamp == null || timestamp.longValue() == -1 ? 0 : timestamp.longValue();
+        if (timestamp != null && timestamp.longValue() == 0) {
+            // Python's client takes 0 for none: see core/task/destination.py.
+            timestamps[at] = 1;
+            if (!told) {
+                told = true;
+                LOG.warn("A source record has the timestamp 0 (1970-01-01T00:00:00.000Z). It is sent as 1, which is a millisecond "
+                    + "later: Kafka's client takes 0 for none. The same goes for others like it (logged once)");
+            }
+        }
         keys[at] = key;
         values[at] = value;
         size += (key == null ? 0 : key.length) + (value == null ? 0 : value.length);
