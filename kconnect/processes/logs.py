@@ -23,6 +23,7 @@ from kconnect.api.config import HIDDEN
 from kconnect.core.settings import references, secrets
 from kconnect.core.state.records import LoggerLevel
 from kconnect.errors import NotFoundError
+from kconnect.processes import traces
 from kconnect.processes.levels import LEVELS, Loggers
 
 log = logging.getLogger(__name__)
@@ -60,6 +61,7 @@ def configure(format: str = "text", level: str = "INFO", stream: IO[str] | None 
         foreign_pre_chain=shared,
         processors=[
             structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+            _java_trace,
             structlog.processors.format_exc_info,
             _json if format == "json" else _for_people,
             _blot,
@@ -154,6 +156,16 @@ def printable(text: str) -> str:
     and tabulators.
     """
     return _CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def _java_trace(_: Any, __: str, line: Line) -> Line:
+    """Give the line of an exception that Java threw Java's trace, with its causes, in the place of Python's."""
+    info = line.get("exc_info")
+    error = info[1] if isinstance(info, tuple) else info
+    if isinstance(error, BaseException) and (trace := traces.of_java(error)) is not None:
+        del line["exc_info"]
+        line["exception"] = trace
+    return line
 
 
 def _blot(_: Any, __: str, line: Any) -> str:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import logging
 import threading
 import time
-import traceback
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Set
 from typing import Any, Protocol
@@ -24,7 +23,7 @@ from kconnect.core.settings.common import RELOAD_ACTION
 from kconnect.core.settings.references import Resolved
 from kconnect.core.settings.worker import WorkerSettings
 from kconnect.core.state.records import State, TargetState
-from kconnect.core.task.errors import error_class
+from kconnect.core.task.errors import Counts, error_class
 from kconnect.core.task.lifecycle import Event, Lifecycle
 from kconnect.core.task.ports import OffsetStore
 from kconnect.errors import ConnectError, StartAgainError
@@ -32,7 +31,7 @@ from kconnect.jvm import beans
 from kconnect.kafka.watch import Watchers
 from kconnect.plugins.providers import Providers
 from kconnect.plugins.registry import Registry
-from kconnect.processes import logs
+from kconnect.processes import logs, traces
 from kconnect.units import owners
 from kconnect.units.gate import Tell
 from kconnect.units.starts import StartTurns
@@ -114,6 +113,8 @@ class Unit(ABC):
         self.about = About()
         self.meter: SourceMeter | SinkMeter | None = None
         """Of a task, once its parts have been built."""
+        self.retries = Counts()
+        """Of a connector: since when a call is made again, in seconds since 1970, and why. Those of a task are its meter's."""
         self.came_up: bool | None = None
         """Whether the plugin's `start` succeeded; None while that is open."""
         self.expires_at: float | None = None
@@ -230,7 +231,7 @@ class Unit(ABC):
             return
         said = self._summary(error)
         log.error("Failed: %s", said, exc_info=error)
-        self.moved(Event.FAIL, f"{said}\n{_frames(error)}")
+        self.moved(Event.FAIL, f"{said}\n{traces.frames(error)}")
 
     def start_again(self, error: StartAgainError) -> None:
         """Nothing is wrong with the unit, so the host is to start it again; if it does not do that, the unit has failed."""
@@ -325,18 +326,4 @@ def summary(error: BaseException) -> str:
 
 def trace(error: BaseException) -> str:
     """The text of a FAILED status, and of a dead letter: what went wrong in the first line, then where."""
-    return f"{summary(error)}\n{_frames(error)}"
-
-
-def _frames(error: BaseException) -> str:
-    """Where it happened. Of what Java threw, Java's own trace: people look there for the plugin's classes."""
-    cause: BaseException | None = error
-    seen: set[int] = set()
-    # An error may be its own cause: `raise error from error`.
-    while cause is not None and id(cause) not in seen:
-        java: str | None = getattr(cause, "java_trace", None)
-        if java is not None:
-            return java if cause is error else f"Caused by: {java}"
-        seen.add(id(cause))
-        cause = cause.__cause__
-    return "".join(traceback.format_exception(error))
+    return f"{summary(error)}\n{traces.frames(error)}"

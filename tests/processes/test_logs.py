@@ -15,7 +15,8 @@ import pytest
 import structlog
 
 from kconnect.core.state.records import LoggerLevel
-from kconnect.processes import logs
+from kconnect.errors import ConnectError
+from kconnect.processes import logs, traces
 from kconnect.processes.levels import PythonLoggers
 
 
@@ -67,6 +68,38 @@ def test_what_a_terminal_would_obey_is_shown_instead(format: str) -> None:
     assert written.count("\\u001b[31mred\\u001b[0m \\u009b2J \\u202eback") == 2
     if format == "json":
         assert json.loads(written)["message"] == f"It failed: {said}"
+
+
+JAVA = """java.lang.IllegalStateException: no
+\tat a.B.start(B.java:7)
+Caused by: java.net.ConnectException: refused
+\tat a.B.open(B.java:9)"""
+
+
+@pytest.mark.parametrize("format", ["text", "json"])
+@pytest.mark.parametrize("wrapped", [False, True], ids=["thrown", "a cause"])
+def test_what_java_threw_is_logged_with_java_s_trace_and_causes_as_a_status_has_it(format: str, wrapped: bool) -> None:
+    thrown = ConnectError("no")
+    thrown.java_trace = JAVA  # type: ignore[attr-defined]
+    error = ConnectError("the transform cast failed") if wrapped else thrown
+    error.__cause__ = thrown if wrapped else None
+
+    def write() -> None:
+        try:
+            raise error
+        except ConnectError as raised:
+            log.error("Failed: %s", raised, exc_info=raised)
+
+    def write_implicitly() -> None:
+        try:
+            raise error
+        except ConnectError:
+            log.exception("Failed")
+
+    for case in (write, write_implicitly):
+        written = lines(format, case)
+        trace = json.loads(written[0])["exception"] if format == "json" else "\n".join(written[1:])
+        assert trace == traces.frames(error) == ("Caused by: " if wrapped else "") + JAVA
 
 
 def test_a_json_object_a_line() -> None:
