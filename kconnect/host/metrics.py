@@ -140,12 +140,14 @@ def _start(unit: Unit) -> Starts:
 
 
 def _retrying(unit: Unit) -> str:
-    reason = "" if unit.meter is None else logs.printable(" ".join(well_formed(logs.hide(unit.meter.retrying)).split()))
+    retrying = (unit.retries.retrying or (0.0, ""))[1] if unit.meter is None else unit.meter.retrying
+    reason = logs.printable(" ".join(well_formed(logs.hide(retrying)).split()))
     return reason if len(reason) <= _LONGEST_REASON else f"{reason[: _LONGEST_REASON - 1]}…"
 
 
 def _values(unit: Unit, now: float, wall: float) -> Values:
     if unit.spec.unit.is_connector:
-        return {}
+        retrying = unit.retries.retrying
+        return {} if retrying is None else {"retrying-since-timestamp-seconds": round(retrying[0], 3)}
     counted = {} if unit.meter is None else unit.meter.values(now, wall)
     return {**unit.times.values(now), **counted}

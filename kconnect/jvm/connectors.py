@@ -15,9 +15,11 @@ from kconnect.api.config import Config, ConfigDef
 from kconnect.api.connector import Connector, ConnectorContext, ExactlyOnceSupport, SinkConnector, SourceConnector
 from kconnect.api.record import TopicPartition
 from kconnect.api.task import Task
+from kconnect.core.task import answers
+from kconnect.core.task.answers import AnswerError
 from kconnect.errors import BadRequestError
 from kconnect.jvm import classes, contexts, machine, settings, values
-from kconnect.jvm.errors import JavaError, calling
+from kconnect.jvm.errors import JavaError, calling, kind_of
 
 
 class _JavaConnector(Connector):
@@ -54,8 +56,28 @@ class _JavaConnector(Connector):
         return classes.task(found, self.java_place, isinstance(self, SinkConnector))
 
     def task_configs(self, max_tasks: int) -> list[dict[str, str]]:
+        """Raise AnswerError for nulls in it, and for what is no text: Java's generics don't keep that out."""
         with calling(self._it):
-            return [machine.of_map(each) for each in self._it.taskConfigs(max_tasks)]
+            answer = self._it.taskConfigs(max_tasks)
+            if answer is None:
+                raise self._refusal("null")
+            return [self._task_config(number, config) for number, config in enumerate(answer)]
+
+    def _task_config(self, number: int, config: Any) -> dict[str, str]:
+        if not isinstance(config, jpype.JClass("java.util.Map")):
+            raise self._refusal(f"{kind_of(config)} as the config of task {number}")
+        texts = {}
+        for entry in config.entrySet():
+            name, value = entry.getKey(), entry.getValue()
+            for part, what in ((name, "the name of a setting"), ("" if value is None else value, "the value of a setting")):
+                if not isinstance(part, str | jpype.JString):
+                    raise self._refusal(f"{kind_of(part)} as {what} of task {number}")
+            if value is not None:
+                texts[str(name)] = str(value)
+        return texts
+
+    def _refusal(self, given: str) -> AnswerError:
+        return answers.refusal(self.java_class, "taskConfigs", given, answers.CONFIGS)
 
     def config(self) -> ConfigDef:
         with calling(self._it):

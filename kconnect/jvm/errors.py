@@ -54,6 +54,11 @@ def _kind(name: str, family: Any) -> type[JavaError]:
     return type(simple, (JavaError, family), {"java_class": name, "__module__": __name__})
 
 
+def kind_of(thing: Any) -> str:
+    """Return what a plugin's answer is, for messages, without quoting it: `null`, `a java.lang.Integer`."""
+    return "null" if thing is None else f"a {thing.getClass().getName()}"
+
+
 @contextmanager
 def calling(plugin: Any) -> Iterator[None]:
     """Around calls of a plugin's object, or of a class loader's: with its loader, and with errors of ours."""

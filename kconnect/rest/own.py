@@ -175,7 +175,7 @@ _ROW = schemas.declare(
             "examples": [{"team": "shop"}],
         },
         "why": {"type": ["string", "null"], "description": "What failed, or is tried again, in one line."},
-        "retrying_since": {**_MOMENT, "description": "Since when a task has been retrying a failed call, in ms since 1970."},
+        "retrying_since": {**_MOMENT, "description": "Since when a failed call has been retried, in ms since 1970."},
         "moved_at": {**_MOMENT, "description": "When a record last went to Kafka, or to the sink, in ms since 1970."},
         "in_per_s": {**_NUMBER, "description": "Records a second from the source, or from Kafka."},
         "out_per_s": {**_NUMBER, "description": "Records a second to Kafka, or to the sink."},

@@ -77,7 +77,7 @@ _STATE_EXTRAS: dict[str, Schema] = {
         "description": "The plugin's version; null if unknown.",
         "examples": ["4.3.1"],
     },
-    "trace": {**_TEXT, "description": "Why it failed."},
+    "trace": {**_TEXT, "description": "Why it failed, or what it waits for, or why a call that failed is made again."},
 }
 HOST = _or_null(
     _object(
@@ -102,7 +102,10 @@ _OWN_TASK: dict[str, Schema] = {
     ),
     "since": {"type": ["integer", "null"], "description": "When it came into its state, in ms since 1970."},
 }
-_OWN = {"tasks": _list("By number. Values that do not apply, or are not known, are null.", _object("A task.", _OWN_TASK))}
+_OWN = {
+    "retrying": {**_OWN_TASK["retrying"], "description": "The same of the connector instance, whose task configs failed."},
+    "tasks": _list("By number. Values that do not apply, or are not known, are null.", _object("A task.", _OWN_TASK)),
+}
 _COUNTS: dict[str, Schema] = {"connectors": _NUMBER, "tasks": _NUMBER}
 
 _NEW_OFFSETS: Schema = {

@@ -7,9 +7,11 @@ Made by `units.py`. Read next: `core/herder/leader.py` for what happens to the c
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from kconnect.api.config import ConfigDef
 from kconnect.api.connector import Connector, SinkConnector
 from kconnect.core.cluster.host import UnitSpec
 from kconnect.core.settings import references
@@ -17,14 +19,18 @@ from kconnect.core.settings.common import TASKS_MAX, TASKS_MAX_ENFORCE
 from kconnect.core.settings.connector import SINK_CONFIG, SOURCE_CONFIG
 from kconnect.core.settings.worker import for_plugins, tell
 from kconnect.core.state.records import TargetState
+from kconnect.core.task import answers
 from kconnect.core.task.lifecycle import Event
 from kconnect.core.task.ports import OffsetStore
-from kconnect.errors import ConnectError
+from kconnect.core.task.repeats import Repeats
+from kconnect.errors import ConnectError, UnrecoverableError
 from kconnect.plugins import chain
 from kconnect.plugins.java_names import task_class_name
 from kconnect.plugins.reach import Reach
+from kconnect.plugins.registry import class_name
+from kconnect.processes import traces
 from kconnect.units import about
-from kconnect.units.unit import Ports, Unit
+from kconnect.units.unit import Ports, Unit, summary
 
 log = logging.getLogger(__name__)
 
@@ -38,6 +44,7 @@ class ConnectorUnit(Unit):
         super().__init__(spec, ports, target)
         self._requested = False
         self._raised: Exception | None = None
+        self._repeats = Repeats()
 
     def run(self) -> None:
         raw = self.config()
@@ -46,7 +53,7 @@ class ConnectorUnit(Unit):
         self.modules.add(loaded.__module__.partition(".")[0])
         self.version = about.version_of(connector)
         self.about = about.of_connector(connector, "sink" if isinstance(connector, SinkConnector) else "source")
-        started = False
+        begun = False
         offsets: OffsetStore | None = None
         try:
             if not self.hold_while_paused():
@@ -60,70 +67,113 @@ class ConnectorUnit(Unit):
                 offsets.open(self.stopping.is_set)
             if not self.may_work():
                 return
+            # As in Connect: what these calls have opened before one of them fails, `stop` closes.
+            begun = True
             connector.initialize(_Context(self, StoredOffsets(offsets, self.stopping.is_set)))
             connector.start(config)
-            started = True
             self.moved(Event.STARTED)
             # What is asked for while `start` runs is answered by the first configs.
             self._requested = False
-            self._publish(connector, config)
+            self._ask(connector, config)
             self._serve(connector, config)
         except BaseException as error:  # noqa: BLE001 - reported: a plugin may raise anything
             self.fail(error)
         finally:
             try:
-                if started:
+                if begun:
                     connector.stop()
             finally:
                 if offsets is not None:
                     offsets.close(self.abandoned)
 
     def _serve(self, connector: Connector, config: dict[str, str]) -> None:
-        """Make task configs when asked, and at a resume, for what is outside may have changed; none while paused."""
-        paused = False
+        """
+        Make task configs when asked, and at a resume, for what is outside may have changed; none while paused. What could not
+        be made is made when `_repeats` says so: until then nobody's question makes it earlier.
+        """
+        paused, repeats = False, self._repeats
         while True:
             self.wait_for(
                 lambda paused=paused: (  # type: ignore[misc]
-                    self._raised or (self._requested and not paused) or self._is_paused() is not paused
-                )
+                    self._raised or (self._requested and not paused and repeats.due is None) or self._is_paused() is not paused
+                ),
+                None if repeats.due is None else max(0.0, repeats.due - time.monotonic()),
             )
             if self.stopping.is_set():
                 return
             with self.changed:
                 turned, raised = self._is_paused() is not paused, self._raised
                 paused = paused is not turned
-                requested = self._requested
+                requested = self._requested if repeats.due is None else repeats.due <= time.monotonic()
                 if not paused:
                     self._requested = False
             if raised is not None:
                 raise raised
             if turned:
+                self._goes_on()
                 self.moved(Event.PAUSE if paused else Event.RESUME)
                 requested = not paused
             if requested and not paused:
-                self._publish(connector, config)
+                self._ask(connector, config)
 
     def _is_paused(self) -> bool:
         return self.target is not TargetState.STARTED
 
-    def _publish(self, connector: Connector, config: dict[str, str]) -> None:
-        framework = SINK_CONFIG if isinstance(connector, SinkConnector) else SOURCE_CONFIG
-        settings = framework.parse(config)
-        limit = self._limited(TASKS_MAX.of(settings))
-        configs = connector.task_configs(limit)
+    def _ask(self, connector: Connector, config: dict[str, str]) -> None:
+        """
+        Have task configs made and handed over. If the connector raises an error, it is asked again later, as in Connect; after
+        the last attempt the error is raised.
+        """
+        limit = self._limited(TASKS_MAX.of(self._framework(connector).parse(config)))
+        try:
+            answer = connector.task_configs(limit)
+            if isinstance(answer, Iterator):
+                answer = list(answer)
+        except (UnrecoverableError, MemoryError):
+            raise
+        except Exception as error:
+            if (pause := self._repeats.failed(time.monotonic())) is None:
+                log.error("Asked for task configs %s times, and not any more", self._repeats.failures)
+                raise
+            self._retries(error, connector, pause)
+            return
+        if self._goes_on():
+            self.moved(Event.RETRY)
+        configs = answers.task_configs(class_name(type(connector)), "task_configs", answer)
+        self._publish(connector, config, configs, limit)
+
+    def _retries(self, error: Exception, connector: Connector, pause: float) -> None:
+        """Say in the log, in the status and in what the host reports that task configs could not be made, and why."""
+        call = "taskConfigs()" if hasattr(type(connector), "java_class") else "task_configs()"
+        self.retries.tries_again(call, error, time.time())
+        reason, count = summary(error), self._repeats.failures
+        text = f"{call} has failed {'once' if count == 1 else f'{count} times'} and is called again in {pause:g} s: {reason}"
+        log.warning("%s", text, exc_info=error)
+        self.moved(Event.RETRY, f"{text}\n{traces.frames(error)}")
+
+    def _goes_on(self) -> bool:
+        """Forget what has failed so far, if anything has: it is not retried any more. Return whether it was."""
+        self.retries.goes_on()
+        return self._repeats.end()
+
+    @staticmethod
+    def _framework(connector: Connector) -> ConfigDef:
+        return SINK_CONFIG if isinstance(connector, SinkConnector) else SOURCE_CONFIG
+
+    def _publish(self, connector: Connector, config: dict[str, str], configs: list[dict[str, str]], limit: int) -> None:
         if len(configs) > limit:
             message = (
                 f"The connector {self.spec.connector} has generated {len(configs)} tasks, which is greater than "
                 f"{limit}, the maximum number of tasks it is configured to create. "
             )
-            if TASKS_MAX_ENFORCE.of(settings):
+            if TASKS_MAX_ENFORCE.of(self._framework(connector).parse(config)):
                 raise ConnectError(
                     f"{message}This behaviour should be considered a bug and is disallowed. If necessary, it can be "
                     "permitted by reconfiguring the connector with 'tasks.max.enforce' set to false; however, this "
                     "option will be removed in a future release of Kafka Connect."
                 )
             log.warning("%s", message)
-        size = sum(len(name) + len(value) for made in configs for name, value in made.items() if value is not None)
+        size = sum(len(name) + len(value) for made in configs for name, value in made.items())
         if size > _MOST_CHARACTERS:
             raise ConnectError(
                 f"The configs of the {len(configs)} tasks of {self.spec.connector} have {size} characters, and may have "

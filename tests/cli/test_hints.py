@@ -72,11 +72,12 @@ def test_hints_in_the_code_name_commands_and_options_that_are_there() -> None:
 def test_what_describe_advises_can_be_typed(state: str | None, cause: str) -> None:
     tasks = [{"id": 0, "state": "FAILED", "error": {"first_cause": cause, "reported_as": None}, "retrying": None}]
     found = {
-        **{"name": "a b", "state": state, "type": "sink", "error": None, "tasks": tasks, "moving": True},
+        **{"name": "a b", "state": state, "type": "sink", "error": None, "retrying": None, "tasks": tasks, "moving": True},
         **{"numbers": {"skipped": 3, "in_per_s": 0}, "errors": {"topic": "dead"}, "topics": ["t"]},
         "lag": {"total": 5, "partitions": []},
     }
-    said = [*advice.of(found), *advice.of({**found, "tasks": [], "moving": False})]
+    retrying = {"since": 1, "reason": "task_configs(): ConnectError: away"}
+    said = [*advice.of(found), *advice.of({**found, "tasks": [], "moving": False}), *advice.of({**found, "retrying": retrying})]
     typed = [hit for text in said for hit in re.findall(r"`(kconnect [^`]*)`", text)]
     assert typed
     for hint in typed:

@@ -217,6 +217,13 @@ def test_what_runs_and_tries_again_is_told_with_its_reason(url: str, herder: Her
     assert re.search(r"  Task 1 +retrying since .*: put\(\): RetriableError: busy\n", told)
 
 
+def test_a_connector_instance_that_runs_and_tries_again_is_told_and_is_no_failure(url: str, herder: Herder) -> None:
+    herder.retrying["bills", -1] = {"since": int(time.time() * 1000) - 300_000, "reason": "taskConfigs(): X: away"}
+    told = run(url, "describe", "connector", "bills").out
+    assert re.search(r"\nRetrying +retrying since \S+ \S+ \(5 min\): taskConfigs\(\): X: away\n", told)
+    assert "Failure" not in told and "It asks its connector for task configs again and again" in told
+
+
 def test_plugins_and_loggers(url: str, herder: Herder) -> None:
     assert run(url, "get", "plugins", "--type", "converter", "-o", "name").out == "JsonConverter\n"
     assert run(url, "get", "pl", "*Source", "-o", "json").out.count('"class"') == 1

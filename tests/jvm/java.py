@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from kconnect.core.settings.errors import ErrorSettings
 from kconnect.core.task.errors import Errors, Failure
 from kconnect.jvm import classes
 from kconnect.jvm.chain import Chain
+from kconnect.plugins.registry import PluginDesc
+from tests.integration.units import Plugins
 
 Part = tuple[str, Mapping[str, str]]
+
+CLASSES = {"Numbers": "rig.NumbersSource", "Recording": "rig.RecordingSink"}
 
 JSON: Part = ("org.apache.kafka.connect.json.JsonConverter", {"schemas.enable": "false"})
 STRING: Part = ("org.apache.kafka.connect.storage.StringConverter", {})
@@ -45,3 +50,16 @@ class Judged:
     def told(self) -> Sequence[tuple[str, str, str]]:
         """Stage, class and text of each."""
         return [(each.stage.value, each.component.class_name, str(each.error)) for each in self.failures]
+
+
+class JavaPlugins(Plugins):
+    """The rig's connectors, with which chains are Java's as a whole."""
+
+    def __init__(self, place: Path) -> None:
+        super().__init__(**{name: classes.load("connector", java, str(place)) for name, java in CLASSES.items()})
+        self._place = str(place)
+
+    def find(self, name: str, kind: str, version: str | None = None, beside: str | None = None) -> PluginDesc:
+        if name in CLASSES:
+            return PluginDesc(CLASSES[name], f"java:{CLASSES[name]}", name, kind, "1.2.3", self._place)
+        return super().find(name, kind, version, beside)

@@ -277,7 +277,7 @@ class MemoryHerder:
         host = {"worker_id": WORKER, "host": 0, "node": "n", "pid": 1}
         ids = range(self._task_count(name))
         tasks = [{"id": task, "host": host, "memory": None, "retrying": self.retrying.get((name, task))} for task in ids]
-        return {"tasks": tasks}
+        return {"retrying": self.retrying.get((name, -1)), "tasks": tasks}
 
     def _status_of(self, name: str) -> dict[str, Any]:
         state = SHOWN[self.targets[name]]
@@ -288,4 +288,6 @@ class MemoryHerder:
             if (name, task["id"]) in self.failed:
                 task.update(state="FAILED", trace="Traceback (most recent call last):\n  ...\nOSError: disk on fire\n")
         connector = {"state": state, "worker_id": WORKER, "version": "4.3.1"}
+        if (name, -1) in self.retrying:
+            connector["trace"] = f"It is called again: {self.retrying[name, -1]['reason']}"
         return {"name": name, "connector": connector, "tasks": tasks, "type": "source"}

@@ -41,14 +41,15 @@ class Look:
         """
         RestError if there is no such connector, or no answer; anything else that fails is in `unknown`.
 
-        Keys: name, type, class, version, state, worker_id, since_ms, error, tasks, plugins, topics, offsets, lag, numbers,
-        restarts, changes, seen_since_ms, moving, errors, unknown, advice. Times are milliseconds since 1970.
+        Keys: name, type, class, version, state, worker_id, since_ms, error, retrying, tasks, plugins, topics, offsets, lag,
+        numbers, restarts, changes, seen_since_ms, moving, errors, unknown, advice. Times are milliseconds since 1970.
         """
         unknown: dict[str, str] = {}
         info = self._client.connector(name)
         config: dict[str, str | None] = info["config"]
         status = self._or_why(unknown, "state", lambda: self._client.status(name)) or {"connector": {}, "tasks": []}
-        retrying.add(self._or_why(unknown, "retrying", lambda: self._own) or {}, name, status["tasks"])
+        own = self._or_why(unknown, "retrying", lambda: self._own) or {}
+        retrying.add(own, name, status["tasks"])
         seen = self._or_why(unknown, "numbers", lambda: self._scrape)
         past = self._or_why(unknown, "since", lambda: changes.of(name, self._stamped))
         if past is None:
@@ -62,6 +63,7 @@ class Look:
             "class": config.get("connector.class"),
             "version": connector.get("version"),
             **_unit(UnitId(name), connector, past),
+            "retrying": own.get(name, {}).get("retrying"),
             "tasks": tasks,
             "plugins": self._plugins(config),
             "topics": self._or_why(unknown, "topics", lambda: self._client.topics(name)),
@@ -214,7 +216,8 @@ def _unit(unit: UnitId, status: Mapping[str, Any], past: changes.History | None)
         "worker_id": status.get("worker_id"),
         "since_ms": None if past is None or state is None else past.since_if(unit, state),
         "error": None
-        if cause is None
+        # With a trace, a RUNNING one is making a call again.
+        if cause is None or state == "RUNNING"
         else {"first_cause": cause.first, "reported_as": cause.reported, "trace": status["trace"]},
     }
 

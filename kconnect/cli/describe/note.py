@@ -25,6 +25,7 @@ def of(found: Mapping[str, Any], now: float, verbose: bool = False, changes: int
     lines += labelled("State", [_state(found, now)])
     if found["error"] is not None:
         lines += _failure(_label(found), found["error"], verbose)
+    lines += _retrying("Retrying", found)
     lines += _tasks(found, now, verbose)
     lines += _numbers(found, now)
     if found["type"] == "sink":
@@ -46,8 +47,7 @@ def of_task(found: Mapping[str, Any], now: float) -> list[str]:
     lines = [*labelled("Task", [found["name"]]), *labelled("State", [_state(found, now)])]
     if found["error"] is not None:
         lines += _failure(_label(found), found["error"], verbose=True)
-    if found["retrying"] is not None:
-        lines += labelled("Retrying", [paint(retrying.in_words(found["retrying"]), "yellow")])
+    lines += _retrying("Retrying", found)
     numbers = found["numbers"]
     told = [f"{key}: {number(value)}" for key, value in (numbers or {}).items() if key != "progress_at"]
     lines += labelled("Numbers", _why(found, "numbers") if numbers is None else told or ["none reported yet"])
@@ -89,6 +89,11 @@ def _failure(label: str, error: Mapping[str, Any], verbose: bool) -> list[str]:
     return lines
 
 
+def _retrying(label: str, found: Mapping[str, Any]) -> list[str]:
+    """Return the line of a connector instance or a task that makes a call again; none if it does not."""
+    return [] if found["retrying"] is None else labelled(label, [paint(retrying.in_words(found["retrying"]), "yellow")])
+
+
 def _tasks(found: Mapping[str, Any], now: float, verbose: bool) -> list[str]:
     tasks = found["tasks"]
     if not tasks:
@@ -107,8 +112,7 @@ def _tasks(found: Mapping[str, Any], now: float, verbose: bool) -> list[str]:
         rows.append((str(task["id"]), task["state"], since, task["worker_id"], *counted))
     lines += table(headings, rows, right=("TASK", "IN/S", "OUT/S", "LAG", "ERRORS"), lead="  ")
     for task in tasks:
-        if task["retrying"] is not None:
-            lines += labelled(f"  Task {task['id']}", [paint(retrying.in_words(task["retrying"]), "yellow")])
+        lines += _retrying(f"  Task {task['id']}", task)
     for numbers, error in _failures(tasks, verbose):
         lines += _failure(f"  Task {numbers}", error, verbose)
     return lines

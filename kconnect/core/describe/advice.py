@@ -29,8 +29,8 @@ _NO_FILE = re.compile(r"NoSuchFileException|FileNotFoundE|AccessDeniedException|
 
 def of(found: Mapping[str, Any]) -> list[str]:
     """
-    `found` as `Look.connector` makes it: name, type, state, error, tasks, numbers, lag, topics, moving and errors. Nothing is
-    said of what is not known.
+    `found` as `Look.connector` makes it: name, type, state, error, retrying, tasks, numbers, lag, topics, moving and errors.
+    Nothing is said of what is not known.
     """
     return list(dict.fromkeys(_all(found)))
 
@@ -58,7 +58,12 @@ def _all(found: Mapping[str, Any]) -> Iterator[str]:
     yield from _waiting(found)
     if any(task["retrying"] is not None for task in found["tasks"]):
         yield f"Its tasks are retrying, and will not fail: fix the cause; `kconnect logs {name}` shows more"
-    if state == "RUNNING" and not found["tasks"]:
+    if found["retrying"] is not None:
+        yield (
+            "It asks its connector for task configs again and again, and fails if it gets none within five minutes: fix the "
+            f"cause; `kconnect logs {name}` shows more"
+        )
+    elif state == "RUNNING" and not found["tasks"]:
         yield (
             "It runs and has no tasks: perhaps it found nothing to do, or no worker has asked it for tasks yet. `kconnect logs "
             f"{name}` may show why."

@@ -91,6 +91,7 @@ class Overview:
             state = _state(statuses[unit])
             states[state] = states.get(state, 0) + 1
         own = [said[unit] for unit in tasks if unit in said]
+        retrying = [*own, said[UnitId(name)]] if UnitId(name) in said else own
         return {
             "name": name,
             "type": "unknown" if described is None else described["type"],
@@ -101,8 +102,8 @@ class Overview:
             "since": None if UnitId(name) in waits else log.status.since.get(UnitId(name)) or None,
             "topics": log.status.topics_of(name),
             "labels": {key[len(LABEL) :]: value or "" for key, value in config.items() if key.startswith(LABEL)},
-            "why": _why(statuses, own),
-            "retrying_since": _earliest(own, "retrying-since-timestamp-seconds"),
+            "why": _why(statuses, retrying),
+            "retrying_since": _earliest(retrying, "retrying-since-timestamp-seconds"),
             "moved_at": max((_ms(each, "last-progress-timestamp-seconds") or 0 for each in own), default=0) or None,
             **{key: total(own, key) for key in _NUMBERS},
         }

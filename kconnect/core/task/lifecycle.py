@@ -33,6 +33,8 @@ class Event(enum.Enum):
     STARTED = "STARTED"
     PAUSE = "PAUSE"
     RESUME = "RESUME"
+    RETRY = "RETRY"
+    """A call has failed and is made again, or has succeeded after that: the state stays, and the status says why."""
     FAIL = "FAIL"
     END = "END"
 
@@ -44,6 +46,7 @@ _TABLE: dict[tuple[Phase, Event], tuple[Phase, State | None]] = {
     # Resumed, and paused again before it came to be started.
     (Phase.HELD, Event.PAUSE): (Phase.HELD, State.PAUSED),
     (Phase.STARTING, Event.STARTED): (Phase.RUNNING, State.RUNNING),
+    (Phase.RUNNING, Event.RETRY): (Phase.RUNNING, State.RUNNING),
     (Phase.RUNNING, Event.PAUSE): (Phase.PAUSED, State.PAUSED),
     (Phase.PAUSED, Event.RESUME): (Phase.RUNNING, State.RUNNING),
     **{(phase, Event.FAIL): (Phase.FAILED, State.FAILED) for phase in list(Phase)[:5]},

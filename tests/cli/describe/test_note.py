@@ -33,6 +33,7 @@ def found(**changes: Any) -> dict[str, Any]:
         "worker_id": "n1:8083",
         "since_ms": int(NOW * 1000) - 300_000,
         "error": None,
+        "retrying": None,
         "tasks": [task(0)],
         "plugins": [{"role": "value.converter", "class": "org.apache.kafka.connect.json.JsonConverter", "version": "4.3.1"}],
         "topics": ["orders"],

@@ -8,6 +8,7 @@ import pytest
 
 from kconnect.core.herder.requests.configs import CreateConnector
 from kconnect.core.herder.requests.connectors import GetStatus, GetTaskStatus, ListConnectors
+from kconnect.core.herder.requests.overview import GetOverview
 from kconnect.core.herder.requests.own import GetOwn, ListOwn
 from kconnect.core.metrics.report import HostReport, Starts, UnitReport, Usage
 from kconnect.core.state.assignment_records import HostSpec
@@ -65,6 +66,27 @@ def test_what_a_task_tries_again_by_its_present_host_and_for_any_worker(cluster:
         assert cluster.call(asked, GetOwn("x")) == {"name": "x", **found["x"], "advice": advice}
     cluster.reports = [replace(now, values={"retrying-since-timestamp-seconds": 0.0}, retrying="")]
     assert cluster.call("a:1", GetOwn("x"))["tasks"][0]["retrying"] is None
+
+
+def test_a_connector_whose_task_configs_are_asked_for_again(cluster: MemoryCluster) -> None:
+    unit = UnitId("x")
+    ((worker, number),) = cluster.running()[unit]
+    said = "taskConfigs(): SQLTransientException: the database is starting"
+    values: dict[str, float | None] = {"retrying-since-timestamp-seconds": 1_800_000_000.25}
+    cluster.reports = [
+        UnitReport(worker, number, cluster.hosts[worker, number].incarnation, unit, values=values, retrying=said)
+    ]
+    found = cluster.call("a:1", GetOwn("x"))
+    assert found["retrying"] == {"since": 1_800_000_000_250, "reason": said}
+    assert [task["retrying"] for task in found["tasks"]] == [None, None]
+    assert found["advice"] == [
+        "It asks its connector for task configs again and again, and fails if it gets none within five minutes: fix the cause; "
+        "`kconnect logs x` shows more"
+    ]
+    (row,) = cluster.call("a:1", GetOverview())["connectors"]
+    assert (row["why"], row["retrying_since"]) == (said, 1_800_000_000_250)
+    cluster.reports = []
+    assert cluster.call("a:1", GetOwn("x"))["retrying"] is None
 
 
 def test_a_connector_that_is_not_there(cluster: MemoryCluster) -> None:

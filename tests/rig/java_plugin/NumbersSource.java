@@ -1,5 +1,7 @@
 package rig;
 
+import java.io.FileWriter;
+import java.io.IOException;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.HashMap;
@@ -7,13 +9,18 @@ import java.util.List;
 import java.util.Map;
 import org.apache.kafka.common.config.ConfigDef;
 import org.apache.kafka.common.config.ConfigException;
+import org.apache.kafka.connect.errors.ConnectException;
 import org.apache.kafka.connect.source.ConnectorTransactionBoundaries;
 import org.apache.kafka.connect.source.ExactlyOnceSupport;
 import org.apache.kafka.connect.source.SourceConnector;
 
-/** Counts: its tasks send 0, 1, 2 and so on, each to a topic and a source partition of its own. */
+/**
+ * Counts: its tasks send 0, 1, 2 and so on, each to a topic and a source partition of its own. `configs` says what else than
+ * task configs `taskConfigs` gives, or how often it fails before; `heard.connector` is a file with the calls of the connector.
+ */
 public final class NumbersSource extends SourceConnector {
     private Map config;
+    private int asked;
 
     public String version() {
         return "1.2.3";
@@ -21,6 +28,7 @@ public final class NumbersSource extends SourceConnector {
 
     public void start(Map properties) {
         config = properties;
+        hear("start");
         if ("start".equals(properties.get("fails"))) {
             throw new IllegalStateException("it fails at the start, as it was told", new RuntimeException("the cause"));
         }
@@ -31,6 +39,26 @@ public final class NumbersSource extends SourceConnector {
     }
 
     public List taskConfigs(int most) {
+        hear("taskConfigs");
+        String how = String.valueOf(config.get("configs"));
+        if (how.startsWith("fail ") && ++asked <= Integer.parseInt(how.substring(5))) {
+            throw new ConnectException("the database is starting", new IOException("refused"));
+        }
+        if (how.equals("nothing")) {
+            return null;
+        }
+        if (how.equals("a null")) {
+            return Collections.singletonList(null);
+        }
+        if (how.equals("a text")) {
+            return Collections.singletonList("number=0");
+        }
+        if (how.equals("a number")) {
+            return Collections.singletonList(Collections.singletonMap("number", Integer.valueOf(0)));
+        }
+        if (how.equals("a null value")) {
+            return Collections.singletonList(Collections.singletonMap("number", null));
+        }
         List configs = new ArrayList();
         for (int number = 0; number < most; number++) {
             Map each = new HashMap(config);
@@ -41,6 +69,20 @@ public final class NumbersSource extends SourceConnector {
     }
 
     public void stop() {
+        hear("stop");
+    }
+
+    private void hear(String what) {
+        if (!config.containsKey("heard.connector")) {
+            return;
+        }
+        try {
+            FileWriter file = new FileWriter((String) config.get("heard.connector"), true);
+            file.write(what + "\n");
+            file.close();
+        } catch (IOException error) {
+            throw new IllegalStateException(error);
+        }
     }
 
     public ConfigDef config() {

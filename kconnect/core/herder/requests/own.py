@@ -59,11 +59,13 @@ class GetHistory(Request[Body]):
 
 def _all_of(desk: Desk, reports: Collection[Report], names: Iterable[str]) -> Body:
     """
-    `{connector: {"tasks": [{"id", "host", "memory", "retrying", "since"}]}}`; what does not apply, or is not known, is null.
+    `{connector: {"retrying", "tasks": [{"id", "host", "memory", "retrying", "since"}]}}`; what does not apply, or is not known,
+    is null.
 
     `host` is `{"worker_id", "host", "node", "pid"}`: the process that holds the task. `memory` is `{"used", "max"}` in bytes,
     of a task that has a host of its own; `max` null is no limit. `retrying` is `{"since", "reason"}`: a call that failed is
-    made again and again, since so many milliseconds after 1970. `since` is when the task came into its state.
+    made again and again, since so many milliseconds after 1970; outside of `tasks` it is the connector instance's. `since` is
+    when the task came into its state.
     """
     config, state = desk.log.config, desk.log.assignment
     holders = {unit: held for held in state.held.values() for unit in held.units or ()}
@@ -89,7 +91,11 @@ def _all_of(desk: Desk, reports: Collection[Report], names: Iterable[str]) -> Bo
             "since": since(unit),
         }
 
-    return {name: {"tasks": [task(UnitId(name, number)) for number in config.task_ids(name)]} for name in names}
+    def connector(name: str) -> dict[str, Any]:
+        tasks = [task(UnitId(name, number)) for number in config.task_ids(name)]
+        return {"retrying": _retrying(said.get(UnitId(name))), "tasks": tasks}
+
+    return {name: connector(name) for name in names}
 
 
 def host_of(held: Held) -> Body:

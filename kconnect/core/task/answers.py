@@ -1,0 +1,73 @@
+"""
+What a plugin's calls return, checked at the one door where it comes in: from there on nobody expects anything else.
+
+Called by `units/connector_unit.py`, for connectors in Python and in Java, and by `units/source_task.py`. Each refusal is a
+sentence that names the plugin's class, the call, what it returned and what it may return. It never quotes a value, which may be
+a secret. Read next: `units/connector_unit.py`; `positions.py` for what sink tasks hand over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from kconnect.api.record import SourceRecord
+from kconnect.errors import UnrecoverableError
+
+RECORDS = "a list of SourceRecords, or None if there are none"
+CONFIGS = "a list with one map of texts for each task, which is empty if there is nothing to do"
+
+
+class AnswerError(UnrecoverableError):
+    """A plugin's call returned what it may not return: the same call would do so again."""
+
+
+def polled(plugin: str, answer: Any) -> list[SourceRecord] | None:
+    """
+    Return a source task's answer to `poll` as a list, or None for none. Any iterable of records will do. AnswerError if the
+    answer is none.
+    """
+    if answer is None:
+        return None
+    if not isinstance(answer, Iterable) or isinstance(answer, str | bytes | Mapping):
+        raise refusal(plugin, "poll", kind_of(answer), RECORDS)
+    records: list[SourceRecord] = answer if isinstance(answer, list) else list(answer)
+    # What there is of kinds, not of records, is asked one by one.
+    if not all(issubclass(kind, SourceRecord) for kind in set(map(type, records))):
+        number, other = next((at, record) for at, record in enumerate(records) if not isinstance(record, SourceRecord))
+        raise refusal(plugin, "poll", f"{kind_of(other)} as record {number} of {len(records)}", RECORDS)
+    return records
+
+
+def task_configs(plugin: str, call: str, answer: Any) -> list[dict[str, str]]:
+    """
+    Return a connector's answer to `task_configs` as a list of dicts. Any iterable of maps will do. AnswerError if the answer
+    is none. A setting whose value is None is left out, as in Java.
+    """
+    if not isinstance(answer, Iterable) or isinstance(answer, str | bytes | Mapping):
+        raise refusal(plugin, call, kind_of(answer), CONFIGS)
+    configs: list[dict[str, str]] = []
+    for number, config in enumerate(answer):
+        if not isinstance(config, Mapping):
+            raise refusal(plugin, call, f"{kind_of(config)} as the config of task {number}", CONFIGS)
+        for name, value in config.items():
+            if not isinstance(name, str):
+                raise refusal(plugin, call, f"{kind_of(name)} as the name of a setting of task {number}", CONFIGS)
+            if value is not None and not isinstance(value, str):
+                raise refusal(plugin, call, f"{kind_of(value)} as the value of {name!r} for task {number}", CONFIGS)
+        configs.append({name: value for name, value in config.items() if value is not None})
+    return configs
+
+
+def refusal(plugin: str, call: str, given: str, allowed: str) -> AnswerError:
+    """Return the error for an answer that can't be used: `given` is what the call returned, `allowed` what it may return."""
+    return AnswerError(f"{plugin}.{call}() returned {given}, but must return {allowed}")
+
+
+def kind_of(answer: Any) -> str:
+    """Return what an answer is, for messages, without quoting it: `None`, `an int`, `a com.acme.Record`."""
+    if answer is None:
+        return "None"
+    kind = type(answer)
+    name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+    return f"{'an' if name[0].lower() in 'aeiou' else 'a'} {name}"
