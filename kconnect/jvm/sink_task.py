@@ -17,14 +17,16 @@ import jpype
 
 from kconnect.api.record import OffsetAndMetadata, SinkRecord, TopicPartition
 from kconnect.api.task import SinkTask, SinkTaskContext
+from kconnect.core.task import answers
 from kconnect.core.task.errors import Errors, Stage
 from kconnect.core.task.topic_use import TopicUse
 from kconnect.jvm import classes, contexts, machine
 from kconnect.jvm.chain import Chain
-from kconnect.jvm.errors import calling, translated
+from kconnect.jvm.errors import calling, kind_of, translated
 from kconnect.jvm.inbox import Inbox
 from kconnect.jvm.source_task import failure_of
 
+_OFFSETS = "a map of partitions to offsets, which is empty if nothing is to be committed"
 _HEADERS, _KEYS, _PARTITIONS = 1, 2, 4
 """What a batch has that others lack."""
 
@@ -87,14 +89,19 @@ class JavaSinkTask(SinkTask):
         except jpype.JException as thrown:
             raise translated(thrown) from None
         if found is None:
-            return {}
-        return {
-            contexts.of_place(entry.getKey()): OffsetAndMetadata(
-                int(entry.getValue().offset()), str(entry.getValue().metadata() or "")
-            )
-            for entry in found.entrySet()
-            if entry.getValue() is not None
-        }
+            # As in Connect the task fails: one that means this would never commit anything.
+            raise answers.refusal(self.java_class, "preCommit", "null", _OFFSETS)
+        return dict(map(self._to_commit, found.entrySet()))
+
+    def _to_commit(self, entry: Any) -> tuple[TopicPartition, OffsetAndMetadata]:
+        place, position = entry.getKey(), entry.getValue()
+        if not isinstance(place, jpype.JClass("org.apache.kafka.common.TopicPartition")):
+            raise answers.refusal(self.java_class, "preCommit", f"{kind_of(place)} as a partition", _OFFSETS)
+        partition = contexts.of_place(place)
+        if not isinstance(position, jpype.JClass("org.apache.kafka.clients.consumer.OffsetAndMetadata")):
+            given = f"{kind_of(position)} as the offset of {partition.topic}-{partition.partition}"
+            raise answers.refusal(self.java_class, "preCommit", given, _OFFSETS)
+        return partition, OffsetAndMetadata(int(position.offset()), str(position.metadata() or ""))
 
     def open(self, partitions: Collection[TopicPartition]) -> None:
         with calling(self._it):

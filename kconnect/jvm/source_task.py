@@ -9,8 +9,8 @@ bytes of a batch are described in `shim/Out.java`.
 from __future__ import annotations
 
 import sys
-from array import array
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from typing import Any, NamedTuple
 
 import jpype
@@ -20,15 +20,14 @@ from kconnect.api.record import RecordMetadata, SourceRecord
 from kconnect.api.task import SourceTask, SourceTaskContext
 from kconnect.converters.json import JsonConverter
 from kconnect.core.task.chain import Outgoing
-from kconnect.core.task.delivery import Converted
-from kconnect.core.task.errors import Component, Errors, Stage
+from kconnect.core.task.converted import Converted
+from kconnect.core.task.errors import PRODUCER, Component, Errors, Stage
 from kconnect.jvm import classes, contexts, machine
+from kconnect.jvm.acknowledgements import Acknowledgements
 from kconnect.jvm.chain import Chain
 from kconnect.jvm.errors import JavaError, calling, translated
 
 _HEAD = 32
-_DROPPED = -2
-_LAST = 2**31 - 1
 _ORDER = sys.byteorder
 
 
@@ -59,7 +58,8 @@ class JavaSourceTask(SourceTask):
         self.batches: Any = None
         self._ends = contexts.Transactions()
         self.first = self._next = 0
-        self._heard: list[tuple[int, RecordMetadata | None]] = []
+        self.acknowledgements: Acknowledgements | None = None
+        """Of a task that wants to hear of each record that Kafka has."""
 
     def version(self) -> str:
         with calling(self._it):
@@ -69,7 +69,9 @@ class JavaSourceTask(SourceTask):
         """Before all else that concerns records. Whether the task wants to hear of each record that Kafka has."""
         with calling(self._it):
             self.batches = jpype.JClass("kconnect.shim.SourceBatches")(self._it, chain.it)
-            return bool(self.batches.hears())
+            hears = bool(self.batches.hears())
+        self.acknowledgements = Acknowledgements(self.batches) if hears else None
+        return hears
 
     def initialize(self, context: SourceTaskContext) -> None:
         super().initialize(context)
@@ -81,11 +83,11 @@ class JavaSourceTask(SourceTask):
             self._it.start(machine.to_map(props))
 
     def poll(self) -> Any:
-        self._tell()
-        try:
-            count = self.batches.poll()
-        except jpype.JException as thrown:
-            raise translated(thrown) from None
+        with nullcontext() if self.acknowledgements is None else self.acknowledgements.waiting():
+            try:
+                count = self.batches.poll()
+            except jpype.JException as thrown:
+                raise translated(thrown) from None
         self.first, self._next = self._next, self._next + count
         numbers = list(range(self.first, self._next))
 
@@ -101,6 +103,18 @@ class JavaSourceTask(SourceTask):
         """The messages of these records of the last `poll`, by their numbers."""
         buffer = self.batches.convert(first - self.first, end - self.first)
         return read(memoryview(buffer)[: buffer.limit()].tobytes())
+
+    def newest(self, first: int, end: int) -> list[Stored]:
+        """Of each source partition of these records of the last `poll` the last offset, also of those that were dropped."""
+        try:
+            data = self.batches.newest(first - self.first, end - self.first)
+        except jpype.JException as thrown:
+            raise translated(thrown) from None
+        return [Stored(*pair) for pair in orjson.loads(bytes(data))]
+
+    def until(self, first: int, end: int) -> list[Stored] | None:
+        """The same, if these are records of the last `poll`; Java has forgotten those of earlier ones."""
+        return self.newest(first, end) if self.first <= first <= end <= self._next else None
 
     def failure(self) -> tuple[Stage, Component, JavaError]:
         """What stopped the last `convert`."""
@@ -118,10 +132,12 @@ class JavaSourceTask(SourceTask):
         return SourceRecord(source_partition, source_offset, topic, partition, *of_key, *of_value, timestamp)
 
     def commit_record(self, record: Any, metadata: RecordMetadata | None) -> None:
-        self._heard.append((record if isinstance(record, int) else record.number, metadata))
+        assert self.acknowledgements is not None
+        self.acknowledgements.add(record if isinstance(record, int) else record.number, metadata)
 
     def commit(self) -> None:
-        self._tell()
+        if self.acknowledgements is not None:
+            self.acknowledgements.settle()
         try:
             self.batches.commit()
         except jpype.JException as thrown:
@@ -131,32 +147,16 @@ class JavaSourceTask(SourceTask):
         if self.batches is None:
             return
         with calling(self._it):
-            self._it.stop()
-
-    def _tell(self) -> None:
-        if not self._heard:
-            return
-        heard, self._heard = self._heard, []
-        numbers, places = zip(*heard)
-        topics: dict[str, int] = {"": 0}
-        columns = (
-            array("i", [number & _LAST for number in numbers]),
-            array("i", [0 if each is None else topics.setdefault(each.topic, len(topics)) for each in places]),
-            array("i", [0 if each is None else each.partition for each in places]),
-            array("q", [_DROPPED if each is None else each.offset for each in places]),
-            array("q", [-1 if each is None or each.timestamp is None else each.timestamp for each in places]),
-        )
-        ints, longs = jpype.JInt[:], jpype.JLong[:]
-        try:
-            self.batches.committed(*map(ints, columns[:3]), list(topics), *map(longs, columns[3:]))
-        except jpype.JException as thrown:
-            raise translated(thrown) from None
+            # After it the task hears of no record any more.
+            self.batches.stop()
 
 
 def failure_of(batches: Any) -> tuple[Stage, Component, JavaError]:
     """What stopped the last `convert` of a task's batches, in either direction."""
     found = batches.failure()
     stage, alias = Stage(str(found.stage)), str(found.alias)
+    if stage is Stage.KAFKA_PRODUCE:
+        return stage, PRODUCER, translated(found.error)
     what = f"the transform {alias}" if alias else f"the {stage.value.partition('_')[0].lower()} converter"
     return stage, Component(what, str(found.className)), translated(found.error)
 
@@ -164,18 +164,23 @@ def failure_of(batches: Any) -> tuple[Stage, Component, JavaError]:
 class SourceConversion:
     """
     What the pump takes in the place of `source_pump.SourceConversion`: numbers in, messages out. With `tracks`, it says which
-    record each message was made of. ConnectError for a record that fails where that is not tolerated.
+    record each message was made of. Where a record fails and that is not tolerated, what comes out ends before it.
     """
 
     def __init__(self, task: JavaSourceTask, errors: Errors, tracks: bool) -> None:
         self._task, self._errors, self._tracks = task, errors, tracks
 
     def __call__(self, records: Sequence[int]) -> Converted:
-        at, end = records[0], records[-1] + 1
+        first, at, end = records[0], records[0], records[-1] + 1
+        failure: Exception | None = None
         batches = [self._task.convert(at, end)]
         while batches[-1].failed:
             at += batches[-1].looked
-            batches.append(self._alone(at))
+            try:
+                batches.append(self._alone(at))
+            except Exception as final:  # noqa: BLE001 - for who sends what was before it
+                failure, records = final, records[: at - first]
+                break
             at += 1
             batches.append(self._task.convert(at, end))
         if len(batches) == 1:
@@ -185,16 +190,21 @@ class SourceConversion:
             origins = [origin for batch in batches for origin in batch.origins]
             topics = [topic for batch in batches for topic in batch.topics]
             offsets = [offset for batch in batches for offset in batch.offsets]
-        if not self._tracks and not self._errors.settings.tolerant:
-            return Converted(messages, frozenset(topics), offsets)
-        given = self._given(records)
         # Java counts from the first record of the poll.
-        before = records[0] - self._task.first
+        begin = self._task.first
+
+        def until(count: int) -> list[Stored] | None:
+            return self._task.until(first, begin + origins[count])
+
+        if not self._tracks and not self._errors.settings.tolerant:
+            return Converted(messages, frozenset(topics), offsets, failure=failure, cut=until)
+        given = self._given(records)
+        before = first - begin
         made_of = [given[origin - before] for origin in origins]
         if self._errors.settings.tolerant:
             for origin, message in zip(made_of, messages):
                 origin.topic, origin.value, origin.key = message[:3]
-        return Converted(messages, frozenset(topics), offsets, given, made_of)
+        return Converted(messages, frozenset(topics), offsets, given, made_of, failure, until)
 
     def _given(self, records: Sequence[int]) -> Sequence[Any]:
         return [Origin(number) for number in records] if self._errors.settings.tolerant else list(records)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import logging
 import random
 import time
+from contextlib import ExitStack
 from math import inf
 from typing import Any
 
@@ -32,7 +33,7 @@ from kconnect.units import converters, java_chain
 from kconnect.units.java_chain import JavaChain
 from kconnect.units.life import Life, topic_use
 from kconnect.units.reports import Reports
-from kconnect.units.transforms import Transforms
+from kconnect.units.transforms import Transforms, close
 from kconnect.units.unit import Unit
 
 log = logging.getLogger(__name__)
@@ -62,8 +63,16 @@ class SinkLoop:
         self._unit, self._task, self._properties = unit, task, properties
         self._reports = Reports(unit, config)
         self._flush_s = settings.offset_flush_timeout_ms / 1000
-        errors = self._reports.errors
         client = clients.consumer(settings, unit.spec.connector, unit.spec.task or 0, config)
+        self._chain: Transforms | JavaChain | None = None
+        try:
+            self._pump = self._pumping(client, config)
+        except BaseException:
+            close(self._chain)
+            raise
+
+    def _pumping(self, client: dict[str, Any], config: dict[str, str]) -> SinkPump:
+        unit, task, settings, errors = self._unit, self._task, self._unit.ports.settings, self._reports.errors
         intake = self._intake(config, client["group.id"])
         windows = Windows.of(settings.metrics_sample_window_ms, settings.metrics_num_samples)
         unit.meter = meter = SinkMeter(windows, errors.counts, time.monotonic)
@@ -92,12 +101,11 @@ class SinkLoop:
             )
             return self._consumer
 
-        self._pump = SinkPump(ports, intake, consumer, properties)
+        return SinkPump(ports, intake, consumer, self._properties)
 
     def _intake(self, config: dict[str, str], group: str) -> Intake:
         """The task's chain; `_chain` is what to close."""
         settings, plugins, errors = self._unit.ports.settings, self._unit.ports.plugins, self._reports.errors
-        self._chain: Transforms | JavaChain
         task: Any = self._task
         use = topic_use(self._unit)
         is_java = java_chain.is_java(type(task))
@@ -133,15 +141,16 @@ class SinkLoop:
 
     def run(self) -> None:
         unit, task = self._unit, self._task
-        started = False
+        begun = False
         try:
             unit.moved(Event.START)
             self._reports.start()
             if not unit.may_work():
                 return
+            # As in Connect: what these calls have opened before one of them fails, `stop` closes.
+            begun = True
             task.initialize(self._pump.context)
             task.start(self._properties)
-            started = True
             self._consumer.subscribe()
             unit.moved(Event.STARTED)
             self._consume_until_stopped()
@@ -153,10 +162,12 @@ class SinkLoop:
                 # One that is abandoned is the next one's by now, which is not to wait for brokers that can't be reached.
                 self._consumer.close(0.0 if unit.abandoned else self._flush_s)
             finally:
-                if started:
-                    task.stop()
-                self._chain.close()
-                self._reports.close(self._flush_s)
+                # All of it, also if the task's `stop` fails.
+                with ExitStack() as ends:
+                    ends.callback(self._reports.close, self._flush_s)
+                    ends.callback(close, self._chain)
+                    if begun:
+                        ends.callback(task.stop)
 
     def _consume_until_stopped(self) -> None:
         unit, pump, consumer = self._unit, self._pump, self._consumer

@@ -21,9 +21,10 @@ from kconnect.core.metrics.task import SourceMeter
 from kconnect.core.metrics.windows import Windows
 from kconnect.core.settings.source import SourceSettings
 from kconnect.core.state.records import TargetState
-from kconnect.core.task import delivery
+from kconnect.core.task import answers, delivery
 from kconnect.core.task.chain import SourceChain
-from kconnect.core.task.delivery import AtLeastOnce, Converted, Delivery, ExactlyOnce
+from kconnect.core.task.converted import Converted
+from kconnect.core.task.delivery import AtLeastOnce, Delivery, ExactlyOnce
 from kconnect.core.task.lifecycle import Event
 from kconnect.core.task.ports import Producer
 from kconnect.core.task.source_pump import SourceConversion, SourcePump
@@ -35,11 +36,12 @@ from kconnect.kafka.transactions import TransactionalProducer
 from kconnect.units import converters, java_chain, owners
 from kconnect.units.connector_unit import StoredOffsets
 from kconnect.units.gate import confirm
+from kconnect.units.hearing import Hearing
 from kconnect.units.java_chain import JavaChain
 from kconnect.units.life import Life, topic_use
 from kconnect.units.reports import Reports
 from kconnect.units.source_topics import SourceTopics
-from kconnect.units.transforms import Transforms
+from kconnect.units.transforms import Transforms, close
 from kconnect.units.unit import Unit
 
 log = logging.getLogger(__name__)
@@ -60,21 +62,26 @@ class SourceLoop:
         self._flush_s = settings.offset_flush_timeout_ms / 1000
         self._interval_s = settings.offset_flush_interval_ms / 1000
         self._shutdown_s = settings.task_shutdown_graceful_timeout_ms / 1000
-        convert = self._conversion(config)
-        self._topics = SourceTopics(unit, config, self._life.cancelled)
-        self._store = unit.ports.offset_store(unit.spec.connector, config)
+        self._chain: Transforms | JavaChain | None = None
         self._counts = self._reports.errors.counts
-        # What may refuse the config comes before the producer: only `run` closes that.
-        self._delivery = self._deliver(config)
+        try:
+            convert = self._conversion(config)
+            self._topics = SourceTopics(unit, config, self._life.cancelled)
+            self._store = unit.ports.offset_store(unit.spec.connector, config)
+            # What may refuse the config comes before the producer: only `run` closes that.
+            self._delivery = self._deliver(config)
+        except BaseException:
+            close(self._chain)
+            raise
         self._pump = SourcePump(self._delivery, convert)
         self._lock = threading.Lock()
-        self._started = False
+        self._begun = self._started = False
         self._stopper: threading.Thread | None = None
+        self._hearing: Hearing | None = None
 
     def _conversion(self, config: dict[str, str]) -> Callable[[Sequence[Any]], Converted]:
         """The task's chain; `_chain` is what to close, and `_tracks` says whether the task wants to hear of each record."""
         settings, plugins, errors = self._unit.ports.settings, self._unit.ports.plugins, self._reports.errors
-        self._chain: Transforms | JavaChain
         task: Any = self._task
         is_java = java_chain.is_java(type(task))
         if is_java and not java_chain.is_mixed(config, settings, plugins):
@@ -136,7 +143,7 @@ class SourceLoop:
 
     def wake(self) -> None:
         """End a `poll` that is blocked, when the task is to stop. Called from the host's thread."""
-        if self._unit.stopping.is_set():
+        if self._unit.stopping.is_set() and self._started:
             # In a thread of its own: a plugin whose `stop` hangs must not hold up the host.
             self._stop_task()
 
@@ -153,10 +160,15 @@ class SourceLoop:
             context = _Context(self._properties, offsets, self._delivery.context)
             if not unit.may_work():
                 return
+            # As in Connect: what these calls have opened before one of them fails, `stop` closes.
+            self._begun = True
             task.initialize(context)
             task.start(self._properties)
             with self._lock:
                 self._started = True
+            acknowledgements = getattr(task, "acknowledgements", None)
+            if acknowledgements is not None and isinstance(self._delivery, AtLeastOnce):
+                self._hearing = Hearing(unit, acknowledgements, self._producer)
             unit.moved(Event.STARTED)
             self._poll_until_stopped()
         except StartAgainError as error:
@@ -176,10 +188,12 @@ class SourceLoop:
                         "The task's stop() has not returned after %.0f s; kconnect no longer waits for it",
                         self._shutdown_s,
                     )
+            if self._hearing is not None:
+                self._hearing.end(self._shutdown_s)
             self._producer.close(abandon=unit.abandoned)
             self._store.close(unit.abandoned)
             self._reports.close(self._flush_s)
-            self._chain.close()
+            close(self._chain)
 
     def _end(self, failed: bool) -> None:
         try:
@@ -204,6 +218,8 @@ class SourceLoop:
         began = time.monotonic()
         try:
             records = self._task.poll()
+            if not java_chain.is_java(type(self._task)):
+                records = answers.polled(type(self._task).__qualname__, records)
         except RetriableError as error:
             log.warning("Retrying poll(): %s", error)
             self._counts.tries_again("poll()", error, began)
@@ -230,9 +246,9 @@ class SourceLoop:
             unit.moved(Event.RESUME)
 
     def _stop_task(self) -> None:
-        """Have `stop` called once, if the task was started."""
+        """Have `stop` called once, if the task was started, or once its start has failed."""
         with self._lock:
-            if not self._started or self._stopper is not None:
+            if not self._begun or self._stopper is not None:
                 return
             self._stopper = owners.thread(self._unit, self._call_stop, f"{self._unit.spec.unit} stop")
             self._stopper.start()

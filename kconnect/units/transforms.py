@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol
 
 from kconnect.api.transformation import Transformation
 from kconnect.core.settings import aliases
@@ -27,6 +27,16 @@ log = logging.getLogger(__name__)
 
 _OF_BATCHES = (HasHeaderKey, RecordIsTombstone)
 """Predicates that may know the outcome for all records of a batch at once."""
+
+
+class Closes(Protocol):
+    def close(self) -> None: ...
+
+
+def close(chain: Closes | None) -> None:
+    """Close a task's chain, if it came to have one."""
+    if chain is not None:
+        chain.close()
 
 
 class Transforms:

@@ -9,6 +9,7 @@ import jpype
 import pytest
 
 from kconnect.api.record import OffsetAndMetadata, TopicPartition
+from kconnect.core.task.answers import AnswerError
 from kconnect.core.task.topic_use import TopicUse
 from kconnect.errors import ConnectError, RetriableError
 from kconnect.jvm import classes
@@ -199,3 +200,24 @@ def test_offsets_go_through_the_task(java_plugin: Path, tmp_path: Path) -> None:
     assert sink.task.pre_commit(offsets) == offsets
     sink.task.close(list(offsets))
     sink.task.stop()
+
+
+@pytest.mark.parametrize(
+    ("how", "given"),
+    [
+        ("commits null", "null"),
+        ("commits a null", "null as the offset of t-3"),
+        ("commits a number", "a java.lang.Long as the offset of t-3"),
+        ("commits nowhere", "null as a partition"),
+    ],
+)
+def test_an_answer_of_pre_commit_that_can_not_be_used_is_refused_in_a_sentence(
+    java_plugin: Path, tmp_path: Path, how: str, given: str
+) -> None:
+    sink = Sink(java_plugin, tmp_path, chain(STRING, STRING), how=how)
+    with pytest.raises(AnswerError) as caught:
+        sink.task.pre_commit({TopicPartition("t", 3): OffsetAndMetadata(5)})
+    assert str(caught.value) == (
+        f"rig.RecordingTask.preCommit() returned {given}, but must return a map of partitions to offsets, which is empty if "
+        "nothing is to be committed"
+    )

@@ -94,13 +94,19 @@ def test_what_is_dropped_leaves_its_offset(java_plugin: Path) -> None:
     assert found.dropped() == [0, 1, 2, 3, 4]
 
 
-def test_a_record_that_fails_ends_the_task_and_names_stage_and_class(java_plugin: Path) -> None:
+def test_a_record_that_fails_ends_the_batch_and_names_stage_and_class(java_plugin: Path) -> None:
     task = numbers(java_plugin, chain(LONG, STRING, ("cast", TO_INT, None, False)), {"last": 125})
     judged = Judged()
-    with pytest.raises(ConnectError, match="the transform cast failed at a record for the topic numbers") as caught:
-        polled(task, judged)
+    found = polled(task, judged)
+    assert [message[1] for message in found.messages] == [b"126", b"127"]
+    assert [each.source_offset for each in found.offsets] == [{"last": 127}]
+    assert isinstance(found.failure, ConnectError)
+    assert "the transform cast failed at a record for the topic numbers" in str(found.failure)
+    before = found.until(1)
+    assert before is not None
+    assert [each.source_offset for each in before.offsets] == [{"last": 126}]
     assert [each[:2] for each in judged.told()] == [("TRANSFORMATION", "org.apache.kafka.connect.transforms.Cast$Value")]
-    cause: Any = caught.value.__cause__
+    cause: Any = found.failure.__cause__
     assert cause.java_class == "org.apache.kafka.connect.errors.DataException"
     assert "at org.apache.kafka.connect.transforms.Cast" in cause.java_trace
 

@@ -18,6 +18,8 @@ from typing import Any, NamedTuple, Protocol
 
 from kconnect.api.record import OffsetAndMetadata, SinkRecord, TopicPartition
 from kconnect.core.metrics.task import SinkMeter
+from kconnect.core.task import positions
+from kconnect.core.task.answers import AnswerError
 from kconnect.core.task.batch import Batch, Messages
 from kconnect.core.task.errant import Errant
 from kconnect.core.task.errors import Counts, Errors
@@ -198,6 +200,9 @@ class SinkPump:
         self.context.commit_requested = False
         try:
             allowed = self._allowed(self._consumer.assignment)
+        except AnswerError:
+            # It would answer the same the next time, and never commit anything.
+            raise
         except Exception:
             log.exception("The task could not flush: going back to the last committed offsets")
             for partition, offset in self._offsets.go_back().items():
@@ -210,7 +215,7 @@ class SinkPump:
         current = self._offsets.current(partitions)
         if not current or self._ports.life.abandoned:
             return {}
-        return self._plugin.pre_commit(dict(current)) or {}
+        return positions.to_commit(type(self._plugin).__qualname__, self._plugin.pre_commit(dict(current)))
 
     def _begin_to_commit(self, allowed: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
         offsets = self._to_commit(allowed)

@@ -130,6 +130,11 @@ public final class Chain {
         Loaders.enter(valueLoader);
     }
 
+    /** What fails from now on is refused for Kafka's client. */
+    void atProducer() {
+        at("KAFKA_PRODUCE", "", this);
+    }
+
     void atHeader() {
         at("HEADER_CONVERTER", "", header);
         Loaders.enter(headerLoader);

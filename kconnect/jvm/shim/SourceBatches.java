@@ -4,13 +4,15 @@ import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
-import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
 import org.apache.kafka.clients.producer.RecordMetadata;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.connect.connector.ConnectRecord;
+import org.apache.kafka.connect.errors.ConnectException;
+import org.apache.kafka.connect.errors.DataException;
 import org.apache.kafka.connect.json.JsonConverter;
 import org.apache.kafka.connect.source.SourceRecord;
 import org.apache.kafka.connect.source.SourceTask;
@@ -19,7 +21,8 @@ import org.slf4j.LoggerFactory;
 
 /**
  * One source task, asked for a batch at a time. `poll` keeps what the task gave; `convert` takes it through the chain into one
- * buffer, up to the first record that fails; `committed` says what Kafka has. All calls come from the task's thread.
+ * buffer, up to the first record that fails; `committed` says what Kafka has. That call and `stop` may come from threads of their
+ * own, all others come from the task's thread.
  */
 public final class SourceBatches {
     private static final Logger LOG = LoggerFactory.getLogger(SourceBatches.class);
@@ -34,7 +37,10 @@ public final class SourceBatches {
     private final JsonConverter withSchemas = new JsonConverter();
     private SourceRecord[] polled = new SourceRecord[0];
     /** Those that the task has not heard of yet, by their numbers; only if it wants to hear. */
-    private final Map unheard = new HashMap();
+    private final Map unheard = new ConcurrentHashMap();
+    /** Held while the task hears of a record: once `stop` has returned it hears of none. */
+    private final Object hearing = new Object();
+    private boolean stopped;
     /** Of the next record, counted from 0 on and around 2^31. */
     private int number;
     private Failure failure;
@@ -58,7 +64,7 @@ public final class SourceBatches {
         ClassLoader before = Loaders.enter(loader);
         try {
             List given = task.poll();
-            polled = given == null ? new SourceRecord[0] : (SourceRecord[]) given.toArray(new SourceRecord[0]);
+            polled = given == null ? new SourceRecord[0] : records(given);
         } finally {
             Loaders.enter(before);
         }
@@ -67,6 +73,21 @@ public final class SourceBatches {
         }
         number = (number + polled.length) & Integer.MAX_VALUE;
         return polled.length;
+    }
+
+    /** What `poll` gave; no other thing may be in it, which Java's generics don't keep out. */
+    private SourceRecord[] records(List given) {
+        Object[] all = given.toArray();
+        SourceRecord[] records = new SourceRecord[all.length];
+        for (int at = 0; at < all.length; at++) {
+            if (!(all[at] instanceof SourceRecord)) {
+                String what = all[at] == null ? "null" : "a " + all[at].getClass().getName();
+                throw new ConnectException(task.getClass().getName() + ".poll() returned " + what + " as record " + (at + 1) + " of "
+                    + all.length + ", but must return a list of SourceRecord, or null if there are none");
+            }
+            records[at] = (SourceRecord) all[at];
+        }
+        return records;
     }
 
     /** Where a record is in the last `poll`; -1 if it is not. */
@@ -137,8 +158,7 @@ public final class SourceBatches {
      * Kafka has the records of these numbers, or they were dropped: then their offset is -2. The other columns say where each
      * one is.
      */
-    public void committed(int[] numbers, int[] topicOf, int[] partitions, String[] topics, long[] offsets, long[] timestamps)
-            throws InterruptedException {
+    public void committed(int[] numbers, int[] topicOf, int[] partitions, String[] topics, long[] offsets, long[] timestamps) {
         ClassLoader before = Loaders.enter(loader);
         TopicPartition place = null;
         try {
@@ -152,16 +172,33 @@ public final class SourceBatches {
                     }
                     metadata = new RecordMetadata(place, offsets[at], 0, timestamps[at], -1, -1);
                 }
+                hear(record, metadata);
+            }
+        } finally {
+            Loaders.enter(before);
+        }
+    }
+
+    private void hear(SourceRecord record, RecordMetadata metadata) {
+        synchronized (hearing) {
+            if (!stopped) {
                 try {
                     task.commitRecord(record, metadata);
-                } catch (InterruptedException error) {
-                    throw error;
                 } catch (Exception error) {
                     LOG.error("The task's commitRecord() failed", error);
                 }
             }
+        }
+    }
+
+    /** Stops the task, which may hear of records meanwhile, and of none afterwards. */
+    public void stop() {
+        try {
+            task.stop();
         } finally {
-            Loaders.enter(before);
+            synchronized (hearing) {
+                stopped = true;
+            }
         }
     }
 
@@ -178,7 +215,27 @@ public final class SourceBatches {
     private void convert(int index) {
         ConnectRecord record = chain.transform(polled[index]);
         if (record != null) {
+            require(record, index);
             chain.convert(record, index, out);
+        }
+    }
+
+    /** What Kafka's client refuses, in Connect too: behind the transforms, which may have mended it, or not. */
+    private void require(ConnectRecord record, int index) {
+        Integer partition = record.kafkaPartition();
+        Long timestamp = record.timestamp();
+        String refusal = null;
+        if (record.topic() == null) {
+            refusal = "Topic cannot be null.";
+        } else if (partition != null && partition.intValue() < 0) {
+            refusal = "Invalid partition: " + partition + ". Partition number should always be non-negative or null.";
+        } else if (timestamp != null && timestamp.longValue() < -1) {
+            refusal = "Invalid record timestamp " + timestamp + ". It should be milliseconds since 1970, or null.";
+        }
+        if (refusal != null) {
+            chain.atProducer();
+            throw new DataException(refusal + " This is record " + (index + 1) + " of the " + polled.length + " that "
+                + task.getClass().getName() + ".poll() returned, behind the transforms.");
         }
     }
 

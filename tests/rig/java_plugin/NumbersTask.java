@@ -12,7 +12,10 @@ import org.apache.kafka.connect.errors.RetriableException;
 import org.apache.kafka.connect.source.SourceRecord;
 import org.apache.kafka.connect.source.SourceTask;
 
-/** With `heard`, the name of a file, it writes down there what it hears of its records. */
+/**
+ * With `heard`, the name of a file, it writes down there what it hears of its records. With `waits`, `poll` waits until it has
+ * heard of all that it gave before. `gives` is what `poll` gives in the place of its second record.
+ */
 public final class NumbersTask extends SourceTask {
     private Map config;
     private Map partition;
@@ -20,6 +23,8 @@ public final class NumbersTask extends SourceTask {
     private long limit;
     private int batch;
     private boolean failed;
+    private int unheard;
+    private boolean stopped;
 
     public String version() {
         return "1.2.3";
@@ -32,6 +37,10 @@ public final class NumbersTask extends SourceTask {
         batch = properties.containsKey("batch") ? Integer.parseInt((String) properties.get("batch")) : 100;
         Map stored = context.offsetStorageReader().offset(partition);
         publish();
+        if ("task start".equals(properties.get("fails"))) {
+            hear("start");
+            throw new IllegalStateException("it fails at the start of its task, as it was told", new IOException("the cause"));
+        }
         next = stored == null ? 0 : ((Number) stored.get("last")).longValue() + 1;
     }
 
@@ -39,6 +48,9 @@ public final class NumbersTask extends SourceTask {
         misbehave();
         if (config.containsKey("pause")) {
             Thread.sleep(Long.parseLong((String) config.get("pause")));
+        }
+        if (config.containsKey("waits")) {
+            awaitAll();
         }
         List records = new ArrayList();
         for (; records.size() < batch && next < limit; next++) {
@@ -48,7 +60,7 @@ public final class NumbersTask extends SourceTask {
             if (config.containsKey("header")) {
                 record.headers().addString((String) config.get("header"), "h" + next);
             }
-            records.add(record);
+            records.add(config.containsKey("gives") && records.size() == 1 ? odd((String) config.get("gives"), record) : record);
             if (context.transactionContext() != null && next % 10 == 9) {
                 context.transactionContext().commitTransaction(record);
             }
@@ -60,7 +72,31 @@ public final class NumbersTask extends SourceTask {
             Thread.sleep(100);
             return null;
         }
+        unheard += records.size();
         return records;
+    }
+
+    private void awaitAll() throws InterruptedException {
+        // Janino takes `synchronized` before a method, and leaves it out.
+        synchronized (this) {
+            while (unheard > 0 && !stopped) {
+                wait();
+            }
+        }
+    }
+
+    private Object odd(String what, SourceRecord record) {
+        if (what.equals("null")) {
+            return null;
+        }
+        if (what.equals("a text")) {
+            return "1";
+        }
+        boolean hasTopic = !what.equals("no topic");
+        return record.newRecord(
+            hasTopic ? record.topic() : null, what.equals("a partition") ? Integer.valueOf(-1) : record.kafkaPartition(),
+            record.keySchema(), record.key(), record.valueSchema(), record.value(),
+            what.equals("a time") ? Long.valueOf(-5) : record.timestamp());
     }
 
     public void commitRecord(SourceRecord record, RecordMetadata metadata) {
@@ -68,6 +104,10 @@ public final class NumbersTask extends SourceTask {
             throw new IllegalStateException("it fails in commitRecord, as it was told");
         }
         hear(record.value() + " " + (metadata == null ? "dropped" : metadata.topic() + "-" + metadata.partition() + "@" + metadata.offset()));
+        synchronized (this) {
+            unheard--;
+            notifyAll();
+        }
     }
 
     public void commit() {
@@ -75,6 +115,10 @@ public final class NumbersTask extends SourceTask {
     }
 
     public void stop() {
+        synchronized (this) {
+            stopped = true;
+            notifyAll();
+        }
         hear("stop");
     }
 

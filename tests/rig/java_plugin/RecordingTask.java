@@ -3,7 +3,10 @@ package rig;
 import java.io.FileWriter;
 import java.io.IOException;
 import java.util.Collection;
+import java.util.Collections;
 import java.util.Map;
+import org.apache.kafka.clients.consumer.OffsetAndMetadata;
+import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.connect.errors.ConnectException;
 import org.apache.kafka.connect.errors.RetriableException;
 import org.apache.kafka.connect.runtime.InternalSinkRecord;
@@ -13,7 +16,7 @@ import org.apache.kafka.connect.sink.SinkTask;
 /**
  * A line for each record: topic, partition, offset, key, value, timestamp, headers. A value that is that of `fails` it does not
  * take: it reports the record, or, with `how=retry`, takes it at the second attempt, else it fails. With `how=original` a second
- * line has the message that the record was made of.
+ * line has the message that the record was made of. `how` may also say that its start fails, or what it answers to preCommit.
  */
 public final class RecordingTask extends SinkTask {
     private Map config;
@@ -25,6 +28,27 @@ public final class RecordingTask extends SinkTask {
 
     public void start(Map properties) {
         config = properties;
+        if (String.valueOf(config.get("how")).equals("start")) {
+            write("start\n");
+            throw new ConnectException("it fails at the start, as it was told");
+        }
+    }
+
+    public Map preCommit(Map offsets) {
+        String how = String.valueOf(config.get("how"));
+        if (how.equals("commits null")) {
+            return null;
+        }
+        if (how.equals("commits a null")) {
+            return Collections.singletonMap(new TopicPartition("t", 3), null);
+        }
+        if (how.equals("commits a number")) {
+            return Collections.singletonMap(new TopicPartition("t", 3), Long.valueOf(5));
+        }
+        if (how.equals("commits nowhere")) {
+            return Collections.singletonMap(null, new OffsetAndMetadata(5));
+        }
+        return offsets;
     }
 
     public void put(Collection records) {
@@ -53,9 +77,13 @@ public final class RecordingTask extends SinkTask {
                 lines.append("of " + ((InternalSinkRecord) record).context().original() + "\n");
             }
         }
+        write(lines.toString());
+    }
+
+    private void write(String lines) {
         try {
             FileWriter file = new FileWriter((String) config.get("file"), true);
-            file.write(lines.toString());
+            file.write(lines);
             file.close();
         } catch (IOException error) {
             throw new IllegalStateException(error);
@@ -63,5 +91,8 @@ public final class RecordingTask extends SinkTask {
     }
 
     public void stop() {
+        if (String.valueOf(config.get("how")).equals("start")) {
+            write("stop\n");
+        }
     }
 }

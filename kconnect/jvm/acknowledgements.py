@@ -1,0 +1,147 @@
+"""
+What a Java source task is to hear of its records: a task whose class overrides `commitRecord` is called once for each of them.
+
+Made by `source_task.py` for such a task; others pay nothing. At least once, `units/hearing.py` gives it a thread (`run`), as in
+Connect, where the producer's thread makes these calls: a task may wait in `poll` until all that it gave before is acknowledged.
+That thread serves the producer, too, while the task's own is in `poll`: by `_turn`, one of the two at a time is at work.
+Exactly once, the task hears in its own thread, after the commit. Read next: `committed` in `shim/SourceBatches.java`.
+"""
+
+from __future__ import annotations
+
+import threading
+from array import array
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import jpype
+
+from kconnect.api.record import RecordMetadata
+from kconnect.jvm import logs, machine
+from kconnect.jvm.errors import translated
+
+_DROPPED = -2
+_LAST = 2**31 - 1
+_MOST = 100_000
+"""As many records as a producer has under way at most: one whose task is slow to hear is not polled for more."""
+_SHORTEST_S, _LONGEST_S, _LONGER = 0.001, 0.02, 1.25
+"""How long to wait before the producer is served again, while something is under way: it can't be woken while it is served."""
+
+
+class Acknowledgements:
+    """`add` from any thread; `run` in a thread of its own; the rest from the task's thread."""
+
+    def __init__(self, batches: Any) -> None:
+        self._batches = batches
+        self._heard: list[tuple[int, RecordMetadata | None]] = []
+        self._changed = threading.Condition()
+        self._turn = threading.Lock()
+        self._serve: Callable[[], int] | None = None
+        self._fail: Callable[[BaseException], None] = lambda error: None
+        self._waits = self._wanted = self._telling = self._over = False
+        self._raised: BaseException | None = None
+
+    def begin(self, serve: Callable[[], int], fail: Callable[[BaseException], None]) -> None:
+        """
+        From now on `run` calls the task. `serve()` has the producer report what was acknowledged, and returns how many records
+        are under way; what it raises is passed to `fail`, as the task may wait for what will never come.
+        """
+        self._serve, self._fail = serve, fail
+
+    def add(self, number: int, metadata: RecordMetadata | None) -> None:
+        """Kafka has the record of this number, or it was dropped: then there is no metadata."""
+        with self._changed:
+            self._heard.append((number & _LAST, metadata))
+            self._changed.notify_all()
+
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """Within it, the task's thread waits for `poll`: everything else may be done by `run`. Raises what `run` has met."""
+        if self._serve is None:
+            self.tell()
+            yield
+            return
+        with self._changed:
+            self._changed.wait_for(lambda: self._over or len(self._heard) < _MOST)
+            self._waits = self._wanted = True
+            self._changed.notify_all()
+        try:
+            yield
+        finally:
+            with self._turn:
+                self._waits = False
+        if self._raised is not None:
+            raise self._raised
+
+    def settle(self) -> None:
+        """Wait until the task has heard of all that was added."""
+        if self._serve is None:
+            self.tell()
+            return
+        with self._changed:
+            self._changed.wait_for(lambda: self._over or not (self._heard or self._telling))
+
+    def end(self) -> None:
+        """Have `run` end, after the call that it makes: the task has stopped."""
+        with self._changed:
+            self._over = True
+            self._changed.notify_all()
+
+    def run(self) -> None:
+        """Call the task as long as it runs."""
+        pause = _SHORTEST_S
+        try:
+            machine.attach()
+            logs.adopt()
+            while True:
+                with self._changed:
+                    self._changed.wait_for(lambda: self._over or self._heard or (self._wanted and self._waits))
+                    if self._over:
+                        return
+                    self._telling = True
+                under_way = self._serve_now()
+                told = self.tell()
+                with self._changed:
+                    self._telling = False
+                    self._wanted = self._wanted or under_way
+                    self._changed.notify_all()
+                    pause = _SHORTEST_S if told else min(_LONGEST_S, pause * _LONGER)
+                    if under_way and not told:
+                        self._changed.wait_for(lambda: self._over or self._heard, pause)
+        except BaseException as error:  # noqa: BLE001 - reported: a plugin may throw anything
+            self._raised = error
+            self._fail(error)
+        finally:
+            self.end()
+
+    def _serve_now(self) -> bool:
+        """Serve the producer if that is this thread's business now. Return whether something is under way."""
+        with self._turn:
+            if not self._waits or self._serve is None:
+                return False
+            # Before: what is sent from now on is asked for anew.
+            self._wanted = False
+            return self._serve() > 0
+
+    def tell(self) -> bool:
+        """Call the task with what was added so far. Return whether there was anything."""
+        with self._changed:
+            heard, self._heard = self._heard, []
+        if not heard:
+            return False
+        numbers, places = zip(*heard)
+        topics: dict[str, int] = {"": 0}
+        columns = (
+            array("i", numbers),
+            array("i", [0 if each is None else topics.setdefault(each.topic, len(topics)) for each in places]),
+            array("i", [0 if each is None else each.partition for each in places]),
+            array("q", [_DROPPED if each is None else each.offset for each in places]),
+            array("q", [-1 if each is None or each.timestamp is None else each.timestamp for each in places]),
+        )
+        ints, longs = jpype.JInt[:], jpype.JLong[:]
+        try:
+            self._batches.committed(*map(ints, columns[:3]), list(topics), *map(longs, columns[3:]))
+        except jpype.JException as thrown:
+            raise translated(thrown) from None
+        return True
