@@ -25,6 +25,7 @@ from kconnect.errors import ConnectError
 from kconnect.kafka import message_headers, unreadable
 from kconnect.kafka.clients import RESET_AGE_MS
 from kconnect.kafka.consumer import Standing, TaskConsumer, known_offsets, places, seek
+from kconnect.kafka.offset_order import Order, asking
 from kconnect.kafka.wakeups import Wakeups
 from kconnect.kafka.watch import Watch, Watchers
 
@@ -71,6 +72,9 @@ class RestingConsumer:
         self._watch: Watch | None = None
         self._called = False
         self._rise_at = 0.0
+        self._order = Order(asking(self._client))
+        self._error: ConnectError | None = None
+        """What the next read fails with: what was before it has been read by then."""
 
     def subscribe(self) -> None:
         self._joined().subscribe()
@@ -93,8 +97,16 @@ class RestingConsumer:
                 self._wakeups.wait(wait)
             if not self._called and time.monotonic() < self._rise_at:
                 return []
+            if self._watch is not None and self._watch.failure is not None:
+                raise self._watch.failure
             self._rise(early=self._called and not self._held)
-        return self._read(limit, timeout) if self._member is not None else []
+        if self._error is not None:
+            raise self._error
+        messages = self._read(limit, timeout) if self._member is not None else []
+        failure = self._order.failure(messages, self.assignment) if messages else None
+        if failure is not None:
+            messages, self._error = messages[: failure[0]], failure[1]
+        return messages
 
     def _read(self, limit: int, timeout: float) -> list[ck.Message]:
         if self._early is None:
@@ -204,6 +216,7 @@ class RestingConsumer:
         """What the reader has read comes again, with what the group says."""
         reader, self._early = self._early, None
         if reader is not None:
+            self._order.begin(reader.places)
             try:
                 self._listener.lost(list(reader.places))
             finally:
@@ -230,6 +243,7 @@ class RestingConsumer:
 
     def seek(self, partition: TopicPartition, offset: int) -> None:
         self._reading().seek(partition, offset)
+        self._order.begin([partition])
 
     def pause(self, partitions: Collection[TopicPartition]) -> None:
         if partitions:
@@ -284,6 +298,7 @@ class RestingConsumer:
     # --- called by the member, within its own calls ---
 
     def assigned(self, partitions: list[TopicPartition]) -> Mapping[TopicPartition, int]:
+        self._order.begin(partitions)
         reader = self._early
         if reader is None or not reader.places.issubset(partitions):
             self._end_early()

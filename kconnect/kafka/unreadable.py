@@ -4,7 +4,7 @@ Batches that Kafka keeps and that its client can't read: whoever may write to a 
 Brokers don't look at all of a batch. One that can't be unpacked is an error at each fetch, one with an impossible length is
 fetched for ever without any error, and a record may say that it is at an offset that the partition has not: a sink that
 believed it would skip the records of others. Each of them fails the task, as in Kafka Connect, with the place and the remedy.
-Without that, the task would run and read nothing any more. Called by `consumer.py` and `resting.py`.
+Without that, the task would run and read nothing any more. Called by `consumer.py`, `resting.py` and `watch.py`.
 """
 
 from __future__ import annotations
@@ -121,6 +121,11 @@ class Stalls:
 
     def look(self, statistics: str, paused: Collection[TopicPartition]) -> ConnectError | None:
         """Return the failure if there is a partition whose broker answers, and has more, of which nothing can be read."""
+        stalled = self.stalled(statistics, paused)
+        return None if stalled is None else stalled[1]
+
+    def stalled(self, statistics: str, paused: Collection[TopicPartition]) -> tuple[TopicPartition, ConnectError] | None:
+        """Return the same, with the partition."""
         known = orjson.loads(statistics)
         fetches = {broker["nodeid"]: broker["req"].get("Fetch", 0) for broker in known["brokers"].values()}
         now_s = known["ts"] / 1e6
@@ -139,7 +144,7 @@ class Stalls:
                 if now_s - first.at_s >= _LONGEST_S and stand.fetches - first.fetches >= _FEWEST_FETCHES:
                     self._stands.clear()
                     reason = f"its brokers have answered for {now_s - first.at_s:.0f} s, with a batch that makes no sense"
-                    return failure(place, stand.offset, reason)
+                    return place, failure(place, stand.offset, reason)
         return None
 
 

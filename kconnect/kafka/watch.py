@@ -19,7 +19,9 @@ from typing import Any
 import confluent_kafka as ck
 
 from kconnect.api.record import TopicPartition
-from kconnect.kafka import liveness
+from kconnect.errors import ConnectError
+from kconnect.kafka import liveness, unreadable
+from kconnect.kafka.unreadable import Stalls
 from kconnect.kafka.wakeups import Wakeups
 
 log = logging.getLogger(__name__)
@@ -44,6 +46,8 @@ class Watch:
     def __init__(self, watcher: _Watcher, starts: Mapping[TopicPartition, int], call: Callable[[], None]) -> None:
         self._watcher, self.starts, self.call = watcher, dict(starts), call
         self.sizes = Counter(place.topic for place in starts)
+        self.failure: ConnectError | None = None
+        """Why a partition can't be read, if that is what it was called for."""
 
     def end(self) -> None:
         self._watcher.forget(self)
@@ -134,7 +138,7 @@ class _Watcher:
         while not self._stopping:
             try:
                 if consumer is None:
-                    consumer = self._consumer = ck.Consumer(self._client)
+                    consumer = self._consumer = self._made()
                     self._wakeups.attach(consumer)
                     self._look_at = time.monotonic() + self._look_s
                 self._assign()
@@ -155,6 +159,24 @@ class _Watcher:
             self._give_up(self._consumer)
         with self._lock:
             self._wakeups.close()
+
+    def _made(self) -> ck.Consumer:
+        stalls = Stalls()
+
+        def looked(statistics: str) -> None:
+            stalled = stalls.stalled(statistics, ())
+            if stalled is not None:
+                self._fail(*stalled)
+
+        # Of thousands of partitions they are long.
+        return ck.Consumer({**self._client, "statistics.interval.ms": 2 * unreadable.STATISTICS_MS, "stats_cb": looked})
+
+    def _fail(self, place: TopicPartition, failure: ConnectError) -> None:
+        """Tell those who watch a partition that it has something that can't be read: by themselves they would never see it."""
+        watches = [watch for watch in self._all() if place in watch.starts]
+        for watch in watches:
+            watch.failure = failure
+        self._call(watches)
 
     def _give_up(self, consumer: ck.Consumer) -> None:
         self._wakeups.detach(consumer)
@@ -221,7 +243,7 @@ class _Watcher:
         self._call([each for each in self._all() if any(sizes.get(name) != size for name, size in each.sizes.items())])
 
     def _replace(self) -> None:
-        fresh = liveness.successor(lambda: ck.Consumer(self._client), lambda client: client.list_topics(timeout=_ANSWER_S))
+        fresh = liveness.successor(self._made, lambda client: client.list_topics(timeout=_ANSWER_S))
         if fresh is None:
             return
         log.warning("The client that watches idle partitions found no broker any more, and is replaced")

@@ -16,7 +16,10 @@ from kconnect.api.record import TopicPartition
 from kconnect.errors import ConnectError
 from kconnect.kafka import unreadable
 from kconnect.kafka.consumer import TaskConsumer
+from kconnect.kafka.offset_order import Order
+from kconnect.kafka.resting import RestingConsumer
 from kconnect.kafka.unreadable import Stalls
+from kconnect.kafka.watch import Watchers
 from tests.attacks import raw_batches
 from tests.attacks.raw_batches import record
 
@@ -85,6 +88,102 @@ def test_a_batch_that_nobody_can_read_is_no_silence(broker: str, monkeypatch: py
     assert values == ([b"before", b"1"] if codec == 0 else [b"before"])
     assert why in error
     assert "kconnect offsets set" in error
+
+
+def resting(broker: str, watchers: Watchers | None = None) -> RestingConsumer:
+    client = {"bootstrap.servers": broker, "group.id": "g", "auto.offset.reset": "earliest", "enable.auto.commit": False}
+    client["partition.assignment.strategy"] = "range"
+    return RestingConsumer(client, lambda own: TaskConsumer(client, {"topics": "t"}, own), _Listener(), watchers, 600.0)
+
+
+@pytest.mark.long
+def test_no_record_hides_those_of_others(broker: str) -> None:
+    """
+    Who may write to the topic has a record say that it is at an offset where a record of somebody else is: the task fails
+    before it. It went on behind that offset, and never read what others had written in between.
+    """
+    raw_batches.produce(broker, "t", [(b"first", [])])
+    raw_batches.send(broker, "t", record(0, b"second") + record(7, b"lie"), 2)
+    for number in range(9):
+        raw_batches.produce(broker, "t", [(b"%d" % number, [])])
+    consumer = resting(broker)
+    consumer.subscribe()
+    values: list[bytes | None] = []
+    end = time.monotonic() + LIMIT_S
+    with pytest.raises(ConnectError, match=r"t-0 can't be read from offset 2 on: a record says that it is at offset 8"):
+        while time.monotonic() < end:
+            values += [message.value() for message in consumer.read(200, 0.5)]
+    consumer.close(0.0)
+    assert values == [b"first", b"second"]
+
+
+def test_a_sink_that_rests_hears_of_a_batch_that_nobody_can_read(broker: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who may write to the topic sends it while the sink rests, which was silent for good: it fails, and says where."""
+    monkeypatch.setattr(unreadable, "STATISTICS_MS", 100)
+    monkeypatch.setattr(unreadable, "_LONGEST_S", 0.5)
+    monkeypatch.setattr(unreadable, "_FEWEST_FETCHES", 1)
+    raw_batches.produce(broker, "t", [(b"before", [])])
+    watchers = Watchers(0.2)
+    consumer = resting(broker, watchers)
+    consumer.subscribe()
+    end = time.monotonic() + LIMIT_S
+    while not consumer.read(200, 0.1):
+        assert time.monotonic() < end
+    while not consumer.rest():
+        consumer.read(200, 0.1)
+        assert time.monotonic() < end
+    raw_batches.send(broker, "t", gzip.compress(record(0, b"v", length=-5)), 1, 1)
+    with pytest.raises(ConnectError, match=r"t-0 can't be read from offset 1 on: its brokers have answered"):
+        while time.monotonic() < end:
+            consumer.read(200, 0.1)
+    consumer.close(0.0)
+    watchers.close()
+
+
+def messages(*offsets: int, partition: int = 0, value: bytes = b"v") -> list[ck.Message]:
+    return [ck.Message(topic="t", partition=partition, offset=offset, value=value) for offset in offsets]
+
+
+class Log:
+    """What is at some offsets."""
+
+    def __init__(self, **records: bytes) -> None:
+        self.asked: list[int] = []
+        self._records = {int(name[1:]): value for name, value in records.items()}
+
+    def __call__(self, place: TopicPartition, offset: int) -> ck.Message | None:
+        self.asked.append(offset)
+        return messages(offset, value=self._records[offset])[0] if offset in self._records else None
+
+
+def order_of(log: Log, *reads: list[ck.Message]) -> list[int | None]:
+    """For each read, the place of what lies, None if nothing does."""
+    order = Order(log, lambda: 0.0)
+    failures = [order.failure(each, {PLACE, TopicPartition("t", 1)}) for each in reads]
+    return [None if failure is None else failure[0] for failure in failures]
+
+
+def test_a_record_behind_a_jump_is_asked_for_once_more() -> None:
+    """Compaction and transactions leave jumps, too."""
+    assert order_of(log := Log(), messages(3, 4, 5), messages(6, 7)) == [None, None]
+    assert log.asked == []
+    assert order_of(log := Log(_9=b"v"), messages(3, 4, 9, 10), messages(11)) == [None, None]
+    assert log.asked == [9]
+    assert order_of(Log(_9=b"another"), messages(3, 4, 9, 10)) == [2]
+    assert order_of(Log(_9=b"another"), messages(3, 4), messages(9)) == [None, 0]
+    assert order_of(Log(_9=b"another"), [*messages(3), *messages(5, 6, partition=1), *messages(9)]) == [3]
+    assert order_of(log := Log(), messages(3, 9, 15, 21)) == [None], "nobody answers"
+    gaps = messages(*range(0, 100, 2))
+    assert order_of(log := Log(**{f"_{offset}": b"v" for offset in range(100)}), gaps) == [None]
+    assert log.asked == [2, 4, 6], "it jumps all the time"
+
+
+def test_what_was_jumped_over_does_not_come_afterwards() -> None:
+    """A lie that ends a fetch hides what follows; one in the midst of it has it come at lower offsets."""
+    assert order_of(Log(), messages(1, 8, 3, 4)) == [1]
+    assert order_of(Log(), messages(1, 8), messages(3, 4)) == [None, 0]
+    assert order_of(Log(), messages(5, 6), messages(0, 1)) == [None, None], "a topic that was made anew"
+    assert order_of(Log(), messages(5, 9), messages(3, 4, 5, 9)) == [None, None], "somebody has set an offset"
 
 
 def statistics(at_s: float, offset: int, end: int, fetches: int, **more: Any) -> str:

@@ -1,0 +1,160 @@
+"""
+Records that say they are at a higher offset than they have: what others have written there would be taken for old, or would
+never be read.
+
+Brokers number batches and do not look at the records in them, and clients believe the records: one that claims an offset
+further on has its reader go on behind that. Such a jump looks like one that compaction or a transaction has left. So where
+offsets of a partition jump, the record is asked for once more, at the offset that it claims: if another one is there, it has
+lied. In partitions that jump all the time, which compaction and transactions make, only some are asked for. Held by
+`resting.py`. Read next: `unreadable.py`, which knows of offsets behind a partition's end.
+"""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import operator
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import confluent_kafka as ck
+
+from kconnect.api.record import TopicPartition
+from kconnect.errors import ConnectError
+from kconnect.kafka import unreadable
+
+log = logging.getLogger(__name__)
+
+_USUAL = 3
+"""A partition with so many jumps that were right is one that jumps all the time."""
+_ASKED, _AGAIN_S = 20, 30.0
+"""So many jumps are looked into at once, and then one in so many seconds."""
+_ANSWER_S = 5.0
+_STEP_S = 0.2
+
+Ask = Callable[[TopicPartition, int], "ck.Message | None"]
+
+
+class Order:
+    """`ask` gives the record at an offset of a partition, or None if there is none, or no answer."""
+
+    def __init__(self, ask: Ask, clock: Callable[[], float] = time.monotonic) -> None:
+        self._ask, self._clock = ask, clock
+        self._lasts: dict[TopicPartition, int] = {}
+        self._jumps: dict[TopicPartition, tuple[int, int]] = {}
+        """The last jump in each partition: the offsets before and behind it."""
+        self._right: dict[TopicPartition, int] = {}
+        """How many jumps of a partition were right."""
+        self._left, self._more_at = _ASKED, 0.0
+
+    def begin(self, places: Iterable[TopicPartition]) -> None:
+        """Forget where these partitions were: reading begins there, or goes on elsewhere."""
+        for place in places:
+            self._lasts.pop(place, None)
+            self._jumps.pop(place, None)
+
+    def failure(self, messages: Sequence[ck.Message], assigned: Collection[TopicPartition]) -> tuple[int, ConnectError] | None:
+        """Return the place in `messages` of the first one that lies, and what the task fails with."""
+        offset_of: Callable[[ck.Message], Any] = ck.Message.offset
+        offsets = list(map(offset_of, messages))
+        for begin, end in _runs(messages, assigned):
+            place = TopicPartition(messages[begin].topic() or "", messages[begin].partition() or 0)
+            run, last = offsets[begin:end], self._lasts.get(place)
+            expected = run[0] if last is None else last + 1
+            if run != list(range(expected, expected + len(run))):
+                lie = self._look(place, messages[begin:end], run, expected - 1)
+                if lie is not None:
+                    return begin + lie[0], lie[1]
+            self._lasts[place] = run[-1]
+        return None
+
+    def _look(
+        self, place: TopicPartition, messages: Sequence[ck.Message], run: Sequence[int], last: int
+    ) -> tuple[int, ConnectError] | None:
+        for at, offset in enumerate(run):
+            if offset <= last:
+                before, behind = self._jumps.get(place, (last, last))
+                if before < offset <= behind:
+                    # What was jumped over comes after all.
+                    liar = next((number for number in range(at) if run[number] >= behind), at)
+                    return liar, _passed_over(place, behind, offset)
+                # Somebody has set another offset, or the topic is another one.
+                self._jumps.pop(place, None)
+            elif offset > last + 1:
+                if not self._is_right(place, messages[at]):
+                    return at, _failure(place, offset, last + 1)
+                self._jumps[place] = last, offset
+            last = offset
+        return None
+
+    def _is_right(self, place: TopicPartition, message: ck.Message) -> bool:
+        """Whether a record behind a jump is where it says, or nobody says otherwise."""
+        if self._right.get(place, 0) >= _USUAL or not self._may_ask():
+            return True
+        there = self._ask(place, message.offset() or 0)
+        if there is None or there.offset() != message.offset():
+            return True
+        if _content(there) != _content(message):
+            return False
+        self._right[place] = self._right.get(place, 0) + 1
+        return True
+
+    def _may_ask(self) -> bool:
+        now = self._clock()
+        if self._left < _ASKED and now >= self._more_at:
+            self._left, self._more_at = self._left + 1, now + _AGAIN_S
+        if not self._left:
+            return False
+        self._left -= 1
+        return True
+
+
+def _runs(messages: Sequence[ck.Message], assigned: Collection[TopicPartition]) -> Iterator[tuple[int, int]]:
+    """Yield where the messages of one partition begin and end, which come together."""
+    if len(assigned) == 1:
+        yield 0, len(messages)
+        return
+    partitions: list[Any] = list(map(ck.Message.partition, messages))
+    if len({place.topic for place in assigned}) > 1:
+        partitions = list(zip(map(ck.Message.topic, messages), partitions))
+    changes = itertools.compress(range(1, len(messages)), map(operator.ne, partitions, itertools.islice(partitions, 1, None)))
+    yield from itertools.pairwise([0, *changes, len(messages)])
+
+
+def _content(message: ck.Message) -> tuple[Any, ...]:
+    return message.key(), message.value(), message.timestamp()
+
+
+def _failure(place: TopicPartition, offset: int, reached: int) -> ConnectError:
+    return unreadable.failure(place, reached, f"a record says that it is at offset {offset}, and another one is there")
+
+
+def _passed_over(place: TopicPartition, offset: int, reached: int) -> ConnectError:
+    return ConnectError(
+        f"{place.topic}-{place.partition} has a record that says it is at offset {offset}, and then one at offset {reached}. "
+        f"What is from there on may have been taken for old: to read it, stop the connector and set the offset {reached} of "
+        "this partition (kconnect offsets set)"
+    )
+
+
+def asking(client: Mapping[str, Any]) -> Ask:
+    """Return what asks for single records, outside of the group, by a client of its own each time. `client` are settings."""
+
+    def ask(place: TopicPartition, offset: int) -> ck.Message | None:
+        consumer = ck.Consumer({**client, "enable.partition.eof": True, "auto.offset.reset": "error"})
+        try:
+            consumer.assign([ck.TopicPartition(*place, offset)])
+            end = time.monotonic() + _ANSWER_S
+            while time.monotonic() < end:
+                message = consumer.poll(_STEP_S)
+                if message is not None:
+                    return message if message.error() is None else None
+            log.debug("No answer for the record at offset %d of %s-%d", offset, *place)
+        except ck.KafkaException as error:
+            log.debug("The record at offset %d of %s-%d can't be asked for: %s", offset, *place, error.args[0].str())
+        finally:
+            consumer.close()
+        return None
+
+    return ask
