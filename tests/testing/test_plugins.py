@@ -140,6 +140,28 @@ def test_transactions_end_where_the_task_says() -> None:
         assert source.poll()[0].value == "3"
 
 
+@pytest.mark.parametrize(
+    ("runner", "base", "task_base", "config"),
+    [(SourceRunner, bad.Counting, bad.CountingTask, COUNT), (SinkRunner, bad.Keeping, bad.KeepingTask, {})],
+    ids=["source", "sink"],
+)
+@pytest.mark.parametrize("fails", ["connector start", "task initialize", "task start"])
+def test_what_was_begun_and_failed_is_stopped_as_in_a_worker(
+    runner: Any, base: type[Any], task_base: type[Any], config: dict[str, str], fails: str
+) -> None:
+    stopped: list[str] = []
+
+    def methods(who: str) -> dict[str, Any]:
+        failing = {call: bad.raising for call in ("initialize", "start") if fails == f"{who} {call}"}
+        return {**failing, "stop": lambda self: stopped.append(who), "__module__": __name__}
+
+    task = type("Task", (task_base,), methods("task"))
+    connector = type("Changed", (base,), {**methods("connector"), "task_class": lambda self: task})
+    with pytest.raises(KeyError):
+        runner(connector, config).start()
+    assert stopped == (["connector"] if fails.startswith("connector") else ["task", "connector"])
+
+
 def test_the_number_of_tasks_is_checked() -> None:
     with pytest.raises(ConnectError, match=r"task_configs\(1\) returned 2 configs: at most 1"):
         SourceRunner(bad.counting(task_configs=lambda self, n: [{}, {}]), COUNT).start()

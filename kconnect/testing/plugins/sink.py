@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from kconnect.api.connector import SinkConnector
@@ -106,20 +107,30 @@ class SinkRunner:
         return self._connector
 
     def start(self) -> SinkRunner:
-        """Start the connector, make its task configs, and start the task. Errors of the plugin are raised unchanged."""
-        connector = self._class()
+        """
+        Start the connector, make its task configs, and start the task. Errors of the plugin are raised unchanged, after `stop`
+        of what was begun, as in a worker.
+        """
+        try:
+            return self._start()
+        except BaseException:
+            with suppress(Exception):
+                self.stop()
+            raise
+
+    def _start(self) -> SinkRunner:
+        connector = self._connector = self._class()
         connector.initialize(_ConnectorContext(self))
         connector.start(dict(self.config))
-        self._connector = connector
         self.task_configs = task_configs_of(connector, self.config)
         if self._number >= len(self.task_configs):
             raise ConnectError(f"There is no task {self._number}: the connector made {len(self.task_configs)} task configs")
         properties = self.task_configs[self._number]
         task: Any = connector.task_class()()
         self._begin(properties, _Records(type(task).put_batch is not SinkTask.put_batch), task.reports_in_put_only)
+        self._plugin.task = task
         task.initialize(_TaskContext(self, self._pump.context))
         task.start(dict(properties))
-        self._plugin.task = task
         return self
 
     def _begin(self, properties: Mapping[str, str], intake: _Records, in_put_only: bool) -> None:

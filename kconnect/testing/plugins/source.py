@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from kconnect.api.connector import SourceConnector
@@ -121,12 +122,22 @@ class SourceRunner:
         return [(dict(each.partition or {}), dict(each.offset or {})) for each in self._stored.of(self.config["name"])]
 
     def start(self) -> SourceRunner:
-        """Start the connector, make its task configs, and start the task. Errors of the plugin are raised unchanged."""
-        connector = self._class()
+        """
+        Start the connector, make its task configs, and start the task. Errors of the plugin are raised unchanged, after `stop`
+        of what was begun, as in a worker.
+        """
+        try:
+            return self._start()
+        except BaseException:
+            with suppress(Exception):
+                self.stop()
+            raise
+
+    def _start(self) -> SourceRunner:
+        connector = self._connector = self._class()
         reader = _Offsets(self._stored, self.config["name"])
         connector.initialize(_ConnectorContext(self, reader))
         connector.start(dict(self.config))
-        self._connector = connector
         self.task_configs = task_configs_of(connector, self.config)
         if self._number >= len(self.task_configs):
             raise ConnectError(f"There is no task {self._number}: the connector made {len(self.task_configs)} task configs")
@@ -136,9 +147,9 @@ class SourceRunner:
         task: Any = connector.task_class()()
         self._hears = _Hears(task, self.transactions)
         self._pump = SourcePump(self._deliver(self._hears, boundary), _as_they_are)
+        self._task, self._stopped = task, False
         task.initialize(_TaskContext(properties, reader, boundary.context))
         task.start(dict(properties))
-        self._task, self._stopped = task, False
         return self
 
     def _deliver(self, hears: _Hears, boundary: PollBoundary) -> ExactlyOnce:

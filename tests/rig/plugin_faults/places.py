@@ -28,7 +28,7 @@ class Place:
     connect: str = ""
     """The test of Connect's that blocks here."""
     tolerated: bool = False
-    """An error there is logged, and the task goes on, as in Connect."""
+    """An error there is logged, and the task goes on, or the call is made again, as in Connect."""
 
     @property
     def by_task(self) -> bool:
@@ -50,7 +50,7 @@ PLACES = tuple(
         ("connector.initialize", Phase.START, "testBlockInConnectorInitialize"),
         ("connector.start", Phase.START, "testBlockInConnectorStart"),
         ("connector.task_class", Phase.START),
-        ("connector.task_configs", Phase.RUN),
+        ("connector.task_configs", Phase.RUN, "", True),
         ("connector.stop", Phase.STOP, "testBlockInConnectorStop"),
         ("source.initialize", Phase.START),
         ("source.start", Phase.START, "testBlockInSourceTaskStart"),
