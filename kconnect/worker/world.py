@@ -152,7 +152,7 @@ class World:
         ]
         return {"plugins": found, "broken": _broken(registry)}
 
-    @performs(effects.ReadChanges, Lane.CLIENT)
+    @performs(effects.ReadChanges, Lane.LOOK)
     def read_changes(self, effect: effects.ReadChanges) -> list[Stamped]:
         topics = clients.topics(self._settings)
         client = clients.plain(self._settings, "consumer", "changes")
@@ -178,7 +178,7 @@ class World:
             client = clients.admin(self._settings, effect.connector, overrides)
             return committed(client, clients.group_of(self._settings, effect.connector, overrides))
 
-    @performs(effects.PlanMoves, Lane.CLIENT)
+    @performs(effects.PlanMoves, Lane.LOOK)
     def plan_moves(self, effect: effects.PlanMoves) -> list[Body]:
         with self._overrides(effect.config) as overrides:
             client = clients.admin(self._settings, effect.connector, overrides)

@@ -30,6 +30,13 @@ def test_each_effect_is_performed(owners: tuple[type, ...]) -> None:
     assert performers(*map(unmade, owners)).keys() == EFFECTS
 
 
+def test_who_only_looks_keeps_nobody_out_who_changes_something() -> None:
+    """Readers may ask for these as often as they like: each reads whole topics, or asks brokers that may not answer."""
+    lanes = {kind: performer.lane for kind, performer in performers(unmade(World)).items()}
+    assert {lanes[effects.ReadChanges], lanes[effects.PlanMoves]} == {Lane.LOOK}
+    assert {lanes[effects.AlterGroup], lanes[effects.WriteOwnOffsets]} == {Lane.CLIENT}
+
+
 def test_no_effect_is_performed_twice() -> None:
     assert not performers(unmade(Loop)).keys() & performers(unmade(World)).keys()
 

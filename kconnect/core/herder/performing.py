@@ -35,6 +35,8 @@ class Lane(enum.Enum):
     """Kafka, about the cluster itself."""
     CLIENT = enum.auto()
     """Connectors' own clusters and consumer groups, which may not answer."""
+    LOOK = enum.auto()
+    """As CLIENT, for who only looks: readers must not keep out who changes something."""
     FENCE = enum.auto()
     """As CLIENT, for tasks that wait to start."""
     PLUGIN = enum.auto()
