@@ -12,20 +12,20 @@ import contextlib
 import logging
 import random
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 import orjson
 
-from kconnect.api.record import RecordMetadata, SourceRecord
+from kconnect.api.record import RecordMetadata, SourceRecord, TopicPartition
 from kconnect.converters.json import JsonConverter
 from kconnect.core.settings.errors import DLQ_TOPIC, ErrorSettings
 from kconnect.core.task import letter_headers
 from kconnect.core.task.chain import Outgoing, sendable
 from kconnect.core.task.destination import at_time
 from kconnect.core.task.errors import Errors, Failure, error_class, place_of
-from kconnect.core.task.ports import Refusal
+from kconnect.core.task.ports import OnReport, Refusal
 from kconnect.errors import ConnectError, DataError
 from kconnect.kafka import clients, servers
 from kconnect.kafka.admin import ensure_topic
@@ -62,6 +62,7 @@ class Reports:
         self._producer: TaskProducer | None = None
         self._too_large: list[Failure] = []
         """Those whose letters the queue has not taken: they get letters without the record."""
+        self._refusals: dict[TopicPartition, int] = {}
 
     @property
     def any(self) -> bool:
@@ -106,6 +107,10 @@ class Reports:
             self.errors.counts.dead_letters_failed += 1
             raise ConnectError(f"A record that failed can't be put into the dead letter queue either: {error}") from error
 
+    def refused(self) -> Mapping[TopicPartition, int]:
+        """Of a sink: the first record in each partition whose letter was refused; these must not be passed over."""
+        return self._refusals
+
     def close(self, timeout: float) -> None:
         """After a failure too: what ended the task is in the queue as well."""
         if self._producer is None:
@@ -131,20 +136,27 @@ class Reports:
             self._open(self.settings.topic)
         counts.dead_letters += self._producer is not None
         if self._producer is not None:
-            self._send([self._letter(failure)], [failure])
+            self._send(self._letter(failure), failure, self._try_without)
             self._send_without_records()
 
-    def _send(self, letters: list[Outgoing], failures: Sequence[Failure | None]) -> None:
+    def _send(self, letter: Outgoing, failure: Failure, heard: OnReport) -> None:
         assert self._producer is not None
-        if not self._producer.send_reported(letters, failures, self._refused):
+        if not self._producer.send_reported([letter], [failure], heard):
             raise ConnectError("Stopped while a record waited for the dead letter queue: the task reads it again")
 
-    def _refused(self, failure: Failure | None, topic: str, refusal: Refusal | None, metadata: RecordMetadata | None) -> bool:
+    def _try_without(self, failure: Failure, topic: str, refusal: Refusal | None, metadata: RecordMetadata | None) -> bool:
         """Note a letter that is too large. Whoever may write a record decides how large it is, and must not end the task."""
-        if refusal is None or failure is None or not refusal.too_large:
-            return refusal is not None
+        if refusal is None or not refusal.too_large:
+            return self._fail(failure, topic, refusal, metadata)
         self._too_large.append(failure)
         return False
+
+    def _fail(self, failure: Failure, topic: str, refusal: Refusal | None, metadata: RecordMetadata | None) -> bool:
+        origin = failure.origin
+        if refusal is not None and not isinstance(origin, SourceRecord):
+            place = TopicPartition(origin.topic(), origin.partition())
+            self._refusals[place] = min(origin.offset(), self._refusals.get(place, origin.offset()))
+        return refusal is not None
 
     def _send_without_records(self) -> None:
         while self._too_large:
@@ -154,7 +166,7 @@ class Reports:
                 place_of(failure.origin),
             )
             # If the queue takes not even this one, the task fails.
-            self._send([self._without_record(failure)], [None])
+            self._send(self._without_record(failure), failure, self._fail)
 
     def _line(self, failure: Failure) -> str:
         of = f" with class '{failure.component.class_name}'" if failure.component.class_name else ""

@@ -271,6 +271,10 @@ class DeadLetters(Protocol):
         """Whether the queue has all that was put into it within `timeout` seconds. ConnectError if it refuses something."""
         ...
 
+    def refused(self) -> Mapping[TopicPartition, int]:
+        """Of a sink: the first record in each partition whose letter was refused; these must not be passed over."""
+        ...
+
 
 class SourcePlugin(Protocol):
     """What a source task hears of its records; `api/task.py` says what each call means to it."""

@@ -28,7 +28,7 @@ from kconnect.core.task.sink_context import SinkContext
 from kconnect.core.task.sink_offsets import Offsets, SinkOffsets
 from kconnect.core.task.steps import Steps
 from kconnect.core.task.topic_use import TopicUse
-from kconnect.errors import RetriableError
+from kconnect.errors import ConnectError, RetriableError
 
 log = logging.getLogger(__name__)
 
@@ -134,6 +134,7 @@ class SinkPump:
 
     def _keep(self, messages: Sequence[Any]) -> None:
         # A dropped record is delivered: its offset counts, in `_ends`, like any other's.
+        failed = self._ports.counts.errors
         records = self._take(messages)
         if self._errant is not None:
             self._errant.keep(messages)
@@ -144,6 +145,26 @@ class SinkPump:
                 self._batch[-1] = [*self._batch[-1], *part]
             elif part:
                 self._batch.append(part)
+        if self._ports.counts.errors != failed:
+            self._require_letters()
+
+    def _require_letters(self) -> None:
+        """
+        Wait for the letters of what was read, before any of it is put: if the queue refuses one, the task is given what comes
+        before that record, and fails. Else it would be given the same records again after each start.
+        """
+        try:
+            self._ports.dead_letters.flush(self._ports.flush_s)
+        except ConnectError:
+            refused = self._ports.dead_letters.refused()
+            self._batch = [[record for record in _listed(part) if self._is_before(record, refused)] for part in self._batch]
+            self._ends = {place: min(end, refused.get(place, end)) for place, end in self._ends.items()}
+            self._put(0.0)
+            raise
+
+    def _is_before(self, record: Any, refused: Mapping[TopicPartition, int]) -> bool:
+        offset = record.original_offset if isinstance(record, SinkRecord) else record.offset()
+        return bool(offset < refused.get(self._take.place(record), offset + 1))
 
     def _put(self, now: float) -> None:
         ports = self._ports
@@ -222,11 +243,26 @@ class SinkPump:
         if not offsets:
             return
         ports = self._ports
-        if not ports.dead_letters.flush(ports.flush_s):
+        try:
+            taken = ports.dead_letters.flush(ports.flush_s)
+        except ConnectError:
+            # The task fails of that, and goes on at the first record that nobody has.
+            refused = ports.dead_letters.refused()
+            for place in offsets.keys() & refused.keys():
+                offsets[place] = offsets[place]._replace(offset=min(offsets[place].offset, refused[place]))
+            self._commit(offsets)
+            raise
+        if taken:
+            self._commit(offsets)
+        else:
             log.warning(
                 "The dead letter queue did not accept all records within %.0f s: offsets are not committed", ports.flush_s
             )
+
+    def _commit(self, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
+        if not offsets:
             return
+        ports = self._ports
         self._commit_began = ports.meter.clock()
         ports.meter.commit_began()
         self._consumer.commit(offsets)
@@ -271,7 +307,10 @@ class SinkPump:
         except Exception as error:
             log.warning("The task could not flush, so its last records come again: %s", error, exc_info=error)
         else:
-            self._begin_to_commit(allowed)
+            try:
+                self._begin_to_commit(allowed)
+            except ConnectError as error:
+                log.warning("%s", error)
         self.lost(partitions)
 
     def lost(self, partitions: list[TopicPartition]) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 
+from kconnect.api.record import TopicPartition
 from kconnect.core.task.ports import Producer
 
 
@@ -30,6 +31,9 @@ class Always:
 
     def flush(self, timeout: float) -> bool:
         return True
+
+    def refused(self) -> dict[TopicPartition, int]:
+        return {}
 
 
 class NoTopics:

@@ -57,11 +57,22 @@ class Letters:
         self.taken = True
         self.refusal: ConnectError | None = None
         self.reported: list[Failure] = []
+        self.refuses: set[Any] = set()
+        """Records, by their values, whose letters are refused."""
 
     def flush(self, timeout: float) -> bool:
+        if self.refused():
+            raise ConnectError("The queue refuses a letter")
         if self.refusal is not None:
             raise self.refusal
         return self.taken
+
+    def refused(self) -> dict[TopicPartition, int]:
+        found: dict[TopicPartition, int] = {}
+        for origin in (failure.origin for failure in reversed(self.reported)):
+            if not isinstance(origin, SourceRecord) and origin.value() in self.refuses:
+                found[TopicPartition(origin.topic(), origin.partition())] = origin.offset()
+        return found
 
 
 class Store:
