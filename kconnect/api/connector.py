@@ -60,7 +60,7 @@ class Connector(ABC):
 
     @abstractmethod
     def stop(self) -> None:
-        """Stop, and release what `start` acquired."""
+        """Stop, and release what `start` acquired. Called once, also if `initialize` or `start` has failed."""
 
     def reconfigure(self, props: dict[str, str]) -> None:
         """
@@ -76,7 +76,10 @@ class Connector(ABC):
 
     @abstractmethod
     def task_configs(self, max_tasks: int) -> list[dict[str, str]]:
-        """One config for each task, `max_tasks` at most. The framework adds `task.class`."""
+        """
+        One config for each task, `max_tasks` at most. The framework adds `task.class`. Raise an error if what is needed for it
+        can't be had now: the call is made again, after pauses that grow, and the connector fails after about five minutes.
+        """
 
     @abstractmethod
     def config(self) -> ConfigDef:

@@ -32,7 +32,8 @@ class Task(ABC):
     def stop(self) -> None:
         """
         Stop. For a source task it is called from another thread, possibly while `poll` blocks, and must make `poll` return
-        soon. For a sink task it is called from the task's own thread, after the last `put`.
+        soon. For a sink task it is called from the task's own thread, after the last `put`. It is called once, also if
+        `initialize` or `start` has failed: what they have opened is to be closed.
         """
 
 
