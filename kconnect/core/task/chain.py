@@ -14,6 +14,7 @@ from typing import Any
 
 from kconnect.api.converter import Converter, HeaderConverter
 from kconnect.api.record import Header, SinkRecord, SourceRecord
+from kconnect.core.task import destination
 from kconnect.core.task.batch import FEW, TIMESTAMP_TYPES, Batch, Messages, runs
 from kconnect.core.task.destination import at_place, at_time, named
 from kconnect.core.task.errors import PRODUCER, Component, Cut, Errors, Stage, strict
@@ -122,10 +123,8 @@ class SourceChain:
         self._topics.clear()
         self._topics.add(topic)
         return [
-            (topic, value, key, -1 if partition is None else at_place(partition), None, None, timestamp, None)
-            for value, key, partition, timestamp in zip(
-                values, keys, batch.every("partition"), map(at_time, batch.every("timestamp"))
-            )
+            (topic, value, key, partition, None, None, timestamp, None)
+            for value, key, partition, timestamp in zip(values, keys, *destination.columns(batch))
         ]
 
     def _convert(self, records: Sequence[SourceRecord], messages: list[Outgoing | None]) -> None:
@@ -144,7 +143,7 @@ class SourceChain:
                 continue
             missing = record.key is None and record.key_schema is None
             key = null_key if missing else to_key(topic, record.key_schema, record.key)
-            partition = record.partition
+            partition, timestamp = record.partition, record.timestamp
             append(
                 (
                     topic,
@@ -153,7 +152,7 @@ class SourceChain:
                     -1 if partition is None else at_place(partition),
                     None,
                     None,
-                    at_time(record.timestamp),
+                    timestamp if timestamp.__class__ is int and timestamp > 0 else at_time(timestamp),
                     None,
                 )
             )

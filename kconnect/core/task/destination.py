@@ -8,8 +8,10 @@ What the client's library means by such values is something else: -1 is the part
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from typing import Any
 
+from kconnect.core.task.batch import Batch
 from kconnect.errors import DataError
 
 log = logging.getLogger(__name__)
@@ -55,6 +57,20 @@ def at_time(timestamp: Any) -> int:
         f"Invalid record timestamp {timestamp!r}: it must be a whole number of milliseconds since 1970, or None for the time "
         "at which the record is sent"
     )
+
+
+def columns(batch: Batch) -> tuple[Sequence[int], Sequence[int]]:
+    """The partitions and the timestamps of a batch, as the client takes them. Mostly all are alike, which is quickly seen."""
+    partitions, timestamps = batch.every("partition"), batch.every("timestamp")
+    if partitions.count(None) == len(partitions):
+        partitions = [-1] * len(partitions)
+    else:
+        partitions = [-1 if partition is None else at_place(partition) for partition in partitions]
+    if timestamps.count(None) == len(timestamps):
+        timestamps = [0] * len(timestamps)
+    elif set(map(type, timestamps)) != {int} or min(timestamps) < 1:
+        timestamps = [at_time(timestamp) for timestamp in timestamps]
+    return partitions, timestamps
 
 
 def _first_millisecond() -> int:
