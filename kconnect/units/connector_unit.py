@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from kconnect.api.config import ConfigDef
 from kconnect.api.connector import Connector, SinkConnector
@@ -179,7 +179,7 @@ class ConnectorUnit(Unit):
                 f"The configs of the {len(configs)} tasks of {self.spec.connector} have {size} characters, and may have "
                 f"{_MOST_CHARACTERS} together: lower tasks.max, or make the config smaller"
             )
-        task_class = task_class_name(connector.task_class())
+        task_class = task_class_name(cast(type, answers.task_class(class_name(type(connector)), connector.task_class())))
         common = {"task.class": task_class}
         for name in ("topics", "topics.regex"):
             if isinstance(connector, SinkConnector) and config.get(name):

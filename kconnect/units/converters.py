@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
+from typing import Any
 
 from kconnect.api.converter import Converter, HeaderConverter
 from kconnect.core.settings import worker
@@ -15,6 +16,7 @@ from kconnect.core.settings.worker import WorkerSettings
 from kconnect.core.task.chain import Converters
 from kconnect.plugins import chain
 from kconnect.plugins.registry import Registry, class_name
+from kconnect.units.checked import CheckedConverter, CheckedHeaderConverter
 
 
 def make(config: Mapping[str, str | None], settings: WorkerSettings, plugins: Registry) -> Converters:
@@ -28,7 +30,7 @@ def make(config: Mapping[str, str | None], settings: WorkerSettings, plugins: Re
         asked = part(which, config, settings, plugins)
         made: Converter = asked.load(plugins)()
         made.configure({**given(asked, config, settings), "converter.type": which}, which == "key")
-        return made
+        return made if is_built_in(type(made)) else CheckedConverter(made, class_name(type(made)))
 
     @cache
     def header() -> HeaderConverter:
@@ -36,10 +38,15 @@ def make(config: Mapping[str, str | None], settings: WorkerSettings, plugins: Re
         asked = part("header", config, settings, plugins)
         made: HeaderConverter = asked.load(plugins)()
         made.configure({**given(asked, config, settings), "converter.type": "header"})
-        return made
+        return made if is_built_in(type(made)) else CheckedHeaderConverter(made, class_name(type(made)))
 
     names = class_names(config, settings, plugins)
     return Converters(converter("key"), converter("value"), header, names)
+
+
+def is_built_in(part: type[Any]) -> bool:
+    """Whether a class is one of the box, or stands for one of Java: of these the types of their answers are known."""
+    return part.__module__.startswith("kconnect.") or hasattr(part, "java_class")
 
 
 def class_names(config: Mapping[str, str | None], settings: WorkerSettings, plugins: Registry) -> tuple[str, str, str]:

@@ -9,8 +9,10 @@ from typing import Protocol
 
 from kconnect.api.connector import Connector, SinkConnector
 from kconnect.core.settings.worker import for_plugins, tell
+from kconnect.core.task import answers
 from kconnect.plugins import chain
 from kconnect.plugins.reach import Reach
+from kconnect.plugins.registry import class_name
 from kconnect.units import about, gate
 from kconnect.units.sink_task import SinkLoop
 from kconnect.units.source_task import SourceLoop
@@ -29,7 +31,7 @@ class TaskUnit(Unit):
     def run(self) -> None:
         raw = self.config()
         connector: Connector = chain.connector(raw).load(self.ports.plugins)()
-        task = connector.task_class()()
+        task = answers.task_class(class_name(type(connector)), connector.task_class())()
         self.modules |= {type(each).__module__.partition(".")[0] for each in (connector, task)}
         self.version = about.version_of(task)
         # Before what its config refers to is asked for: as long as it does nothing, it need not be started anew for that.
@@ -43,7 +45,7 @@ class TaskUnit(Unit):
         if not is_sink and self.ports.settings.exactly_once_enabled and not gate.pass_gate(self):
             return
         make = SinkLoop if is_sink else SourceLoop
-        self._loop = make(self, task, config, properties)  # type: ignore[arg-type]
+        self._loop = make(self, task, config, properties)
         # Behind the loop, which has better words for a part that can't be had.
         self.about = about.of_task(connector, "sink" if is_sink else "source", task, config, self.ports)
         self._loop.run()

@@ -22,6 +22,7 @@ from kconnect.plugins.registry import Registry, class_name
 from kconnect.predicates.has_header_key import HasHeaderKey
 from kconnect.predicates.record_is_tombstone import RecordIsTombstone
 from kconnect.transforms.common import BuiltIn
+from kconnect.units.converters import is_built_in
 
 log = logging.getLogger(__name__)
 
@@ -87,6 +88,7 @@ class Transforms:
             transform.apply,
             class_name=class_name(type(transform)),
             apply_all=transform.apply_all if batch else None,
+            foreign=not is_built_in(type(transform)),
             columns=getattr(transform, "columns", None) if self._owned and isinstance(transform, BuiltIn) else None,
         )
         if alias.predicate is None:

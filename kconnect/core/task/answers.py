@@ -8,7 +8,7 @@ a secret. Read next: `units/connector_unit.py`; `positions.py` for what sink tas
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from kconnect.api.record import SourceRecord
@@ -57,6 +57,13 @@ def task_configs(plugin: str, call: str, answer: Any) -> list[dict[str, str]]:
                 raise refusal(plugin, call, f"{kind_of(value)} as the value of {name!r} for task {number}", CONFIGS)
         configs.append({name: value for name, value in config.items() if value is not None})
     return configs
+
+
+def task_class(plugin: str, answer: Any) -> Callable[[], Any]:
+    """Return a connector's answer to `task_class`. AnswerError if that is nothing of which a task can be made."""
+    if not callable(answer):
+        raise refusal(plugin, "task_class", kind_of(answer), "the class of its tasks")
+    return answer  # type: ignore[no-any-return]
 
 
 def refusal(plugin: str, call: str, given: str, allowed: str) -> AnswerError:

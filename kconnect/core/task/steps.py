@@ -13,10 +13,14 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, cast
 
+from kconnect.api.record import SinkRecord, SourceRecord
+from kconnect.core.task.answers import kind_of
 from kconnect.core.task.batch import Batch, Records
 from kconnect.core.task.errors import Component, Cut, Errors, Stage, strict
+from kconnect.errors import DataError
 
 _TOPICS = 1000
+_RECORDS = frozenset({SourceRecord, SinkRecord, type(None)})
 BatchForm = Callable[[list[Any]], Sequence[Any]]
 
 
@@ -26,7 +30,8 @@ class Step:
     `test` None: for every record; `negate`: for those of which `test` is not true. `apply` gives None to drop.
     `apply_all`, if the transform offers it, does the same for a list at once. `class_name` is the transform's, for reports.
     `columns` is how a built-in transform changes a whole `batch.py` at once; it raises what it likes for one that it does not
-    take. `test_all` is the one outcome of `test` for a batch, None if there may be several.
+    take. `test_all` is the one outcome of `test` for a batch, None if there may be several. A `foreign` one is not in the box:
+    what it gives is looked at.
     """
 
     alias: str
@@ -37,6 +42,7 @@ class Step:
     apply_all: BatchForm | None = None
     columns: Callable[[Any], Any] | None = None
     test_all: Callable[[Batch], bool | None] | None = None
+    foreign: bool = False
 
     def takes(self, record: Any) -> bool:
         return self.test is None or bool(self.test(record)) is not self.negate
@@ -124,9 +130,31 @@ class Steps:
                         cut.error = final
                         current, origins = current[: len(done)], origins[: len(done)]
             current = done
+            if step.foreign:
+                self._require_records(step, current, origins, errors, cut)
         if batch is None:
             return current
         return batch if len(batch) == len(origins) else batch.records()
+
+    @staticmethod
+    def _require_records(step: Step, done: list[Any], origins: Sequence[Any], errors: Errors, cut: Cut | None) -> None:
+        """See to it that a transform gave records and Nones: with anything else, that record has failed."""
+        if all(kind in _RECORDS or issubclass(kind, SourceRecord | SinkRecord) for kind in set(map(type, done))):
+            return
+        component = Component(f"the transform {step.alias}", step.class_name)
+        for at, other in enumerate(done):
+            if other is None or isinstance(other, SourceRecord | SinkRecord):
+                continue
+            name = step.class_name or step.alias
+            error = DataError(f"{name}.apply() returned {kind_of(other)}, but must return a record, or None to drop it")
+            try:
+                done[at] = errors.handle(Stage.TRANSFORMATION, component, origins[at], error)
+            except Exception as final:
+                if cut is None:
+                    raise
+                cut.error = final
+                del done[at:]
+                return
 
 
 def _in_columns(step: Step, batch: Batch) -> Batch | None:
