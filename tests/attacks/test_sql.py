@@ -1,4 +1,7 @@
-"""Attacks on the SQL sink by who may write one record to a data topic: names and values that no table takes."""
+"""
+Attacks on the SQL sink by who may write one record to a data topic: names and values that no table takes. And on the source, by
+who may write rows.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,8 @@ from kconnect.api import (
 )
 from kconnect.connectors.sql import settings, tables
 from kconnect.connectors.sql.connector import SqlSinkConnector
-from kconnect.testing import SinkRunner
+from kconnect.connectors.sql.source import SqlSourceConnector
+from kconnect.testing import SinkRunner, SourceRunner
 
 ROW = schema.struct({"id": INT32_SCHEMA, "name": OPTIONAL_STRING_SCHEMA})
 MAKES = {"auto.create": "true", "auto.evolve": "true"}
@@ -241,3 +245,43 @@ def test_tables_that_records_name_do_not_fill_the_memory(tmp_path: Path, monkeyp
     for number in range(10):
         known.ensure(f"t{number % 5}", [tables.Wanted("id", INT32_SCHEMA)])
     assert len(known._known) == 3
+
+
+# Rows that are read.
+
+
+def rows_of(path: Path, mode: str) -> SourceRunner:
+    """The source of a table of ten rows of 100 KB each, all of one time, with room for three of them."""
+    with sqlite3.connect(path) as connection:
+        connection.execute("CREATE TABLE t (id INTEGER NOT NULL PRIMARY KEY, at TEXT NOT NULL, v TEXT)")
+        for _ in range(10):
+            connection.execute("INSERT INTO t (at, v) VALUES ('2026-01-01 00:00:00.000', ?)", ("x" * 100_000,))
+    config = {
+        "connection.url": f"jdbc:sqlite:{path}",
+        "topic.prefix": "x-",
+        "table.whitelist": "t",
+        "batch.max.bytes": "300000",
+    }
+    columns = {"incrementing.column.name": "id", "timestamp.column.name": "at"}
+    return SourceRunner(SqlSourceConnector, {**config, **columns, "mode": mode})
+
+
+@pytest.mark.parametrize("mode", ["bulk", "incrementing", "timestamp+incrementing"])
+def test_long_rows_are_taken_a_few_at_a_time(tmp_path: Path, mode: str) -> None:
+    """Who may write to the table writes rows that would fill the memory together: none is missing, and few come at once."""
+    numbers: list[int] = []
+    with rows_of(tmp_path / "db", mode) as runner:
+        while len(numbers) < 10:
+            records = runner.poll()
+            assert len(records) <= 4
+            numbers += [record.value["id"] for record in records]
+    assert numbers == list(range(1, 11))
+
+
+def test_rows_of_one_time_take_no_more_memory_than_there_is(tmp_path: Path) -> None:
+    """Who may write to the table gives all rows one time, between which there is no position: the task fails, and says why."""
+    with (
+        rows_of(tmp_path / "db", "timestamp") as runner,
+        pytest.raises(ConnectError, match=r"more than 300000 bytes of rows of one time, and batch\.max\.bytes is 300000"),
+    ):
+        runner.poll()

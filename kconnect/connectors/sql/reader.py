@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import collections
 import datetime
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -27,6 +28,10 @@ _UTC = datetime.timezone.utc
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=_UTC)
 _MICROSECOND = datetime.timedelta(microseconds=1)
 _PIECE = 100
+_MOST_AT_ONCE, _LONG, _PARTS = 1000, 1024 * 1024, 8
+"""Of the bytes that rows may have, an eighth is fetched at once, by what rows had so far; as long as the first ones may be."""
+_CELL = 50
+"""What a value takes beside its bytes."""
 _PRESENT = {
     "sqlite": "strftime('%Y-%m-%d %H:%M:%f', 'now')",
     **dict.fromkeys(("mysql", "mariadb"), "CURRENT_TIMESTAMP(6)"),
@@ -53,6 +58,8 @@ class Reader:
         self._id_delay_s: float = 0.0 if self._by_time else config[settings.ID_DELAY] / 1000
         self._seen: collections.deque[tuple[float, int]] = collections.deque()
         """When a greatest number was seen first."""
+        self._most_bytes: int = config[settings.BYTES]
+        self._average = _LONG
         self._rows: sa.CursorResult[Any] | None = None
         self._rest: list[Any] = []
 
@@ -69,10 +76,10 @@ class Reader:
         except DataError as error:
             raise ConnectError(str(error)) from None
         self._rest = []
-        # All of SQLite's rows at once: while somebody reads them nobody may write.
         self._rows = connection.execute(query, execution_options={"stream_results": self._options.backend != "sqlite"})
         if self._options.backend == "sqlite":
-            self._rest, self._rows = list(self._rows), None
+            # All at once, if there is room: while somebody reads them nobody may write.
+            self._rest = self._next(sys.maxsize)
         return True
 
     def take(self, most: int) -> list[SourceRecord]:
@@ -80,9 +87,17 @@ class Reader:
         rows = self._next(most)
         if self._by_time and not self._by_id and rows:
             # Those of one time stay together: there is no position in between.
+            size = 0
             while piece := self._next(_PIECE):
                 same = next((place for place, row in enumerate(piece) if row[-1] != rows[-1][-1]), len(piece))
                 rows += piece[:same]
+                size += _size(piece[:same])
+                if size > self._most_bytes:
+                    raise ConnectError(
+                        f"{self.relation.shown} has more than {self._most_bytes} bytes of rows of one time, and "
+                        f"{settings.BYTES} is {self._most_bytes}: set {settings.MODE}={settings.BY_BOTH}, which tells them "
+                        "apart, or raise it"
+                    )
                 if same < len(piece):
                     self._rest = piece[same:] + self._rest
                     break
@@ -97,9 +112,19 @@ class Reader:
         self._rows, self._rest = None, []
 
     def _next(self, count: int) -> list[Any]:
+        """Return the next rows, at most so many, and fewer if they are long; none at the end."""
         found, self._rest = self._rest[:count], self._rest[count:]
-        if len(found) < count and self._rows is not None:
-            found += self._rows.fetchmany(count - len(found))
+        size = _size(found)
+        while len(found) < count and size < self._most_bytes and self._rows is not None:
+            at_once = max(1, min(_MOST_AT_ONCE, self._most_bytes // _PARTS // self._average))
+            piece = self._rows.fetchmany(min(at_once, count - len(found)))
+            if not piece:
+                self._rows.close()
+                self._rows = None
+                break
+            long = _size(piece)
+            size, self._average = size + long, max(_CELL, long // len(piece))
+            found += piece
         return found
 
     # What is new.
@@ -224,6 +249,11 @@ class Reader:
     def _moment(self) -> Any:
         read = moment_of(self.relation.column(self._time_names[0]).type, self._options)
         return lambda value: (read(value) - _EPOCH) // _MICROSECOND * 1000
+
+
+def _size(rows: Sequence[Any]) -> int:
+    """Return how many bytes some rows take, more or less."""
+    return sum(_CELL + (len(cell) if isinstance(cell, str | bytes | list) else 0) for row in rows for cell in row)
 
 
 def grown_by_itself(relation: Relation, backend: str) -> sa.ColumnClause[Any]:

@@ -20,7 +20,7 @@ NON_NULL, QUERY, SUFFIX = "validate.non.null", "query", "query.suffix"
 WHITELIST, BLACKLIST, INCLUDE, EXCLUDE = "table.whitelist", "table.blacklist", "table.include.list", "table.exclude.list"
 CATALOGS, SCHEMAS, KINDS, LOOK = "catalog.pattern", "schema.pattern", "table.types", "table.poll.interval.ms"
 NUMBERS, PRECISIONS, GRANULARITY, ZONE = "numeric.mapping", "numeric.precision.mapping", "timestamp.granularity", "db.timezone"
-PREFIX, ROWS, INTERVAL = "topic.prefix", "batch.max.rows", "poll.interval.ms"
+PREFIX, ROWS, BYTES, INTERVAL = "topic.prefix", "batch.max.rows", "batch.max.bytes", "poll.interval.ms"
 ISOLATION, RETRIES = "transaction.isolation.mode", "query.retry.attempts"
 TABLES = "tables"
 """In the configs of tasks only: what they read, in JSON."""
@@ -290,6 +290,17 @@ CONFIG = ConfigDef(
         Range.at_least(1),
         group=_TOPICS,
         order=3,
+    ),
+    ConfigKey(
+        BYTES,
+        Type.LONG,
+        256 * 1024 * 1024,
+        Importance.LOW,
+        "How many bytes the rows may have that are in memory at once: fewer are taken if they are long. With mode=timestamp, "
+        "rows of the same time that have more fail the task.",
+        Range.at_least(1),
+        group=_TOPICS,
+        order=6,
     ),
     ConfigKey(
         ISOLATION,
