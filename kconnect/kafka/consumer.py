@@ -21,25 +21,17 @@ from kconnect.api.record import OffsetAndMetadata, TopicPartition
 from kconnect.core.settings import internal_topics
 from kconnect.core.settings.internal_topics import InternalTopics
 from kconnect.core.settings.sink import TOPIC_NAMES, TOPIC_PATTERN
+from kconnect.core.task.errors import Counts
 from kconnect.core.task.ports import Listener
 from kconnect.errors import ConnectError
 from kconnect.java import regex
 from kconnect.kafka import liveness, message_headers, servers, unreadable
 from kconnect.kafka.clients import RESET_AGE_MS
+from kconnect.kafka.refusals import Access
 from kconnect.kafka.topics import require_name
 from kconnect.kafka.wakeups import Wakeups
 
 log = logging.getLogger(__name__)
-
-_ENDS_THE_TASK = frozenset(
-    (
-        ck.KafkaError.TOPIC_AUTHORIZATION_FAILED,
-        ck.KafkaError.GROUP_AUTHORIZATION_FAILED,
-        ck.KafkaError.INCONSISTENT_GROUP_PROTOCOL,
-        ck.KafkaError._AUTO_OFFSET_RESET,
-    )
-)
-"""What waiting doesn't mend; other errors are the client's to get over."""
 
 _KAFKAS_ONLY = InternalTopics()
 _PATIENCE_S = 30.0
@@ -50,6 +42,8 @@ _PROBE_S = 2.0
 _PROBE_PAUSE_S = 5.0
 _START_S = 1.0
 _GROUP_S = 60.0
+_STEADY = '"join_state":"steady"'
+"""What statistics say of a member that the group has taken in: without a partition, nothing else tells."""
 _STANDING_S = 5.0
 """Above what a fetch that finds nothing may hold up other requests for (`fetch.wait.max.ms`)."""
 
@@ -68,7 +62,7 @@ class TaskConsumer:
 
     Partitions are paused one by one, or held all together, which counts for those that are assigned later as well.
     `patience_s` is how long the group may owe an answer before the client is no longer trusted. `internal` are topics that a
-    pattern passes over.
+    pattern passes over, and `counts` show what it tries again.
 
     ConnectError for what can never be read: no broker to be found, no topic's name, or an internal topic.
     """
@@ -80,6 +74,7 @@ class TaskConsumer:
         listener: Listener,
         patience_s: float = _PATIENCE_S,
         internal: InternalTopics = _KAFKAS_ONLY,
+        counts: Counts | None = None,
     ) -> None:
         self._internal = internal
         self._passed_over: list[str] = []
@@ -112,6 +107,7 @@ class TaskConsumer:
         self._client = dict(client)
         age_ms: int | None = self._client.pop(RESET_AGE_MS, None)
         self._age_ms = age_ms
+        self._access = Access(self._client, counts or Counts(), time.monotonic)
         self._to_place: set[TopicPartition] = set()
         """Where `auto.offset.reset=by_duration` is to say where reading begins: the group has no offset that can be read."""
         self._place_at = 0.0
@@ -175,9 +171,14 @@ class TaskConsumer:
         elif not self.assignment and time.monotonic() > self._probe_at:
             self._probe()
         try:
-            return self._read(limit, timeout)
+            messages = self._read(limit, timeout)
         finally:
             self._left_at = time.monotonic()
+        if messages:
+            self._access.read(messages)
+        elif (failure := self._access.failure()) is not None:
+            raise failure
+        return messages
 
     def _read(self, limit: int, timeout: float) -> list[ck.Message]:
         self._raise()
@@ -201,8 +202,9 @@ class TaskConsumer:
             good = [message for message in messages if message.error() is None]
             for message in messages:
                 error = message.error()
-                if error is not None and not self._is_placed(error, message) and self._error is None:
-                    self._error = _failure(error, message)
+                if error is None or self._is_placed(error, message) or self._access.heard(error, message.topic() or ""):
+                    continue
+                self._error = self._error or _failure(error, message)
             if not good:
                 self._raise()
         if self._taken:
@@ -456,10 +458,19 @@ class TaskConsumer:
 
         def looked(statistics: str) -> None:
             if number == self._number:
+                if _STEADY in statistics:
+                    self._access.is_member()
                 self._error = self._error or self._stalls.look(statistics, self.assignment if self._held else self._paused)
 
+        logs = self._client.get("error_cb", lambda error: None)
+
+        def reported(error: ck.KafkaError) -> None:
+            logs(error)
+            if number == self._number:
+                self._access.heard(error)
+
         statistics = {"statistics.interval.ms": unreadable.STATISTICS_MS, "stats_cb": looked}
-        return ck.Consumer({**self._client, **statistics, "on_commit": answered})
+        return ck.Consumer({**self._client, **statistics, "on_commit": answered, "error_cb": reported})
 
     def _is_old(self, consumer: ck.Consumer) -> bool:
         return consumer is not getattr(self, "_consumer", None)
@@ -478,6 +489,7 @@ class TaskConsumer:
     def _assigned(self, consumer: ck.Consumer, partitions: list[ck.TopicPartition]) -> None:
         if self._is_old(consumer):
             return
+        self._access.joined()
         if not self._commits:
             self._asked_at = None
         new = [TopicPartition(each.topic, each.partition) for each in partitions]
@@ -583,7 +595,8 @@ def _failure(error: ck.KafkaError, message: ck.Message) -> ConnectError | None:
     """Return what the task fails with; None for what the client gets over, which is warned of."""
     if error.code() in unreadable.NOT_UNPACKED:
         return unreadable.of_error(message)
-    if error.fatal() or error.code() in _ENDS_THE_TASK:
+    # What waiting does not mend; `refusals.py` has the rest of that.
+    if error.fatal() or error.code() == ck.KafkaError._AUTO_OFFSET_RESET:
         return ConnectError(f"Reading from Kafka failed: {error.str()}")
     log.warning("Reading from Kafka: %s", error.str())
     return None

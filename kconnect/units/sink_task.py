@@ -93,11 +93,15 @@ class SinkLoop:
 
         def consumer(listener: Listener) -> RestingConsumer:
             watchers = unit.ports.watchers if self._rest_s < inf else None
-            internal = settings.internal_topics
+            internal, counts = settings.internal_topics, self._reports.errors.counts
             # Not all at once: sinks of one topic come to rest together.
             round_s = _ROUND_S * random.uniform(0.8, 1)
             self._consumer = RestingConsumer(
-                client, lambda member: TaskConsumer(client, config, member, internal=internal), listener, watchers, round_s
+                client,
+                lambda member: TaskConsumer(client, config, member, internal=internal, counts=counts),
+                listener,
+                watchers,
+                round_s,
             )
             return self._consumer
 

@@ -1,0 +1,259 @@
+"""
+What brokers refuse for good, and what a task does then: one table, by the codes of errors.
+
+A client of librdkafka tries again for ever, whatever it was told: a wrong password looks like a broker that is away. `Access`
+counts what one consumer was refused. What was refused from the first try on fails the task, with the brokers' reason and a
+remedy. What had worked in this process is tried on and shown, because passwords and rights are changed in two steps. Made by
+`consumer.py`. Read next: `listeners.py`; for what is asked once, `failures.py`.
+"""
+
+from __future__ import annotations
+
+import enum
+import logging
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import confluent_kafka as ck
+
+from kconnect.core.task.errors import Counts
+from kconnect.errors import ConnectError
+from kconnect.kafka import listeners
+from kconnect.kafka.codes import sentence
+
+log = logging.getLogger(__name__)
+
+_TRIES, _TRIES_S = 3, 5.0
+"""A broker that has only just begun may not know all of its users yet."""
+_SILENCE_S = 30.0
+"""A client that is refused a login tries again at least every second or so."""
+_SETTLED_S = 10.0
+"""After so long in its group, a member has been allowed to read, or was told that it is not."""
+_PROBE_S = 30.0
+_MOST_KNOWN = 10_000
+_TIMES = re.compile(r" \(after \d+ms[^)]*\)$")
+_WHERE = re.compile(r"^(?:[a-z_]+://)?[^\s/]+:\d+(?:/(?:bootstrap|\d+))?: ")
+
+
+class Outcome(enum.Enum):
+    LOGIN = "logging in to Kafka"
+    JOIN = "joining the group"
+    RIGHTS = "reading from Kafka"
+
+
+@dataclass(frozen=True)
+class Row:
+    """
+    `patience_s` is for how long it may pass by itself, even from the first try on. What is `final` fails a task that had
+    worked, too.
+    """
+
+    outcome: Outcome
+    remedy: str
+    patience_s: float = _TRIES_S
+    tries: int = _TRIES
+    final: bool = False
+
+
+_LOGIN = (
+    "Check {prefix}sasl.mechanism and {prefix}sasl.jaas.config, and that {prefix}security.protocol is that of the listener in "
+    "{prefix}bootstrap.servers"
+)
+_TLS = (
+    "Check {prefix}ssl.truststore.* and {prefix}ssl.keystore.*, and that the name in {prefix}bootstrap.servers is in the "
+    "broker's certificate"
+)
+_SESSION = (
+    "Set {prefix}session.timeout.ms, now {session}, to a time between the brokers' group.min.session.timeout.ms and "
+    "group.max.session.timeout.ms"
+)
+_RIGHTS = "Grant Read and Describe on {what} to the connector's user, or log in as one who has it ({prefix}sasl.jaas.config)"
+_INSTANCE = "Give each consumer a {prefix}group.instance.id of its own, or leave the setting out"
+_ERROR = ck.KafkaError
+
+TABLE: Mapping[int, Row] = {
+    _ERROR._AUTHENTICATION: Row(Outcome.LOGIN, _LOGIN),
+    _ERROR.SASL_AUTHENTICATION_FAILED: Row(Outcome.LOGIN, _LOGIN),
+    _ERROR.UNSUPPORTED_SASL_MECHANISM: Row(Outcome.LOGIN, _LOGIN),
+    _ERROR.ILLEGAL_SASL_STATE: Row(Outcome.LOGIN, _LOGIN),
+    _ERROR._SSL: Row(Outcome.LOGIN, _TLS),
+    _ERROR.INVALID_SESSION_TIMEOUT: Row(Outcome.JOIN, _SESSION),
+    _ERROR.INVALID_GROUP_ID: Row(Outcome.JOIN, "Name another group in {prefix}group.id"),
+    # Members that were killed count until their session ends.
+    _ERROR.GROUP_MAX_SIZE_REACHED: Row(
+        Outcome.JOIN, "Lower tasks.max, or raise the brokers' group.max.size; other consumers in the group count, too", 120.0
+    ),
+    _ERROR.INCONSISTENT_GROUP_PROTOCOL: Row(
+        Outcome.JOIN, "Set {prefix}partition.assignment.strategy as the group's other members have it", 0.0, 1, True
+    ),
+    _ERROR.UNSUPPORTED_ASSIGNOR: Row(Outcome.JOIN, "Set {prefix}partition.assignment.strategy to one that the brokers know"),
+    _ERROR.FENCED_INSTANCE_ID: Row(Outcome.JOIN, _INSTANCE, 0.0, 1, True),
+    # A consumer of the classic protocol can't go on for that one reason, and is told so by this code.
+    _ERROR._FATAL: Row(Outcome.JOIN, _INSTANCE, 0.0, 1, True),
+    _ERROR.TOPIC_AUTHORIZATION_FAILED: Row(Outcome.RIGHTS, _RIGHTS.replace("{what}", "the topic"), 0.0, 1),
+    _ERROR.GROUP_AUTHORIZATION_FAILED: Row(Outcome.JOIN, _RIGHTS.replace("{what}", "the group {group}"), 0.0, 1),
+}
+"""Errors that waiting alone does not mend. All others are the client's to get over."""
+
+_Key = tuple[Outcome, str]
+_LET_IN: set[tuple[int, _Key]] = set()
+"""What clients with these settings, by their hash, have been allowed in this process: where it matters, with the topic."""
+
+
+@dataclass
+class _Refusal:
+    row: Row
+    reason: str
+    first_at: float
+    last_at: float
+    tries: int = 0
+    final: bool = False
+
+
+class Access:
+    """
+    What one consumer was refused. `client` are its settings, `counts` where it is shown that it tries again, `prefix` that of
+    the connector's settings. `clock` gives seconds of any steady clock, which is that of `counts`. From one thread only.
+    """
+
+    def __init__(
+        self,
+        client: Mapping[str, Any],
+        counts: Counts,
+        clock: Callable[[], float],
+        prefix: str = "consumer.override.",
+        mismatch: Callable[[Mapping[str, Any]], str | None] = listeners.mismatch,
+    ) -> None:
+        self._client, self._counts, self._clock, self._prefix, self._mismatch = client, counts, clock, prefix, mismatch
+        texts = {name: str(value) for name, value in client.items() if isinstance(value, str | int | float)}
+        # Who may log in may do so under any name; that one task is in the group says nothing of the next one.
+        self._task = hash(frozenset(texts.items()))
+        self._login = hash(frozenset(pair for pair in texts.items() if pair[0] != "client.id"))
+        self._refusals: dict[_Key, _Refusal] = {}
+        self._down: _Refusal | None = None
+        self._probe_at = 0.0
+        self._joined_at: float | None = None
+        self._shown = False
+
+    def heard(self, error: ck.KafkaError, topic: str = "") -> bool:
+        """
+        Take an error that the client reports, about a topic or of itself. Return whether the table has it, so that it is
+        settled here: by `failure`, or by waiting.
+        """
+        now, row = self._clock(), TABLE.get(error.code())
+        if row is None:
+            self._heard_of_brokers(error, now)
+            return False
+        key = (row.outcome, topic if row.outcome is Outcome.RIGHTS else "")
+        if key == (Outcome.RIGHTS, ""):
+            # It comes a second time, with the topic.
+            return True
+        reason = _reason(error)
+        if key not in self._refusals:
+            log.warning("%s was refused: %s", _begun(row.outcome.value), reason)
+            self._refusals[key] = _Refusal(row, reason, now, now)
+        refusal = self._refusals[key]
+        refusal.row, refusal.reason, refusal.last_at, refusal.tries = row, reason, now, refusal.tries + 1
+        refusal.final = row.final or error.fatal()
+        if row.outcome is Outcome.RIGHTS and self._joined_at is not None and now - self._joined_at >= _SETTLED_S:
+            self._let_in(key)
+        return True
+
+    def joined(self) -> None:
+        """Brokers have given the member its partitions, so it has logged in, and may use the group."""
+        self._joined_at, self._down = self._clock(), None
+        self.is_member()
+        self._refusals.clear()
+        self._show()
+
+    def is_member(self) -> None:
+        """The client says that it is in its group, perhaps without a partition."""
+        for outcome in (Outcome.LOGIN, Outcome.JOIN):
+            self._let_in((outcome, ""))
+
+    def read(self, messages: Sequence[ck.Message]) -> None:
+        """Records have come."""
+        if self._refusals:
+            going_on = {(outcome, "") for outcome in Outcome} | {
+                (Outcome.RIGHTS, message.topic() or "") for message in messages
+            }
+            for key in going_on & self._refusals.keys():
+                del self._refusals[key]
+                self._let_in(key)
+            self._show()
+
+    def failure(self) -> ConnectError | None:
+        """Return what the task fails with, if it is no use to try on. Otherwise show what it waits for, if that is anything."""
+        now = self._clock()
+        login = self._refusals.get((Outcome.LOGIN, ""))
+        if login is not None and now - login.last_at > _SILENCE_S:
+            del self._refusals[Outcome.LOGIN, ""]
+        for key, refusal in self._refusals.items():
+            is_over = refusal.tries >= refusal.row.tries and refusal.last_at - refusal.first_at >= refusal.row.patience_s
+            if is_over and (refusal.final or not self._was_let_in(key)):
+                return self._failure(key[0], refusal)
+        if self._down is not None and (problem := self._wrong_protocol(now)) is not None:
+            return ConnectError(
+                f"{_begun(Outcome.LOGIN.value)} fails: {problem}. A connector's settings for this begin with {self._prefix}. "
+                "Then restart the task"
+            )
+        self._show()
+        return None
+
+    def _failure(self, outcome: Outcome, refusal: _Refusal) -> ConnectError:
+        client = self._client
+        known = {"group": client.get("group.id"), "session": client.get("session.timeout.ms")}
+        remedy = refusal.row.remedy.format(prefix=self._prefix, **known)
+        tries = f", {refusal.tries} times in {refusal.last_at - refusal.first_at:.0f} s" if refusal.row.tries > 1 else ""
+        return ConnectError(
+            f"{_begun(outcome.value)} was refused{tries}: {refusal.reason}. {remedy}. What the connector does not set is the "
+            "worker file's. Then restart the task"
+        )
+
+    def _heard_of_brokers(self, error: ck.KafkaError, now: float) -> None:
+        if error.code() in (ck.KafkaError._TRANSPORT, ck.KafkaError._ALL_BROKERS_DOWN):
+            self._down = self._down or _Refusal(TABLE[ck.KafkaError._AUTHENTICATION], _reason(error), now, now)
+            self._down.last_at, self._down.tries = now, self._down.tries + 1
+
+    def _wrong_protocol(self, now: float) -> str | None:
+        """Return what a listener proves to be wrong, once no broker has answered for a while. None while nothing is proved."""
+        down = self._down
+        if down is None or self._was_let_in((Outcome.LOGIN, "")) or now < self._probe_at:
+            return None
+        if down.tries < _TRIES or down.last_at - down.first_at < _TRIES_S:
+            return None
+        self._probe_at = now + _PROBE_S
+        return self._mismatch(self._client)
+
+    def _let_in(self, key: _Key) -> None:
+        if len(_LET_IN) >= _MOST_KNOWN:
+            _LET_IN.clear()
+        _LET_IN.add((self._login if key[0] is Outcome.LOGIN else self._task, key))
+
+    def _was_let_in(self, key: _Key) -> bool:
+        return (self._login if key[0] is Outcome.LOGIN else self._task, key) in _LET_IN
+
+    def _show(self) -> None:
+        """Show the refusal that has lasted longest; what the task itself tries again is not touched."""
+        refusal = min(self._refusals.items(), key=lambda each: each[1].first_at, default=None)
+        if refusal is None:
+            if self._shown:
+                self._counts.goes_on()
+            self._shown = False
+        elif self._shown or self._counts.retrying is None:
+            (outcome, topic), cause = refusal
+            what = f"reading {topic}" if topic else outcome.value
+            self._counts.tries_again(what, ConnectError(cause.reason), cause.first_at)
+            self._shown = True
+
+
+def _begun(text: str) -> str:
+    """Return a text as a sentence begins."""
+    return text[0].upper() + text[1:]
+
+
+def _reason(error: ck.KafkaError) -> str:
+    """Return the brokers' reason alone: what differs each time would be news each time."""
+    return _TIMES.sub("", _WHERE.sub("", sentence(error))).rstrip(". ")

@@ -1,0 +1,165 @@
+"""
+The table of refusals in docs/operating.md: each row is run against a broker that refuses just that.
+
+`scripts/test --long` runs it; the page's dates are those of the last run.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import confluent_kafka as ck
+import pytest
+from confluent_kafka.admin import NewTopic, ResourceType
+
+from kconnect.api.record import TopicPartition
+from kconnect.core.task.errors import Counts
+from kconnect.errors import ConnectError
+from kconnect.kafka import refusals
+from kconnect.kafka.consumer import TaskConsumer
+
+from .refusing import ALLOWED_GROUP, CASES, TOPIC, RefusingBroker, login
+from .test_consumer import Listener
+from .units import until
+
+pytestmark = [pytest.mark.integration, pytest.mark.long]
+PAGE = Path(__file__).parents[2] / "docs" / "operating.md"
+_LIMIT_S = 60
+_NUMBERS = itertools.count()
+
+
+@pytest.fixture(scope="module")
+def refusing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RefusingBroker]:
+    refusing = RefusingBroker(tmp_path_factory.mktemp("refusing"))
+    refusing.broker.start()
+    try:
+        refusing.admin.create_topics([NewTopic(TOPIC, 2)])[TOPIC].result(60)
+        refusing.allow(ResourceType.GROUP, ALLOWED_GROUP)
+        yield refusing
+    finally:
+        refusing.broker.stop()
+
+
+@pytest.fixture(autouse=True)
+def nothing_known() -> None:
+    refusals._LET_IN.clear()
+
+
+class Reading:
+    def __init__(self, client: Mapping[str, Any], group: str) -> None:
+        self.listener, self.counts = Listener(), Counts()
+        self.messages: list[Any] = []
+        settings = {"group.id": group, "client.id": f"client {next(_NUMBERS)}", **client}
+        self.consumer = TaskConsumer(settings, {"topics": TOPIC}, self.listener, counts=self.counts)
+        self.consumer.subscribe()
+
+    def read(self) -> bool:
+        """Always true, to be had in a condition."""
+        self.messages += self.consumer.read(100, 0.05)
+        return True
+
+    def failure(self, *others: Reading) -> str:
+        """What reading fails with, within the limit, while the others go on."""
+        end = time.monotonic() + _LIMIT_S
+        with pytest.raises(ConnectError) as failure:
+            while time.monotonic() < end and all(other.read() for other in others):
+                self.read()
+        return str(failure.value)
+
+
+def name_of(case: str) -> str:
+    return f"group of {case}"
+
+
+@pytest.mark.parametrize("row", sorted(CASES))
+def test_what_is_refused_from_the_first_try_on_fails_the_task(
+    refusing: RefusingBroker, row: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A member that was killed would be gone by then.
+    full = ck.KafkaError.GROUP_MAX_SIZE_REACHED
+    monkeypatch.setitem(refusals.TABLE, full, replace(refusals.TABLE[full], patience_s=5.0))
+    case = CASES[row]
+    others: list[Reading] = []
+    for _ in range(case.others):
+        others.append(Reading(refusing.client("PLAINTEXT"), name_of(row)))
+        until(lambda: all(member.read() and "assigned" in member.listener.names for member in others))
+    it = Reading(refusing.client(case.listener, **case.settings(refusing)), name_of(row))
+    said = it.failure(*others)
+    assert all(part in said for part in case.said), said
+    assert "secret" not in said and "wrong" not in said
+    for member in (it, *others):
+        member.consumer.close(0)
+
+
+def test_the_page_has_the_rows() -> None:
+    section = PAGE.read_text("utf-8").split("### What Kafka refuses", 1)[1].split("\n### ", 1)[0]
+    rows = dict(re.findall(r"^\| ([^|]+?) \| ([^|]+?) \|", section, re.MULTILINE))
+    refused_first = {name for name, outcome in rows.items() if outcome.startswith("FAILED")}
+    assert refused_first == CASES.keys() | {"another consumer with the same `group.instance.id`"}
+    assert {name for name, outcome in rows.items() if outcome == "waits"} == {
+        "a right that is taken away",
+        "a password that is changed",
+    }
+
+
+def test_a_second_consumer_with_its_instance_id_ends_the_first(refusing: RefusingBroker) -> None:
+    client = refusing.client("PLAINTEXT", group_instance_id="one")
+    first = Reading(client, "instances")
+    until(lambda: first.read() and first.consumer.assignment)
+    second = Reading(client, "instances")
+    until(lambda: second.read() and second.consumer.assignment)
+    assert "group.instance.id of its own" in first.failure()
+    for member in (first, second):
+        member.consumer.close(0)
+
+
+def produce(refusing: RefusingBroker) -> None:
+    producer = ck.Producer({"bootstrap.servers": refusing.broker.bootstrap_servers, "log_level": 0})
+    for partition in (0, 1):
+        producer.produce(TOPIC, b"x", partition=partition)
+    assert producer.flush(60) == 0
+
+
+@pytest.mark.parametrize("kind", ["topic", "group"])
+def test_rights_that_are_taken_away_are_shown_and_it_goes_on_once_they_are_back(
+    refusing: RefusingBroker, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(refusals, "_SETTLED_S", 1.0)
+    right = (ResourceType.TOPIC, TOPIC) if kind == "topic" else (ResourceType.GROUP, "revoked")
+    refusing.allow(ResourceType.TOPIC, TOPIC)
+    refusing.allow(ResourceType.GROUP, "revoked")
+    produce(refusing)
+    it = Reading(refusing.client("SASL", **login("bob")), "revoked")
+    until(lambda: it.read() and it.messages)
+    settled_at = time.monotonic() + 1.5
+    until(lambda: it.read() and time.monotonic() > settled_at)
+    refusing.forbid(*right)
+    until(lambda: it.read() and it.counts.retrying)
+    assert it.counts.retrying is not None and "authorization failed" in it.counts.retrying[1]
+    refusing.allow(*right)
+    produce(refusing)
+    until(lambda: it.read() and it.counts.retrying is None)
+    it.consumer.close(0)
+    refusing.forbid(ResourceType.TOPIC, TOPIC)
+
+
+def test_a_password_that_is_changed_is_shown_and_it_goes_on_once_it_is_back(refusing: RefusingBroker) -> None:
+    refusing.allow(ResourceType.TOPIC, TOPIC)
+    it = Reading(refusing.client("SASL", **login("bob")), ALLOWED_GROUP)
+    until(lambda: it.read() and TopicPartition(TOPIC, 0) in it.consumer.assignment)
+    refusing.restart("changed")
+    until(lambda: it.read() and it.counts.retrying)
+    assert it.counts.retrying is not None and it.counts.retrying[1].startswith("logging in to Kafka: ")
+    # A task that is started again meanwhile waits, too.
+    again = Reading(refusing.client("SASL", **login("bob")), ALLOWED_GROUP)
+    until(lambda: again.read() and it.read() and again.counts.retrying)
+    again.consumer.close(0)
+    refusing.restart("bob-secret")
+    until(lambda: it.read() and it.counts.retrying is None and it.consumer.assignment)
+    it.consumer.close(0)
