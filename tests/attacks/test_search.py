@@ -217,6 +217,26 @@ def test_a_refusal_is_shown_in_one_short_line_without_the_password(service: Host
     assert len(str(problem)) < 2000
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"[" * 100_000 + b"]" * 100_000,
+        b'{"errors":true,"items":[{"index":{"status":1e400}}]}',
+        b'{"errors":true,"items":' + b"9" * 100_000 + b"}",
+        b"no JSON\n\x1b[2J" + b"y" * 100_000,
+    ],
+    ids=["deep", "infinite", "a long number", "no JSON"],
+)
+def test_an_answer_that_makes_no_sense_is_one_to_be_asked_for_again(service: Hostile, cluster: Cluster, body: bytes) -> None:
+    """The cluster answers what Python can't read: it is asked again, and is quoted in one short line."""
+    with sink(service, max_retries="1", retry_backoff_ms="0") as runner:
+        service.paths["/_bulk"] = lambda asked: Reply(200, {"Content-Type": "application/json"}, body)
+        with pytest.raises(RetriableError) as raised:
+            runner.put([record(0, {"a": 1})])
+    assert len(str(raised.value)) < 1000
+    assert str(raised.value).isprintable()
+
+
 def test_a_task_that_waits_for_the_cluster_can_be_stopped(service: Hostile, cluster: Cluster) -> None:
     """The cluster never answers: the task is stopped all the same, within the time that hosts wait for one."""
     ended = threading.Event()

@@ -21,6 +21,8 @@ from kconnect.connectors.limits import BrokenError, TooMuchError
 from kconnect.connectors.search import settings
 
 _PIECE = 64 * 1024
+_DEEPEST = 500
+"""Python reads no JSON that is nested much more."""
 
 
 def bounded(most: int, seconds: float, kept: Kept | None = None) -> type[Urllib3HttpConnection]:
@@ -71,6 +73,7 @@ def _reading(urlopen: Callable[..., Any], most: int, seconds: float) -> Callable
         try:
             # What `data` gives from now on.
             response._body = b"".join(_pieces(response, most, begin + seconds))
+            limits.check_depth(response._body, "the limit", _DEEPEST)
         except BaseException:
             response.close()
             raise

@@ -13,7 +13,7 @@ from typing import Any
 
 from opensearchpy import OpenSearch
 from opensearchpy.exceptions import ConnectionError as NoConnection
-from opensearchpy.exceptions import OpenSearchException, TransportError
+from opensearchpy.exceptions import OpenSearchException, SerializationError, TransportError
 
 from kconnect.api import ConfigError
 from kconnect.connectors.search import settings
@@ -58,7 +58,8 @@ def made_client(config: Mapping[str, Any], longest_s: float | None = None, kept:
 
 def passes(error: OpenSearchException) -> bool:
     """Whether another try may succeed."""
-    if isinstance(error, NoConnection):
+    if isinstance(error, NoConnection | SerializationError):
+        # Nobody knows what was done.
         return True
     return isinstance(error, TransportError) and error.status_code in (*PASSING, 500)
 
@@ -71,7 +72,9 @@ def reason(error: OpenSearchException) -> str:
     if isinstance(info, dict) and isinstance(info.get("error"), dict):
         return told(info["error"])
     status = getattr(error, "status_code", "no answer")
-    return f"it answers {status}" if isinstance(error, TransportError) else " ".join(str(error).split())
+    # What can't be read is quoted, all of it.
+    text = f"it answers {status}" if isinstance(error, TransportError) else " ".join(str(error)[: 2 * _SHOWN].split())[:_SHOWN]
+    return "".join(letter if letter.isprintable() else " " for letter in text)
 
 
 def told(error: Mapping[str, Any], depth: int = 0) -> str:
@@ -109,7 +112,7 @@ def bulk(client: OpenSearch, lines: Sequence[bytes], count: int) -> list[tuple[i
             return []
         items = [next(iter(each.values())) for each in answer["items"]]
         found: list[tuple[int, Mapping[str, Any]]] = [(int(each["status"]), dict(each.get("error") or {})) for each in items]
-    except (AttributeError, KeyError, TypeError, ValueError, StopIteration):
+    except (AttributeError, KeyError, TypeError, ValueError, OverflowError, StopIteration):
         raise NoConnection("N/A", "its answer is not one to a bulk request", None) from None
     if len(found) != count:
         raise NoConnection("N/A", f"it answers {len(found)} of {count} actions", None)
