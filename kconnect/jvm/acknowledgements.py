@@ -37,23 +37,24 @@ class Acknowledgements:
         self._heard: list[tuple[int, RecordMetadata | None]] = []
         self._changed = threading.Condition()
         self._turn = threading.Lock()
-        self._serve: Callable[[], int] | None = None
+        self._serve: Callable[[bool], int] | None = None
         self._fail: Callable[[BaseException], None] = lambda error: None
-        self._waits = self._wanted = self._telling = self._over = False
+        self._waits = self._wanted = self._settles = self._telling = self._over = False
         self._raised: BaseException | None = None
 
-    def begin(self, serve: Callable[[], int], fail: Callable[[BaseException], None]) -> None:
+    def begin(self, serve: Callable[[bool], int], fail: Callable[[BaseException], None]) -> None:
         """
-        From now on `run` calls the task. `serve()` has the producer report what was acknowledged, and returns how many records
-        are under way; what it raises is passed to `fail`, as the task may wait for what will never come.
+        From now on `run` calls the task. `serve(hurries)` has the producer report what was acknowledged, and returns how many
+        records are under way; it `hurries` once the task has been waiting for a moment, for then nothing else may come before
+        that. What it raises is passed to `fail`, as the task may wait for what will never come.
         """
         self._serve, self._fail = serve, fail
 
     def add(self, number: int, metadata: RecordMetadata | None) -> None:
         """Kafka has the record of this number, or it was dropped: then there is no metadata."""
-        with self._changed:
-            self._heard.append((number & _LAST, metadata))
-            self._changed.notify_all()
+        # Nobody is woken: `run` adds most of it itself, and for the rest the next `poll` or `settle` is soon enough. Few calls of
+        # Java with much each cost a third of what many with little do.
+        self._heard.append((number & _LAST, metadata))
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
@@ -69,8 +70,10 @@ class Acknowledgements:
         try:
             yield
         finally:
+            self._waits = False
+            # Until the producer, if it is being served, has been.
             with self._turn:
-                self._waits = False
+                pass
         if self._raised is not None:
             raise self._raised
 
@@ -80,7 +83,10 @@ class Acknowledgements:
             self.tell()
             return
         with self._changed:
+            self._settles = True
+            self._changed.notify_all()
             self._changed.wait_for(lambda: self._over or not (self._heard or self._telling))
+            self._settles = False
 
     def end(self) -> None:
         """Have `run` end, after the call that it makes: the task has stopped."""
@@ -90,39 +96,43 @@ class Acknowledgements:
 
     def run(self) -> None:
         """Call the task as long as it runs."""
-        pause = _SHORTEST_S
+        pause, hurries = _SHORTEST_S, False
         try:
             machine.attach()
             logs.adopt()
             while True:
                 with self._changed:
-                    self._changed.wait_for(lambda: self._over or self._heard or (self._wanted and self._waits))
+                    self._changed.wait_for(
+                        lambda: self._over or (self._wanted and self._waits) or (self._heard and self._settles)
+                    )
                     if self._over:
                         return
                     self._telling = True
-                under_way = self._serve_now()
+                under_way = self._serve_now(hurries)
                 told = self.tell()
                 with self._changed:
                     self._telling = False
-                    self._wanted = self._wanted or under_way
                     self._changed.notify_all()
-                    pause = _SHORTEST_S if told else min(_LONGEST_S, pause * _LONGER)
-                    if under_way and not told:
-                        self._changed.wait_for(lambda: self._over or self._heard, pause)
+                    pause = _SHORTEST_S if told or not under_way else min(_LONGEST_S, pause * _LONGER)
+                    if under_way:
+                        self._wanted = True
+                        self._changed.wait_for(lambda: self._over or self._settles, pause)
+                    # Still in the same `poll`, or in one so much later that it comes to the same.
+                    hurries = under_way and self._waits
         except BaseException as error:  # noqa: BLE001 - reported: a plugin may throw anything
             self._raised = error
             self._fail(error)
         finally:
             self.end()
 
-    def _serve_now(self) -> bool:
+    def _serve_now(self, hurries: bool) -> bool:
         """Serve the producer if that is this thread's business now. Return whether something is under way."""
         with self._turn:
             if not self._waits or self._serve is None:
                 return False
             # Before: what is sent from now on is asked for anew.
             self._wanted = False
-            return self._serve() > 0
+            return self._serve(hurries) > 0
 
     def tell(self) -> bool:
         """Call the task with what was added so far. Return whether there was anything."""

@@ -16,6 +16,9 @@ from kconnect.units.unit import Unit
 
 log = logging.getLogger(__name__)
 
+_FLUSH_S = 0.002
+"""The task's own thread waits so long at most when it comes back from `poll`."""
+
 
 class Hearing:
     """`acknowledgements` are those of the task, whose messages go by `producer`. The thread ends with `end`."""
@@ -33,6 +36,10 @@ class Hearing:
         if self._thread.is_alive():
             log.error("The task's commitRecord() has not returned after %.0f s; kconnect no longer waits for it", timeout)
 
-    def _serve(self) -> int:
-        self._producer.check()
+    def _serve(self, hurries: bool) -> int:
+        if hurries:
+            # Does not wait for `linger.ms`, in which a task that waits gives nothing more.
+            self._producer.flush(_FLUSH_S)
+        else:
+            self._producer.check()
         return self._producer.active

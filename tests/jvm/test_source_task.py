@@ -163,13 +163,15 @@ class Hearing:
         self.sent: list[int] = []
         self.failures: list[BaseException] = []
         self.served_in: set[str] = set()
+        self.hurried: list[bool] = []
         self.refuses: Exception | None = None
         self.acknowledgements.begin(self._serve, self._fail)
         self._thread = threading.Thread(target=self.acknowledgements.run, name="hearing", daemon=True)
         self._thread.start()
 
-    def _serve(self) -> int:
+    def _serve(self, hurries: bool) -> int:
         self.served_in.add(threading.current_thread().name)
+        self.hurried.append(hurries)
         if self.refuses is not None:
             raise self.refuses
         if self.sent:
@@ -198,6 +200,8 @@ def test_a_task_hears_of_its_records_while_its_poll_waits_for_that(java_plugin: 
         assert hearing.sent == list(range(5 * batch, 5 * batch + 5)), "nothing is served but within poll"
     assert heard.read_text().splitlines() == [f"{number} numbers-0@{number}" for number in range(10)]
     assert hearing.served_in == {"hearing"}
+    # A task that has waited for a moment gives nothing more before it hears: then the producer is not to linger.
+    assert hearing.hurried[0] is False and True in hearing.hurried
     task.stop()
     hearing.end()
 
