@@ -52,9 +52,10 @@ class Acknowledgements:
 
     def add(self, number: int, metadata: RecordMetadata | None) -> None:
         """Kafka has the record of this number, or it was dropped: then there is no metadata."""
-        # Nobody is woken: `run` adds most of it itself, and for the rest the next `poll` or `settle` is soon enough. Few calls of
-        # Java with much each cost a third of what many with little do.
-        self._heard.append((number & _LAST, metadata))
+        # Nobody is woken: `run` adds most of it itself, and for the rest the next `poll` or `settle` is soon enough. Many calls
+        # of Java with a few records each cost more than all else.
+        with self._changed:
+            self._heard.append((number & _LAST, metadata))
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
