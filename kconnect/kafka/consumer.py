@@ -62,7 +62,7 @@ class TaskConsumer:
 
     Partitions are paused one by one, or held all together, which counts for those that are assigned later as well.
     `patience_s` is how long the group may owe an answer before the client is no longer trusted. `internal` are topics that a
-    pattern passes over, and `counts` show what it tries again.
+    pattern passes over. `access` is what was refused to the task's consumers, this one and others before.
 
     ConnectError for what can never be read: no broker to be found, no topic's name, or an internal topic.
     """
@@ -74,7 +74,7 @@ class TaskConsumer:
         listener: Listener,
         patience_s: float = _PATIENCE_S,
         internal: InternalTopics = _KAFKAS_ONLY,
-        counts: Counts | None = None,
+        access: Access | None = None,
     ) -> None:
         self._internal = internal
         self._passed_over: list[str] = []
@@ -107,7 +107,7 @@ class TaskConsumer:
         self._client = dict(client)
         age_ms: int | None = self._client.pop(RESET_AGE_MS, None)
         self._age_ms = age_ms
-        self._access = Access(self._client, counts or Counts(), time.monotonic)
+        self._access = access or Access(self._client, Counts(), time.monotonic)
         self._to_place: set[TopicPartition] = set()
         """Where `auto.offset.reset=by_duration` is to say where reading begins: the group has no offset that can be read."""
         self._place_at = 0.0

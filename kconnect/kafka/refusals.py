@@ -2,9 +2,9 @@
 What brokers refuse for good, and what a task does then: one table, by the codes of errors.
 
 A client of librdkafka tries again for ever, whatever it was told: a wrong password looks like a broker that is away. `Access`
-counts what one consumer was refused. What was refused from the first try on fails the task, with the brokers' reason and a
-remedy. What had worked in this process is tried on and shown, because passwords and rights are changed in two steps. Made by
-`consumer.py`. Read next: `listeners.py`; for what is asked once, `failures.py`.
+counts what one task's consumer was refused. What was refused from the first try on fails the task, with the brokers' reason and
+a remedy. What had worked is tried on and shown, because passwords and rights are changed in two steps. Made by
+`units/sink_task.py`, asked by `consumer.py`. Read next: `listeners.py`; for what is asked once, `failures.py`.
 """
 
 from __future__ import annotations
@@ -98,8 +98,8 @@ TABLE: Mapping[int, Row] = {
 """Errors that waiting alone does not mend. All others are the client's to get over."""
 
 _Key = tuple[Outcome, str]
-_LET_IN: set[tuple[int, _Key]] = set()
-"""What clients with these settings, by their hash, have been allowed in this process: where it matters, with the topic."""
+_LOGGED_IN: set[int] = set()
+"""Hashes of settings with which a client has logged in, in this process: that says something of the next task, too."""
 
 
 @dataclass
@@ -114,8 +114,9 @@ class _Refusal:
 
 class Access:
     """
-    What one consumer was refused. `client` are its settings, `counts` where it is shown that it tries again, `prefix` that of
-    the connector's settings. `clock` gives seconds of any steady clock, which is that of `counts`. From one thread only.
+    What one task's consumer was refused, or one consumer after the other. `client` are their settings, `counts` where it is
+    shown that they try again, `prefix` that of the connector's settings. `clock` gives seconds of any steady clock, which is
+    that of `counts`. `mismatch` asks a listener. From one thread only.
     """
 
     def __init__(
@@ -128,9 +129,8 @@ class Access:
     ) -> None:
         self._client, self._counts, self._clock, self._prefix, self._mismatch = client, counts, clock, prefix, mismatch
         texts = {name: str(value) for name, value in client.items() if isinstance(value, str | int | float)}
-        # Who may log in may do so under any name; that one task is in the group says nothing of the next one.
-        self._task = hash(frozenset(texts.items()))
         self._login = hash(frozenset(pair for pair in texts.items() if pair[0] != "client.id"))
+        self._allowed: set[_Key] = set()
         self._refusals: dict[_Key, _Refusal] = {}
         self._down: _Refusal | None = None
         self._probe_at = 0.0
@@ -228,12 +228,14 @@ class Access:
         return self._mismatch(self._client)
 
     def _let_in(self, key: _Key) -> None:
-        if len(_LET_IN) >= _MOST_KNOWN:
-            _LET_IN.clear()
-        _LET_IN.add((self._login if key[0] is Outcome.LOGIN else self._task, key))
+        self._allowed.add(key)
+        if key[0] is Outcome.LOGIN:
+            if len(_LOGGED_IN) >= _MOST_KNOWN:
+                _LOGGED_IN.clear()
+            _LOGGED_IN.add(self._login)
 
     def _was_let_in(self, key: _Key) -> bool:
-        return (self._login if key[0] is Outcome.LOGIN else self._task, key) in _LET_IN
+        return key in self._allowed or (key[0] is Outcome.LOGIN and self._login in _LOGGED_IN)
 
     def _show(self) -> None:
         """Show the refusal that has lasted longest; what the task itself tries again is not touched."""

@@ -27,6 +27,7 @@ from kconnect.core.task.ports import Listener
 from kconnect.core.task.sink_pump import Chain, Intake, Ports, SinkConversion, SinkPump
 from kconnect.kafka import clients
 from kconnect.kafka.consumer import TaskConsumer
+from kconnect.kafka.refusals import Access
 from kconnect.kafka.resting import RestingConsumer
 from kconnect.plugins.registry import class_name
 from kconnect.units import converters, java_chain
@@ -93,12 +94,12 @@ class SinkLoop:
 
         def consumer(listener: Listener) -> RestingConsumer:
             watchers = unit.ports.watchers if self._rest_s < inf else None
-            internal, counts = settings.internal_topics, self._reports.errors.counts
+            internal, access = settings.internal_topics, Access(client, self._reports.errors.counts, time.monotonic)
             # Not all at once: sinks of one topic come to rest together.
             round_s = _ROUND_S * random.uniform(0.8, 1)
             self._consumer = RestingConsumer(
                 client,
-                lambda member: TaskConsumer(client, config, member, internal=internal, counts=counts),
+                lambda member: TaskConsumer(client, config, member, internal=internal, access=access),
                 listener,
                 watchers,
                 round_s,

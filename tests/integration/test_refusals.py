@@ -23,6 +23,7 @@ from kconnect.core.task.errors import Counts
 from kconnect.errors import ConnectError
 from kconnect.kafka import refusals
 from kconnect.kafka.consumer import TaskConsumer
+from kconnect.kafka.refusals import Access
 
 from .refusing import ALLOWED_GROUP, CASES, TOPIC, RefusingBroker, login
 from .test_consumer import Listener
@@ -48,7 +49,7 @@ def refusing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RefusingBroke
 
 @pytest.fixture(autouse=True)
 def nothing_known() -> None:
-    refusals._LET_IN.clear()
+    refusals._LOGGED_IN.clear()
 
 
 class Reading:
@@ -56,7 +57,8 @@ class Reading:
         self.listener, self.counts = Listener(), Counts()
         self.messages: list[Any] = []
         settings = {"group.id": group, "client.id": f"client {next(_NUMBERS)}", **client}
-        self.consumer = TaskConsumer(settings, {"topics": TOPIC}, self.listener, counts=self.counts)
+        access = Access(settings, self.counts, time.monotonic)
+        self.consumer = TaskConsumer(settings, {"topics": TOPIC}, self.listener, access=access)
         self.consumer.subscribe()
 
     def read(self) -> bool:

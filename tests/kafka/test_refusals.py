@@ -48,9 +48,9 @@ def error(code: int, text: str = "Broker: no") -> ck.KafkaError:
 
 @pytest.fixture(autouse=True)
 def nothing_known() -> Iterator[None]:
-    refusals._LET_IN.clear()
+    refusals._LOGGED_IN.clear()
     yield
-    refusals._LET_IN.clear()
+    refusals._LOGGED_IN.clear()
 
 
 def test_a_login_that_is_refused_from_the_first_try_on_fails_the_task_with_the_reason_and_a_remedy() -> None:
@@ -121,9 +121,9 @@ def test_a_full_group_may_hold_members_that_are_dead() -> None:
     assert it.counts.retrying is not None
     assert it.refused(full, 60, 2.0) is not None
     member = Consumer()
-    member.access.joined()
-    assert member.again().refused(full, 90, 2.0) is None
-    assert member.again(**{"client.id": "another task"}).refused(full, 90, 2.0) is not None, "which never was in the group"
+    member.access.is_member()
+    assert member.refused(full, 90, 2.0) is None
+    assert member.again().refused(full, 90, 2.0) is not None, "the control: this one never was in the group"
 
 
 def test_rights_that_were_taken_away_are_waited_for_and_others_are_not() -> None:
