@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import bz2
 import decimal
 import gzip
+import io
 import math
 import time
+import zlib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -13,6 +16,7 @@ from typing import Any
 import orjson
 import pyarrow as pa
 import pytest
+from pyiceberg import serializers
 from pyiceberg.catalog import Catalog, load_catalog
 
 from kconnect.api import (
@@ -21,13 +25,14 @@ from kconnect.api import (
     OPTIONAL_STRING_SCHEMA,
     STRING_SCHEMA,
     ConfigError,
+    ConnectError,
     Schema,
     SinkRecord,
     Struct,
     TopicPartition,
     schema,
 )
-from kconnect.connectors.iceberg import answers, catalogs, settings, staging
+from kconnect.connectors.iceberg import answers, catalogs, files, settings, staging
 from kconnect.connectors.iceberg.connector import IcebergSinkConnector
 from kconnect.testing import SinkRunner
 from tests.attacks.hostile import Hostile, Reply, bomb, given
@@ -294,3 +299,61 @@ def test_a_topic_gives_a_connector_no_offsets_of_another(place: dict[str, str], 
     put("a.b", "d", [4, 5, 7])
     put("other", "c", [8])
     assert ids(catalog, "shop.orders") == [0, 1, 2, 3, 4, 5, 7, 8]
+
+
+PACKED = {
+    "deflate": lambda data: zlib.compress(data)[2:-4],
+    "bzip2": bz2.compress,
+    "zstandard": lambda data: pa.compress(data, "zstd", asbytes=True),
+    # By the length alone, which is in front: nothing is unpacked.
+    "snappy": lambda data: b"\xa0\x8d\x06" + bytes(8),
+}
+
+
+@pytest.mark.parametrize("codec", PACKED)
+def test_a_list_of_manifests_is_not_unpacked_without_an_end(
+    tmp_path: Path, place: dict[str, str], monkeypatch: pytest.MonkeyPatch, codec: str
+) -> None:
+    """Who may write a file where the table is makes the list that each commit reads a bomb: the task fails, and says so."""
+    monkeypatch.setattr(files, "MOST_OF_BLOCK", 10_000)
+    with sink(place) as runner:
+        runner.put([row(0)])
+        runner.put([])
+        runner.put([row(1)])
+        (path,) = tmp_path.glob("lake/**/snap-*.avro")
+        data = path.read_bytes()
+        sync = data[-16:]
+        head = data[: data.index(sync)].replace(b"\x0edeflate", bytes([2 * len(codec)]) + codec.encode())
+        packed = PACKED[codec](bytes(100_000))
+        path.write_bytes(head + sync + b"\x02" + _number(len(packed)) + packed + sync)
+        with pytest.raises(ConnectError, match="has more than 10000 bytes in a block, unpacked"):
+            runner.put([])
+
+
+@pytest.mark.parametrize("packed", [False, True], ids=["plain", "packed"])
+def test_a_table_s_metadata_have_a_size(
+    tmp_path: Path, place: dict[str, str], monkeypatch: pytest.MonkeyPatch, packed: bool
+) -> None:
+    """Who may write a file where the table is makes its metadata longer than memory is: the task fails, and says so."""
+    with sink(place) as runner:
+        runner.put([row(0)])
+        runner.put([])
+        monkeypatch.setattr(files, "MOST_BYTES", 20_000)
+        newest = max(tmp_path.glob("lake/**/*.metadata.json"))
+        long = newest.read_bytes() + b" " * 100_000
+        if packed:
+            stream = io.BytesIO(gzip.compress(long))
+            with pytest.raises(ConnectError, match="has more than 20000 bytes"):
+                serializers.FromByteStream.table_metadata(stream, compression=serializers.GzipCompressor())
+            return
+        newest.write_bytes(long)
+        with pytest.raises(ConnectError, match="has more than 20000 bytes"):
+            runner.put([row(1)])
+
+
+def _number(value: int) -> bytes:
+    """A number as Avro writes it."""
+    value, data = value << 1, b""
+    while value > 127:
+        data, value = data + bytes([value & 127 | 128]), value >> 7
+    return data + bytes([value])
