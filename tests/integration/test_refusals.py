@@ -24,6 +24,7 @@ from kconnect.errors import ConnectError
 from kconnect.kafka import refusals
 from kconnect.kafka.consumer import TaskConsumer
 from kconnect.kafka.refusals import Access
+from kconnect.testing.processes import WorkerProcess
 
 from .refusing import ALLOWED_GROUP, CASES, TOPIC, RefusingBroker, login
 from .test_consumer import Listener
@@ -165,3 +166,33 @@ def test_a_password_that_is_changed_is_shown_and_it_goes_on_once_it_is_back(refu
     refusing.restart("bob-secret")
     until(lambda: it.read() and it.counts.retrying is None and it.consumer.assignment)
     it.consumer.close(0)
+
+
+@pytest.mark.parametrize(
+    ("overrides", "said"),
+    [
+        (
+            {
+                "security.protocol": "SASL_PLAINTEXT",
+                "sasl.mechanism": "PLAIN",
+                "sasl.jaas.config": (
+                    "org.apache.kafka.common.security.plain.PlainLoginModule required username='u' password='canary';"
+                ),
+            },
+            "consumer.override.sasl.jaas.config",
+        ),
+        ({"session.timeout.ms": "500", "heartbeat.interval.ms": "100"}, "consumer.override.session.timeout.ms, now 500, "),
+    ],
+    ids=["login", "session"],
+)
+def test_a_worker_s_sink_is_failed_with_the_reason(
+    worker: WorkerProcess, topic: str, tmp_path: Path, overrides: dict[str, str], said: str
+) -> None:
+    config = {"connector.class": "FileStreamSink", "topics": topic, "file": str(tmp_path / "out"), "tasks.max": "1"}
+    worker.client.create("refused", {**config, **{f"consumer.override.{name}": text for name, text in overrides.items()}})
+    try:
+        until(lambda: [task["state"] for task in worker.client.status("refused")["tasks"]] == ["FAILED"])
+        trace = str(worker.client.status("refused")["tasks"][0]["trace"])
+    finally:
+        worker.client.delete("refused")
+    assert said in trace and "canary" not in trace

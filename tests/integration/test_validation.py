@@ -27,6 +27,12 @@ def test_the_worker_s_rules_reach_validation(worker: WorkerProcess) -> None:
     ]
 
 
+def test_settings_of_clients_are_compared_with_the_worker_s(worker: WorkerProcess) -> None:
+    name = "producer.override.delivery.timeout.ms"
+    assert list(errors(worker, {**SOURCE, name: "10"})) == [name]
+    assert errors(worker, {**SOURCE, name: "10000"}) == {}
+
+
 def test_a_version_that_is_not_installed(worker: WorkerProcess) -> None:
     asked = {**SOURCE, "connector.plugin.version": "99"}
     assert list(errors(worker, asked)) == ["connector.class", "connector.plugin.version"]
