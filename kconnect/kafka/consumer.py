@@ -26,6 +26,7 @@ from kconnect.core.task.ports import Listener
 from kconnect.errors import ConnectError
 from kconnect.java import regex
 from kconnect.kafka import liveness, message_headers, servers, unreadable
+from kconnect.kafka.beginnings import Beginnings
 from kconnect.kafka.clients import RESET_AGE_MS
 from kconnect.kafka.refusals import Access
 from kconnect.kafka.topics import require_name
@@ -105,12 +106,8 @@ class TaskConsumer:
         self._waking = threading.Lock()
         self._error: Exception | None = None
         self._client = dict(client)
-        age_ms: int | None = self._client.pop(RESET_AGE_MS, None)
-        self._age_ms = age_ms
+        self._beginnings = Beginnings(self._client.pop(RESET_AGE_MS, None))
         self._access = access or Access(self._client, Counts(), time.monotonic)
-        self._to_place: set[TopicPartition] = set()
-        """Where `auto.offset.reset=by_duration` is to say where reading begins: the group has no offset that can be read."""
-        self._place_at = 0.0
         self._patience_s = patience_s
         # A client that waits for a wake-up is not being polled, and gives its partitions up after that time.
         self._longest_s = int(client.get("max.poll.interval.ms", 300_000)) / 3000
@@ -182,8 +179,9 @@ class TaskConsumer:
 
     def _read(self, limit: int, timeout: float) -> list[ck.Message]:
         self._raise()
-        if self._to_place and time.monotonic() >= self._place_at:
-            self._place()
+        if self._beginnings.waiting:
+            for place, offset in self._beginnings.found(self._consumer, self.assignment):
+                self._go_on_at(place, offset)
         if self._pattern is not None and time.monotonic() - self._looked_at > self._look_s and self._look_for_topics():
             log.info("Topics that match topics.regex: %s", ", ".join(self._topics))
             self._subscribe()
@@ -202,7 +200,7 @@ class TaskConsumer:
             good = [message for message in messages if message.error() is None]
             for message in messages:
                 error = message.error()
-                if error is None or self._is_placed(error, message) or self._access.heard(error, message.topic() or ""):
+                if error is None or self._beginnings.takes(error, message) or self._access.heard(error, message.topic() or ""):
                     continue
                 self._error = self._error or _failure(error, message)
             if not good:
@@ -216,32 +214,6 @@ class TaskConsumer:
             # What is before it is read first, and committed.
             good, self._error = good[: failure[0]], failure[1]
         return good
-
-    def _is_placed(self, error: ck.KafkaError, message: ck.Message) -> bool:
-        """Return whether an error only says that a partition has no place to begin at, which `_place` finds."""
-        if self._age_ms is None or error.code() != ck.KafkaError._AUTO_OFFSET_RESET:
-            return False
-        self._to_place.add(TopicPartition(message.topic() or "", message.partition() or 0))
-        return True
-
-    def _place(self) -> None:
-        """Begin with the oldest record that is no older than `auto.offset.reset=by_duration` says, or else at the end."""
-        since_ms = int(time.time() * 1000) - (self._age_ms or 0)
-        waiting = [ck.TopicPartition(*place, since_ms) for place in self._to_place & self.assignment]
-        self._to_place &= self.assignment
-        try:
-            for found in self._consumer.offsets_for_times(waiting, timeout=_START_S) if waiting else ():
-                place = TopicPartition(found.topic, found.partition)
-                if found.error is not None:
-                    raise ck.KafkaException(found.error)
-                offset = found.offset
-                if offset < 0:
-                    _, offset = self._consumer.get_watermark_offsets(ck.TopicPartition(*place), timeout=_START_S)
-                self._go_on_at(place, offset)
-                self._to_place.discard(place)
-        except ck.KafkaException as error:
-            log.warning("Where to begin by auto.offset.reset can't be asked, and is asked again: %s", error.args[0].str())
-            self._place_at = time.monotonic() + _PROBE_PAUSE_S
 
     def _go_on_at(self, place: TopicPartition, offset: int) -> None:
         """Read a partition from `offset` on that its client does not read, for it had no place to begin at: no seek helps."""
@@ -289,8 +261,8 @@ class TaskConsumer:
 
     def seek(self, partition: TopicPartition, offset: int) -> None:
         """Go on at `offset`. ConnectError if the partition can't be read there."""
-        if partition in self._to_place:
-            self._to_place.discard(partition)
+        if partition in self._beginnings.waiting:
+            self._beginnings.waiting.discard(partition)
             self._go_on_at(partition, offset)
         else:
             seek(self._consumer, partition, offset)
@@ -382,7 +354,7 @@ class TaskConsumer:
     @property
     def from_end(self) -> bool:
         """Whether a partition of which the group has no offset is read from where it ends, or from somewhere before."""
-        return self._from_end or self._age_ms is not None
+        return self._from_end or self._beginnings.age_ms is not None
 
     def _find_starts(self, unread: list[TopicPartition]) -> None:
         try:
@@ -534,7 +506,7 @@ class TaskConsumer:
         except Exception as error:  # noqa: BLE001 - kept, and raised outside of the client's callback
             self._error = error
         self.assignment.difference_update(gone)
-        self._to_place.difference_update(gone)
+        self._beginnings.waiting.difference_update(gone)
         self._paused.difference_update(gone)
         self._taken.update(gone)
 

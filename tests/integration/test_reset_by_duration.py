@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 
 import confluent_kafka as ck
 import pytest
@@ -11,6 +12,7 @@ from confluent_kafka.admin import AdminClient
 from kconnect.api.record import OffsetAndMetadata
 from kconnect.kafka.clients import RESET_AGE_MS
 from kconnect.kafka.consumer import TaskConsumer
+from kconnect.testing.processes import WorkerProcess
 
 from .test_consumer import Listener
 from .units import create, until
@@ -80,3 +82,17 @@ def test_an_offset_that_is_gone_counts_as_none_and_one_that_is_there_counts(boot
     until(lambda: second.read() and len(second.values) == 3)
     assert sorted(second.values) == ["new 0", "new 1", "old 1"]
     second.consumer.close(60)
+
+
+@pytest.mark.long
+def test_a_worker_s_sink_begins_there(worker: WorkerProcess, bootstrap: str, topic: str, tmp_path: Path) -> None:
+    create(bootstrap, topic, 2)
+    write_old_and_new(bootstrap, topic)
+    file = tmp_path / "out"
+    strings = {f"{part}.converter": "StringConverter" for part in ("key", "value")}
+    config = {"connector.class": "FileStreamSink", "topics": topic, "file": str(file), "tasks.max": "1", **strings}
+    worker.client.create("since", {**config, "consumer.override.auto.offset.reset": "by_duration:PT1H"})
+    try:
+        until(lambda: file.exists() and file.read_text() == "new 0\nnew 1\n")
+    finally:
+        worker.client.delete("since")
