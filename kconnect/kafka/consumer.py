@@ -434,10 +434,7 @@ class TaskConsumer:
                     self._access.is_member()
                 self._error = self._error or self._stalls.look(statistics, self.assignment if self._held else self._paused)
 
-        logs = self._client.get("error_cb", lambda error: None)
-
         def reported(error: ck.KafkaError) -> None:
-            logs(error)
             if number == self._number:
                 self._access.heard(error)
 

@@ -130,6 +130,7 @@ class Access:
         self._client, self._counts, self._clock, self._prefix, self._mismatch = client, counts, clock, prefix, mismatch
         texts = {name: str(value) for name, value in client.items() if isinstance(value, str | int | float)}
         self._login = hash(frozenset(pair for pair in texts.items() if pair[0] != "client.id"))
+        self._log: Callable[[ck.KafkaError], object] = client.get("error_cb", lambda error: None)
         self._allowed: set[_Key] = set()
         self._refusals: dict[_Key, _Refusal] = {}
         self._down: _Refusal | None = None
@@ -137,16 +138,19 @@ class Access:
         self._joined_at: float | None = None
         self._shown = False
 
-    def heard(self, error: ck.KafkaError, topic: str = "") -> bool:
+    def heard(self, error: ck.KafkaError, topic: str | None = None) -> bool:
         """
-        Take an error that the client reports, about a topic or of itself. Return whether the table has it, so that it is
-        settled here: by `failure`, or by waiting.
+        Take an error that comes in place of a message of a topic, which may be empty, or that the client reports by itself: as
+        its `error_cb`, which then logs, too. Return whether the table has it, so that it is settled here: by `failure`, or by
+        waiting.
         """
         now, row = self._clock(), TABLE.get(error.code())
+        if topic is None:
+            self._log(error)
         if row is None:
             self._heard_of_brokers(error, now)
             return False
-        key = (row.outcome, topic if row.outcome is Outcome.RIGHTS else "")
+        key = (row.outcome, topic or "" if row.outcome is Outcome.RIGHTS else "")
         if key == (Outcome.RIGHTS, ""):
             # It comes a second time, with the topic.
             return True
