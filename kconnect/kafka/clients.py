@@ -236,8 +236,9 @@ def admin(settings: WorkerSettings, connector: str, config: Mapping[str, str | N
 
 def problems(settings: WorkerSettings) -> Iterator[ConfigError]:
     """Yield what is wrong with the worker file's settings of the clients of connectors, whatever these set themselves."""
+    exactly_once = settings.exactly_once_enabled
     makers: tuple[Callable[[], Client], ...] = (
-        lambda: producer(settings, _NOBODY, 0, {}),
+        lambda: transactional_producer(settings, _NOBODY, 0, {}, 0) if exactly_once else producer(settings, _NOBODY, 0, {}),
         lambda: consumer(settings, _NOBODY, 0, {}),
         lambda: admin(settings, _NOBODY, {}),
     )

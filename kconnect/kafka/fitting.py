@@ -21,9 +21,14 @@ _GOOD: set[int] = set()
 _MOST_GOOD = 10_000
 
 _NOT_TRIED = frozenset(
-    ("bootstrap.servers", "metadata.broker.list", "client.id", "logger", "error_cb", "log.connection.close", "max.poll.records")
+    (
+        *("bootstrap.servers", "metadata.broker.list", "client.id", "max.poll.records"),
+        *("logger", "error_cb", "debug", "log.connection.close"),
+    )
 )
 """Brokers are not to be reached, and who is asked or told makes no difference."""
+_NAMES = frozenset(("group.id", "transactional.id", "group.instance.id"))
+"""Whether there is one makes a difference, and which one does not: a host of a thousand tasks has a thousand."""
 _BY_PLUGIN = ("GSSAPI", "OAUTHBEARER")
 """Logins for which a client runs a command, or asks somebody for a token, as soon as it is made."""
 
@@ -57,7 +62,7 @@ def require(kind: str, client: Mapping[str, Any], origin: Origin) -> None:
     names that `origin` knows them by.
     """
     tried = _tried(client)
-    mark = hash((kind, frozenset((name, str(value)) for name, value in tried.items())))
+    mark = hash((kind, frozenset((name, name in _NAMES or str(value)) for name, value in tried.items())))
     if mark in _GOOD:
         return
     try:
