@@ -330,10 +330,13 @@ _WORST = ("FAILED", "", "UNASSIGNED", "STOPPED", "RESTARTING", "PAUSED", "RUNNIN
 
 
 def _state(status: Mapping[str, Any]) -> tuple[str, str]:
-    """The worst state of a connector and its tasks, and the first line of its trace. Without a task: ""."""
+    """
+    The worst state of a connector and its tasks, and the first line of its trace. Without a task: "", unless the connector says
+    that it is asked for them again.
+    """
     units = [status["connector"], *status["tasks"]]
     states = [(unit["state"], unit.get("trace") or "") for unit in units]
-    if len(units) == 1 and states[0][0] == "RUNNING":
+    if len(units) == 1 and states[0] == ("RUNNING", ""):
         states.append(("", ""))
     state, trace = min(states, key=lambda each: _WORST.index(each[0]))
     return state, trace.strip().partition("\n")[0]
