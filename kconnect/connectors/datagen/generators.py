@@ -19,6 +19,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from kconnect.api import Schema, Struct, values
+from kconnect.connectors.datagen import weights
 
 _ALPHABET = string.ascii_lowercase
 
@@ -59,6 +60,11 @@ class Generator(ABC):
     @property
     def parts(self) -> Sequence[Generator]:
         return ()
+
+    @property
+    def weight(self) -> int:
+        """How much a value may be; see `weights.py`."""
+        return 1 + sum(part.weight for part in self.parts)
 
 
 class Options(Generator):
@@ -132,6 +138,10 @@ class Letters(Generator):
         super().__init__(schema, path)
         self._lengths = range(low, high + 1)
 
+    @property
+    def weight(self) -> int:
+        return weights.of_text(self._lengths[-1])
+
     def column(self, block: Block) -> Sequence[Any]:
         dice = block.dice(self.path)
         ends = [0, *itertools.accumulate(dice.choices(self._lengths, k=len(block)))]
@@ -143,6 +153,10 @@ class Bytes(Generator):
     def __init__(self, schema: Schema, path: str, low: int, high: int) -> None:
         super().__init__(schema, path)
         self._lengths = range(low, high + 1)
+
+    @property
+    def weight(self) -> int:
+        return weights.of_text(self._lengths[-1])
 
     def column(self, block: Block) -> Sequence[Any]:
         dice = block.dice(self.path)
@@ -249,6 +263,10 @@ class Arrays(Generator):
     def parts(self) -> Sequence[Generator]:
         return (self._item,)
 
+    @property
+    def weight(self) -> int:
+        return 1 + self._lengths[-1] * self._item.weight
+
     def column(self, block: Block) -> Sequence[Any]:
         lengths, inner = _within(block, self.path, self._lengths)
         elements = iter(self._item.column(inner))
@@ -266,6 +284,10 @@ class Maps(Generator):
     @property
     def parts(self) -> Sequence[Generator]:
         return (self._key, self._value)
+
+    @property
+    def weight(self) -> int:
+        return 1 + self._lengths[-1] * (self._key.weight + self._value.weight)
 
     def column(self, block: Block) -> Sequence[Any]:
         lengths, inner = _within(block, self.path, self._lengths)

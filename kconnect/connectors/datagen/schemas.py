@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kconnect.api import ConnectError, Schema, SchemaType, Struct, schema, values
-from kconnect.connectors.datagen import generators
+from kconnect.connectors.datagen import generators, weights
 from kconnect.connectors.datagen.generators import Generator
 
 PROPERTIES = "arg.properties"
@@ -107,7 +107,13 @@ class Reader:
             raise ConnectError(
                 'The schema is neither that of a record in Avro ("type": "record") nor of an object in JSON Schema'
             )
-        return self._read(spec, "value", "", {})
+        made = self._read(spec, "value", "", {})
+        if made.weight > weights.HEAVIEST:
+            raise ConnectError(
+                f"A record may have {made.weight} values and pieces of texts, of which {weights.HEAVIEST} are possible: make "
+                "its lists, maps and texts shorter"
+            )
+        return made
 
     def _read(self, spec: Any, path: str, namespace: str, beside: Mapping[str, Any]) -> Generator:
         """`beside` are properties of the field, which go before those of the type."""
@@ -262,8 +268,11 @@ class Reader:
             raise ConnectError(f"{path} has a regex, for which rstr is not installed here: {_INSTALL}") from None
         make = rstr.Rstr(random.Random(f"{self.seed} {path}")).xeger
         try:
+            longest = weights.longest_match(regex)
+            if longest > weights.LONGEST_MATCH:
+                raise NotImplementedError(f"it may have {longest} characters, of which {weights.LONGEST_MATCH} are possible")
             make(regex)
-        except (re.error, KeyError, NotImplementedError) as error:
+        except (re.error, KeyError, ValueError, RecursionError, NotImplementedError) as error:
             raise ConnectError(f"{path}: no text can be made by the regex {regex}: {error}") from None
         return lambda: [make(regex) for _ in range(_MATCHES)]
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import kconnect
 from kconnect.api import SourceRecord, SourceTask
-from kconnect.connectors.datagen import connector
+from kconnect.connectors.datagen import connector, weights
 from kconnect.connectors.datagen.generators import Block
 from kconnect.connectors.libraries import Informed
 
@@ -49,6 +49,8 @@ class DatagenSourceTask(Informed, SourceTask):
         self._own_seed: int = seed if seed is not None else stored.get(connector.SEED, time.time_ns())
         # Faker's pools are the same for all tasks, as those of one shop's customers are.
         self._generator = connector.read(config, str(self._own_seed), self.worker)
+        # Of records that are large, fewer are made at once.
+        self._size = max(1, min(_BLOCK, weights.AT_ONCE // self._generator.weight))
         self._dice = f"{self._own_seed} {task}"
         key = connector.key_field(config)
         self._key = self._generator.schema.field(key) if key else None
@@ -63,8 +65,8 @@ class DatagenSourceTask(Informed, SourceTask):
         if 0 <= self._iterations <= self._next:
             self._stopped.wait(_LONGEST_WAIT_S)
             return None
-        at = self._next % _BLOCK
-        most = _BLOCK - at if self._iterations < 0 else min(_BLOCK - at, self._iterations - self._next)
+        at = self._next % self._size
+        most = self._size - at if self._iterations < 0 else min(self._size - at, self._iterations - self._next)
         now = time.monotonic()
         count, pause = self._pace.due(now, most)
         if not count:
@@ -75,10 +77,10 @@ class DatagenSourceTask(Informed, SourceTask):
         return self._records(at, count)
 
     def _make(self, first: int, now: float) -> None:
-        places = range(first, first + _BLOCK)
+        places = range(first, first + self._size)
         start, step = self._start_of_time, self._step
         if start is None:
-            self._times = [int(time.time() * 1000)] * _BLOCK
+            self._times = [int(time.time() * 1000)] * self._size
         else:
             self._times = [start + step * place for place in places]
         self._block = self._generator.column(Block(f"{self._dice} {first}", places, self._times))
