@@ -25,6 +25,7 @@ from kconnect.errors import ConnectError
 from kconnect.kafka import servers
 from kconnect.kafka.codes import AWAY, FINAL, TOO_LARGE
 from kconnect.kafka.liveness import Patience
+from kconnect.kafka.refusals import Access
 from kconnect.kafka.topics import require_name
 
 log = logging.getLogger(__name__)
@@ -41,7 +42,7 @@ class TaskProducer:
     `core/task/ports.py`'s `Producer`.
 
     `cancelled()` is asked while the client's queue is full or a topic is waited for: True ends the waiting. Only with
-    `reports` are acknowledgements reported, which cost time; failures always are.
+    `reports` are acknowledgements reported, which cost time; failures always are. `access` is what was refused to the client.
 
     The client, with its threads and connections, is made when it is needed: thousands of sources may have nothing to send.
     """
@@ -51,14 +52,18 @@ class TaskProducer:
         client: Mapping[str, Any],
         cancelled: Callable[[], bool] = lambda: False,
         reports: bool = False,
+        access: Access | None = None,
     ) -> None:
         servers.require(client)
+        self._access = access
         self._cancelled = cancelled
         self._reports = _Reports()
         self._apart: ck.Producer | None = None
         """For messages that were refused together, made when it is needed."""
         self._unsent = 0
         self._settings = {**client, "delivery.report.only.error": not reports, "on_delivery": self._reports.take}
+        if access is not None:
+            self._settings["error_cb"] = access.heard
         # What a client refuses of its settings, it refuses when it is made: that is to be known before the task runs.
         texts = ((name, value) for name, value in client.items() if isinstance(value, str | int | float))
         good = hash(frozenset(pair for pair in texts if pair[0] != "client.id"))
@@ -102,6 +107,12 @@ class TaskProducer:
             raise self._reports.raised
         if self._reports.failure is not None:
             raise self._failed(*self._reports.failure)
+        self._check_access()
+
+    def _check_access(self) -> None:
+        """ConnectError if brokers have refused this client for good."""
+        if self._access is not None and (failure := self._access.failure()) is not None:
+            raise failure
 
     def flush(self, timeout: float) -> bool:
         """Whether all is acknowledged within `timeout` seconds. ConnectError if something could not be delivered."""
@@ -151,6 +162,8 @@ class TaskProducer:
                 found = self._client().list_topics(topic, timeout=1).topics[topic]
                 problem = None if found.error is None else found.error.str()
                 if problem is None and any(partition.leader >= 0 for partition in found.partitions.values()):
+                    if self._access is not None:
+                        self._access.is_member()
                     return True
             except ck.KafkaException as failure:
                 problem = failure.args[0].str()
@@ -161,6 +174,8 @@ class TaskProducer:
                         patience.renew(time.monotonic())
             if self._cancelled():
                 return False
+            self._poll(0)
+            self._check_access()
             if time.monotonic() > deadline:
                 raise ConnectError(
                     f"Topic {topic} can't be written to: {problem or 'it has no leader'}. Create it, or have the "

@@ -23,6 +23,7 @@ from kconnect.kafka import late_ends
 from kconnect.kafka.codes import FENCED, FINAL, FORBIDDEN, LATE, TOO_LARGE
 from kconnect.kafka.liveness import Patience
 from kconnect.kafka.producer import TaskProducer
+from kconnect.kafka.refusals import Access
 
 log = logging.getLogger(__name__)
 
@@ -50,13 +51,14 @@ class TransactionalProducer(TaskProducer):
         may_work: Callable[[], bool],
         confirmed: Callable[[], bool],
         reports: bool = False,
+        access: Access | None = None,
     ) -> None:
         self._id: str = client["transactional.id"]
         self._may_work, self._confirmed = may_work, confirmed
         self._open = self._may_send = self._refuses = False
         self._opened_at = 0.0
         self._longest_s = int(client.get("transaction.timeout.ms", _BROKERS_END_MS)) / 1000
-        super().__init__(client, cancelled, reports)
+        super().__init__(client, cancelled, reports, access)
         # One that fails fails with its transaction.
         self._reports.splits = False
 
@@ -137,7 +139,12 @@ class TransactionalProducer(TaskProducer):
         patience = Patience(_TOLD_S, time.monotonic())
         while not stops():
             if self._call(call, *arguments, _TURN_S):
+                if self._access is not None:
+                    self._access.is_member()
                 return True
+            if call == "init_transactions":
+                self._poll(0)
+                self._check_access()
             if patience.is_over(time.monotonic()):
                 patience.renew(time.monotonic())
                 log.warning("Brokers have not answered yet: still waiting for %s of %s", call, self._id)

@@ -32,6 +32,7 @@ from kconnect.core.task.transactions import boundary_of
 from kconnect.errors import RetriableError, StartAgainError
 from kconnect.kafka import clients
 from kconnect.kafka.producer import TaskProducer
+from kconnect.kafka.refusals import Access
 from kconnect.kafka.transactions import TransactionalProducer
 from kconnect.units import converters, java_chain, owners
 from kconnect.units.connector_unit import StoredOffsets
@@ -131,13 +132,19 @@ class SourceLoop:
         )
         if not settings.exactly_once_enabled:
             client = clients.producer(settings, connector, number, config)
-            self._producer = TaskProducer(client, self._life.cancelled, tracks)
+            access = Access(client, self._counts, time.monotonic, "producer.override.")
+            self._producer = TaskProducer(client, self._life.cancelled, tracks, access)
             return AtLeastOnce(ports, self._producer, self._interval_s)
         source = SourceSettings.from_config(config)
         boundary, longest_s = boundary_of(source, self._interval_s, time.monotonic())
         client = clients.transactional_producer(settings, connector, number, config, round(longest_s * 1000))
         self._producer = producer = TransactionalProducer(
-            client, self._life.cancelled, unit.may_work, partial(confirm, unit), tracks
+            client,
+            self._life.cancelled,
+            unit.may_work,
+            partial(confirm, unit),
+            tracks,
+            Access(client, self._counts, time.monotonic, "producer.override."),
         )
         return ExactlyOnce(ports, producer, boundary, source.offsets_storage_topic or settings.offset_storage_topic)
 

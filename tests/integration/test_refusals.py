@@ -23,7 +23,9 @@ from kconnect.core.task.errors import Counts
 from kconnect.errors import ConnectError
 from kconnect.kafka import refusals
 from kconnect.kafka.consumer import TaskConsumer
+from kconnect.kafka.producer import TaskProducer
 from kconnect.kafka.refusals import Access
+from kconnect.kafka.transactions import TransactionalProducer
 from kconnect.testing.processes import WorkerProcess
 
 from .refusing import ALLOWED_GROUP, CASES, TOPIC, RefusingBroker, login
@@ -168,6 +170,69 @@ def test_a_password_that_is_changed_is_shown_and_it_goes_on_once_it_is_back(refu
     it.consumer.close(0)
 
 
+LOGINS = [name for name, case in CASES.items() if not case.others and "session" not in name and "right" not in name]
+"""What a producer is refused, too."""
+
+
+@pytest.mark.parametrize("once", [False, True], ids=["at least once", "exactly once"])
+@pytest.mark.parametrize("row", LOGINS)
+def test_what_a_producer_is_refused_from_the_first_try_on_fails_the_task(
+    refusing: RefusingBroker, row: str, once: bool
+) -> None:
+    case = CASES[row]
+    consumers = ("partition.assignment", "auto.offset", "enable.auto", "session.", "group.")
+    client = refusing.client(case.listener, **case.settings(refusing))
+    client = {name: value for name, value in client.items() if not name.startswith(consumers)}
+    access = Access(client, Counts(), time.monotonic, "producer.override.")
+    end = time.monotonic() + _LIMIT_S
+
+    def cancelled() -> bool:
+        return time.monotonic() > end
+
+    with pytest.raises(ConnectError) as failure:
+        if once:
+            client |= {"transactional.id": f"id of {row}"}
+            TransactionalProducer(client, cancelled, lambda: True, lambda: True, access=access).begin(cancelled)
+        else:
+            TaskProducer(client, cancelled, access=access).require_topic(TOPIC)
+    said = str(failure.value)
+    assert all(part in said for part in case.said), said
+    assert "producer.override." in said
+    assert "secret" not in said and "wrong" not in said
+
+
+@pytest.mark.parametrize("once", [False, True], ids=["at least once", "exactly once"])
+def test_a_password_that_is_changed_holds_a_producer_up_until_it_is_back(refusing: RefusingBroker, once: bool) -> None:
+    refusing.allow(ResourceType.TOPIC, TOPIC)
+    refusing.allow(ResourceType.TRANSACTIONAL_ID, "changed")
+    client = {**refusing.client("SASL", **login("bob"))}
+    client = {name: client[name] for name in client if name.startswith(("bootstrap", "security", "sasl", "reconnect", "log"))}
+    counts = Counts()
+    access = Access(client, counts, time.monotonic, "producer.override.")
+    message: Any = (TOPIC, b"x", None, -1, None, None, 0, None)
+    if once:
+        client |= {"transactional.id": "changed"}
+        producer: TaskProducer = TransactionalProducer(client, lambda: False, lambda: True, lambda: True, access=access)
+        assert isinstance(producer, TransactionalProducer) and producer.begin(lambda: False)
+    else:
+        producer = TaskProducer(client, access=access)
+        assert producer.require_topic(TOPIC)
+    assert producer.send([message])
+    assert producer.flush(60)
+    refusing.restart("changed")
+
+    def checked() -> bool:
+        producer.check()
+        return True
+
+    until(lambda: checked() and counts.retrying)
+    assert counts.retrying is not None and counts.retrying[1].startswith("logging in to Kafka: ")
+    refusing.restart("bob-secret")
+    assert producer.send([message])
+    until(lambda: producer.flush(1))
+    producer.close()
+
+
 @pytest.mark.parametrize(
     ("overrides", "said"),
     [
@@ -196,3 +261,20 @@ def test_a_worker_s_sink_is_failed_with_the_reason(
     finally:
         worker.client.delete("refused")
     assert said in trace and "canary" not in trace
+
+
+def test_a_worker_s_source_is_failed_with_the_reason(worker: WorkerProcess, topic: str, tmp_path: Path) -> None:
+    (tmp_path / "in").write_text("a line\n")
+    login = {
+        "security.protocol": "SASL_PLAINTEXT",
+        "sasl.mechanism": "PLAIN",
+        "sasl.jaas.config": "org.apache.kafka.common.security.plain.PlainLoginModule required username='u' password='canary';",
+    }
+    config = {"connector.class": "FileStreamSource", "topic": topic, "file": str(tmp_path / "in"), "tasks.max": "1"}
+    worker.client.create("refused", {**config, **{f"producer.override.{name}": text for name, text in login.items()}})
+    try:
+        until(lambda: [task["state"] for task in worker.client.status("refused")["tasks"]] == ["FAILED"])
+        trace = str(worker.client.status("refused")["tasks"][0]["trace"])
+    finally:
+        worker.client.delete("refused")
+    assert "producer.override.sasl.jaas.config" in trace and "canary" not in trace
