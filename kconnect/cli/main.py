@@ -18,7 +18,7 @@ from typing import Any
 import click
 
 from kconnect import interpreter
-from kconnect.cli import interrupt
+from kconnect.cli import interrupt, terminal
 from kconnect.cli.lazy import LazyGroup
 from kconnect.errors import TABLE, ConnectError
 
@@ -128,6 +128,7 @@ def main(arguments: list[str] | None = None) -> Any:
     arguments = sys.argv[1:] if arguments is None else arguments
     verbose = "-v" in arguments or "--verbose" in arguments
     interpreter.forget_empty(os.environ, sys.path)
+    terminal.guard()
     try:
         with interrupt.heard_at_once():
             status = cli.main(args=arguments, prog_name="kconnect", standalone_mode=False)

@@ -7,11 +7,13 @@ import re
 
 import pytest
 
-from kconnect.cli import output
+from kconnect.cli import output, terminal
 from kconnect.cli.dlq import listing, showing
 from kconnect.cli.dlq.listing import Found
 from kconnect.core.task.letter_headers import CONTEXT
 from kconnect.dlq.letters import Letter
+from tests.attacks.hostile import Asked, Hostile, Reply, given
+from tests.cli.calls import call
 
 OBEYED = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e\u2028]")
 COMMANDS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x84\x86-\x9f]")
@@ -37,3 +39,41 @@ def test_no_letter_speaks_to_the_terminal(evil: str) -> None:
     assert not OBEYED.search(text)
     assert json.loads(text)[0]["connector"] == evil, "JSON has the very text, in its own form"
     assert not COMMANDS.search(output.text_of([letter(evil).as_json()], "yaml"))
+
+
+SPEAKS = "DataException: \x1b]52;c;cm0=\x07\x1b[2J\x9b31m\x00a\rb"
+
+
+def worker(asked: Asked) -> Reply:
+    """A worker whose connector x has failed, with a trace that quotes a record."""
+    path = asked.path.partition("?")[0]
+    unit = {"state": "FAILED", "worker_id": "w:8083", "trace": SPEAKS}
+    status = {"name": "x", "connector": unit, "tasks": [{"id": 0, **unit}], "type": "sink"}
+    info = {"name": "x", "config": {"name": "x", "connector.class": "A", "a": SPEAKS}, "tasks": [], "type": "sink"}
+    if path == "/connectors":
+        return given({"x": {"status": status, "info": info}} if "expand" in asked.path else ["x"])(asked)
+    if path == "/connectors/x/status":
+        return given(status)(asked)
+    if path in ("/connectors/x", "/connectors/x/config"):
+        return given(info if path.endswith("x") else info["config"])(asked)
+    return given({"error_code": 404, "message": SPEAKS}, 404)(asked)
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["wait x --for running --timeout 1s", "describe connector x", "restart x", "get connectors", "get tasks", "offsets get x"],
+)
+def test_no_error_and_no_trace_speaks_to_the_terminal(command: str) -> None:
+    """Whoever may write a record has the error that quotes it command the terminal of an operator who looks what failed."""
+    with Hostile() as service:
+        service.default = worker
+        called = call(*command.split(), "--url", service.url)
+    shown = called.out + called.err
+    assert "x" in shown
+    assert not COMMANDS.search(shown), shown
+
+
+def test_colours_of_our_own_stay() -> None:
+    """Control: what commands ask for themselves is written."""
+    assert terminal.harmless("\x1b[31mred\x1b[0m\tx\n") == "\x1b[31mred\x1b[0m\tx\n"
+    assert terminal.harmless("\x1b[2Jx") == "\\u001b[2Jx"
