@@ -22,6 +22,8 @@ from kconnect.errors import ConfigError, DataError
 
 _MOST_REFERENCES, _DEEPEST = 1000, 50
 """Each is a request; a registry may answer with ever more of them."""
+_LONGEST = 16 * 1024 * 1024
+"""Of the texts of all of them, in characters: as long as a single answer may be."""
 
 
 class Reference(NamedTuple):
@@ -85,6 +87,7 @@ def texts_of_references(registry: Registry, schema: RegisteredSchema) -> list[st
     seen: dict[tuple[str, int], str] = {}
 
     asked: set[tuple[str, int]] = set()
+    length = 0
 
     def visit(references: tuple[Reference, ...], depth: int) -> None:
         for reference in references:
@@ -97,6 +100,10 @@ def texts_of_references(registry: Registry, schema: RegisteredSchema) -> list[st
                     f"Schema {schema.id} refers to more than {_MOST_REFERENCES} schemas, or by more than {_DEEPEST} steps"
                 )
             found = registry.by_version(*key)
+            nonlocal length
+            length += len(found.text)
+            if length > _LONGEST:
+                raise DataError(f"Schema {schema.id} refers to schemas of more than {_LONGEST} characters together")
             visit(found.references, depth + 1)
             seen.setdefault(key, found.text)
 

@@ -22,7 +22,7 @@ from kconnect.data.schema import Schema
 from kconnect.errors import ConnectError, DataError, RetriableError
 from kconnect.transforms.common import PerSchema
 from tests.attacks import hostile
-from tests.attacks.hostile import Hostile, Reply
+from tests.attacks.hostile import Asked, Hostile, Reply
 
 SCOPE = "attacks-converters"
 SIMPLE = {"type": "record", "name": "R", "fields": [{"name": "a", "type": "int"}]}
@@ -245,3 +245,20 @@ def test_an_ordinary_registry_is_read(service: Hostile) -> None:
     thread.start()
     thread.join(60)
     assert found[0].value.get("a") == 7
+
+
+def test_schemas_that_a_schema_refers_to_have_a_size_together(service: Hostile) -> None:
+    """The registry answers with a thousand long schemas, one after the other: the record fails before they fill the memory."""
+    long = json.dumps({"type": "record", "name": "L", "doc": "x" * 3_000_000, "fields": []})
+
+    def answer(asked: Asked) -> Reply:
+        path = asked.path.partition("?")[0]
+        if path.startswith("/schemas/ids/"):
+            references = [{"name": f"r{number}", "subject": f"s{number}", "version": 1} for number in range(900)]
+            return hostile.given({"schema": json.dumps(SIMPLE), "references": references})(asked)
+        return hostile.given({"subject": "s", "id": 1, "version": 1, "schema": long})(asked)
+
+    service.default = answer
+    with pytest.raises(DataError, match="refers to schemas of more than 16777216 characters together"):
+        converter(service.url).to_connect_data("t", message(7, b"\0"))
+    assert len(service.asked) < 10
