@@ -15,6 +15,7 @@ from pyiceberg.utils.config import Config
 
 from kconnect.api import ConfigError, ConnectError
 from kconnect.connectors.iceberg.connector import IcebergSinkConnector
+from kconnect.connectors.iceberg.guard import Rules
 from kconnect.connectors.iceberg.task import IcebergSinkTask
 from kconnect.core.settings.validation import errors_of
 from kconnect.plugins.registry import Registry
@@ -356,6 +357,18 @@ def test_what_a_service_may_say(catalog: Catalog) -> None:
     catalog.table["s3.endpoint"] = catalog.url
     catalog.properties = {"write.object-storage.enabled": "true", "wiki.url": "https://wiki.example.com", "io-impl": "a.B"}
     assert problems(of_rest(catalog)) == []
+
+
+def test_no_location_leads_to_another_name_node() -> None:
+    """Whoever is the catalog says that a table is at a name node of theirs, which would be asked with the machine's login."""
+    rules = Rules("rest", {"uri": "https://catalog", "warehouse": "hdfs://node-1:8020/lake"}, {})
+    for location in ("hdfs://node-1:8020/lake/t", "HDFS://Node-1:8020/x", "hdfs:///lake/t", "s3://lake/t", None):
+        rules.check_location(location)
+    for location in ("hdfs://evil:8020/lake/t", "hdfs://node-1:9000/x", "viewfs://evil/x", "hdfs://node-1:8020@evil/x"):
+        with pytest.raises(ConfigError, match="a name node of Hadoop that the config does not name"):
+            rules.check_location(location)
+    with pytest.raises(ConfigError):
+        Rules("rest", {"uri": "https://catalog", "warehouse": "lake"}, {}).check_location("hdfs://evil/x")
 
 
 @pytest.mark.parametrize("parents", [{1: 2, 2: 1}, {1: 1}, {1: 2, 2: 3, 3: 4, 4: 2}], ids=["two", "itself", "behind others"])

@@ -52,6 +52,7 @@ _ADDRESS = re.compile(
     re.IGNORECASE,
 )
 _READ_DIFFERENTLY = re.compile(r"[\\\s\x00-\x20\x7f]")
+_HADOOP = re.compile(r"(hdfs|viewfs):", re.IGNORECASE)
 _PATHS = frozenset(("s3.signer.endpoint",))
 """Addresses by their names, but a path on a host that another property says."""
 _IDENTITY = re.compile(
@@ -79,6 +80,9 @@ class Rules:
             origin_of(value)
             for name, value in own.items()
             if isinstance(value, str) and ("://" in value or _ADDRESS.fullmatch(name)) and origin_of(value)
+        }
+        self._name_nodes = {_name_node(value) for value in own.values() if isinstance(value, str) and _HADOOP.match(value)} | {
+            ""
         }
         place = own.get("warehouse", "")
         self._has_local = _looks_local(place) if place else kind != "rest"
@@ -112,6 +116,12 @@ class Rules:
             rule = (
                 "A catalog or a table names a file of this machine. Name the folder as the config's "
                 f"{settings.WAREHOUSE} (file:///…), or among the worker's connector.files.allowed.paths"
+            )
+            raise ConfigError(settings.WAREHOUSE, location, rule)
+        if location and _HADOOP.match(location) and _name_node(location) not in self._name_nodes:
+            rule = (
+                "A catalog or a table names a name node of Hadoop that the config does not name: it would be asked with the "
+                f"login of the machine. If it is right, set {settings.WAREHOUSE} to a folder there"
             )
             raise ConfigError(settings.WAREHOUSE, location, rule)
 
@@ -221,6 +231,14 @@ def _is_local(location: str) -> bool:
     """Whether pyiceberg takes a location of a file for one of this machine: without a scheme, too."""
     scheme = re.match(r"([A-Za-z][A-Za-z0-9+.\-]*):", location)
     return scheme is None or scheme[1].lower() == "file"
+
+
+def _name_node(location: str) -> str:
+    """Return the name node, with its port, that a location of Hadoop's names; the empty text if it is the machine's own."""
+    try:
+        return urlsplit(location).netloc.lower()
+    except ValueError:
+        return location
 
 
 def _looks_local(text: str) -> bool:
