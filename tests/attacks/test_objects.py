@@ -19,7 +19,7 @@ import pytest
 from obstore import exceptions
 from pyarrow import parquet
 
-from kconnect.api import ConnectError, SinkRecord, Struct, schema
+from kconnect.api import ConnectError, RetriableError, SinkRecord, Struct, schema
 from kconnect.connectors.limits import TooMuchError
 from kconnect.connectors.objects import hadoop, readers, settings, source_settings, stores
 from kconnect.connectors.objects.connector import ObjectStoreSinkConnector
@@ -62,6 +62,16 @@ def test_packed_data_without_an_end_of_line_is_read_once(tmp_path: Path) -> None
     path.write_bytes(gzip.compress(b"a" * 64 * MB))
     for kind in ("JsonFormat", "ByteArrayFormat", "CsvFormat"):
         assert refused(kind, path, r"record\.max\.bytes is 1048576") == 0
+
+
+def test_a_file_without_records_holds_up_no_stop(tmp_path: Path) -> None:
+    """Who may put a file there packs gigabytes of empty lines: a task that is to stop reads no more of them."""
+    path = tmp_path / "t+0+0.json.gz"
+    path.write_bytes(gzip.compress(b"\n" * 8 * MB))
+    looks = iter([False, False, True])
+    budget = Budget(path.stat().st_size, RECORD, 10_000, 200, lambda: next(looks))
+    with pytest.raises(RetriableError, match="The task is to stop"):
+        list(readers.opened("JsonFormat", path, path.name, 0, 1000, None, budget))
 
 
 def test_a_long_line_takes_no_more_time_than_its_length(tmp_path: Path) -> None:

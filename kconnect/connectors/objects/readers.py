@@ -22,7 +22,7 @@ import orjson
 import pyarrow as pa
 from pyarrow import parquet
 
-from kconnect.api import BYTES_SCHEMA, OPTIONAL_STRING_SCHEMA, DataError, Schema, SchemaType, Struct, schema
+from kconnect.api import BYTES_SCHEMA, OPTIONAL_STRING_SCHEMA, DataError, RetriableError, Schema, SchemaType, Struct, schema
 from kconnect.connectors import common, limits
 from kconnect.connectors.limits import TooMuchError
 from kconnect.connectors.objects import parquet_pages, source_settings
@@ -51,17 +51,23 @@ Convert = Callable[[Any], Any]
 
 @dataclass
 class Budget:
-    """How much a file of `size` bytes may become: a record, `record` bytes; all of it, `ratio` times its size."""
+    """
+    How much a file of `size` bytes may become: a record, `record` bytes; all of it, `ratio` times its size. Once `stops` says
+    so, nothing is read any more: a file may have gigabytes without a record.
+    """
 
     size: int
     record: int
     ratio: int
     depth: int
+    stops: Callable[[], bool] = lambda: False
     unpacked: int = field(default=0)
     """What it has become so far."""
 
     def take(self, count: int) -> None:
-        """Count more bytes, unpacked. TooMuchError if they are too many for a file of this size."""
+        """Count more bytes, unpacked. TooMuchError if they are too many for a file of this size, RetriableError at the end."""
+        if self.stops():
+            raise RetriableError("The task is to stop: the file is read on when it starts")
         self.unpacked += count
         if self.unpacked > _FLOOR and self.unpacked > self.ratio * self.size:
             raise TooMuchError(

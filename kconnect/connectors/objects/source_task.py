@@ -195,6 +195,7 @@ class ObjectStoreSourceTask(Informed, Polling):
             config[source_settings.MAX_RECORD],
             config[source_settings.MAX_RATIO],
             config[source_settings.MAX_DEPTH],
+            self.stopped.is_set,
         )
         pieces = readers.opened(self._kind, path, file.name, self._read, self._most, separator, budget)
         self._open, self._trouble = Open(file, path, pieces), None
