@@ -41,6 +41,7 @@ _PASSING_CODES = frozenset(
     (1040, 1041, 1053, 1105, 1152, 1158, 1159, 1160, 1161, 1205, 1213, 1317, 1927, 2002, 2003, 2006, 2013, 3101)
 )
 """Of MySQL and MariaDB: the same."""
+_STRICT = ", sql_mode = CONCAT_WS(',', NULLIF(@@sql_mode, ''), 'STRICT_ALL_TABLES')"
 _BAD_CODES = frozenset((1048, 1062, 1216, 1217, 1264, 1292, 1364, 1366, 1406, 1451, 1452, 1690, 3819, 4025))
 """Of rows that the table does not take; some come as errors of operation."""
 
@@ -112,9 +113,10 @@ def _arguments(url: URL, timeout_s: float | None, writes: bool) -> dict[str, Any
         found["local_infile"] = 0
     if url.get_backend_name() == "sqlite":
         found["isolation_level"] = None
-    if url.get_backend_name() in ("mysql", "mariadb") and not writes:
-        # A TIMESTAMP is a point in time, and comes in the zone of the session.
-        found["init_command"] = "SET time_zone = '+00:00'"
+    if url.get_backend_name() in ("mysql", "mariadb"):
+        # A TIMESTAMP is a point in time, and comes and goes in the zone of the session. Without strict mode, texts that are too
+        # long are cut off, and numbers that are too large are others.
+        found["init_command"] = f"SET time_zone = '+00:00'{_STRICT if writes else ''}"
     return found
 
 

@@ -65,9 +65,29 @@ class ReadField:
 def field_of(column: sa.ColumnClause[Any], options: Options) -> ReadField:
     own, convert = _of_type(column.type, options)
     # Values come as the driver gives them: SQLAlchemy's own types would make others of some.
-    selected = sa.type_coerce(sa.cast(column, sa.Text()) if own is None else column, NullType())
+    selected = sa.type_coerce(_asked(column, own, options), NullType())
     found = schema.STRING_SCHEMA if own is None else own
     return ReadField(column.name, found.replace(optional=True) if may_be_null(column) else found, selected, convert)
+
+
+def _asked(column: sa.ColumnClause[Any], own: Schema | None, options: Options) -> sa.ColumnElement[Any]:
+    """The column, or a text of it: of a type that has none in Connect, or whose values the driver does not all read."""
+    kind = column.type
+    if own is None:
+        return sa.cast(column, sa.Text())
+    if options.backend != "postgresql":
+        return column
+    if isinstance(kind, sa.Time):
+        return sa.cast(column, sa.Text())
+    inner = own.value_schema
+    if (
+        isinstance(kind, ARRAY)
+        and inner is not None
+        and (inner.type is SchemaType.STRING or isinstance(kind.item_type, sa.Time))
+    ):
+        # As for arrays of an enumeration, of which the driver makes one text.
+        return sa.cast(column, ARRAY(sa.Text()))
+    return column
 
 
 def may_be_null(column: sa.ColumnClause[Any]) -> bool:
@@ -84,6 +104,8 @@ def _of_type(kind: Any, options: Options) -> tuple[Schema | None, Convert | None
     if isinstance(kind, mysql.BIT):
         return (schema.BOOLEAN_SCHEMA, any) if kind.length in (None, 1) else (schema.BYTES_SCHEMA, None)
     if isinstance(kind, sa.Integer | mysql.YEAR):
+        if isinstance(kind, sa.BigInteger) and getattr(kind, "unsigned", False):
+            return schema.INT64_SCHEMA, _in_int64
         return _integer(kind, options), _whole if options.backend == "sqlite" else None
     if isinstance(kind, sa.Float):
         single = isinstance(kind, sa.REAL if options.backend == "postgresql" else mysql.FLOAT)
@@ -132,6 +154,11 @@ def _numeric(kind: sa.Numeric[Any], numbers: str) -> tuple[Schema, Convert]:
 
     def exact(value: Any) -> decimal.Decimal:
         given = value if isinstance(value, decimal.Decimal) else decimal.Decimal(str(value))
+        if not given.is_finite():
+            remedy = (
+                f"read it with {settings.QUERY} and a CAST to DOUBLE PRECISION, or set {settings.NUMBERS}=best_fit_eager_double"
+            )
+            raise DataError(f"{given} has no place in a Decimal: {remedy}")
         try:
             return _EXACTLY.quantize(given, step)
         except decimal.DecimalException:
@@ -220,6 +247,12 @@ def _whole(value: Any) -> int:
     if int(value) != value:
         raise DataError(f"{value!r:.40} is no integer")
     return int(value)
+
+
+def _in_int64(value: int) -> int:
+    if value >= 2**63:
+        raise DataError(f"{value} has no place in INT64: read it with {settings.QUERY} and a CAST to DECIMAL(20, 0)")
+    return value
 
 
 def _text(value: Any) -> str:

@@ -16,9 +16,9 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.types import NullType
 
-from kconnect.api import ConnectError, DataError, SourceRecord, Struct
+from kconnect.api import ConnectError, DataError, SourceRecord, Struct, schema
 from kconnect.connectors.common import MISFITS
-from kconnect.connectors.sql import positions
+from kconnect.connectors.sql import database, positions
 from kconnect.connectors.sql import source_settings as settings
 from kconnect.connectors.sql.fields import Options, ReadField, may_be_null, moment_of, zone_of
 from kconnect.connectors.sql.positions import Position
@@ -32,6 +32,7 @@ _MOST_AT_ONCE, _LONG, _PARTS = 1000, 1024 * 1024, 8
 """Of the bytes that rows may have, an eighth is fetched at once, by what rows had so far; as long as the first ones may be."""
 _CELL = 50
 """What a value takes beside its bytes."""
+_OF_TIME = (schema.DATE, schema.TIME, schema.TIMESTAMP)
 _PRESENT = {
     "sqlite": "strftime('%Y-%m-%d %H:%M:%f', 'now')",
     **dict.fromkeys(("mysql", "mariadb"), "CURRENT_TIMESTAMP(6)"),
@@ -62,6 +63,8 @@ class Reader:
         self._average = _LONG
         self._rows: sa.CursorResult[Any] | None = None
         self._rest: list[Any] = []
+        self._nulls_in: str | None = None
+        """The column that had a null though it may have none, as far as was known; its table has been looked at since."""
 
     def begin(self, connection: sa.Connection, now: float) -> bool:
         """Begin a round; False if there can't be anything yet. SQLAlchemyError, or ConnectError for what does not fit."""
@@ -103,7 +106,30 @@ class Reader:
                     break
         if not rows:
             self.end()
-        return self._records(rows) if rows else []
+            return []
+        if self._has_new_nulls(rows):
+            # The round begins again.
+            self.end()
+            return []
+        return self._records(rows)
+
+    def _has_new_nulls(self, rows: Sequence[Any]) -> bool:
+        """
+        Whether a column has nulls that may have had none when its table was looked at: then that is to be done anew.
+        ConnectError if it has been done.
+        """
+        for place, field in enumerate(self.relation.fields):
+            if field.schema.optional or None not in [row[place] for row in rows]:
+                continue
+            if self._nulls_in == field.name:
+                raise ConnectError(
+                    f"{self.relation.shown} has a null in the column {field.name}, which the database says can't be null"
+                )
+            self._nulls_in = field.name
+            self.relation.forget()
+            return True
+        self._nulls_in = None
+        return False
 
     def end(self) -> None:
         """Of the round, at its end or before."""
@@ -117,7 +143,10 @@ class Reader:
         size = _size(found)
         while len(found) < count and size < self._most_bytes and self._rows is not None:
             at_once = max(1, min(_MOST_AT_ONCE, self._most_bytes // _PARTS // self._average))
-            piece = self._rows.fetchmany(min(at_once, count - len(found)))
+            try:
+                piece = self._rows.fetchmany(min(at_once, count - len(found)))
+            except sa.exc.DataError as error:
+                raise ConnectError(self._unreadable(error)) from None
             if not piece:
                 self._rows.close()
                 self._rows = None
@@ -126,6 +155,14 @@ class Reader:
             size, self._average = size + long, max(_CELL, long // len(piece))
             found += piece
         return found
+
+    def _unreadable(self, error: sa.exc.DataError) -> str:
+        """The driver has met a value that it does not read, such as a date after the year 9999, and does not say where."""
+        fields = [field.name for field in self.relation.fields if field.schema.name in _OF_TIME or field.schema.value_schema]
+        return (
+            f"{self.relation.shown} has a value that the driver can't read, in {' or '.join(fields) or 'one of its columns'}: "
+            f"{database.reason(error)}. Read it with {settings.QUERY} and a CAST to text, or leave its row out"
+        )
 
     # What is new.
 

@@ -44,6 +44,10 @@ class Relation(ABC):
         self.schema = schema.struct({field.name: field.schema for field in self.fields}, name=self._name())
         self._known = described
 
+    def forget(self) -> None:
+        """Look anew at what is not told of a result's columns, such as whether they may be null."""
+        self._known = None
+
     def column(self, name: str) -> sa.ColumnClause[Any]:
         """As it is written, or in the case that the database has it. DataError if there is none."""
         found = self.columns.get(name)

@@ -228,7 +228,8 @@ def _converted(
     column: Sequence[Any], wanted: Wanted, convert: types.Convert | None, bad: dict[int, Exception]
 ) -> Sequence[Any]:
     """As the column of the table takes them; `bad` gets those that it does not take, by their places."""
-    default = None if wanted.schema is None else wanted.schema.default
+    # Null stays null where the schema allows it, whatever its default is: the converter says whether that stands for null.
+    default = None if wanted.schema is None or wanted.schema.optional else wanted.schema.default
     has_nulls = None in column
     if has_nulls and default is not None:
         column = [default if each is None else each for each in column]

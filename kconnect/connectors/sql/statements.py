@@ -60,6 +60,8 @@ class Writer:
     def _made(self, rows: Rows, mode: str) -> Callable[[sa.Connection, Rows], None]:
         if self._backend == "postgresql":
             return _copies(self._engine, rows, mode, f"kconnect_rows_{len(self._compiled)}")
+        if mode == "update" and rows.keys == len(rows.names):
+            return _nothing
         statement = _core(rows, mode, self._backend)
         names = rows.names if mode in ("insert", "upsert") else tuple(f"_{name}" for name in rows.names)
 
@@ -69,11 +71,17 @@ class Writer:
         return run
 
 
+def _nothing(connection: sa.Connection, given: Rows) -> None:
+    """Rows that are keys only have nothing to update."""
+
+
 def _copies(engine: sa.Engine, rows: Rows, mode: str, temporary: str) -> Callable[[sa.Connection, Rows], None]:
     preparer = engine.dialect.identifier_preparer
     table = preparer.format_table(rows.table)
     names = [preparer.quote(name) for name in rows.names]
     keys, others, every = names[: rows.keys], names[rows.keys :], ", ".join(names)
+    if mode == "update" and not others:
+        return _nothing
     if mode == "insert":
         return lambda connection, given: _copy(connection, f"COPY {table} ({every}) FROM STDIN", given)
     same = " AND ".join(f"t.{name} = s.{name}" for name in keys)
@@ -84,21 +92,15 @@ def _copies(engine: sa.Engine, rows: Rows, mode: str, temporary: str) -> Callabl
         "upsert": f"INSERT INTO {table} ({every}) SELECT {every} FROM {temporary} "
         f"ON CONFLICT ({', '.join(keys)}) DO {f'UPDATE SET {sets}' if sets else 'NOTHING'}",
     }[mode]
-    # Its columns have the types of the table's, and so refuse what these would.
-    make = f"CREATE TEMPORARY TABLE IF NOT EXISTS {temporary} AS SELECT {every} FROM {table} WITH NO DATA"
-
-    is_new = True
+    # Its columns have the types of the table's, and so refuse what these would: those that they have by now, for it lives no
+    # longer than the transaction. So nobody else finds it either, who shares the session behind a pool.
+    make = f"CREATE TEMPORARY TABLE {temporary} ON COMMIT DROP AS SELECT {every} FROM {table} WITH NO DATA"
 
     def run(connection: sa.Connection, given: Rows) -> None:
-        nonlocal is_new
-        if is_new:
-            # A statement that was given up may have left one of this name.
-            connection.exec_driver_sql(f"DROP TABLE IF EXISTS pg_temp.{temporary}")
         connection.exec_driver_sql(make)
         _copy(connection, f"COPY {temporary} ({every}) FROM STDIN", given)
         connection.exec_driver_sql(merge)
-        connection.exec_driver_sql(f"TRUNCATE {temporary}")
-        is_new = False
+        connection.exec_driver_sql(f"DROP TABLE {temporary}")
 
     return run
 

@@ -21,6 +21,8 @@ from kconnect.connectors.sql import database, faults, offsets, settings, types
 _MOST_COLUMNS, _FEWEST_COLUMNS = {"postgresql": 1600, "sqlite": 2000, "mysql": 1017, "mariadb": 1017}, 1000
 _KEPT = 5000
 """Tables of which is known what columns they have."""
+_BY_BYTES = ("utf8mb4_nopad_bin", "utf8mb4_0900_bin", "utf8mb4_bin")
+"""Collations of MariaDB and MySQL, the best first: by the last one blanks at the end do not count."""
 _PLAIN = re.compile(r"[^\W\d][\w$]*")
 """A name that needs no quotes. Of one that has none each character would be a part of the statement."""
 
@@ -142,7 +144,8 @@ class Tables:
             )
         # A connector that began later would take the table for its own.
         _check_columns(name, (each.name for each in wanted))
-        columns = [self._made(each, each.key) for each in wanted]
+        collation = self._collation() if any(each.key for each in wanted) else None
+        columns = [self._made(each, each.key, collation) for each in wanted]
         made = sa.Table(name, sa.MetaData(), *columns, schema=schema, quote=self._quote)
         try:
             with self._engine.begin() as connection:
@@ -187,7 +190,15 @@ class Tables:
         changed = self.existing(topic)
         return table if changed is None else changed
 
-    def _made(self, wanted: Wanted, key: bool) -> sa.Column[Any]:
+    def _collation(self) -> str | None:
+        """By which keys of texts differ as their bytes do, as in Kafka; None where they do so anyway."""
+        if self._backend not in ("mysql", "mariadb"):
+            return None
+        with self._engine.connect() as connection:
+            found = connection.exec_driver_sql("SHOW COLLATION").scalars().all()
+        return next((name for name in _BY_BYTES if name in found), None)
+
+    def _made(self, wanted: Wanted, key: bool, collation: str | None = None) -> sa.Column[Any]:
         if wanted.schema is None:
             raise DataError(
                 f"The column {wanted.name} can't be made, since the record has no schema that says what it holds: create the "
@@ -197,6 +208,8 @@ class Tables:
             kind = types.column_type(wanted.schema, self._backend, key)
         except DataError as error:
             raise DataError(f"The column {wanted.name}: {error}") from None
+        if isinstance(kind, sa.String) and key and collation is not None:
+            kind = sa.String(kind.length, collation=collation)
         default = None if key else types.default_of(wanted.schema)
         # A text of MySQL can't have a default.
         default = None if isinstance(kind, sa.Text) and self._backend in ("mysql", "mariadb") else default

@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import threading
+import time
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, TypeVar
 
@@ -31,6 +32,8 @@ from kconnect.connectors.sql.tables import Tables
 
 log = logging.getLogger(__name__)
 
+_LOOK_S = 1.0
+"""How often bad rows make it look at all tables anew."""
 T = TypeVar("T")
 
 
@@ -40,6 +43,7 @@ class SqlSinkTask(Informed, SinkTask):
     def __init__(self) -> None:
         self._engine: sa.Engine | None = None
         self._connection: sa.Connection | None = None
+        self._look_again_at = 0.0
         self._stopped = threading.Event()
         self._offsets: Offsets | None = None
 
@@ -112,9 +116,7 @@ class SqlSinkTask(Informed, SinkTask):
         try:
             self._write(groups)
         except SQLAlchemyError as error:
-            self._tables.forget()
-            self._maker.forget()
-            self._writer.forget()
+            self._forget()
             self._failed(error)
         self._patience.succeeded()
 
@@ -145,10 +147,26 @@ class SqlSinkTask(Informed, SinkTask):
         found = []
         for group in groups:
             rows, without = self._maker.rows(group)
+            if without and self._looks_again():
+                rows, without = self._maker.rows(group)
             bad += without
             if rows is not None:
                 found.append(rows)
         return found
+
+    def _looks_again(self) -> bool:
+        """Whether the tables are to be looked at anew before rows are refused: somebody may have widened a column."""
+        now = time.monotonic()
+        if now < self._look_again_at:
+            return False
+        self._look_again_at = now + _LOOK_S
+        self._forget()
+        return True
+
+    def _forget(self) -> None:
+        self._tables.forget()
+        self._maker.forget()
+        self._writer.forget()
 
     def _statements(self, rows: Sequence[Rows], bad: list[Bad]) -> None:
         for each in rows:

@@ -41,6 +41,8 @@ _MYSQL_KEYS: dict[SchemaType, sa.types.TypeEngine[Any]] = {
 
 Convert = Callable[[Any], Any]
 
+_UTC = ZoneInfo("UTC")
+_WIDE = decimal.Context(prec=2000)
 FAR = "it is a date that is not in the years 1 to 9999"
 _WITHOUT_ZONE = operator.methodcaller("replace", tzinfo=None)
 """Half the time of a function in Python; who calls it looks for a FarDate before."""
@@ -84,9 +86,9 @@ def conversion(own: Schema | None, column: sa.Column[Any], backend: str, zone: Z
     if own is None:
         return _of_any(kind, backend, zone)
     if own.name == schema.DECIMAL:
-        return documents.decimal_text if isinstance(kind, sa.String) else None
+        return documents.decimal_text if isinstance(kind, sa.String) else _of_decimal(own, kind)
     if own.name in (schema.DATE, schema.TIME, schema.TIMESTAMP):
-        return _of_time(own.name, kind, zone)
+        return _of_time(own.name, kind, _session_zone(kind, backend, zone))
     if own.type is SchemaType.ARRAY and isinstance(kind, sa.ARRAY):
         return _of_array(own, kind, column, backend, zone)
     if not own.type.is_primitive:
@@ -96,6 +98,32 @@ def conversion(own: Schema | None, column: sa.Column[Any], backend: str, zone: Z
     if own.type is SchemaType.STRING and backend == "postgresql":
         return WITHOUT_NUL
     return None
+
+
+def _of_decimal(own: Schema, kind: Any) -> Convert | None:
+    """Databases round what has more digits behind the point than a column, without a word."""
+    scale = getattr(kind, "scale", None)
+    if isinstance(kind, sa.Integer):
+        scale = 0
+    elif not isinstance(kind, sa.Numeric) or isinstance(kind, sa.Float):
+        return None
+    elif scale is None:
+        scale = 0 if kind.precision is not None else None
+    if scale is None or schema.decimal_scale(own) <= scale:
+        return None
+    step = decimal.Decimal(1).scaleb(-scale)
+
+    def exact(value: decimal.Decimal) -> decimal.Decimal:
+        if value.is_finite() and value.as_tuple().exponent < -scale and value != value.quantize(step, context=_WIDE):  # type: ignore[operator]
+            raise DataError(f"it has more than the column's {scale} digits behind the point, and would be rounded")
+        return value
+
+    return exact
+
+
+def _session_zone(kind: Any, backend: str, zone: ZoneInfo) -> ZoneInfo:
+    """A TIMESTAMP of MySQL and MariaDB is a point in time, and goes in the zone of the session, which is UTC."""
+    return _UTC if isinstance(kind, sa.TIMESTAMP) and backend in ("mysql", "mariadb") else zone
 
 
 def _of_json(own: Schema | None, plain: bool) -> Convert:
@@ -134,14 +162,15 @@ def _of_time(name: str, kind: Any, zone: ZoneInfo) -> Convert:
 
 def _of_any(kind: Any, backend: str, zone: ZoneInfo) -> Convert:
     """For values without a schema, by the column: dates may be texts, decimals numbers."""
+    own_zone = _session_zone(kind, backend, zone)
 
     def convert(value: Any) -> Any:
         if isinstance(value, dict | list | Struct):
             raise DataError(f"an object or a list has no place in a column of type {kind}: {_REMEDY}")
         if isinstance(kind, sa.DateTime | sa.Date | sa.Time) and isinstance(value, str):
-            return _parsed(kind, value, zone)
+            return _parsed(kind, value, own_zone)
         if isinstance(kind, sa.DateTime) and isinstance(value, datetime.datetime):
-            return _of_time(schema.TIMESTAMP, kind, zone)(value)
+            return _of_time(schema.TIMESTAMP, kind, own_zone)(value)
         if isinstance(kind, sa.Numeric) and not isinstance(kind, sa.Float) and isinstance(value, float):
             return decimal.Decimal(repr(value))
         if isinstance(kind, sa.String) and not isinstance(value, str):

@@ -1,0 +1,183 @@
+"""
+The connectors' promise, for SQL: a value comes and goes as it is, or is refused by its name, and nothing of that is silent.
+
+Kinds of values that databases have and drivers, sessions or tables make others of: arrays, unsigned and far numbers, times
+without a place, columns that change, zones, strict modes, collations, defaults.
+"""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+from typing import Any, cast
+
+import pytest
+
+from kconnect.api import INT32_SCHEMA, OPTIONAL_INT32_SCHEMA, STRING_SCHEMA, TIMESTAMP_SCHEMA, ConnectError, Struct, schema
+from kconnect.connectors.sql.task import SqlSinkTask
+from tests.connectors.sql.conftest import EVERY
+from tests.connectors.sql.databases import Database
+from tests.connectors.sql.test_sink import KEYED, TOLERANT, Table, _, only_postgresql, table
+from tests.connectors.sql.test_source import polled, source
+
+__all__ = ["table"]
+
+only_mariadb = pytest.mark.parametrize("database", EVERY[2:], indirect=True)
+servers = pytest.mark.parametrize("database", EVERY[1:], indirect=True)
+REFUSED: Any = object()
+
+OF_POSTGRESQL: list[tuple[str, str, Any]] = [
+    ("{topic}_mood[]", "{{sad,ok}}", ["sad", "ok"]),
+    ("uuid[]", "{{6b3f9fd4-7bb9-4d7a-9d27-3f2c1d0e5a11}}", "{6b3f9fd4-7bb9-4d7a-9d27-3f2c1d0e5a11}"),
+    ("varchar(3)[]", "{{a,NULL,b}}", ["a", None, "b"]),
+    ("time[]", "{{10:00,NULL}}", [datetime.datetime(1970, 1, 1, 10, tzinfo=datetime.timezone.utc), None]),
+    ("time[]", "{{24:00}}", REFUSED),
+    ("int4range[]", '{{"[1,3)"}}', '{"[1,3)"}'),
+    ("int[][]", "{{{{1}},{{2}}}}", REFUSED),
+    ("time", "24:00", REFUSED),
+    ("timetz", "24:00+00", "24:00:00+00"),
+    ("date", "infinity", REFUSED),
+    ("date", "10000-01-01", REFUSED),
+    ("date", "0044-03-15 BC", REFUSED),
+    ("timestamp", "infinity", REFUSED),
+    ("timestamptz", "-infinity", REFUSED),
+    ("timestamp", "10000-01-01 00:00", REFUSED),
+    ("date[]", "{{infinity}}", REFUSED),
+    ("numeric", "NaN", REFUSED),
+    ("{topic}_mood", "sad", "sad"),
+    ("interval", "1 year 2 days", "1 year 2 days"),
+    ("int4range", "[1,3)", "[1,3)"),
+    ("money", "12.50", "$12.50"),
+    ("inet", "10.0.0.1/8", "10.0.0.1/8"),
+]
+
+
+@only_postgresql
+@pytest.mark.parametrize(("kind", "text", "expected"), OF_POSTGRESQL, ids=[f"{kind} {text}" for kind, text, _ in OF_POSTGRESQL])
+def test_a_value_of_postgresql(database: Database, topic: str, kind: str, text: str, expected: Any) -> None:
+    kind, text = kind.format(topic=topic), text.format()
+    database.execute(f"create type {topic}_mood as enum ('sad', 'ok')", "set lc_monetary = 'C'")
+    database.execute(f"create table {topic} (id integer primary key, odd_one {kind})".replace(":", "\\:"))
+    database.execute(f"insert into {topic} values (1, null), (2, '{text}')".replace(":", "\\:"))
+    with source(database, topic, incrementing_column_name="id", numeric_mapping="none") as runner:
+        if expected is REFUSED:
+            with pytest.raises(ConnectError, match="odd_one") as refused:
+                polled(runner)
+            assert f"public.{topic}" in str(refused.value)
+        else:
+            assert [record.value["odd_one"] for record in polled(runner)] == [None, expected]
+
+
+@only_mariadb
+@pytest.mark.parametrize(
+    ("kind", "text", "expected"),
+    [("bigint unsigned", "9223372036854775807", 2**63 - 1), ("bigint unsigned", "9223372036854775808", REFUSED)],
+)
+def test_a_value_of_mariadb(database: Database, topic: str, kind: str, text: str, expected: Any) -> None:
+    database.execute(f"create table {topic} (id integer primary key, odd_one {kind})")
+    database.execute(f"insert into {topic} values (1, {text})")
+    with source(database, topic, incrementing_column_name="id") as runner:
+        if expected is REFUSED:
+            with pytest.raises(ConnectError, match=r"the column odd_one: .* has no place in INT64: .*CAST"):
+                polled(runner)
+        else:
+            assert [record.value["odd_one"] for record in polled(runner)] == [expected]
+
+
+@servers
+def test_a_column_that_may_be_null_since_a_moment_ago(database: Database, topic: str) -> None:
+    database.execute(
+        f"create table {topic} (id integer primary key, note varchar(5) not null)", f"insert into {topic} values (1, 'a')"
+    )
+    with source(database, topic, incrementing_column_name="id") as runner:
+        assert [record.value["note"] for record in polled(runner)] == ["a"]
+        alter = "alter note drop not null" if database.backend == "postgresql" else "modify note varchar(5) null"
+        database.execute(f"alter table {topic} {alter}", f"insert into {topic} values (2, null), (3, 'c')")
+        found = polled(runner) or polled(runner)
+        assert [record.value["note"] for record in found] == [None, "c"]
+        field = found[0].value_schema.field("note")  # type: ignore[union-attr]
+        assert field is not None and field.schema.optional
+
+
+@servers
+def test_columns_that_were_widened_meanwhile(table: Table) -> None:
+    own = schema.struct({"id": INT32_SCHEMA, "p": schema.decimal_schema(4), "t": STRING_SCHEMA})
+    table.database.execute(f"create table {table.topic} (id integer primary key, p numeric(10,2), t varchar(5))")
+
+    def row(id: int, p: str, t: str) -> Any:
+        return table.record(Struct(own, {"id": id, "p": decimal.Decimal(p), "t": t}))
+
+    with table.sink(insert_mode="upsert", **_(KEYED), **_(TOLERANT)) as sink:
+        sink.put([row(1, "1.2300", "abc"), row(2, "1.2345", "abc")])
+        assert len(sink.reported) == 1
+        assert "more than the column's 2 digits behind the point" in str(sink.reported[0][1])
+        wider = "alter p type numeric(10,4), alter t type text"
+        wider = wider if table.database.backend == "postgresql" else "modify p numeric(10,4), modify t text"
+        table.database.execute(f"alter table {table.topic} {wider}")
+        cast(SqlSinkTask, sink.task)._look_again_at = 0.0
+        sink.put([row(3, "1.2345", "longer than five")])
+        assert len(sink.reported) == 1
+    assert table.rows("id, p", "1") == [(1, decimal.Decimal("1.2300")), (3, decimal.Decimal("1.2345"))]
+
+
+@only_mariadb
+def test_a_timestamp_is_the_same_point_in_time_in_any_zone(table: Table) -> None:
+    noon = datetime.datetime(2024, 7, 1, 12, tzinfo=datetime.timezone.utc)
+    own = schema.struct({"id": INT32_SCHEMA, "at": TIMESTAMP_SCHEMA})
+    table.database.execute(f"create table {table.topic} (id integer primary key, at timestamp(3) null)")
+    with table.sink(db_timezone="America/New_York") as sink:
+        sink.put([table.record(Struct(own, {"id": 1, "at": noon}))])
+    assert table.rows("unix_timestamp(at)", "1") == [(decimal.Decimal("1719835200.000"),)]
+    with source(table.database, table.topic, incrementing_column_name="id", db_timezone="America/New_York") as runner:
+        assert [record.value["at"] for record in polled(runner)] == [noon]
+
+
+@only_mariadb
+def test_a_server_without_strict_mode_cuts_nothing_off(table: Table) -> None:
+    table.database.execute(f"create table {table.topic} (id tinyint primary key, name varchar(3))")
+    table.database.execute("set global sql_mode = ''")
+    try:
+        with table.sink(**_(TOLERANT)) as sink:
+            sink.put([table.row(1, "abcd"), table.row(200, "abc"), table.row(3, "abc")])
+            assert len(sink.reported) == 2
+    finally:
+        table.database.execute("set global sql_mode = default")
+    assert table.rows() == [(3, "abc")]
+
+
+@servers
+def test_keys_are_told_apart_as_kafka_does(table: Table) -> None:
+    texts = ["Anna", "anna", "anna ", "ánna", "a\u0301nna"]
+    own = schema.struct({"id": STRING_SCHEMA, "name": OPTIONAL_INT32_SCHEMA})
+    with table.sink(insert_mode="upsert", **_(KEYED)) as sink:
+        sink.put([table.record(Struct(own, {"id": text, "name": at})) for at, text in enumerate(texts)])
+        sink.put([table.record(Struct(own, {"id": text, "name": 10 + at})) for at, text in enumerate(texts)])
+    assert table.rows("id, name", "2") == [(text, 10 + at) for at, text in enumerate(texts)]
+
+
+def test_null_is_not_the_default(table: Table) -> None:
+    own = schema.struct({"id": INT32_SCHEMA, "v": OPTIONAL_INT32_SCHEMA.replace(default=999)})
+    with table.sink(insert_mode="upsert", **_(KEYED)) as sink:
+        sink.put([table.record(Struct(own, {"id": 1, "v": None}))])
+    assert table.rows("id, v") == [(1, None)]
+
+
+def test_an_update_of_keys_only_changes_nothing(table: Table) -> None:
+    own = schema.struct({"id": INT32_SCHEMA})
+    table.database.execute(f"create table {table.topic} (id integer primary key, name varchar(5))")
+    table.database.execute(f"insert into {table.topic} values (1, 'a')")
+    with table.sink(insert_mode="update", **_(KEYED)) as sink:
+        sink.put([table.record(Struct(own, {"id": 1}))])
+    assert table.rows() == [(1, "a")]
+
+
+@only_postgresql
+def test_upserts_leave_nothing_in_the_session(table: Table) -> None:
+    """As a pool in the mode of transactions wants it: the next transaction may be another connector's."""
+    with table.sink(insert_mode="upsert", **_(KEYED)) as sink:
+        sink.put([table.row(1)])
+        connection = cast(SqlSinkTask, sink.task)._connection
+        assert connection is not None
+        left = connection.exec_driver_sql("select count(*) from pg_class where relpersistence = 't'").scalar()
+        connection.rollback()
+        assert left == 0
