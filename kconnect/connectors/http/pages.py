@@ -8,6 +8,7 @@ that was seen. With each there are marks of the records that had it, since servi
 from __future__ import annotations
 
 import hashlib
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
@@ -20,12 +21,13 @@ from kconnect.connectors import limits
 from kconnect.connectors.http import requests, settings, source_settings
 from kconnect.connectors.http.address import Address
 from kconnect.connectors.http.origins import Origins
+from kconnect.connectors.http.progress import compared, shown
 from kconnect.connectors.http.requests import Request
 from kconnect.connectors.http.service import Response
 from kconnect.connectors.limits import BrokenError, TooMuchError
 
-_MARKS = 200
-"""How many records that are equally new are told from each other."""
+log = logging.getLogger(__name__)
+
 _PARTS = ("since", "cursor", "offset", "page", "size")
 _LONGEST_CURSOR = 16 * 1024
 """A cursor, and a `since`, stand in every offset."""
@@ -86,6 +88,9 @@ class Pages:
         self._origins = Origins(source_settings.ORIGINS, plain, others, self._method == "GET")
         self._deepest: int = config[source_settings.MAX_DEPTH]
         self._most: int = config[source_settings.MAX_RECORDS]
+        self._equal: int = config[source_settings.EQUAL]
+        self._followed: set[str] = set()
+        """What led to the pages of this round."""
         self._has_cursor = "${cursor}" in config[settings.URL] + self._body
 
     def first(self) -> Position:
@@ -117,12 +122,8 @@ class Pages:
         Return what is new, where the connector is then, and whether that was the last page of its round. BrokenError if the
         answer is not JSON, TooMuchError if it has more than a setting allows.
         """
-        limits.check_depth(response.content, source_settings.MAX_DEPTH, self._deepest)
-        try:
-            document = orjson.loads(response.content)
-        except orjson.JSONDecodeError as error:
-            raise BrokenError(f"The service's answer is not JSON: {error}") from None
-        found = _search(source_settings.RECORDS, self._records, document)
+        document = self._document(response)
+        found = None if document is None else _search(source_settings.RECORDS, self._records, document)
         every = found if isinstance(found, list) else [] if found is None else [found]
         if len(every) > self._most:
             raise TooMuchError(
@@ -130,7 +131,7 @@ class Pages:
             )
         new = self._new(position, every)
         newest, seen = self._newest(position, new)
-        cursor = self._next(document, response)
+        cursor = None if document is None else self._unless_followed(position, self._next(document, response))
         ended = len(every) < self._size
         last = {"none": True, "offset": ended, "page": ended}.get(self._mode, cursor is None)
         if last:
@@ -138,6 +139,27 @@ class Pages:
         offset, page = position.offset_of_page + len(every), position.page + 1
         after = replace(position, newest=newest, seen_newest=seen, cursor=cursor, offset_of_page=offset, page=page)
         return new, after, False
+
+    def _document(self, response: Response) -> Any:
+        """None for an answer without a body, as 204 is: the service has nothing."""
+        if not response.content.strip():
+            return None
+        limits.check_depth(response.content, source_settings.MAX_DEPTH, self._deepest)
+        try:
+            return orjson.loads(response.content)
+        except orjson.JSONDecodeError as error:
+            raise BrokenError(f"The service's answer is not JSON: {error}") from None
+
+    def _unless_followed(self, position: Position, cursor: str | None) -> str | None:
+        """What leads to the next page, unless it has led to one of this round before: then there would be no end."""
+        if position.cursor is None:
+            self._followed.clear()
+        else:
+            self._followed.add(_digest(position.cursor.encode()))
+        if cursor is not None and _digest(cursor.encode()) in self._followed:
+            log.warning("The service names a page as the next one that was read in this round: the round ends here")
+            return None
+        return cursor
 
     def _next(self, document: Any, response: Response) -> str | None:
         if self._mode == "link":
@@ -160,10 +182,10 @@ class Pages:
         """Those that were not read in an earlier round."""
         if self._since is None:
             return list(records)
-        seen = position.seen.split(",")
+        seen = set(position.seen.split(","))
         new = []
         for record in records:
-            before, equal = _compared(self._at(record), position.since)
+            before, equal = compared(self._at(record), position.since)
             if not before and not (equal and _mark(record) in seen):
                 new.append(record)
         return new
@@ -175,16 +197,24 @@ class Pages:
         newest, seen = position.newest, position.seen_newest.split(",") if position.seen_newest else []
         for record in records:
             at = self._at(record)
-            before, equal = _compared(at, newest)
-            if not before:
-                seen = [*(seen if equal else ()), _mark(record)]
-                newest = at
-        return newest, ",".join(seen[-_MARKS:])
+            before, equal = compared(at, newest)
+            if before:
+                continue
+            if not equal:
+                seen = []
+            seen.append(_mark(record))
+            newest = at
+        if len(seen) > self._equal:
+            raise TooMuchError(
+                f"The service has more than {self._equal} records of which {source_settings.SINCE} is {shown(newest)}, and "
+                f"{source_settings.EQUAL} is {self._equal}: raise it, or name what tells them apart in {source_settings.SINCE}"
+            )
+        return newest, ",".join(seen)
 
     def _at(self, record: Any) -> Any:
         found = _search(source_settings.SINCE, self._since, record)
         if isinstance(found, bool) or not isinstance(found, str | int | float):
-            raise DataError(f"{source_settings.SINCE} finds no text and no number in a record, but {_shown(found)}")
+            raise DataError(f"{source_settings.SINCE} finds no text and no number in a record, but {shown(found)}")
         if isinstance(found, str) and len(found) > _LONGEST_CURSOR:
             raise DataError(f"{source_settings.SINCE} finds {len(found)} characters, of which {_LONGEST_CURSOR} may be")
         return found
@@ -208,17 +238,8 @@ def _joined(base: httpx.URL, following: str) -> httpx.URL:
 
 
 def _mark(record: Any) -> str:
-    return hashlib.blake2b(orjson.dumps(record, option=orjson.OPT_SORT_KEYS), digest_size=6).hexdigest()
+    return _digest(orjson.dumps(record, option=orjson.OPT_SORT_KEYS))
 
 
-def _compared(at: Any, other: Any) -> tuple[bool, bool]:
-    """Whether it is less, and whether it is the same. Nothing is less than none."""
-    if other is None:
-        return False, False
-    if isinstance(at, str) is not isinstance(other, str):
-        raise DataError(f"{source_settings.SINCE} finds {_shown(at)}, which can't be compared with {_shown(other)} before it")
-    return at < other, at == other
-
-
-def _shown(value: Any) -> str:
-    return orjson.dumps(value).decode()[:100]
+def _digest(data: bytes) -> str:
+    return hashlib.blake2b(data, digest_size=6).hexdigest()

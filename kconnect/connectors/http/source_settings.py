@@ -14,7 +14,7 @@ from kconnect.connectors.http import origins, settings
 TOPIC, INTERVAL, BODY = "kafka.topic", "request.interval.ms", "request.body.template"
 RECORDS, KEY, TIMESTAMP = "records.path", "key.path", "timestamp.path"
 PAGES, CURSOR, FIRST, SIZE = "page.mode", "page.cursor.path", "page.first", "page.size"
-SINCE, SINCE_FIRST = "since.path", "since.first"
+SINCE, SINCE_FIRST, EQUAL = "since.path", "since.first", "since.max.equal.records"
 ORIGINS, ORIGINS_INTERNAL = "page.other.origins", "page.other.origins.internal"
 MAX_DEPTH, MAX_RECORDS = "http.response.max.depth", "http.response.max.records"
 
@@ -209,7 +209,7 @@ CONFIG = ConfigDef(
         _path,
         group=_PAGES,
         order=5,
-        dependents=(SINCE_FIRST,),
+        dependents=(SINCE_FIRST, EQUAL),
     ),
     ConfigKey(
         SINCE_FIRST,
@@ -222,6 +222,18 @@ CONFIG = ConfigDef(
         visible=_has_since,
     ),
     ConfigKey(
+        EQUAL,
+        Type.INT,
+        5000,
+        Importance.LOW,
+        "How many records may be equally new. They are told from each other by marks that stand in the offset, since a service "
+        "gives them once more. Beyond that the task fails.",
+        Range(1, 50_000),
+        group=_PAGES,
+        order=7,
+        visible=_has_since,
+    ),
+    ConfigKey(
         ORIGINS,
         Type.LIST,
         "",
@@ -231,7 +243,7 @@ CONFIG = ConfigDef(
         "requests only.",
         origins.are_origins,
         group=_PAGES,
-        order=7,
+        order=8,
         visible=_mode_is("cursor", "link"),
         dependents=(ORIGINS_INTERNAL,),
     ),
@@ -243,7 +255,7 @@ CONFIG = ConfigDef(
         "Whether these may have addresses that are not those of the internet: of private networks, or of this machine. It is "
         "needed, too, if they are reached by a proxy, which resolves their names by itself.",
         group=_PAGES,
-        order=8,
+        order=9,
         visible=_mode_is("cursor", "link"),
     ),
     ConfigKey(
@@ -254,7 +266,7 @@ CONFIG = ConfigDef(
         "How deeply objects and lists may be nested in an answer.",
         Range.between(1, 500),
         group="Trouble and limits",
-        order=10,
+        order=11,
     ),
     ConfigKey(
         MAX_RECORDS,
@@ -264,6 +276,6 @@ CONFIG = ConfigDef(
         "How many records an answer may have. All of them are in memory at once, each with a kilobyte or so beside its value.",
         Range.at_least(1),
         group="Trouble and limits",
-        order=11,
+        order=12,
     ),
 )
