@@ -8,8 +8,9 @@ batch), in the order of the messages that the pump holds.
 
 from __future__ import annotations
 
+import logging
 import struct
-from collections.abc import Callable, Collection, Sequence, Set
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from itertools import chain
 from typing import Any
 
@@ -25,6 +26,8 @@ from kconnect.jvm.chain import Chain
 from kconnect.jvm.errors import calling, kind_of, translated
 from kconnect.jvm.inbox import Inbox
 from kconnect.jvm.source_task import failure_of
+
+log = logging.getLogger(__name__)
 
 _OFFSETS = "a map of partitions to offsets, which is empty if nothing is to be committed"
 _HEADERS, _KEYS, _PARTITIONS = 1, 2, 4
@@ -91,13 +94,24 @@ class JavaSinkTask(SinkTask):
         if found is None:
             # As in Connect the task fails: one that means this would never commit anything.
             raise answers.refusal(self.java_class, "preCommit", "null", _OFFSETS)
-        return dict(map(self._to_commit, found.entrySet()))
+        return dict(pair for entry in found.entrySet() if (pair := self._to_commit(entry, offsets)) is not None)
 
-    def _to_commit(self, entry: Any) -> tuple[TopicPartition, OffsetAndMetadata]:
+    def _to_commit(
+        self, entry: Any, asked: Mapping[TopicPartition, OffsetAndMetadata]
+    ) -> tuple[TopicPartition, OffsetAndMetadata] | None:
+        """Return an entry of the answer; None, as in Connect, for null where nothing was asked for."""
         place, position = entry.getKey(), entry.getValue()
-        if not isinstance(place, jpype.JClass("org.apache.kafka.common.TopicPartition")):
+        if place is not None and not isinstance(place, jpype.JClass("org.apache.kafka.common.TopicPartition")):
             raise answers.refusal(self.java_class, "preCommit", f"{kind_of(place)} as a partition", _OFFSETS)
-        partition = contexts.of_place(place)
+        partition = None if place is None else contexts.of_place(place)
+        if partition is None or (position is None and partition not in asked):
+            log.warning(
+                "%s.preCommit() returned null for a partition, or as the offset of one that it was not asked for: %s is "
+                "left out",
+                self.java_class,
+                partition and f"{partition.topic}-{partition.partition}",
+            )
+            return None
         if not isinstance(position, jpype.JClass("org.apache.kafka.clients.consumer.OffsetAndMetadata")):
             given = f"{kind_of(position)} as the offset of {partition.topic}-{partition.partition}"
             raise answers.refusal(self.java_class, "preCommit", given, _OFFSETS)

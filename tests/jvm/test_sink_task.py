@@ -208,7 +208,6 @@ def test_offsets_go_through_the_task(java_plugin: Path, tmp_path: Path) -> None:
         ("commits null", "null"),
         ("commits a null", "null as the offset of t-3"),
         ("commits a number", "a java.lang.Long as the offset of t-3"),
-        ("commits nowhere", "null as a partition"),
     ],
 )
 def test_an_answer_of_pre_commit_that_can_not_be_used_is_refused_in_a_sentence(
@@ -221,3 +220,12 @@ def test_an_answer_of_pre_commit_that_can_not_be_used_is_refused_in_a_sentence(
         f"rig.RecordingTask.preCommit() returned {given}, but must return a map of partitions to offsets, which is empty if "
         "nothing is to be committed"
     )
+
+
+@pytest.mark.parametrize("how", ["commits nowhere", "commits a null elsewhere"])
+def test_nulls_that_nobody_asked_for_are_left_out_as_in_connect(
+    java_plugin: Path, tmp_path: Path, how: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    sink = Sink(java_plugin, tmp_path, chain(STRING, STRING), how=how)
+    assert sink.task.pre_commit({TopicPartition("t", 3): OffsetAndMetadata(5)}) == {}
+    assert "rig.RecordingTask.preCommit() returned null" in caplog.text

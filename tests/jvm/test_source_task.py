@@ -244,15 +244,24 @@ def test_what_the_producer_refuses_fails_a_task_that_waits_for_its_acknowledgeme
     hearing.end()
 
 
-@pytest.mark.parametrize(("gives", "given"), [("null", "null"), ("a text", "a java.lang.String")], ids=["null", "a text"])
-def test_what_is_no_record_is_refused_where_poll_returns_it(java_plugin: Path, gives: str, given: str) -> None:
-    task = numbers(java_plugin, chain(LONG, STRING), gives=gives)
+def test_what_is_no_record_is_refused_where_poll_returns_it(java_plugin: Path) -> None:
+    task = numbers(java_plugin, chain(LONG, STRING), gives="a text")
+    assert [message[1] for message in polled(task).messages] == [b"0"], "what comes before it goes to Kafka, as in Connect"
     with pytest.raises(ConnectError) as caught:
         task.poll()
     assert str(caught.value) == (
-        f"rig.NumbersTask.poll() returned {given} as record 2 of 5, but must return a list of SourceRecord, or null if there "
-        "are none"
+        "rig.NumbersTask.poll() returned a java.lang.String as record 2 of 5, but must return a list of SourceRecord, or null "
+        "if there are none"
     )
+
+
+def test_nulls_among_the_records_are_left_out_as_in_connect(java_plugin: Path, caplog: pytest.LogCaptureFixture) -> None:
+    task = numbers(java_plugin, chain(LONG, STRING), gives="null")
+    assert [message[1] for message in polled(task).messages] == [b"0", b"2", b"3", b"4"]
+    assert [message[1] for message in polled(task).messages] == [b"5", b"7", b"8", b"9"]
+    logs.flush(60)
+    (told,) = [line.getMessage() for line in caplog.records if "left out" in line.getMessage()]
+    assert told == "rig.NumbersTask.poll() returned null as 1 of 5 records, which are left out; this is logged once"
 
 
 @pytest.mark.parametrize(

@@ -41,6 +41,8 @@ public final class SourceBatches {
     /** Held while the task hears of a record: once `stop` has returned it hears of none. */
     private final Object hearing = new Object();
     private boolean stopped;
+    private boolean toldOfNulls;
+    private ConnectException refusal;
     /** Of the next record, counted from 0 on and around 2^31. */
     private int number;
     private Failure failure;
@@ -61,6 +63,9 @@ public final class SourceBatches {
 
     /** How many records the task gave. */
     public int poll() throws InterruptedException {
+        if (refusal != null) {
+            throw refusal;
+        }
         ClassLoader before = Loaders.enter(loader);
         try {
             List given = task.poll();
@@ -75,19 +80,36 @@ public final class SourceBatches {
         return polled.length;
     }
 
-    /** What `poll` gave; no other thing may be in it, which Java's generics don't keep out. */
+    /**
+     * What `poll` gave; no other thing may be in it, which Java's generics don't keep out. As in Connect, nulls are left out,
+     * and what comes before such a thing goes to Kafka before the task fails of it: at the next call.
+     */
     private SourceRecord[] records(List given) {
         Object[] all = given.toArray();
         SourceRecord[] records = new SourceRecord[all.length];
+        int count = 0;
         for (int at = 0; at < all.length; at++) {
-            if (!(all[at] instanceof SourceRecord)) {
-                String what = all[at] == null ? "null" : "a " + all[at].getClass().getName();
-                throw new ConnectException(task.getClass().getName() + ".poll() returned " + what + " as record " + (at + 1) + " of "
-                    + all.length + ", but must return a list of SourceRecord, or null if there are none");
+            if (all[at] instanceof SourceRecord) {
+                records[count++] = (SourceRecord) all[at];
+            } else if (all[at] != null) {
+                refusal = new ConnectException(task.getClass().getName() + ".poll() returned a " + all[at].getClass().getName()
+                    + " as record " + (at + 1) + " of " + all.length
+                    + ", but must return a list of SourceRecord, or null if there are none");
+                break;
             }
-            records[at] = (SourceRecord) all[at];
         }
-        return records;
+        if (refusal != null) {
+            if (count == 0) {
+                throw refusal;
+            }
+            return (SourceRecord[]) Arrays.copyOf(records, count);
+        }
+        if (count < all.length && !toldOfNulls) {
+            toldOfNulls = true;
+            LOG.warn("{}.poll() returned null as {} of {} records, which are left out; this is logged once",
+                task.getClass().getName(), Integer.valueOf(all.length - count), Integer.valueOf(all.length));
+        }
+        return count == all.length ? records : (SourceRecord[]) Arrays.copyOf(records, count);
     }
 
     /** Where a record is in the last `poll`; -1 if it is not. */

@@ -7,6 +7,7 @@ Runs cases on Connect 4.3.1, then on kconnect, and tells what differs.
 from __future__ import annotations
 
 import re
+import shutil
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -20,6 +21,7 @@ from kconnect.jvm.maven import Coordinates
 from kconnect.local.broker import Broker, free_port
 from kconnect.plugins import java_installation
 from kconnect.testing.processes import WorkerProcess
+from tests.rig import java_plugin
 from tests.rig.java_parity.known import KNOWN
 from tests.rig.java_parity.side import GROUP, Place, Side
 from tests.rig.parity.compare import Difference, differences
@@ -35,6 +37,9 @@ _PROPERTIES = {
 
 _CLASS_PATH = ("org.apache.kafka:connect-test-plugins:4.3.1",)
 """Connect finds these in `plugin.path`, but loads their package from its class path only."""
+
+RIG = "rig"
+"""In the place of coordinates: the plugin of `tests/rig/java_plugin`, compiled for each run."""
 
 Say = Callable[[str], None]
 Observed = dict[str, Any]
@@ -99,6 +104,9 @@ def run(cases: Sequence[Case], directory: Path, say: Say = lambda _: None) -> Re
     """
     say("fetching what is not there")
     plugins = _plugins(cases)
+    if any(RIG in case.plugins for case in cases):
+        shutil.rmtree(_root(plugins, RIG), ignore_errors=True)
+        java_plugin.write_plugin(_root(plugins, RIG))
     with ExitStack() as stack:
         place = Place(directory, stack)
         ports = free_port(), free_port()
@@ -114,7 +122,7 @@ def run(cases: Sequence[Case], directory: Path, say: Say = lambda _: None) -> Re
 def _plugins(cases: Sequence[Case]) -> Path:
     """All that the cases need, beside each other as on a user's worker: the same directories for both sides."""
     path = jars.cache_dir() / "plugins" / "java-parity"
-    for plugin in dict.fromkeys(plugin for case in cases for plugin in case.plugins):
+    for plugin in dict.fromkeys(plugin for case in cases for plugin in case.plugins if plugin != RIG):
         wanted, *more = (Coordinates(*each.split(":")) for each in plugin.split("+"))
         root = _root(path, plugin)
         done = root / ".done"
@@ -146,7 +154,7 @@ def _on(
         say(f"{name}: starting")
         broker = Broker(place.directory / f"broker-{name}", ports[0]).start()
         stack.callback(broker.stop)
-        path = ",".join(str(_root(plugins, plugin)) for case in cases for plugin in case.plugins)
+        path = ",".join(dict.fromkeys(str(_root(plugins, plugin)) for case in cases for plugin in case.plugins))
         discovery = "hybrid_warn" if any(case.unlisted for case in cases) else "service_load"
         properties = {**_PROPERTIES, "session.timeout.ms": "60000", "plugin.path": path, "plugin.discovery": discovery}
         worker = kind(place.directory / name, broker.bootstrap_servers, GROUP, ports[1], properties)

@@ -39,11 +39,15 @@ public final class RecordingTask extends SinkTask {
         if (how.equals("commits null")) {
             return null;
         }
+        Object place = offsets.isEmpty() ? new TopicPartition("t", 3) : offsets.keySet().iterator().next();
         if (how.equals("commits a null")) {
-            return Collections.singletonMap(new TopicPartition("t", 3), null);
+            return Collections.singletonMap(place, null);
+        }
+        if (how.equals("commits a null elsewhere")) {
+            return Collections.singletonMap(new TopicPartition("elsewhere", 7), null);
         }
         if (how.equals("commits a number")) {
-            return Collections.singletonMap(new TopicPartition("t", 3), Long.valueOf(5));
+            return Collections.singletonMap(place, Long.valueOf(5));
         }
         if (how.equals("commits nowhere")) {
             return Collections.singletonMap(null, new OffsetAndMetadata(5));

@@ -10,8 +10,9 @@ from tests.rig.java_parity.cases.camel import CAMEL
 from tests.rig.java_parity.cases.debezium import DEBEZIUM
 from tests.rig.java_parity.cases.jdbc import JDBC_SINK
 from tests.rig.java_parity.cases.kafka import KAFKA
+from tests.rig.java_parity.cases.life import LIFE
 from tests.rig.java_parity.cases.mariadb import MARIADB_SOURCE
 from tests.rig.java_parity.cases.mirror import MIRRORS
 from tests.rig.java_parity.cases.versions import VERSIONS
 
-CASES = (*DEBEZIUM, JDBC_SINK, VERSIONS, MIRRORS, MARIADB_SOURCE, CAMEL, *KAFKA)
+CASES = (*DEBEZIUM, JDBC_SINK, VERSIONS, MIRRORS, MARIADB_SOURCE, CAMEL, *KAFKA, *LIFE)
