@@ -19,7 +19,7 @@ import fastavro.write
 import pyarrow as pa
 from pyarrow import csv, parquet
 
-from kconnect.api import Column, DataError, Schema, SchemaType, schema
+from kconnect.api import Column, DataError, Field, Schema, SchemaType, schema
 from kconnect.connectors import arrow, common, documents
 from kconnect.connectors.objects import settings
 
@@ -166,7 +166,7 @@ def _is_no_cell(own: Schema) -> bool:
 class _Avro(Writer):
     def __init__(self, config: Mapping[str, Any], path: Path, own: Schema) -> None:
         try:
-            made = fastavro.parse_schema(_avro(own, "Record"))
+            made = fastavro.parse_schema(_avro(own, "Record", {}))
         except fastavro.schema.SchemaParseException as error:
             raise DataError(f"Avro has no such schema: {error}") from None
         self._file = open(path, "wb")  # noqa: SIM115 - closed by `close`
@@ -211,22 +211,32 @@ _AVRO_TIMES = {
 }
 
 
-def _avro(own: Schema, path: str) -> Any:
-    """Names of nested records come from where they are: in Connect they need none."""
+def _avro(own: Schema, path: str, known: dict[str, Sequence[Field]]) -> Any:
+    """
+    Names of nested records come from where they are: in Connect they need none. `known` are those that stand before it, since
+    Avro wants a definition once, and its name then: `before` and `after` of Debezium's events have one.
+    """
     made: Any
     if own.name == schema.DECIMAL:
         made = {"type": "bytes", "logicalType": "decimal", "precision": 64, "scale": schema.decimal_scale(own)}
     elif own.name in _AVRO_TIMES:
         made = _AVRO_TIMES[own.name]
     elif own.type is SchemaType.STRUCT:
-        fields = [{"name": each.name, "type": _avro(each.schema, f"{path}_{each.name}")} for each in own.fields]
-        made = {"type": "record", "name": own.name or path, "fields": fields}
+        name = own.name if own.name and known.get(own.name, own.fields) == own.fields else path
+        while known.get(name, own.fields) != own.fields:
+            name += "_"
+        if name in known:
+            made = name
+        else:
+            known[name] = own.fields
+            fields = [{"name": each.name, "type": _avro(each.schema, f"{path}_{each.name}", known)} for each in own.fields]
+            made = {"type": "record", "name": name, "fields": fields}
     elif own.type is SchemaType.ARRAY and own.value_schema is not None:
-        made = {"type": "array", "items": _avro(own.value_schema, f"{path}_element")}
+        made = {"type": "array", "items": _avro(own.value_schema, f"{path}_element", known)}
     elif own.type is SchemaType.MAP and own.value_schema is not None and own.key_schema is not None:
         if own.key_schema.type is not SchemaType.STRING:
             raise DataError("Avro's maps have texts as keys")
-        made = {"type": "map", "values": _avro(own.value_schema, f"{path}_value")}
+        made = {"type": "map", "values": _avro(own.value_schema, f"{path}_value", known)}
     elif own.type in _AVRO:
         made = _AVRO[own.type]
     else:

@@ -25,6 +25,8 @@ _KEPT = 10_000
 _NAMELESS: tuple[type[Exception], ...] = (*MISFITS, OSError)
 """What is raised for a value that no folder can be named by."""
 _TOKEN = re.compile(r"'([^']*)'|([A-Za-z])\2*|(.)", re.DOTALL)
+_NO_FOLDER = re.compile('[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff"#%*/<=>?\\\\^`{|}]')
+"""What a text can't have as a folder's name, or what ends it for a reader of folders."""
 _LETTERS = {"Y": "%Y", "y": "%Y", "u": "%Y", "M": "%m", "d": "%d", "H": "%H", "m": "%M", "s": "%S", "D": "%j"}
 _WIDTHS = {"Y": (4,), "y": (4,), "u": (4,), "M": (2,), "d": (2,), "H": (2,), "m": (2,), "s": (2,), "D": (3,)}
 
@@ -143,8 +145,8 @@ def _caught(call: Callable[[Any], Any], value: Any) -> Any:
 def _text(value: Any) -> str:
     if isinstance(value, Struct | dict | list):
         raise DataError(f"Folders can't be made of values of type {SchemaType.STRUCT.value}, maps and arrays")
-    # A slash would be one more folder.
-    return urllib.parse.quote(values.to_text(value), safe=" +:,@&;()[]!$'~")
+    # A slash would be one more folder. Who reads folders as columns (Hive, Spark) unescapes single characters below U+0080.
+    return _NO_FOLDER.sub(lambda match: urllib.parse.quote(match[0], safe=""), values.to_text(value))
 
 
 def _milliseconds(value: Any) -> int:

@@ -135,6 +135,13 @@ CONFIG = ConfigDef(
         visible=_restores,
     ),
     _taken(
+        settings.PLUS,
+        doc="What is between the parts of a file's name, for RESTORE_BACKUP: as the sink had it.",
+        group=_FILES,
+        order=9,
+        visible=_restores,
+    ),
+    _taken(
         settings.FORMAT,
         doc="The format of files: ParquetFormat, AvroFormat, JsonFormat (a line a record), CsvFormat (with names in the first "
         "line) or ByteArrayFormat (a line a record). Only the last part of the name counts. Files whose names end with .gz are "

@@ -31,8 +31,15 @@ from kconnect.connectors.objects.readers import Budget, Rows
 log = logging.getLogger(__name__)
 
 _LONGEST_WAIT_S = 0.5
-_BACKUP = re.compile(r"(?:^|/)(?P<topic>[A-Za-z0-9._-]{1,249})\+(?P<partition>[0-9]{1,9})\+(?P<offset>[0-9]{1,20})\.[^/]+$")
-"""How sinks name files, whatever folder they are in. Of other names Kafka has no topic, at which the task would fail."""
+
+
+def backup(plus: str) -> re.Pattern[str]:
+    """
+    How sinks with that `file.delim` name files, whatever folder they are in. Of other names Kafka has no topic, at which the
+    task would fail.
+    """
+    parts = (r"(?:^|/)(?P<topic>[A-Za-z0-9._-]{1,249})", r"(?P<partition>[0-9]{1,9})", r"(?P<offset>[0-9]{1,20})\.[^/]+$")
+    return re.compile(re.escape(plus).join(parts))
 
 
 class File(NamedTuple):
@@ -91,6 +98,9 @@ class ObjectStoreSourceTask(Informed, Polling):
         self._routes = source_settings.routes(config)
         self._restores = config[source_settings.MODE].upper() == source_settings.RESTORE
         self._restored = source_settings.restored(config)
+        self._backup = backup(config[settings.PLUS])
+        self._looks_for_any = True
+        """Whether no file was seen yet that is one of those that are read, by any task, and nothing was said of that."""
         self._folder: str = config[source_settings.FOLDER].strip("/")
         self._kind = settings.simple(config[settings.FORMAT])
         self._most: int = config[source_settings.BATCH]
@@ -131,6 +141,7 @@ class ObjectStoreSourceTask(Informed, Polling):
         found: list[File] = []
         there: set[str] = set()
         most: int = self._config[source_settings.MAX_FILES]
+        stranger = ""
         for count, listed in enumerate(self._store.names(self._folder)):
             if self.stopped.is_set():
                 return
@@ -139,12 +150,21 @@ class ObjectStoreSourceTask(Informed, Polling):
                     f"There are more than {most} files in {self._store.shown}, and {source_settings.MAX_FILES} is {most}. Set "
                     f"{source_settings.FOLDER} to a folder that has fewer of them"
                 )
+            if self._looks_for_any:
+                self._looks_for_any, stranger = self._target(listed.name) is None, listed.name
             if listed.name in self._known and self._absent.get(listed.name) in (None, listed.modified):
                 there.add(listed.name)
                 continue
             file = self._file(listed)
             if file is not None:
                 found.append(file)
+        if self._looks_for_any and stranger:
+            self._looks_for_any = False
+            plus = f"{settings.PLUS}={self._config[settings.PLUS]}"
+            of_backups = f"names have to be those of a sink with {plus}, and of topics that {source_settings.RESTORED} allows"
+            remedy = of_backups if self._restores else f"{source_settings.TOPICS} has to match them"
+            shown = names.shown(stranger)
+            log.warning("None of the files in %s is one that is read, as %s: %s", self._store.shown, shown, remedy)
         offsets = self.context.offsets.offsets([{source.FILE: each.name} for each in found]) if found else []
         fresh = [each for each, offset in zip(found, offsets) if not (offset and offset.get(source.WHOLE))]
         # What is not there any more is forgotten: whoever puts files there, and takes them away, must not fill the memory.
@@ -157,16 +177,22 @@ class ObjectStoreSourceTask(Informed, Polling):
         name = listed.name
         if zlib.crc32(name.encode()) % self._count != self._number:
             return None
-        if self._restores:
-            match = _BACKUP.search(name)
-            if match is None:
-                return None
-            topic, partition = match["topic"], int(match["partition"])
-            if self._restored is not None and not self._restored.fullmatch(topic):
-                return None
-            return File(topic, partition, (topic, partition, int(match["offset"]), name), name, listed.modified)
-        topic = next((route.topic for route in self._routes if route.pattern.search(name)), "")
-        return File(topic, None, (listed.modified, name), name, listed.modified) if topic else None
+        found = self._target(name)
+        if found is None:
+            return None
+        topic, partition, offset = found
+        order = (listed.modified, name) if partition is None else (topic, partition, offset, name)
+        return File(topic, partition, order, name, listed.modified)
+
+    def _target(self, name: str) -> tuple[str, int | None, int] | None:
+        """The topic, partition and offset of a file, by its name; None for one that is not read."""
+        if not self._restores:
+            topic = next((route.topic for route in self._routes if route.pattern.search(name)), "")
+            return (topic, None, 0) if topic else None
+        match = self._backup.search(name)
+        if match is None or (self._restored is not None and not self._restored.fullmatch(match["topic"])):
+            return None
+        return match["topic"], int(match["partition"]), int(match["offset"])
 
     def _fetch(self, file: File) -> None:
         offset = self.context.offsets.offset({source.FILE: file.name}) or {}
