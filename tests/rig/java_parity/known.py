@@ -61,4 +61,10 @@ KNOWN: tuple[Known, ...] = (
             ),
         ),
     ),
+    Known(
+        "failed-starts",
+        "a connector whose `initialize` or `start` fails",
+        r"life-starts: connector, .*",
+        (Place("", r'\["start"(, "start")?\]', r'\["start", "stop"(, "start", "stop")?\]'),),
+    ),
 )

@@ -11,7 +11,7 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
-from kconnect.rest.client import WaitError
+from kconnect.rest.client import RestError, WaitError
 from tests.rig.java_parity.cases.debezium import STRING
 from tests.rig.java_parity.run import RIG, Case, Observed
 from tests.rig.java_parity.side import Config, Side
@@ -69,6 +69,7 @@ def _starts(side: Side) -> Observed:
         "sink": {"connector.class": RECORDING, **_BASE, "topics": "starts", "how": "start", "file": str(side.files / "sink")},
     }
     side.make_topics(starts=1)
+    observed |= _connector_starts(side)
     for what, config in cases.items():
         name = f"starts-{what}"
         side.client.put_config(name, config)
@@ -81,6 +82,21 @@ def _starts(side: Side) -> Observed:
         side.delete(name)
         observed[f"{what}, all calls"] = _settled(side.files / what)
     return observed
+
+
+def _connector_starts(side: Side) -> Observed:
+    name, heard = "starts-connector", side.files / "connector"
+    side.client.put_config(name, _source("starts", fails="start", **{"heard.connector": str(heard)}))
+    side.made.append(name)
+    side.client.wait_for(name, "FAILED", timeout=_WAIT_S)
+    observed: Observed = {"connector, calls of one start": _settled(heard)}
+    # Connect answers how the start went, and kconnect before it has begun.
+    with suppress(RestError):
+        side.client.restart(name)
+    wait_until(partial(_has_two, heard), _WAIT_S)
+    side.client.wait_for(name, "FAILED", timeout=_WAIT_S)
+    side.delete(name)
+    return {**observed, "connector, all calls": _settled(heard)}
 
 
 def _has_two(file: Path) -> bool:
