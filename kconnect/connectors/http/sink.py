@@ -34,7 +34,10 @@ from kconnect.connectors.libraries import Informed
 log = logging.getLogger(__name__)
 
 _LONGEST_PUT_S = 20.0
-"""A put that waits for its rate for longer gives way: a group takes a member for dead that reads nothing for minutes."""
+"""A put that waits, or sends, for longer gives way: a group takes a member for dead that reads nothing for minutes."""
+_POLLS = "consumer.override.max.poll.interval.ms"
+_SHARE = 3
+"""Of the time in which a member has to read, a put takes this part."""
 
 
 class HttpSinkConnector(Informed, CheckedSink):
@@ -78,6 +81,9 @@ class HttpSinkTask(Informed, SinkTask):
         self._patience = settings.patience(config)
         self._answers = Answers(config, props) if config[settings.ANSWERS] else None
         self._pause_s = 1 / config[settings.RATE] if config[settings.RATE] else 0.0
+        self._longest_s = _LONGEST_PUT_S
+        if props.get(_POLLS, "").strip().isdecimal():
+            self._longest_s = min(_LONGEST_PUT_S, int(props[_POLLS]) / 1000 / _SHARE)
 
     def interrupt(self) -> None:
         # What can be sent soon need not be sent again later.
@@ -118,12 +124,16 @@ class HttpSinkTask(Informed, SinkTask):
         self._done |= {(each.original_topic, each.original_partition): each.original_offset + 1 for each in records}
 
     def _wait(self, began: float) -> None:
+        now = time.monotonic()
+        if now - began > self._longest_s:
+            # What was sent is known, and the rest goes on at once.
+            self.context.timeout(0)
+            raise RetriableError(f"The service took {now - began:.0f} s for a part of what was read; the others are sent next")
         if not self._pause_s:
             return
-        now = time.monotonic()
         pause = self._free_at - now
         if pause > 0:
-            if now + pause - began > _LONGEST_PUT_S:
+            if now + pause - began > self._longest_s:
                 self.context.timeout(round(pause * 1000))
                 raise RetriableError(f"No more requests are made for now: {settings.RATE} allows one in {self._pause_s:g} s")
             self._stopped.wait(pause)

@@ -36,8 +36,11 @@ _NOT_WRITTEN: tuple[type[Exception], ...] = (*MISFITS, pa.ArrowException, OSErro
 
 def check_new(wanted: pa.Schema, there: pa.Schema | None, most: int) -> None:
     """Raise DataError for columns that a table must not get, which is made for them, or has those that are `there`."""
-    new = [field for field in wanted if there is None or field.name not in there.names]
-    count = sum(_count(field, 1) for field in new)
+    new = [field for field in wanted if there is None or lacking(there, pa.schema([field]))]
+    # What a column has already, within it, counts once.
+    count = sum(_count(field, 1) for field in new) - sum(
+        _count(there.field(field.name), -_LONGEST_PART) for field in new if there is not None and field.name in there.names
+    )
     before = 0 if there is None else sum(_count(field, -_LONGEST_PART) for field in there)
     if new and before + count > most:
         raise DataError(
@@ -48,6 +51,45 @@ def check_new(wanted: pa.Schema, there: pa.Schema | None, most: int) -> None:
         parquet.ParquetWriter(pa.BufferOutputStream(), wanted).close()
     except _NOT_WRITTEN as error:
         raise DataError(f"no file can have these columns: {' '.join(str(error).split())[:200]}") from None
+
+
+def lacking(there: pa.Schema, wanted: pa.Schema) -> list[str]:
+    """The names, with dots, of what a table lacks for records, at any depth."""
+    return _lacking("", pa.struct(list(there)), pa.struct(list(wanted)))
+
+
+def _lacking(prefix: str, there: pa.DataType, wanted: pa.DataType) -> list[str]:
+    if pa.types.is_struct(wanted) and pa.types.is_struct(there):
+        known = {field.name: field.type for field in there}
+        missing = [f"{prefix}{field.name}" for field in wanted if field.name not in known]
+        pairs = [(field.name, known[field.name], field.type) for field in wanted if field.name in known]
+    elif is_list(wanted) and is_list(there):
+        missing, pairs = [], [("element", there.value_type, wanted.value_type)]
+    elif pa.types.is_map(wanted) and pa.types.is_map(there):
+        keys = ("key", there.key_type, wanted.key_type)
+        missing, pairs = [], [keys, ("value", there.item_type, wanted.item_type)]
+    else:
+        return []
+    return missing + [name for within, *types in pairs for name in _lacking(f"{prefix}{within}.", *types)]
+
+
+def is_list(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind))
+
+
+def optional(field: pa.Field) -> pa.Field:
+    """The field, with all within it, as the rows that there are want it, which have no value for it."""
+    return pa.field(field.name, _optional(field.type), nullable=True)
+
+
+def _optional(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_struct(kind):
+        return pa.struct([optional(field) for field in kind])
+    if is_list(kind):
+        return pa.list_(pa.field(kind.value_field.name, _optional(kind.value_type), nullable=True))
+    if pa.types.is_map(kind):
+        return pa.map_(kind.key_type, pa.field(kind.item_field.name, _optional(kind.item_type), nullable=True))
+    return kind
 
 
 def check_readable(schema: Schema) -> None:

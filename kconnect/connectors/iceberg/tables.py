@@ -77,7 +77,7 @@ class Tables:
         if self._fits(table, wanted, guessed):
             return table
         if not self._evolve:
-            missing = ", ".join(sorted(set(wanted.names) - {field.name for field in table.schema().fields}))
+            missing = ", ".join(columns.lacking(arrow_of(table), wanted))
             what = f"no column {missing}" if missing else "a narrower column than the records need"
             raise DataError(f"The table {name} has {what}: change it, or set {settings.EVOLVE}=true")
         table.refresh()
@@ -85,14 +85,16 @@ class Tables:
             columns.check_new(wanted, arrow_of(table), self._most)
             # Not in a `with`, which commits whatever comes out of it.
             update = table.update_schema()
-            update.union_by_name(pa.schema([field.with_nullable(True) for field in wanted]))
+            update.union_by_name(pa.schema([columns.optional(field) for field in wanted]))
             columns.check_readable(update._apply())
             update.commit()
         return table
 
     def _fits(self, table: Table, wanted: pa.Schema, guessed: bool) -> bool:
         there = arrow_of(table)
-        return all(each.name in there.names and (guessed or _takes(there.field(each.name).type, each.type)) for each in wanted)
+        if columns.lacking(there, wanted):
+            return False
+        return guessed or all(_takes(there.field(each.name).type, each.type) for each in wanted)
 
     def _made(self, name: str, wanted: pa.Schema) -> Table:
         if not self._create:
@@ -133,7 +135,13 @@ def _check(each: Partition, columns: pa.Schema, name: str) -> None:
 
 
 def _takes(there: pa.DataType, wanted: pa.DataType) -> bool:
-    """Whether a column has room for values of a type, as far as types tell; values are looked at one by one."""
+    """Whether a column has room for values of a type, as far as types tell, at any depth; values are looked at one by one."""
+    if pa.types.is_struct(wanted) and pa.types.is_struct(there):
+        return all(_takes(there.field(each.name).type, each.type) for each in wanted)
+    if columns.is_list(wanted) and columns.is_list(there):
+        return _takes(there.value_type, wanted.value_type)
+    if pa.types.is_map(wanted) and pa.types.is_map(there):
+        return _takes(there.key_type, wanted.key_type) and _takes(there.item_type, wanted.item_type)
     if wanted in (pa.int64(), pa.float64()):
         return there not in (pa.int32(), pa.float32())
     return True

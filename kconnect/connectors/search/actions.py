@@ -83,6 +83,11 @@ class Maker:
                 if isinstance(document, DataError):
                     raise document
                 by_field = self._field and document is not None
+                if self._field and document is None and self._nulls == "delete":
+                    raise DataError(
+                        f"it has no value, so nothing says in which index its document is: {settings.INDEX_FIELD} is "
+                        f"{self._field}. Set {settings.NULLS}=ignore to leave such documents"
+                    )
                 if wrong is not None and not by_field:
                     raise wrong
                 index = self._named(value) if by_field else target

@@ -26,6 +26,7 @@ from kconnect.api import (
     schema,
 )
 from kconnect.connectors.http import service as service_module
+from kconnect.connectors.http.service import Service
 from kconnect.connectors.http.sink import HttpSinkConnector
 from kconnect.testing import SinkRunner, check_plugin, config_errors
 from tests.rig.systems.http_service import CLIENT, SECRET, HttpService
@@ -279,6 +280,33 @@ def test_no_more_requests_than_the_rate(service: HttpService, monkeypatch: pytes
         with pytest.raises(RetriableError):
             runner.put(records(*range(10)))
         assert bodies(service) == [b"0", b"1", b"2", b"3", b"4", b"5"]
+
+
+@pytest.mark.parametrize(("polls", "longest"), [({}, 20.0), ({"consumer_override_max_poll_interval_ms": "15000"}, 5.0)])
+def test_a_put_to_a_slow_service_gives_way_and_goes_on_where_it_was(
+    service: HttpService, monkeypatch: pytest.MonkeyPatch, polls: dict[str, str], longest: float
+) -> None:
+    now = [100.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    send = Service.send
+
+    def slowly(*arguments: Any, **more: Any) -> Any:
+        now[0] += 2
+        return send(*arguments, **more)
+
+    monkeypatch.setattr(Service, "send", slowly)
+    with sink(service, **polls) as runner:
+        puts = 0
+        while len(service.taken) < 30:
+            puts, began = puts + 1, now[0]
+            try:
+                runner.put(records(*range(30)))
+            except RetriableError as error:
+                assert "the others are sent next" in str(error)
+                assert runner.timeout_ms == 0
+            assert now[0] - began <= longest + 2
+    assert puts == (3 if longest == 20 else 10)
+    assert bodies(service) == [str(number).encode() for number in range(30)]
 
 
 @pytest.mark.parametrize(

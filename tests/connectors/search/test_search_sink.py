@@ -95,6 +95,17 @@ def test_a_null_deletes_if_it_should(server: OpenSearch, topic: str) -> None:
         runner.put([record(topic, 6, None)])
 
 
+def test_a_null_names_no_index(server: OpenSearch, topic: str) -> None:
+    named = {"index_name_field": "idx", "behavior_on_null_values": "delete"}
+    with sink(server, topic, **named, **TOLERANT) as runner:
+        runner.put([record(topic, 0, {"idx": f"n{topic}".lower(), "v": 1}), record(topic, 1, None)])
+        ((bad, error),) = runner.reported
+    assert bad.original_offset == 1
+    assert "nothing says in which index its document is" in str(error)
+    assert server.documents(f"n{topic}".lower()).keys() == {"k"}
+    assert "error" in server.call("GET", f"/{topic.lower()}"), "no index was made for it"
+
+
 def test_upserts_are_merged_in_their_order(server: OpenSearch, topic: str) -> None:
     with sink(server, topic, write_method="upsert") as runner:
         runner.put([record(topic, 0, {"a": 1, "b": 1}), record(topic, 1, {"b": 2}), record(topic, 2, {"c": 3})])
