@@ -47,7 +47,7 @@ class Kafka:
     refused = "bad"
     required: list[str] = []
 
-    def __init__(self, client: object, cancelled: object, reports: bool = False) -> None:
+    def __init__(self, client: object, cancelled: object, reports: bool = False, access: object = None) -> None:
         self._waiting: list[tuple[Outgoing, Any, OnReport | None]] = []
         self.active = 0
 
