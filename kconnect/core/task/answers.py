@@ -24,8 +24,8 @@ class AnswerError(UnrecoverableError):
 
 def polled(plugin: str, answer: Any) -> list[SourceRecord] | None:
     """
-    Return a source task's answer to `poll` as a list, or None for none. Any iterable of records will do. AnswerError if the
-    answer is none.
+    Return a source task's answer to `poll` as a list, or None for none. Any iterable of records will do, and Nones
+    are left out. AnswerError if the answer is none.
     """
     if answer is None:
         return None
@@ -33,7 +33,12 @@ def polled(plugin: str, answer: Any) -> list[SourceRecord] | None:
         raise refusal(plugin, "poll", kind_of(answer), RECORDS)
     records: list[SourceRecord] = answer if isinstance(answer, list) else list(answer)
     # What there is of kinds, not of records, is asked one by one.
-    if not all(issubclass(kind, SourceRecord) for kind in set(map(type, records))):
+    kinds = set(map(type, records))
+    if type(None) in kinds:
+        # Left out, as in Connect.
+        records = [record for record in records if record is not None]
+        kinds.discard(type(None))
+    if not all(issubclass(kind, SourceRecord) for kind in kinds):
         number, other = next((at, record) for at, record in enumerate(records) if not isinstance(record, SourceRecord))
         raise refusal(plugin, "poll", f"{kind_of(other)} as record {number} of {len(records)}", RECORDS)
     return records

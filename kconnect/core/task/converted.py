@@ -7,12 +7,13 @@ known yet whether Kafka has them. Read next: `delivery.py`.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from kconnect.core.task.chain import Outgoing
 
-_HELD = 50_000
+_HELD = 4000
 _HELD_BYTES = 32 << 20
 
 
@@ -70,12 +71,12 @@ def identity(message: Sequence[Any]) -> tuple[Any, ...]:
 
 class Held:
     """
-    Batches that were handed over, in order, and may not be acknowledged. They are kept whole, so that a refused message's place
-    is known; `full` says when to wait until Kafka has them, for otherwise they are what limits a task's memory.
+    The last batches that were handed over, in order and whole, so that a refused message's place is known. Few of them: what is
+    kept is no longer in the processor's cache when the next batch is made, and 50,000 messages cost a quarter of a task's time.
     """
 
     def __init__(self) -> None:
-        self._batches: list[Converted] = []
+        self._batches: deque[Converted] = deque()
         self._messages = self._bytes = 0
 
     def __iter__(self) -> Iterator[Converted]:
@@ -84,27 +85,35 @@ class Held:
     def __bool__(self) -> bool:
         return bool(self._batches)
 
-    @property
-    def full(self) -> bool:
-        return self._messages > _HELD or self._bytes > _HELD_BYTES
+    def add(self, batch: Converted) -> Converted | None:
+        """Keep it. Return one that is not kept any more, if they are too many; call again with `NOTHING` for more of them."""
+        if batch is not NOTHING:
+            self._batches.append(batch)
+            self._count(batch, 1)
+        if len(self._batches) < 2 or (self._messages <= _HELD and self._bytes <= _HELD_BYTES):
+            return None
+        oldest = self._batches.popleft()
+        self._count(oldest, -1)
+        return oldest
 
-    def add(self, batch: Converted) -> None:
-        self._batches.append(batch)
-        messages = batch.messages
-        self._messages += len(messages)
-        if messages:
+    def _count(self, batch: Converted, sign: int) -> None:
+        if batch.messages:
+            self._messages += sign * len(batch.messages)
             # By its last one: to add up all of them would cost more than it is worth.
-            self._bytes += len(messages) * len(messages[-1][1] or b"")
+            self._bytes += sign * len(batch.messages) * len(batch.messages[-1][1] or b"")
 
     def drop(self) -> None:
         """The last one was not handed over as a whole."""
-        self._messages -= len(self._batches.pop().messages)
+        self._count(self._batches.pop(), -1)
 
     def clear(self) -> None:
-        self._batches, self._messages, self._bytes = [], 0, 0
+        self._batches.clear()
+        self._messages = self._bytes = 0
 
-    def before(self, refused: Collection[tuple[Any, ...]]) -> list[Converted]:
-        """What comes before the first message that is one of `refused`, by their `identity`."""
+    def before(self, refused: Collection[tuple[Any, ...]]) -> list[Converted] | None:
+        """What comes before the first message that is one of `refused`, by `identity`. None if not all of them are here."""
+        if set(refused) - {identity(message) for batch in self._batches for message in batch.messages}:
+            return None
         found = []
         for batch in self._batches:
             at = next((at for at, message in enumerate(batch.messages) if identity(message) in refused), None)

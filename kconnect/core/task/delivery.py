@@ -21,7 +21,7 @@ from kconnect.api.record import RecordMetadata, SourceRecord
 from kconnect.api.task import TransactionContext
 from kconnect.core.metrics.task import SourceMeter
 from kconnect.core.task.chain import Outgoing
-from kconnect.core.task.converted import Converted, Held, identity
+from kconnect.core.task.converted import NOTHING, Converted, Held, identity
 from kconnect.core.task.errors import PRODUCER, Errors, Stage
 from kconnect.core.task.ports import (
     DeadLetters,
@@ -182,7 +182,7 @@ class AtLeastOnce:
         self._due = 0.0
         self._held = Held()
         self._offsets = SourceOffsets()
-        """Of what is acknowledged; those of `_held` follow when it is."""
+        """Of what was handed over before those of `_held`."""
 
     def begin(self, now: float) -> bool:
         self._due = now + self._interval_s
@@ -207,11 +207,11 @@ class AtLeastOnce:
         if ports.tracks:
             for record in batch.dropped():
                 ports.committed(record, None)
-        if self._held and not self._producer.active:
-            self._producer.check()
-            self._count()
         # Before it is sent: of what the producer refuses meanwhile, too, the place is to be known.
-        self._held.add(batch)
+        older = self._held.add(batch)
+        while older is not None:
+            self._offsets.add(older.offsets)
+            older = self._held.add(NOTHING)
         if ports.tracks or ports.errors.settings.tolerant:
             sent = self._producer.send_reported(messages, batch.origins, self._heard)
         else:
@@ -223,16 +223,15 @@ class AtLeastOnce:
         ports.use.sent(batch.topics, messages)
         ports.meter.sent(len(messages))
         # Once a topic: it is in use when Kafka has the first record, and a topic that can't be written shows at once.
-        if (new or ports.use.pending or self._held.full) and self._producer.flush(ports.flush_s):
+        if (new or ports.use.pending) and self._producer.flush(ports.flush_s):
             ports.topics.written(new)
             ports.use.stored()
-            self._count()
         if batch.failure is not None:
             raise batch.failure
         return True
 
     def _count(self) -> None:
-        """Kafka has acknowledged all that was handed over."""
+        """Kafka has acknowledged all that was handed over, or will have when the offsets are stored."""
         for batch in self._held:
             self._offsets.add(batch.offsets)
         self._held.clear()
@@ -240,13 +239,17 @@ class AtLeastOnce:
     def _count_before_refusals(self) -> None:
         """
         The same for what comes before the first message that could not be delivered, if any could not. Then the task has
-        failed, and goes on there when it is started again.
+        failed, and goes on there when it is started again; or where offsets were stored last, if that place is not known.
         """
         refused = {identity(each.message) for each in self._producer.refusals(self._ports.flush_s)}
-        if refused:
-            for batch in self._held.before(refused):
-                self._offsets.add(batch.offsets)
-            self._held.clear()
+        if not refused:
+            return
+        good = self._held.before(refused)
+        self._held.clear()
+        if good is None:
+            self._offsets.stored()
+        for batch in good or ():
+            self._offsets.add(batch.offsets)
 
     def commit_due(self, now: float) -> None:
         self._producer.check()
@@ -389,7 +392,7 @@ class ExactlyOnce:
         """What the open transaction has before the first record that Kafka will never take, if there is one."""
         refusals = self._producer.refusals(self._ports.flush_s) if self.context is None else []
         lasting = {identity(each.message) for each in refusals if each.lasting}
-        return self._held.before(lasting) if lasting and self._held is not None else []
+        return (self._held.before(lasting) or []) if lasting and self._held is not None else []
 
     def _commit_again(self, good: list[Converted]) -> None:
         """Commit these of the records that were aborted: a task that is started again begins at the one that was refused."""
@@ -434,10 +437,8 @@ class ExactlyOnce:
         return batch
 
     def _hold(self, batch: Converted) -> None:
-        if self.context is None and self._held is not None:
-            self._held.add(batch)
-            if self._held.full:
-                self._held = None
+        if self.context is None and self._held is not None and self._held.add(batch) is not None:
+            self._held = None
 
     def _heard(self, record: Any, topic: str, refusal: Refusal | None, metadata: RecordMetadata | None) -> bool:
         if metadata is not None:

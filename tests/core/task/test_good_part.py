@@ -115,3 +115,18 @@ def test_batches_before_it_that_kafka_has_count_too(way: str) -> None:
     world.pump.end(failed=True)
     assert world.readable[:8] == [str(at).encode() for at in range(8)]
     assert world.store.stored == {AT: {"position": 7}}
+
+
+def test_of_very_many_that_are_on_their_way_none_is_counted_that_may_be_missing() -> None:
+    """Then it is not known any more where the refused one was: all since the last offsets comes again."""
+    world = world_for({"tracks": False}, "refused")
+    world.step(*batch(3, -1, "refused"))
+    world.step(after=3600)
+    world.producer.slow = True
+    for first in range(3, 9003, 1000):
+        world.step(*batch(first + 1000, 5 if first == 3 else -1, "refused", first=first))
+    world.producer.slow = False
+    with pytest.raises(ConnectError):
+        world.step(after=3600)
+    world.pump.end(failed=True)
+    assert world.store.stored == {AT: {"position": 2}}
