@@ -11,13 +11,15 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
+from kconnect.api.record import TopicPartition
 from kconnect.core.settings.errors import CONTEXT_HEADERS, DEAD_LETTERS_TOPIC
 from kconnect.dlq.choice import Choice
 from kconnect.dlq.letters import Letter
 from kconnect.dlq.memory import Done, group_of
-from kconnect.errors import ConfigError
+from kconnect.errors import ConfigError, ConnectError
+from kconnect.kafka.offset_order import Order, asking
 from kconnect.kafka.positions import Place
-from kconnect.kafka.reader import Reader
+from kconnect.kafka.reader import Message, Reader
 
 Connect = Callable[[str], dict[str, Any]]
 """librdkafka's settings for a `consumer` or `producer`."""
@@ -53,8 +55,10 @@ class Queue:
 
     def __init__(self, connect: Connect, name: str) -> None:
         self.name = name
+        client, group = connect("consumer"), group_of(name)
         # Letters that a transaction has taken back never were.
-        self._reader = Reader(connect("consumer"), group_of(name))
+        self._reader = Reader(client, group)
+        self._ask = asking({**client, "group.id": group, "enable.auto.commit": False})
         self.unnamed = ""
         """Why no connector is known to name it; empty if one does, or nobody has looked."""
 
@@ -84,9 +88,13 @@ class Queue:
         return {place: asked.bounds(*self._span(place)) for place in places}
 
     def letters(self, bounds: Mapping[int, tuple[int, int]]) -> Iterator[Letter]:
-        """What is between the bounds, each partition in its order. UnavailableError if brokers are silent for a minute."""
+        """
+        What is between the bounds, each partition in its order. UnavailableError if brokers are silent for a minute.
+
+        ConnectError at one that lies about its offset: others were passed over, and would be taken for replayed with it.
+        """
         starts, ends = ({place: bound[which] for place, bound in bounds.items()} for which in (0, 1))
-        for messages in self._reader.until(self.placed(ends), self.placed(starts)):
+        for messages in self._in_order(self.placed(ends), self.placed(starts)):
             for message in messages:
                 place, offset = message.partition() or 0, message.offset() or 0
                 yield Letter.of(message, max(offset - starts[place], 0))
@@ -119,7 +127,8 @@ class Queue:
         span, wanted = self._reader.span(place), set(offsets)
         records: dict[int, Letter] = {}
         for first, last in runs([offset for offset in offsets if span.start <= offset < span.end]):
-            for messages in self._reader.until({place: last + 1}, {place: first}):
+            read = self._in_order if place.topic == self.name else self._reader.until
+            for messages in read({place: last + 1}, {place: first}):
                 records.update((m.offset() or 0, Letter.of(m)) for m in messages if m.offset() in wanted)
         return records
 
@@ -137,9 +146,30 @@ class Queue:
         found = self._reader.committed(self.placed(dict.fromkeys(self.partitions(), 0)), settled)
         return {place.partition: Done.read(at, note, self._span(place.partition)[1]) for place, at, note in found}
 
+    def _in_order(self, ends: Mapping[Place, int], starts: Mapping[Place, int]) -> Iterator[list[Message]]:
+        order, places = Order(self._ask), [TopicPartition(*place) for place in starts]
+        order.begin(places, {TopicPartition(*place): start for place, start in starts.items()})
+        nexts = {place.partition: start for place, start in starts.items()}
+        for messages in self._reader.until(ends, starts):
+            failure = order.failure(messages, places) if messages else None
+            honest = messages if failure is None else messages[: failure[0]]
+            yield honest
+            nexts.update((message.partition() or 0, (message.offset() or 0) + 1) for message in honest)
+            if failure is not None:
+                raise _lie(messages[failure[0]], nexts)
+
     def _span(self, number: int) -> tuple[int, int]:
         span = self._reader.span(Place(self.name, number))
         return span.start, span.end
+
+
+def _lie(liar: Message, nexts: Mapping[int, int]) -> ConnectError:
+    number = liar.partition() or 0
+    return ConnectError(
+        f"The letter at offset {nexts[number]} of {liar.topic()}-{number} says that it is at offset {liar.offset()}, where "
+        "another one is, and those in between would be passed over. Give kconnect dlq those before it and those behind it "
+        f"by themselves: --queue-partition {number} --offset :{nexts[number] - 1}, and --offset {nexts[number] + 1}:"
+    )
 
 
 def runs(offsets: Sequence[int], gap: int = 1000) -> list[tuple[int, int]]:

@@ -5,8 +5,9 @@ never be read.
 Brokers number batches and do not look at the records in them, and clients believe the records: one that claims an offset
 further on has its reader go on behind that. Such a jump looks like one that compaction or a transaction has left. So where
 offsets of a partition jump, the record is asked for once more, at the offset that it claims: if another one is there, it has
-lied. In partitions that jump all the time, which compaction and transactions make, only some are asked for. Held by
-`resting.py`. Read next: `unreadable.py`, which knows of offsets behind a partition's end.
+lied. Where they jump all the time, which compaction and transactions make, only some are asked for: the last ones of a read,
+for a lie hides what others have written only if nothing of its fetch comes behind it. Held by `resting.py` and by
+`dlq/queue.py`. Read next: `unreadable.py`, which knows of offsets behind a partition's end.
 """
 
 from __future__ import annotations
@@ -26,10 +27,10 @@ from kconnect.kafka import unreadable
 
 log = logging.getLogger(__name__)
 
-_USUAL = 3
-"""A partition with so many jumps that were right is one that jumps all the time."""
-_ASKED, _AGAIN_S = 20, 30.0
-"""So many jumps are looked into at once, and then one in so many seconds."""
+_LAST = 3
+"""So many jumps of a read, the last ones of a partition, are looked into."""
+_ASKED, _AGAIN_S = 20, 5.0
+"""So many are looked into at once, and then one in so many seconds."""
 _ANSWER_S = 5.0
 _STEP_S = 0.2
 
@@ -44,15 +45,14 @@ class Order:
         self._lasts: dict[TopicPartition, int] = {}
         self._jumps: dict[TopicPartition, tuple[int, int]] = {}
         """The last jump in each partition: the offsets before and behind it."""
-        self._right: dict[TopicPartition, int] = {}
-        """How many jumps of a partition were right."""
         self._left, self._more_at = _ASKED, 0.0
 
-    def begin(self, places: Iterable[TopicPartition]) -> None:
-        """Forget where these partitions were: reading begins there, or goes on elsewhere."""
+    def begin(self, places: Iterable[TopicPartition], starts: Mapping[TopicPartition, int] | None = None) -> None:
+        """Forget where these partitions were: reading begins there, at `starts` if they are known, or goes on elsewhere."""
         for place in places:
             self._lasts.pop(place, None)
             self._jumps.pop(place, None)
+        self._lasts.update((place, start - 1) for place, start in (starts or {}).items())
 
     def failure(self, messages: Sequence[ck.Message], assigned: Collection[TopicPartition]) -> tuple[int, ConnectError] | None:
         """Return the place in `messages` of the first one that lies, and what the task fails with."""
@@ -72,6 +72,7 @@ class Order:
     def _look(
         self, place: TopicPartition, messages: Sequence[ck.Message], run: Sequence[int], last: int
     ) -> tuple[int, ConnectError] | None:
+        asked = self._asked(run, last)
         for at, offset in enumerate(run):
             if offset <= last:
                 before, behind = self._jumps.get(place, (last, last))
@@ -82,23 +83,21 @@ class Order:
                 # Somebody has set another offset, or the topic is another one.
                 self._jumps.pop(place, None)
             elif offset > last + 1:
-                if not self._is_right(place, messages[at]):
+                if at in asked and not self._is_right(place, messages[at]):
                     return at, _failure(place, offset, last + 1)
                 self._jumps[place] = last, offset
             last = offset
         return None
 
+    def _asked(self, run: Sequence[int], last: int) -> Collection[int]:
+        """Return the places in the run of the records behind jumps that are asked for: a flood of jumps hides no last one."""
+        jumps = [at for at, (before, offset) in enumerate(zip((last, *run), run)) if offset > before + 1]
+        return {at for at in jumps[: -_LAST - 1 : -1] if self._may_ask()}
+
     def _is_right(self, place: TopicPartition, message: ck.Message) -> bool:
         """Whether a record behind a jump is where it says, or nobody says otherwise."""
-        if self._right.get(place, 0) >= _USUAL or not self._may_ask():
-            return True
         there = self._ask(place, message.offset() or 0)
-        if there is None or there.offset() != message.offset():
-            return True
-        if _content(there) != _content(message):
-            return False
-        self._right[place] = self._right.get(place, 0) + 1
-        return True
+        return there is None or there.offset() != message.offset() or _content(there) == _content(message)
 
     def _may_ask(self) -> bool:
         now = self._clock()

@@ -15,6 +15,8 @@ from kconnect.core.task.letter_headers import OMITTED
 from kconnect.dlq.letters import Letter
 from kconnect.dlq.origins import Reporters
 from kconnect.dlq.planning import Left, Rules, plan
+from kconnect.dlq.queue import Queue
+from kconnect.errors import ConnectError
 from kconnect.kafka.consumer import TaskConsumer
 from kconnect.kafka.message_headers import UNREADABLE
 from kconnect.kafka.positions import Place
@@ -159,3 +161,22 @@ def test_a_record_can_not_say_that_it_was_omitted(broker: str, reports: Reports)
     (letter,) = letters(broker, reports)
     assert not letter.omits_record
     assert letter.own_headers == ((OMITTED, b"1"),)
+
+
+def test_no_letter_hides_those_of_others(broker: str) -> None:
+    """
+    Who may write to the queue has a letter say that it is at an offset further on. Those in between were not listed, counted as
+    replayed with it, and were deleted as such.
+    """
+    create(broker, "queue")
+    raw_batches.produce(broker, "queue", [(b"first", [])])
+    raw_batches.send(broker, "queue", raw_batches.record(0, b"second") + raw_batches.record(7, b"lie"), 2)
+    for number in range(9):
+        raw_batches.produce(broker, "queue", [(b"%d" % number, [])])
+    letters: list[Letter] = []
+    with Queue(lambda kind: {"bootstrap.servers": broker}, "queue") as queue:
+        with pytest.raises(ConnectError, match="The letter at offset 2 of queue-0 says that it is at offset 8"):
+            letters.extend(queue.letters({0: (0, 12)}))
+        assert [letter.value for letter in letters] == [b"first", b"second"]
+        assert [letter.offset for letter in queue.letters({0: (3, 12)})] == list(range(3, 12)), "by themselves"
+        assert queue.at(0, [8])[8].value == b"5"

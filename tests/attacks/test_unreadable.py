@@ -175,7 +175,27 @@ def test_a_record_behind_a_jump_is_asked_for_once_more() -> None:
     assert order_of(log := Log(), messages(3, 9, 15, 21)) == [None], "nobody answers"
     gaps = messages(*range(0, 100, 2))
     assert order_of(log := Log(**{f"_{offset}": b"v" for offset in range(100)}), gaps) == [None]
-    assert log.asked == [2, 4, 6], "it jumps all the time"
+    assert log.asked == [94, 96, 98], "it jumps all the time"
+
+
+def test_jumps_that_are_right_hide_no_lie_behind_them() -> None:
+    """Who may write to the topic makes it one that jumps all the time, by records that jump over their own."""
+    right = {f"_{offset}": b"v" for offset in range(100)}
+    lie = {"_150": b"another"}
+    assert order_of(Log(**right, **lie), messages(*range(0, 100, 2), 150)) == [50]
+    assert order_of(Log(**right, **lie), messages(*range(0, 100, 2)), messages(150, 151)) == [None, 0]
+    now = [0.0]
+    order = Order(Log(**right, **lie), lambda: now[0])
+    for offset in range(0, 100, 2):
+        assert order.failure(messages(offset), {PLACE}) is None
+    now[0] = 6.0
+    assert order.failure(messages(150), {PLACE}) is not None, "one is asked for in so many seconds"
+
+
+def test_the_first_record_is_asked_for_where_the_start_is_known() -> None:
+    order = Order(Log(_9=b"another"), lambda: 0.0)
+    order.begin([PLACE], {PLACE: 3})
+    assert order.failure(messages(9), {PLACE}) is not None
 
 
 def test_what_was_jumped_over_does_not_come_afterwards() -> None:

@@ -58,8 +58,9 @@ def drop(
         queues.require_queue(queue)
         done = queue.replayed() if replayed else {}
         bounds = queue.bounds()
-        if everything:
-            found = Prefix({place: end for place, (begin, end) in bounds.items() if begin < end}, _size(bounds))
+        if not replayed and (beginnings := _beginnings(bounds, choice)) is not None:
+            # Nothing is read: what a letter says of itself keeps nobody from deleting it.
+            found = Prefix({place: end for place, (_, end) in beginnings.items()}, _size(beginnings))
         else:
 
             def takes(letter: Letter) -> bool:
@@ -101,6 +102,13 @@ def _scattered(found: Prefix) -> str:
         f"{counted(found.beyond)} that match stand behind others that don't, and Kafka deletes only from the beginning of a "
         f"partition: nothing was deleted{could}"
     )
+
+
+def _beginnings(bounds: Mapping[int, tuple[int, int]], choice: Choice) -> dict[int, tuple[int, int]] | None:
+    """Return what is chosen of each partition, if the choice is by places alone, and of beginnings; None if it is not."""
+    chosen = {place: choice.bounds(*span) for place, span in bounds.items() if choice.queue_partition in (None, place)}
+    chosen = {place: (begin, end) for place, (begin, end) in chosen.items() if begin < end}
+    return chosen if choice.by_place and all(begin == bounds[place][0] for place, (begin, _) in chosen.items()) else None
 
 
 def _size(bounds: Mapping[int, tuple[int, int]]) -> int:
