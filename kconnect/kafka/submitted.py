@@ -40,7 +40,8 @@ def problems(
             continue
         wrong = list(_one_by_one(client, {name.removeprefix(prefix): text for name, text in own.items()}))
         if wrong:
-            yield from ((prefix + name, message) for name, message in wrong)
+            for name, message in wrong:
+                yield prefix + name, message.replace(f"configuration {name}:", f"configuration {prefix}{name}:")
             continue
         try:
             _together(settings, client, kind, own, _longest_ms(config))
