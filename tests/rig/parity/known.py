@@ -81,6 +81,15 @@ KNOWN: tuple[Known, ...] = (
         ),
     ),
     Known(
+        "override-text",
+        "`acks`, `compression.type`, `auto.offset.reset`, `isolation.level` and the like with another text, or in another case",
+        r"validate: overrides: bad value",
+        (
+            Place(r"body\.error_count", "0", "1"),
+            Place(r"body\.configs\.producer\.override\.acks\.value\.errors", r"\[\]", r'\["Invalid value 7 for configuration .*'),
+        ),
+    ),
+    Known(
         "bad-version",
         "a `connector.plugin.version` that is no version, in `validate`",
         r"validate: bad version",
