@@ -119,7 +119,12 @@ def _handler(service: HttpService) -> type[BaseHTTPRequestHandler]:
             super().finish()
 
         def _any(self) -> None:
-            body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            length = int(self.headers.get("Content-Length", 0))
+            body = self.rfile.read(length)
+            if len(body) < length:
+                # Whoever sends it was killed in the midst of it.
+                self.close_connection = True
+                return
             headers = {name.lower(): value for name, value in self.headers.items()}
             status, more, text = service.answer(Taken(self.command, self.path, headers, body))
             data = text.encode()
