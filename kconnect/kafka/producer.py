@@ -32,6 +32,7 @@ log = logging.getLogger(__name__)
 
 _TOPIC_S = 30.0
 _LOST_S = 10.0
+_CROWDED_S = 0.05
 Message = tuple[str, "bytes | None", "bytes | None"]
 _GOOD: set[int] = set()
 """Hashes of settings with which a client could be made in this process."""
@@ -80,6 +81,11 @@ class TaskProducer:
 
     def send(self, messages: Iterable[Outgoing]) -> bool:
         """Hand messages over in order. False if it gave up before the last one. ConnectError for one that can't be sent."""
+        while self._reports.crowded:
+            # These are in nobody's queue yet: without an end to them, memory would have none.
+            if self._cancelled():
+                return False
+            self._poll(_CROWDED_S)
         produce: Callable[..., None] = self._client().produce
         for message in messages:
             try:

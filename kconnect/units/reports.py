@@ -107,9 +107,13 @@ class Reports:
             self.errors.counts.dead_letters_failed += 1
             raise ConnectError(f"A record that failed can't be put into the dead letter queue either: {error}") from error
 
-    def refused(self) -> Mapping[TopicPartition, int]:
-        """Of a sink: the first record in each partition whose letter was refused; these must not be passed over."""
-        return self._refusals
+    def refused(self) -> Mapping[TopicPartition, int] | None:
+        """
+        Return, of a sink, the first record in each partition whose letter was refused: these must not be passed over. None if
+        of some letter that is not known, as when the producer can't go on.
+        """
+        is_known = self._producer is not None and not self._producer.active
+        return self._refusals if is_known and self._refusals else None
 
     def close(self, timeout: float) -> None:
         """After a failure too: what ended the task is in the queue as well."""

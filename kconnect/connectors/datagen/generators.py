@@ -63,7 +63,7 @@ class Generator(ABC):
 
     @property
     def weight(self) -> int:
-        """How much a value may be; see `weights.py`."""
+        """Say how much a value may be; see `weights.py`."""
         return 1 + sum(part.weight for part in self.parts)
 
 

@@ -28,6 +28,8 @@ from kconnect.connectors.limits import BrokenError, TooMuchError
 
 log = logging.getLogger(__name__)
 
+_FOLLOWED = 100_000
+"""Pages of a round that are remembered."""
 _PARTS = ("since", "cursor", "offset", "page", "size")
 _LONGEST_CURSOR = 16 * 1024
 """A cursor, and a `since`, stand in every offset."""
@@ -90,7 +92,7 @@ class Pages:
         self._most: int = config[source_settings.MAX_RECORDS]
         self._equal: int = config[source_settings.EQUAL]
         self._followed: set[str] = set()
-        """What led to the pages of this round."""
+        """Digests of the cursors that led to the pages of this round."""
         self._has_cursor = "${cursor}" in config[settings.URL] + self._body
 
     def first(self) -> Position:
@@ -141,7 +143,7 @@ class Pages:
         return new, after, False
 
     def _document(self, response: Response) -> Any:
-        """None for an answer without a body, as 204 is: the service has nothing."""
+        """Return the answer's JSON, or None if it has no body, as 204: the service has nothing."""
         if not response.content.strip():
             return None
         limits.check_depth(response.content, source_settings.MAX_DEPTH, self._deepest)
@@ -151,10 +153,13 @@ class Pages:
             raise BrokenError(f"The service's answer is not JSON: {error}") from None
 
     def _unless_followed(self, position: Position, cursor: str | None) -> str | None:
-        """What leads to the next page, unless it has led to one of this round before: then there would be no end."""
+        """Return what leads to the next page, or None if it has led to one of this round: then there would be no end."""
         if position.cursor is None:
             self._followed.clear()
         else:
+            if len(self._followed) >= _FOLLOWED:
+                # A service with ever new pages is not to fill the memory.
+                self._followed.clear()
             self._followed.add(_digest(position.cursor.encode()))
         if cursor is not None and _digest(cursor.encode()) in self._followed:
             log.warning("The service names a page as the next one that was read in this round: the round ends here")

@@ -34,7 +34,7 @@ MOST_ENTRIES = 1_000_000
 
 
 class BoundedAvroFile(avro.AvroFile[D], Generic[D]):
-    """As pyiceberg's own. ConnectError if there is too much in it."""
+    """A file of manifests, read as pyiceberg reads it. ConnectError if there is too much in it."""
 
     __slots__ = ("_entries",)
 

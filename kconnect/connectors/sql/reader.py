@@ -107,19 +107,20 @@ class Reader:
         if not rows:
             self.end()
             return []
-        if self._has_new_nulls(rows):
+        columns = list(zip(*rows))
+        if self._has_new_nulls(columns):
             # The round begins again.
             self.end()
             return []
-        return self._records(rows)
+        return self._records(columns, len(rows))
 
-    def _has_new_nulls(self, rows: Sequence[Any]) -> bool:
+    def _has_new_nulls(self, columns: Sequence[Sequence[Any]]) -> bool:
         """
-        Whether a column has nulls that may have had none when its table was looked at: then that is to be done anew.
+        Return whether a column has nulls that may have had none when its table was looked at: then that is to be done anew.
         ConnectError if it has been done.
         """
-        for place, field in enumerate(self.relation.fields):
-            if field.schema.optional or None not in [row[place] for row in rows]:
+        for field, values in zip(self.relation.fields, columns):
+            if field.schema.optional or None not in values:
                 continue
             if self._nulls_in == field.name:
                 raise ConnectError(
@@ -244,18 +245,17 @@ class Reader:
 
     # Records.
 
-    def _records(self, rows: Sequence[Any]) -> list[SourceRecord]:
+    def _records(self, columns: Sequence[Sequence[Any]], count: int) -> list[SourceRecord]:
         relation = self.relation
-        columns = list(zip(*rows))
         fields = relation.fields
         try:
             converted = [_converted(field, values) for field, values in zip(fields, columns)]
-            offsets = self._offsets(columns[len(fields) :], len(rows))
+            offsets = self._offsets(columns[len(fields) :], count)
         except MISFITS as error:
             raise ConnectError(f"{relation.shown} has a value that can't be read: {error}") from None
         own, make = relation.schema, Struct.unchecked
         first = SourceRecord(relation.partition, None, relation.topic, None, None, None, own, None)
-        records = [first.copy() for _ in rows]
+        records = [first.copy() for _ in range(count)]
         for record, values, offset in zip(records, zip(*converted), offsets):
             record.value, record.source_offset = make(own, list(values)), offset
         return records

@@ -18,8 +18,10 @@ from kconnect.api import ConnectError
 from kconnect.connectors.sql import database, faults, settings
 from kconnect.connectors.sql.rows import Rows
 
+_TEMPORARY = "kconnect_rows"
+"""Of one statement at a time, since it is dropped behind it."""
 _KEPT = 100
-"""Statements, and temporary tables of PostgreSQL: records without schemas may have any of the columns, in ever other sets."""
+"""Statements: records without schemas may have any of the columns, in ever other sets."""
 UPSERTS = ("postgresql", "mysql", "mariadb", "sqlite")
 
 
@@ -59,7 +61,7 @@ class Writer:
 
     def _made(self, rows: Rows, mode: str) -> Callable[[sa.Connection, Rows], None]:
         if self._backend == "postgresql":
-            return _copies(self._engine, rows, mode, f"kconnect_rows_{len(self._compiled)}")
+            return _copies(self._engine, rows, mode)
         if mode == "update" and rows.keys == len(rows.names):
             return _nothing
         statement = _core(rows, mode, self._backend)
@@ -75,7 +77,7 @@ def _nothing(connection: sa.Connection, given: Rows) -> None:
     """Rows that are keys only have nothing to update."""
 
 
-def _copies(engine: sa.Engine, rows: Rows, mode: str, temporary: str) -> Callable[[sa.Connection, Rows], None]:
+def _copies(engine: sa.Engine, rows: Rows, mode: str) -> Callable[[sa.Connection, Rows], None]:
     preparer = engine.dialect.identifier_preparer
     table = preparer.format_table(rows.table)
     names = [preparer.quote(name) for name in rows.names]
@@ -87,20 +89,20 @@ def _copies(engine: sa.Engine, rows: Rows, mode: str, temporary: str) -> Callabl
     same = " AND ".join(f"t.{name} = s.{name}" for name in keys)
     sets = ", ".join(f"{name} = {'s' if mode == 'update' else 'excluded'}.{name}" for name in others)
     merge = {
-        "delete": f"DELETE FROM {table} AS t USING {temporary} AS s WHERE {same}",
-        "update": f"UPDATE {table} AS t SET {sets} FROM {temporary} AS s WHERE {same}",
-        "upsert": f"INSERT INTO {table} ({every}) SELECT {every} FROM {temporary} "
+        "delete": f"DELETE FROM {table} AS t USING {_TEMPORARY} AS s WHERE {same}",
+        "update": f"UPDATE {table} AS t SET {sets} FROM {_TEMPORARY} AS s WHERE {same}",
+        "upsert": f"INSERT INTO {table} ({every}) SELECT {every} FROM {_TEMPORARY} "
         f"ON CONFLICT ({', '.join(keys)}) DO {f'UPDATE SET {sets}' if sets else 'NOTHING'}",
     }[mode]
     # Its columns have the types of the table's, and so refuse what these would: those that they have by now, for it lives no
     # longer than the transaction. So nobody else finds it either, who shares the session behind a pool.
-    make = f"CREATE TEMPORARY TABLE {temporary} ON COMMIT DROP AS SELECT {every} FROM {table} WITH NO DATA"
+    make = f"CREATE TEMPORARY TABLE {_TEMPORARY} ON COMMIT DROP AS SELECT {every} FROM {table} WITH NO DATA"
 
     def run(connection: sa.Connection, given: Rows) -> None:
         connection.exec_driver_sql(make)
-        _copy(connection, f"COPY {temporary} ({every}) FROM STDIN", given)
+        _copy(connection, f"COPY {_TEMPORARY} ({every}) FROM STDIN", given)
         connection.exec_driver_sql(merge)
-        connection.exec_driver_sql(f"DROP TABLE {temporary}")
+        connection.exec_driver_sql(f"DROP TABLE {_TEMPORARY}")
 
     return run
 

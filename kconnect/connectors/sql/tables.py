@@ -191,7 +191,7 @@ class Tables:
         return table if changed is None else changed
 
     def _collation(self) -> str | None:
-        """By which keys of texts differ as their bytes do, as in Kafka; None where they do so anyway."""
+        """Return the collation by which keys of texts differ as their bytes do, as in Kafka; None where they do so anyway."""
         if self._backend not in ("mysql", "mariadb"):
             return None
         with self._engine.connect() as connection:

@@ -36,7 +36,7 @@ class Lane(enum.Enum):
     CLIENT = enum.auto()
     """Connectors' own clusters and consumer groups, which may not answer."""
     LOOK = enum.auto()
-    """As CLIENT, for who only looks: readers must not keep out who changes something."""
+    """Threads like those of CLIENT, for who only looks: readers must not keep out who changes something."""
     FENCE = enum.auto()
     """As CLIENT, for tasks that wait to start."""
     PLUGIN = enum.auto()

@@ -42,8 +42,8 @@ class Converters:
 
     @property
     def components(self) -> dict[Stage, Component]:
-        named = zip(("key", "value", "header"), self.class_names)
-        parts = dict(zip(_CONVERTERS, (Component(f"the {which} converter", name) for which, name in named)))
+        names = zip(("key", "value", "header"), self.class_names)
+        parts = dict(zip(_CONVERTERS, (Component(f"the {which} converter", name) for which, name in names)))
         return {**parts, Stage.KAFKA_PRODUCE: PRODUCER}
 
 

@@ -85,16 +85,15 @@ class Held:
     def __bool__(self) -> bool:
         return bool(self._batches)
 
-    def add(self, batch: Converted) -> Converted | None:
-        """Keep it. Return one that is not kept any more, if they are too many; call again with `NOTHING` for more of them."""
-        if batch is not NOTHING:
-            self._batches.append(batch)
-            self._count(batch, 1)
-        if len(self._batches) < 2 or (self._messages <= _HELD and self._bytes <= _HELD_BYTES):
-            return None
-        oldest = self._batches.popleft()
-        self._count(oldest, -1)
-        return oldest
+    def add(self, batch: Converted) -> list[Converted]:
+        """Keep it. Return those that are not kept any more, in order."""
+        self._batches.append(batch)
+        self._count(batch, 1)
+        older = []
+        while len(self._batches) > 1 and (self._messages > _HELD or self._bytes > _HELD_BYTES):
+            older.append(self._batches.popleft())
+            self._count(older[-1], -1)
+        return older
 
     def _count(self, batch: Converted, sign: int) -> None:
         if batch.messages:

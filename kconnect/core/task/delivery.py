@@ -21,7 +21,7 @@ from kconnect.api.record import RecordMetadata, SourceRecord
 from kconnect.api.task import TransactionContext
 from kconnect.core.metrics.task import SourceMeter
 from kconnect.core.task.chain import Outgoing
-from kconnect.core.task.converted import NOTHING, Converted, Held, identity
+from kconnect.core.task.converted import Converted, Held, identity
 from kconnect.core.task.errors import PRODUCER, Errors, Stage
 from kconnect.core.task.ports import (
     DeadLetters,
@@ -208,10 +208,8 @@ class AtLeastOnce:
             for record in batch.dropped():
                 ports.committed(record, None)
         # Before it is sent: of what the producer refuses meanwhile, too, the place is to be known.
-        older = self._held.add(batch)
-        while older is not None:
+        for older in self._held.add(batch):
             self._offsets.add(older.offsets)
-            older = self._held.add(NOTHING)
         if ports.tracks or ports.errors.settings.tolerant:
             sent = self._producer.send_reported(messages, batch.origins, self._heard)
         else:
@@ -437,7 +435,7 @@ class ExactlyOnce:
         return batch
 
     def _hold(self, batch: Converted) -> None:
-        if self.context is None and self._held is not None and self._held.add(batch) is not None:
+        if self.context is None and self._held is not None and self._held.add(batch):
             self._held = None
 
     def _heard(self, record: Any, topic: str, refusal: Refusal | None, metadata: RecordMetadata | None) -> bool:

@@ -271,8 +271,11 @@ class DeadLetters(Protocol):
         """Whether the queue has all that was put into it within `timeout` seconds. ConnectError if it refuses something."""
         ...
 
-    def refused(self) -> Mapping[TopicPartition, int]:
-        """Of a sink: the first record in each partition whose letter was refused; these must not be passed over."""
+    def refused(self) -> Mapping[TopicPartition, int] | None:
+        """
+        Return, of a sink, the first record in each partition whose letter was refused: these must not be passed over. None if
+        of some letter that is not known.
+        """
         ...
 
 

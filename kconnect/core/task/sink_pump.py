@@ -157,6 +157,8 @@ class SinkPump:
             self._ports.dead_letters.flush(self._ports.flush_s)
         except ConnectError:
             refused = self._ports.dead_letters.refused()
+            if refused is None:
+                raise
             self._batch = [[record for record in _listed(part) if self._is_before(record, refused)] for part in self._batch]
             self._ends = {place: min(end, refused.get(place, end)) for place, end in self._ends.items()}
             self._put(0.0)
@@ -248,6 +250,8 @@ class SinkPump:
         except ConnectError:
             # The task fails of that, and goes on at the first record that nobody has.
             refused = ports.dead_letters.refused()
+            if refused is None:
+                raise
             for place in offsets.keys() & refused.keys():
                 offsets[place] = offsets[place]._replace(offset=min(offsets[place].offset, refused[place]))
             self._commit(offsets)

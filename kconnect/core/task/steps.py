@@ -20,7 +20,7 @@ from kconnect.core.task.errors import Component, Cut, Errors, Stage, strict
 from kconnect.errors import DataError
 
 _TOPICS = 1000
-_RECORDS = frozenset({SourceRecord, SinkRecord, type(None)})
+_RECORDS = (SourceRecord, SinkRecord, type(None))
 BatchForm = Callable[[list[Any]], Sequence[Any]]
 
 
@@ -139,11 +139,11 @@ class Steps:
     @staticmethod
     def _require_records(step: Step, done: list[Any], origins: Sequence[Any], errors: Errors, cut: Cut | None) -> None:
         """See to it that a transform gave records and Nones: with anything else, that record has failed."""
-        if all(kind in _RECORDS or issubclass(kind, SourceRecord | SinkRecord) for kind in set(map(type, done))):
+        if all(issubclass(kind, _RECORDS) for kind in set(map(type, done))):
             return
         component = Component(f"the transform {step.alias}", step.class_name)
         for at, other in enumerate(done):
-            if other is None or isinstance(other, SourceRecord | SinkRecord):
+            if isinstance(other, _RECORDS):
                 continue
             name = step.class_name or step.alias
             error = DataError(f"{name}.apply() returned {kind_of(other)}, but must return a record, or None to drop it")

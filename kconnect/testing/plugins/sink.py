@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import suppress
 from typing import Any, NamedTuple
 
 from kconnect.api.connector import SinkConnector
@@ -29,7 +28,7 @@ from kconnect.core.task.sink_pump import Ports, SinkPump
 from kconnect.errors import ConnectError
 from kconnect.kafka.memory_clients import MemoryConsumer
 from kconnect.testing.plugins.configs import accepted
-from kconnect.testing.plugins.tasks import task_configs_of
+from kconnect.testing.plugins.tasks import stopped_on_failure, task_configs_of
 from kconnect.testing.plugins.world import Always
 
 _STEP_S = 1e9
@@ -111,12 +110,8 @@ class SinkRunner:
         Start the connector, make its task configs, and start the task. Errors of the plugin are raised unchanged, after `stop`
         of what was begun, as in a worker.
         """
-        try:
+        with stopped_on_failure(self.stop):
             return self._start()
-        except BaseException:
-            with suppress(Exception):
-                self.stop()
-            raise
 
     def _start(self) -> SinkRunner:
         connector = self._connector = self._class()

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from typing import Any, NamedTuple
 
 from kconnect.api.connector import SourceConnector
@@ -35,7 +34,7 @@ from kconnect.data.schema import validate
 from kconnect.errors import ConnectError, RetriableError
 from kconnect.kafka.memory_clients import MemoryProducer
 from kconnect.testing.plugins.configs import accepted
-from kconnect.testing.plugins.tasks import task_configs_of
+from kconnect.testing.plugins.tasks import stopped_on_failure, task_configs_of
 from kconnect.testing.plugins.world import Always, NoTopics
 
 _RETRY_S = 0.05
@@ -126,12 +125,8 @@ class SourceRunner:
         Start the connector, make its task configs, and start the task. Errors of the plugin are raised unchanged, after `stop`
         of what was begun, as in a worker.
         """
-        try:
+        with stopped_on_failure(self.stop):
             return self._start()
-        except BaseException:
-            with suppress(Exception):
-                self.stop()
-            raise
 
     def _start(self) -> SourceRunner:
         connector = self._connector = self._class()

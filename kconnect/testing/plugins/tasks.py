@@ -1,11 +1,12 @@
 """
-The task configs of a connector that is run by hand, as a worker would store them. Called by `source.py`, `sink.py` and
-`checks.py`.
+The task configs of a connector that is run by hand, as a worker would store them, and its end if its start fails. Called by
+`source.py`, `sink.py` and `checks.py`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 
 from kconnect.api.connector import Connector, SinkConnector, SourceConnector
 from kconnect.api.task import SinkTask, SourceTask
@@ -41,3 +42,14 @@ def task_configs_of(connector: Connector, config: Mapping[str, str]) -> list[dic
     if isinstance(connector, SinkConnector):
         common |= {key: config[key] for key in ("topics", "topics.regex") if config.get(key)}
     return [{**each, **common} for each in configs]
+
+
+@contextmanager
+def stopped_on_failure(stop: Callable[[], None]) -> Iterator[None]:
+    """Call `stop` if what is within raises anything, which comes out as it is."""
+    try:
+        yield
+    except BaseException:
+        with suppress(Exception):
+            stop()
+        raise

@@ -59,20 +59,22 @@ class Letters:
         self.reported: list[Failure] = []
         self.refuses: set[Any] = set()
         """Records, by their values, whose letters are refused."""
+        self.is_known = True
+        """Whether it is known of all letters that were not."""
 
     def flush(self, timeout: float) -> bool:
-        if self.refused():
+        if not self.is_known or self.refused():
             raise ConnectError("The queue refuses a letter")
         if self.refusal is not None:
             raise self.refusal
         return self.taken
 
-    def refused(self) -> dict[TopicPartition, int]:
+    def refused(self) -> dict[TopicPartition, int] | None:
         found: dict[TopicPartition, int] = {}
         for origin in (failure.origin for failure in reversed(self.reported)):
             if not isinstance(origin, SourceRecord) and origin.value() in self.refuses:
                 found[TopicPartition(origin.topic(), origin.partition())] = origin.offset()
-        return found
+        return found if self.is_known else None
 
 
 class Store:

@@ -69,3 +69,12 @@ def test_a_record_that_the_task_reports() -> None:
         world.pump.commit()
     world.consumer.revoke(*PLACES)
     assert world.consumer.committed[PLACES[0]] == OffsetAndMetadata(3)
+
+
+def test_a_queue_of_which_not_all_is_known_has_nothing_committed() -> None:
+    world = restarted(None)
+    world.letters.is_known = False
+    with pytest.raises(ConnectError, match="refuses a letter"):
+        read(world)
+    world.consumer.revoke(*PLACES)
+    assert (world.taken, world.committed) == ([], {})
