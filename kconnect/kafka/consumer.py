@@ -25,9 +25,10 @@ from kconnect.core.task.errors import Counts
 from kconnect.core.task.ports import Listener
 from kconnect.errors import ConnectError
 from kconnect.java import regex
-from kconnect.kafka import liveness, message_headers, servers, unreadable
+from kconnect.kafka import liveness, servers, unreadable
 from kconnect.kafka.beginnings import Beginnings
 from kconnect.kafka.clients import RESET_AGE_MS
+from kconnect.kafka.portions import Portions
 from kconnect.kafka.refusals import Access
 from kconnect.kafka.topics import require_name
 from kconnect.kafka.wakeups import Wakeups
@@ -121,6 +122,7 @@ class TaskConsumer:
         self._commits = 0
         self._number = 0
         self._ends, self._stalls = unreadable.Ends(), unreadable.Stalls()
+        self._portions = Portions()
         self._consumer = self._new(0)
         self._wakeups = Wakeups()
         self._wakeups.attach(self._consumer)
@@ -185,13 +187,17 @@ class TaskConsumer:
         if self._pattern is not None and time.monotonic() - self._looked_at > self._look_s and self._look_for_topics():
             log.info("Topics that match topics.regex: %s", ", ".join(self._topics))
             self._subscribe()
-        first = self._wakeups.next(self._consumer, min(timeout, self._longest_s))
+        waits = bool(self._portions) and self._portions.waits(self._stopped)
+        # Asked in any case: within it, the group may take partitions away.
+        first = self._consumer.poll(0) if waits else self._wakeups.next(self._consumer, min(timeout, self._longest_s))
         if self._error is not None:
             self._raise()
-        if first is None:
+        if first is None and not waits:
             return []
-        # `consume` alone would wait the whole time for the last of `limit` messages.
-        messages = [first, *self._consumer.consume(limit - 1, timeout=0)] if limit > 1 else [first]
+        messages = [first] if first is not None else []
+        if limit > 1 and not waits:
+            # `consume` alone would wait the whole time for the last of `limit` messages.
+            messages += self._consumer.consume(limit - 1, timeout=0)
         if self._error is not None:
             self._raise()
         good = messages
@@ -203,17 +209,21 @@ class TaskConsumer:
                 if error is None or self._beginnings.takes(error, message) or self._access.heard(error, message.topic() or ""):
                     continue
                 self._error = self._error or _failure(error, message)
-            if not good:
+            if not good and not waits:
                 self._raise()
         if self._taken:
             # Read, and then taken away within this very call: the next owner gets these.
             good = [message for message in good if (message.topic(), message.partition()) not in self._taken]
-        message_headers.mend(good)
+        good = self._portions.portion(good, limit, self._stopped if self._portions else ())
         failure = self._ends.failure(self._consumer, good, self.assignment) if good else None
         if failure is not None:
             # What is before it is read first, and committed.
             good, self._error = good[: failure[0]], failure[1]
         return good
+
+    @property
+    def _stopped(self) -> set[TopicPartition]:
+        return self.assignment if self._held else self._paused & self.assignment
 
     def _go_on_at(self, place: TopicPartition, offset: int) -> None:
         """Read a partition from `offset` on that its client does not read, for it had no place to begin at: no seek helps."""
@@ -227,8 +237,7 @@ class TaskConsumer:
                 if at.offset < 0:
                     at.offset = self._begun.get(TopicPartition(at.topic, at.partition), ck.OFFSET_STORED)
             self._consumer.assign([*positions, ck.TopicPartition(*place, offset)])
-        stopped = self.assignment if self._held else self._paused & self.assignment
-        self._consumer.pause(places(stopped))
+        self._consumer.pause(places(self._stopped))
 
     def wake(self) -> None:
         """End the wait of a `read`. From any thread."""
@@ -266,6 +275,7 @@ class TaskConsumer:
             self._go_on_at(partition, offset)
         else:
             seek(self._consumer, partition, offset)
+        self._portions.drop([partition])
         self._begun[partition] = offset
 
     def pause(self, partitions: Collection[TopicPartition]) -> None:
@@ -328,7 +338,7 @@ class TaskConsumer:
         Where reading stands. None unless this member alone reads all there is of its topics, and owes and is owed nothing;
         nor while no broker says so.
         """
-        idle = self._asked_at is None and not self._commits and not self._paused
+        idle = self._asked_at is None and not self._commits and not self._paused and not self._portions
         if self._pattern is not None or not self.assignment or not idle:
             return None
         try:
@@ -506,6 +516,7 @@ class TaskConsumer:
         self._beginnings.waiting.difference_update(gone)
         self._paused.difference_update(gone)
         self._taken.update(gone)
+        self._portions.drop(gone)
 
     def _unassign(self, consumer: ck.Consumer, partitions: list[ck.TopicPartition]) -> None:
         if self._cooperative:

@@ -3,14 +3,14 @@ Headers of messages that were read: whoever writes a record may give a header a 
 
 confluent-kafka (2.16) then makes a pair that has no name at all: the first look at the headers raises a SystemError, and a
 second one gives that pair, with which Python ends by a signal, and with it all that runs in the process. So whoever reads
-messages has them mended before anybody looks. Called by `consumer.py`, `resting.py`, `reader.py` and `sample.py`.
+messages has them mended before anybody looks. Called by `portions.py`, `resting.py` and `sample.py`.
 """
 
 from __future__ import annotations
 
-import collections
 import contextlib
 import gc
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -20,16 +20,33 @@ UNREADABLE = "\ufffd"
 """The name of a header whose own name is no UTF-8. Java puts this character for each byte that is wrong."""
 
 
-def mend(messages: Sequence[ck.Message]) -> None:
-    """Give every header of these messages a name."""
+def mend(messages: Sequence[ck.Message], most: int | None = None) -> int:
+    """
+    Give every header of these messages a name. Return of how many messages: of as many as have `most` headers together, but of
+    one at least.
+    """
+    total, rest = 0, iter(messages)
     try:
-        # Quick for what there is as a rule. It fails at the first message whose headers are broken.
-        collections.deque(map(ck.Message.headers, messages), maxlen=0)
+        # Quick for what there is as a rule: no headers. It fails at the first message whose headers are broken.
+        for count in map(len, filter(None, map(ck.Message.headers, rest))):
+            total += count
+            if most is not None and total > most:
+                return max(1, len(messages) - operator.length_hint(rest) - 1)
     except (SystemError, UnicodeError):
-        for message in messages:
-            headers = _headers(message)
-            if any(map(_is_nameless, headers)):
-                message.set_headers([_named(pair) if _is_nameless(pair) else pair for pair in headers])
+        return _mend_slowly(messages, most)
+    return len(messages)
+
+
+def _mend_slowly(messages: Sequence[ck.Message], most: int | None) -> int:
+    total = 0
+    for number, message in enumerate(messages):
+        headers = _headers(message)
+        total += len(headers)
+        if most is not None and total > most and number:
+            return number
+        if any(map(_is_nameless, headers)):
+            message.set_headers([_named(pair) if _is_nameless(pair) else pair for pair in headers])
+    return len(messages)
 
 
 def _headers(message: ck.Message) -> Sequence[tuple[Any, ...]]:

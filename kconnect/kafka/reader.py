@@ -14,9 +14,9 @@ from typing import Any, TypeVar
 import confluent_kafka as ck
 
 from kconnect.errors import UnavailableError
-from kconnect.kafka import message_headers
 from kconnect.kafka.codes import AWAY, MOVING
 from kconnect.kafka.failures import failure, persistently
+from kconnect.kafka.portions import Portions
 from kconnect.kafka.positions import Place, Positions, Span
 
 Message = ck.Message
@@ -101,6 +101,8 @@ class Reader:
 
     def begin(self, starts: Mapping[Place, int]) -> None:
         self.positions = dict(starts)
+        self._portions = Portions()
+        self._ends: dict[Place, int] = {}
         self._consumer.assign([ck.TopicPartition(*place, start) for place, start in starts.items()])
 
     def until(self, ends: Mapping[Place, int], starts: Mapping[Place, int] | None = None) -> Iterator[list[Message]]:
@@ -125,19 +127,25 @@ class Reader:
     def some(self, timeout: float) -> list[Message]:
         """What has come, after `timeout` seconds at most."""
         found = []
-        first = self._consumer.poll(timeout)
+        # What is left of the last turn comes first.
+        first = None if self._portions else self._consumer.poll(timeout)
         for message in () if first is None else (first, *self._consumer.consume(_MANY, timeout=0)):
             error = message.error()
             if error is None:
-                self.positions[_place(message)] = (message.offset() or 0) + 1
                 found.append(message)
             elif error.code() == ck.KafkaError._PARTITION_EOF:
                 # Markers of transactions take offsets that no record fills.
-                self.positions[_place(message)] = message.offset() or 0
+                self._ends[_place(message)] = message.offset() or 0
             elif error.fatal() or error.code() not in (*AWAY, *MOVING, ck.KafkaError._RESOLVE):
                 raise failure(error, f"the topic {message.topic()}", self._client)
-        message_headers.mend(found)
-        return found
+        portion = self._portions.portion(found, _MANY + 1)
+        for message in portion:
+            self.positions[_place(message)] = (message.offset() or 0) + 1
+        if not self._portions:
+            for place, end in self._ends.items():
+                self.positions[place] = max(end, self.positions[place])
+            self._ends.clear()
+        return portion
 
     def _persistently(self, ask: Callable[[], _T], passing: Collection[int], what: str) -> _T:
         return persistently(ask, passing, what, self._client, _ANSWER_S)

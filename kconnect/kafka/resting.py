@@ -26,6 +26,7 @@ from kconnect.kafka import message_headers, unreadable
 from kconnect.kafka.clients import RESET_AGE_MS
 from kconnect.kafka.consumer import Standing, TaskConsumer, known_offsets, places, seek
 from kconnect.kafka.offset_order import Order, asking
+from kconnect.kafka.portions import MOST_HEADERS
 from kconnect.kafka.wakeups import Wakeups
 from kconnect.kafka.watch import Watch, Watchers
 
@@ -363,16 +364,17 @@ class _Reader:
         self._consumer.pause(places(self.places if self._held else self.paused))
 
     def read(self, limit: int, timeout: float) -> list[ck.Message] | None:
-        """None if something can't be read, which is for the task's member to settle."""
+        """None if something can't be read, or not at once, which is for the task's member to settle."""
         first = self._wakeups.next(self._consumer, timeout)
         if first is None:
             return []
         messages: list[Any] = [first, *self._consumer.consume(limit - 1, timeout=0)] if limit > 1 else [first]
         if any(map(ck.Message.error, messages)) or self._ends.failure(self._consumer, messages, self.places) is not None:
             return None
+        if message_headers.mend(messages, MOST_HEADERS) < len(messages):
+            return None
         for message in messages:
             self.at[TopicPartition(message.topic(), message.partition())] = message.offset() + 1
-        message_headers.mend(messages)
         return messages
 
     def seek(self, partition: TopicPartition, offset: int) -> None:

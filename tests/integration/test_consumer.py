@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import confluent_kafka as ck
 import psutil
 import pytest
 from confluent_kafka.admin import AdminClient
@@ -219,4 +220,32 @@ def test_a_wait_ends_with_the_next_record_and_when_somebody_calls(bootstrap: str
     assert it.consumer.read(100, 90) == []
     assert time.monotonic() - began < 80
     writer.join()
+    it.consumer.close(60)
+
+
+def test_records_with_very_many_headers_are_read_in_portions(bootstrap: str, topic: str) -> None:
+    create(bootstrap, topic)
+    producer = ck.Producer({"bootstrap.servers": bootstrap})
+    for number in range(1, 13):
+        producer.produce(topic, str(number), headers=[("n", b"")] * (40_000 if number % 2 else 0))
+    producer.flush()
+    it = Reading(bootstrap, topic, 30)
+    counts: list[int] = []
+
+    def read() -> bool:
+        messages = it.consumer.read(100, 0.05)
+        it.values += [(message.value() or b"").decode() for message in messages]
+        counts.append(sum(len(message.headers() or ()) for message in messages))
+        return bool(it.values)
+
+    until(read)
+    # What was read and not handed over waits while its partition does, and to go back forgets it.
+    it.consumer.pause([it.place])
+    assert it.consumer.read(100, 0.05) == []
+    it.consumer.resume([it.place])
+    it.consumer.seek(it.place, 0)
+    it.values.clear()
+    until(lambda: read() and len(it.values) >= 12)
+    assert it.values == numbers(12)
+    assert max(counts) <= 100_000
     it.consumer.close(60)
