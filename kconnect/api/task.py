@@ -140,6 +140,20 @@ class SinkTaskContext(Protocol):
         """The partitions that this task currently reads."""
         ...
 
+    def topic_ids(self, topics: Collection[str]) -> dict[str, str]:
+        """
+        What Kafka calls these topics: another name for each life of a topic that is deleted and made again. Topics whose id
+        nobody tells are left out: brokers before 2.8 have none. For tasks that keep offsets in their target; not in Connect.
+        """
+        ...
+
+    def end_offsets(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int]:
+        """
+        The offsets behind the last records, asked of the brokers now. Partitions that nobody tells of are left out. Not in
+        Connect.
+        """
+        ...
+
     def pause(self, *partitions: TopicPartition) -> None: ...
 
     def resume(self, *partitions: TopicPartition) -> None: ...

@@ -25,7 +25,7 @@ from kconnect.core.task.errors import Counts
 from kconnect.core.task.ports import Listener
 from kconnect.errors import ConnectError
 from kconnect.java import regex
-from kconnect.kafka import liveness, servers, unreadable
+from kconnect.kafka import identities, liveness, servers, unreadable
 from kconnect.kafka.beginnings import Beginnings
 from kconnect.kafka.clients import RESET_AGE_MS
 from kconnect.kafka.portions import Portions
@@ -332,6 +332,9 @@ class TaskConsumer:
             if at.error is not None:
                 raise ConnectError(f"The group's offset in {at.topic}-{at.partition} can't be read: {at.error.str()}")
         return known_offsets(found)
+
+    def end_offsets(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int]:
+        return identities.end_offsets(self._consumer, partitions)
 
     def standing(self) -> dict[TopicPartition, Standing] | None:
         """

@@ -172,7 +172,9 @@ class MemoryConsumer:
         self.refuses = False
         """Whether the group takes no commit."""
         self.ends: dict[TopicPartition, int] = {}
-        """Where each partition ends, as far as that is known: for `lags`."""
+        """Where each partition ends, as far as that is known."""
+        self.ids: dict[str, str] = {}
+        """Those of topics, as far as they are known."""
         self._asked: list[tuple[Mapping[TopicPartition, OffsetAndMetadata], bool]] = []
 
     def assign(self, *places: TopicPartition) -> None:
@@ -246,3 +248,9 @@ class MemoryConsumer:
 
     def group_offsets(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int]:
         return {place: self.committed[place].offset for place in partitions if place in self.committed}
+
+    def topic_ids(self, topics: Collection[str]) -> dict[str, str]:
+        return {topic: self.ids[topic] for topic in topics if topic in self.ids}
+
+    def end_offsets(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int]:
+        return {place: self.ends[place] for place in partitions if place in self.ends}

@@ -22,7 +22,7 @@ import confluent_kafka as ck
 from kconnect.api.record import OffsetAndMetadata, TopicPartition
 from kconnect.core.task.ports import Listener
 from kconnect.errors import ConnectError
-from kconnect.kafka import message_headers, unreadable
+from kconnect.kafka import identities, message_headers, unreadable
 from kconnect.kafka.clients import RESET_AGE_MS
 from kconnect.kafka.consumer import Standing, TaskConsumer, known_offsets, places, seek
 from kconnect.kafka.offset_order import Order, asking
@@ -278,6 +278,12 @@ class RestingConsumer:
 
     def group_offsets(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int]:
         return self._joined().group_offsets(partitions)
+
+    def topic_ids(self, topics: Collection[str]) -> dict[str, str]:
+        return identities.topic_ids(self._client, topics)
+
+    def end_offsets(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int]:
+        return self._joined().end_offsets(partitions)
 
     def close(self, limit: float) -> None:
         """As `TaskConsumer`'s, which may be joining still, in order to commit what was read early."""

@@ -13,6 +13,7 @@ import pytest
 from confluent_kafka.admin import AdminClient
 
 from kconnect.api.record import OffsetAndMetadata, TopicPartition
+from kconnect.kafka import identities
 from kconnect.kafka.consumer import TaskConsumer
 from kconnect.local.broker import Broker
 
@@ -221,6 +222,26 @@ def test_a_wait_ends_with_the_next_record_and_when_somebody_calls(bootstrap: str
     assert time.monotonic() - began < 80
     writer.join()
     it.consumer.close(60)
+
+
+def test_a_topic_that_is_made_again_has_another_id(bootstrap: str, topic: str) -> None:
+    create(bootstrap, topic, 2)
+    write(bootstrap, topic, numbers(3))
+    it = Reading(bootstrap, topic, 30)
+    until(lambda: it.read() and len(it.values) == 3)
+    client = {"bootstrap.servers": bootstrap, "group.id": "g", "auto.offset.reset": "earliest"}
+    ends = it.consumer.end_offsets([it.place, TopicPartition(topic, 1), TopicPartition(topic, 7)])
+    assert sum(ends.values()) == 3
+    assert set(ends) == {it.place, TopicPartition(topic, 1)}
+    it.consumer.close(60)
+    before = identities.topic_ids(client, [topic, "there-is-none"])
+    assert set(before) == {topic}
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    admin.delete_topics([topic])[topic].result(60)
+    until(lambda: not identities.topic_ids(client, [topic]))
+    create(bootstrap, topic)
+    until(lambda: set(identities.topic_ids(client, [topic])) == {topic})
+    assert identities.topic_ids(client, [topic]) != before
 
 
 def test_records_with_very_many_headers_are_read_in_portions(bootstrap: str, topic: str) -> None:

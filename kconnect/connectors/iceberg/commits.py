@@ -3,7 +3,8 @@ Commits: rows and the offsets behind them, in one snapshot, or none of them.
 
 The offset of each partition of Kafka is a property of the snapshot. Who commits says from which offset its rows begin: if
 the table has another one by then, somebody else has written, and nothing is. So it holds through crashes between a commit and
-Kafka's, and for two tasks that both think that they own a partition. Called by `task.py`, `staging.py` and `connector.py`.
+Kafka's, and for two tasks that both think that they own a partition. Beside each offset is the topic's id, which
+`connectors/identity.py` compares. Called by `task.py`, `staging.py` and `connector.py`.
 """
 
 from __future__ import annotations
@@ -18,10 +19,13 @@ from pyiceberg.table import Table, Transaction
 
 from kconnect.api import ConfigError, ConnectError, TopicPartition
 from kconnect.connectors.iceberg.tables import arrow_of
+from kconnect.connectors.identity import Mark
 
 _OFFSET = re.compile(r"-?[0-9]{1,19}")
 Offsets = Mapping[TopicPartition, int]
 Begins = Mapping[TopicPartition, int | None]
+Ids = Mapping[str, str]
+NO_IDS: Ids = {}
 
 
 class StaleError(Exception):
@@ -31,6 +35,11 @@ class StaleError(Exception):
 def name_of(connector: str, place: TopicPartition) -> str:
     """Of the property that has the offset of a partition."""
     return f"kconnect.offset.{connector}.{place.topic}.{place.partition}"
+
+
+def _id_of(name: str) -> str:
+    """Of the property that has the topic's id, beside that of an offset."""
+    return name.replace("offset", "topic-id", 1)
 
 
 def _owners(connector: str, places: Iterable[TopicPartition]) -> dict[str, str]:
@@ -59,9 +68,14 @@ def _require_own(table: Table, connector: str, places: Iterable[TopicPartition])
 
 def stored(table: Table, connector: str, places: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
     """The offsets that the table has, of these partitions: none of a partition that it knows nothing of."""
+    return {place: mark.offset for place, mark in marks(table, connector, places).items()}
+
+
+def marks(table: Table, connector: str, places: Iterable[TopicPartition]) -> dict[TopicPartition, Mark]:
+    """As `stored`, with the ids of the topics that they are of, as far as those were known."""
     wanted = {name_of(connector, place): place for place in places}
     _require_own(table, connector, wanted.values())
-    found: dict[TopicPartition, int] = {}
+    found: dict[TopicPartition, Mark] = {}
     # pyiceberg goes through all of them to find one.
     snapshots = {each.snapshot_id: each for each in table.metadata.snapshots}
     snapshot = table.current_snapshot()
@@ -69,12 +83,13 @@ def stored(table: Table, connector: str, places: Iterable[TopicPartition]) -> di
     while snapshot is not None and wanted:
         summary = snapshot.summary.additional_properties if snapshot.summary is not None else {}
         for name in wanted.keys() & summary.keys():
-            found[wanted.pop(name)] = _offset(table, name, summary[name])
+            found[wanted.pop(name)] = Mark(_offset(table, name, summary[name]), summary.get(_id_of(name)) or None)
         snapshot = snapshots.get(snapshot.parent_snapshot_id) if snapshot.parent_snapshot_id is not None else None
     # Snapshots are thrown away at some time.
     for name in wanted.keys() & table.properties.keys():
-        found[wanted[name]] = _offset(table, name, table.properties[name])
-    return {place: offset for place, offset in found.items() if offset >= 0}
+        offset = _offset(table, name, table.properties[name])
+        found[wanted[name]] = Mark(offset, table.properties.get(_id_of(name)) or None)
+    return {place: mark for place, mark in found.items() if mark.offset >= 0}
 
 
 def _offset(table: Table, name: str, text: str) -> int:
@@ -101,9 +116,11 @@ class _Checked(Transaction):
         super()._rebuild_snapshot_updates()
 
 
-def _begun(table: Table, connector: str, begins: Begins, ends: Offsets) -> tuple[_Checked, dict[str, Any]]:
+def _begun(table: Table, connector: str, begins: Begins, ends: Offsets, ids: Ids) -> tuple[_Checked, dict[str, Any]]:
     """A transaction that sets the offsets `ends`, and them as the properties of its snapshot."""
     offsets: dict[str, Any] = {name_of(connector, place): str(end) for place, end in ends.items()}
+    # An id that is not known takes that of an older topic's offset away.
+    offsets |= {_id_of(name_of(connector, place)): ids.get(place.topic, "") for place in ends}
     transaction = _Checked(table, connector, begins)
     transaction.check()
     transaction.set_properties({**offsets, **_owners(connector, ends)})
@@ -116,26 +133,30 @@ def commit(
     connector: str,
     begins: Begins,
     ends: Offsets,
-    ids: list[str] | None = None,
+    columns: list[str] | None = None,
+    ids: Ids = NO_IDS,
 ) -> None:
     """
-    Append the rows, or with `ids` replace those with the same ones. StaleError if the table has not the offsets `begins` any
-    more, and other errors as catalogs and files raise them: then it may have succeeded, and `stored` says so.
+    Append the rows, or with `columns` replace those with the same values there. `ids` are those of topics. StaleError if the
+    table has not the offsets `begins` any more, and other errors as catalogs and files raise them: then it may have succeeded,
+    and `stored` says so.
     """
     table.refresh()
-    transaction, offsets = _begun(table, connector, begins, ends)
+    transaction, offsets = _begun(table, connector, begins, ends, ids)
     written = False
-    if ids is not None and len(rows):
-        done = transaction.upsert(rows, join_cols=ids, snapshot_properties=offsets)
+    if columns is not None and len(rows):
+        done = transaction.upsert(rows, join_cols=columns, snapshot_properties=offsets)
         written = done.rows_updated + done.rows_inserted > 0
     if not written:
-        transaction.append(rows if ids is None else rows.slice(0, 0), snapshot_properties=offsets)
+        transaction.append(rows if columns is None else rows.slice(0, 0), snapshot_properties=offsets)
     transaction.commit_transaction()
 
 
-def commit_files(table: Table, files: Iterable[DataFile], connector: str, begins: Begins, ends: Offsets) -> None:
+def commit_files(
+    table: Table, files: Iterable[DataFile], connector: str, begins: Begins, ends: Offsets, ids: Ids = NO_IDS
+) -> None:
     """As `commit`, of files that are there, and of a table that is fresh."""
-    transaction, offsets = _begun(table, connector, begins, ends)
+    transaction, offsets = _begun(table, connector, begins, ends, ids)
     with transaction.update_snapshot(snapshot_properties=offsets).fast_append() as snapshot:
         for each in files:
             snapshot.append_data_file(each)
@@ -145,7 +166,9 @@ def commit_files(table: Table, files: Iterable[DataFile], connector: str, begins
 def alter(table: Table, connector: str, place: TopicPartition, offset: int | None) -> None:
     """Set the offset of a partition by a snapshot without rows; None: the table knows nothing of it any more."""
     _require_own(table, connector, [place])
-    said = {name_of(connector, place): str(-1 if offset is None else offset)}
+    name = name_of(connector, place)
+    # Whatever topic there is by then, it is meant.
+    said = {name: str(-1 if offset is None else offset), _id_of(name): ""}
     with table.transaction() as transaction:
         transaction.set_properties({**said, **_owners(connector, [place])})
         transaction.append(arrow_of(table).empty_table(), snapshot_properties=said)

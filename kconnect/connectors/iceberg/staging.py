@@ -96,7 +96,7 @@ def _parsed(data: Any, location: str) -> Stage | None:
     return stage if inside and numbers else None
 
 
-def commit(table: Table, connector: str, stages: Sequence[Stage]) -> None:
+def commit(table: Table, connector: str, stages: Sequence[Stage], ids: commits.Ids = commits.NO_IDS) -> None:
     """Those that begin with what the table has, in one snapshot. Errors as for `commits.commit`."""
     table.refresh()
     places = {place for stage in stages for place in stage.begins}
@@ -115,7 +115,7 @@ def commit(table: Table, connector: str, stages: Sequence[Stage]) -> None:
         return
     begins = {place: begin for stage in chosen for place, begin in stage.begins.items()}
     ends = {place: end for stage in chosen for place, end in stage.ends.items()}
-    commits.commit_files(table, files, connector, begins, ends)
+    commits.commit_files(table, files, connector, begins, ends, ids)
 
 
 def _files(table: Table, stage: Stage) -> list[DataFile] | None:

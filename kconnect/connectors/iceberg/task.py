@@ -39,6 +39,7 @@ from kconnect.connectors.groups import Group, Origins, groups_of
 from kconnect.connectors.iceberg import catalogs, columns, commits, rows, settings, staging
 from kconnect.connectors.iceberg.staging import Stage
 from kconnect.connectors.iceberg.tables import Tables, arrow_of
+from kconnect.connectors.identity import TopicIds
 from kconnect.connectors.libraries import Informed
 from kconnect.connectors.slices import Slice, record_at, slices_of
 
@@ -118,6 +119,7 @@ class IcebergSinkTask(Informed, SinkTask):
         self._most: int = config[settings.ROWS]
         self._patience = Patience(settings.RETRIES, config[settings.RETRIES], config[settings.BACKOFF])
         self._due_at = time.monotonic() + self._interval_s
+        self._ids = TopicIds(self.context, self._connector)
 
     def stop(self) -> None:
         self._parts.clear()
@@ -125,6 +127,7 @@ class IcebergSinkTask(Informed, SinkTask):
     def open(self, partitions: Collection[TopicPartition]) -> None:
         """The table goes before the offsets of the group, if there is one table that all records of a topic go to."""
         self._assigned.update(partitions)
+        self._ids.forget()
         for place in partitions:
             tables = [self._named(name, place.topic) for name in self._names]
             if len(tables) == 1 and not self._route and _is_table(tables[0]):
@@ -202,6 +205,8 @@ class IcebergSinkTask(Informed, SinkTask):
             part = Part(begin, begin or 0, -1)
         # A put that is made again, or a group whose offsets are behind the table's, has some that are there.
         first = next((at for at, offset in enumerate(some.offsets) if offset >= part.next), len(some))
+        if first:
+            self._ids.look(_table_of(name), at_once=True)
         fresh = some.cut(first, len(some))
         if not len(fresh):
             return
@@ -222,7 +227,9 @@ class IcebergSinkTask(Informed, SinkTask):
             table.refresh()
         except self._errors as error:
             self._failed(name, error)
-        return commits.stored(table, self._connector, [place]).get(place)
+        marks = commits.marks(table, self._connector, [place])
+        self._ids.check(marks, _table_of(name))
+        return marks[place].offset if place in marks else None
 
     def _made(self, name: str, place: TopicPartition, some: Slice, group: Group) -> pa.Table | None:
         """Their rows, without those of bad records."""
@@ -270,6 +277,7 @@ class IcebergSinkTask(Informed, SinkTask):
         tables = dict.fromkeys((*self._parts, *self._staged, *(self._shared() if self._shares else ())))
         for name in tables:
             try:
+                self._ids.look(_table_of(name))
                 if self._is_of_bad_records(name):
                     self._taken(name)
                 elif self._shares:
@@ -309,7 +317,8 @@ class IcebergSinkTask(Informed, SinkTask):
             ids = self._tables.ids(name, table) if self._upserts else None
             last = together if ids is None else _last_of_each(together, ids)
             try:
-                commits.commit(table, last, self._connector, begins, ends, ids)
+                topics = self._ids.of({place.topic for place in ends})
+                commits.commit(table, last, self._connector, begins, ends, ids, topics)
             except commits.StaleError:
                 self._begin_again(list(ends))
         self._taken(name)
@@ -359,7 +368,8 @@ class IcebergSinkTask(Informed, SinkTask):
     def _commit_stages(self, table: Table, stages: Sequence[Stage]) -> None:
         """Whether a stage was too late, its task sees by the table's offsets."""
         with contextlib.suppress(commits.StaleError):
-            staging.commit(table, self._connector, stages)
+            topics = self._ids.of({place.topic for stage in stages for place in stage.ends})
+            staging.commit(table, self._connector, stages, topics)
 
     def _look_after(self, name: str, table: Table, staged: Staged) -> None:
         places = list(staged.stage.ends)
@@ -402,6 +412,10 @@ class IcebergSinkTask(Informed, SinkTask):
         """Only what is in tables."""
         behind = {place: self._safe(place) for place in offsets}
         return {place: OffsetAndMetadata(offset) for place, offset in behind.items() if offset is not None}
+
+
+def _table_of(name: str) -> str:
+    return f"The table {names.shown(name)}"
 
 
 def _is_table(name: str) -> bool:

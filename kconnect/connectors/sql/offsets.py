@@ -3,19 +3,27 @@ Offsets beside the rows, in a table of the same database, so that a transaction 
 
 A task that gets a partition raises its epoch there, and begins where the table says. Whoever wrote for the partition before
 finds another epoch in its next transaction, and writes nothing: so a task that was given up for dead, but lives, can't repeat a
-row. It holds through rebalances, since the epoch does not ask who a task is. Called by `task.py` and `connector.py`.
+row. It holds through rebalances, since the epoch does not ask who a task is. Beside each offset is the topic's id, which
+`connectors/identity.py` compares. Called by `task.py` and `connector.py`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import logging
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 import sqlalchemy as sa
+from sqlalchemy.exc import SQLAlchemyError
 
 from kconnect.api import ConnectError, TopicPartition
+from kconnect.connectors.identity import Mark
+from kconnect.connectors.sql import database
+
+log = logging.getLogger(__name__)
 
 COLUMNS = frozenset(("connector", "topic", "part", "next_offset", "epoch"))
 """Those of a table of offsets: one that has them takes no records."""
+_ID = "topic_id"
 
 
 class LostError(ConnectError):
@@ -37,29 +45,72 @@ class Offsets:
             sa.Column("part", sa.Integer, primary_key=True, autoincrement=False),
             sa.Column("next_offset", sa.BigInteger, nullable=False),
             sa.Column("epoch", sa.BigInteger, nullable=False),
+            sa.Column(_ID, sa.String(40)),
             schema=schema or None,
         )
         self._epochs: dict[TopicPartition, int] = {}
+        self._has_ids = True
+
+    @property
+    def name(self) -> str:
+        return f"The table {self._table.fullname}"
 
     def create(self) -> None:
-        """If it is missing."""
+        """If it is missing, the table, or the column that tables of older versions have not."""
         self._table.create(self._engine, checkfirst=True)
+        self._look()
+        if self._has_ids:
+            return
+        column = self._table.columns[_ID]
+        kind = column.type.compile(self._engine.dialect)
+        table = self._engine.dialect.identifier_preparer.format_table(self._table)
+        try:
+            with self._engine.begin() as connection:
+                connection.exec_driver_sql(f"ALTER TABLE {table} ADD COLUMN {_ID} {kind}")
+        except SQLAlchemyError as error:
+            if database.passes(error):
+                raise
+            reason = database.reason(error)
+        else:
+            reason = ""
+        # Another task may have been quicker.
+        self._look()
+        if not self._has_ids:
+            log.warning(
+                "%s has no column %s, and none can be added (%s): a topic that is made anew is noticed only if it is shorter",
+                self.name,
+                _ID,
+                reason,
+            )
 
-    def take(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-        """Take partitions over. Where to begin in those that were written before; -1 is not known."""
-        found = {}
+    def _look(self) -> None:
+        columns = sa.inspect(self._engine).get_columns(self._table.name, self._table.schema)
+        self._has_ids = any(column["name"].casefold() == _ID for column in columns)
+
+    def take(
+        self,
+        partitions: Collection[TopicPartition],
+        ids: Mapping[str, str],
+        check: Callable[[Mapping[TopicPartition, Mark]], None],
+    ) -> dict[TopicPartition, int]:
+        """
+        Take partitions over, of topics with these ids, unless `check` raises for what is stored. Where to begin in those that
+        were written before; -1 is not known.
+        """
         with self._engine.begin() as connection:
-            for each in partitions:
-                row = connection.execute(self._row(each).with_for_update()).one_or_none()
-                epoch = 1 if row is None else row.epoch + 1
-                if row is None:
-                    values = {"connector": self._connector, "topic": each.topic, "part": each.partition}
-                    connection.execute(sa.insert(self._table).values(**values, next_offset=-1, epoch=epoch))
+            rows = {each: connection.execute(self._row(each).with_for_update()).one_or_none() for each in sorted(partitions)}
+            found = {each: row for each, row in rows.items() if row is not None}
+            check({each: Mark(row.next_offset, row.topic_id) for each, row in found.items()})
+            for each in rows:
+                epoch = found[each].epoch + 1 if each in found else 1
+                own = {_ID: ids[each.topic]} if self._has_ids and each.topic in ids else {}
+                if each in found:
+                    connection.execute(self._update(each).values(epoch=epoch, **own))
                 else:
-                    connection.execute(self._update(each).values(epoch=epoch))
-                    found[each] = row.next_offset
+                    values = {"connector": self._connector, "topic": each.topic, "part": each.partition, **own}
+                    connection.execute(sa.insert(self._table).values(**values, next_offset=-1, epoch=epoch))
                 self._epochs[each] = epoch
-        return found
+        return {each: row.next_offset for each, row in found.items()}
 
     def leave(self, partitions: Iterable[TopicPartition]) -> None:
         for each in partitions:
@@ -86,18 +137,22 @@ class Offsets:
         """For a connector that is stopped; None forgets a partition."""
         if not sa.inspect(self._engine).has_table(self._table.name, self._table.schema):
             return
+        self._look()
+        # Whatever topic there is by then, it is meant.
+        own = {_ID: None} if self._has_ids else {}
         with self._engine.begin() as connection:
             for each, offset in offsets.items():
                 # None and unknown are the same: the group's offset holds.
-                connection.execute(self._update(each).values(next_offset=-1 if offset is None else offset))
+                connection.execute(self._update(each).values(next_offset=-1 if offset is None else offset, **own))
 
     def _here(self, each: TopicPartition) -> list[sa.ColumnElement[bool]]:
         columns = self._table.columns
         return [columns.connector == self._connector, columns.topic == each.topic, columns.part == each.partition]
 
-    def _row(self, each: TopicPartition) -> sa.Select[tuple[int, int]]:
+    def _row(self, each: TopicPartition) -> sa.Select[tuple[int, int, str | None]]:
         columns = self._table.columns
-        return sa.select(columns.next_offset, columns.epoch).where(*self._here(each))
+        topic_id = columns[_ID] if self._has_ids else sa.null().label(_ID)
+        return sa.select(columns.next_offset, columns.epoch, topic_id).where(*self._here(each))
 
     def _update(self, each: TopicPartition) -> sa.Update:
         return sa.update(self._table).where(*self._here(each))

@@ -23,6 +23,7 @@ from kconnect.api import ConnectError, SinkBatch, SinkRecord, SinkTask, TopicPar
 from kconnect.connectors import interrupts
 from kconnect.connectors.common import Patience, bad_record, place_of
 from kconnect.connectors.groups import Group, groups_of, groups_of_batch
+from kconnect.connectors.identity import TopicIds
 from kconnect.connectors.libraries import Informed
 from kconnect.connectors.sql import database, settings
 from kconnect.connectors.sql.offsets import Offsets
@@ -61,6 +62,7 @@ class SqlSinkTask(Informed, SinkTask):
         self._connection = self._patiently(engine.connect)
         if config[settings.OFFSETS]:
             self._offsets = Offsets(engine, config[settings.OFFSETS], props["name"])
+            self._ids = TopicIds(self.context, props["name"], self._stopped.wait)
             self._patiently(self._offsets.create)
 
     def _patiently(self, call: Callable[[], T]) -> T:
@@ -97,7 +99,13 @@ class SqlSinkTask(Informed, SinkTask):
     def open(self, partitions: Collection[TopicPartition]) -> None:
         offsets = self._offsets
         if offsets is not None:
-            for partition, offset in self._patiently(lambda: offsets.take(partitions)).items():
+            self._ids.forget()
+            ids = self._ids.of({place.topic for place in partitions})
+
+            def take() -> dict[TopicPartition, int]:
+                return offsets.take(partitions, ids, lambda marks: self._ids.check(marks, offsets.name))
+
+            for partition, offset in self._patiently(take).items():
                 if offset >= 0:
                     self.context.offset(partition, offset)
 
@@ -133,9 +141,11 @@ class SqlSinkTask(Informed, SinkTask):
                 self._report(bad)
             return
         firsts, ends = _ends(groups)
+        self._ids.look(self._offsets.name)
         with self._connection.begin():
             begins = self._offsets.lock(self._connection, ends)
             if any(firsts[each] < begin for each, begin in begins.items()):
+                self._ids.look(self._offsets.name, at_once=True)
                 records = [record for group in groups for record in group.origins.records]
                 bad.clear()
                 rows = self._rows(groups_of([each for each in records if each.original_offset >= begins[place_of(each)]]), bad)

@@ -198,6 +198,14 @@ class Consumer(Protocol):
         """What the group has committed of these partitions, asked of the brokers; those without an offset are left out."""
         ...
 
+    def topic_ids(self, topics: Collection[str]) -> dict[str, str]:
+        """See `SinkTaskContext.topic_ids`."""
+        ...
+
+    def end_offsets(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int]:
+        """See `SinkTaskContext.end_offsets`."""
+        ...
+
 
 class OffsetRecord(NamedTuple):
     """What stores one offset, on the Kafka cluster of the connector's producer; None as a value deletes it."""

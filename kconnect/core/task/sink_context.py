@@ -50,6 +50,12 @@ class SinkContext:
         """Not of the API: for Java's tasks, which may ask Connect's consumer. See `ports.Consumer`."""
         return self._consumer.group_offsets(partitions)
 
+    def topic_ids(self, topics: Collection[str]) -> dict[str, str]:
+        return self._consumer.topic_ids(topics)
+
+    def end_offsets(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int]:
+        return self._consumer.end_offsets(partitions)
+
     def pause(self, *partitions: TopicPartition) -> None:
         self._consumer.pause(self._own(partitions))
 

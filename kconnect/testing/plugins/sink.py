@@ -65,6 +65,10 @@ class SinkRunner:
         """How often the connector has asked for its `task_configs` to be called again."""
         self.error: Exception | None = None
         """The error with which the connector failed itself, with `raise_error`."""
+        self.topic_ids: dict[str, str] = {}
+        """What `context.topic_ids` tells; a topic that is made anew has another id."""
+        self.end_offsets: dict[TopicPartition, int] = {}
+        """What `context.end_offsets` tells."""
         self._class, self._number = connector, task
         self._connector: SinkConnector | None = None
         self._now = 0.0
@@ -138,6 +142,7 @@ class SinkRunner:
 
         def consumer(listener: Listener) -> MemoryConsumer:
             self._consumer = MemoryConsumer(listener)
+            self._consumer.ids, self._consumer.ends = self.topic_ids, self.end_offsets
             return self._consumer
 
         self._pump = SinkPump(ports, intake, consumer, properties)

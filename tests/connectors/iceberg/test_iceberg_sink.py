@@ -28,6 +28,7 @@ from kconnect.api import (
 from kconnect.connectors.iceberg import commits, rows, settings
 from kconnect.connectors.iceberg import task as task_module
 from kconnect.connectors.iceberg.connector import IcebergSinkConnector
+from kconnect.connectors.identity import Mark
 from kconnect.testing import SinkRunner, check_plugin, config_errors
 from tests.rig.systems.iceberg_rest import IcebergRest
 from tests.rig.systems.small_disk import SmallDisk
@@ -335,6 +336,25 @@ def test_offsets_outlive_their_snapshots(lake: Lake) -> None:
         table.append(table.scan().to_arrow().slice(0, 0))
     table.maintenance.expire_snapshots().by_id(table.snapshots()[0].snapshot_id).commit()
     assert commits.stored(table.refresh(), "lake", [PLACE]) == {PLACE: 2}
+
+
+def test_the_offsets_of_a_topic_that_was_made_anew_are_not_believed(lake: Lake) -> None:
+    with lake.sink() as runner:
+        runner.topic_ids["orders"] = "a"
+        put(runner, row(0), row(1))
+        config = dict(runner.config)
+    table = lake.catalog.load_table("shop.orders")
+    assert commits.marks(table, "lake", [PLACE]) == {PLACE: Mark(2, "a")}
+    text = r"The table 'shop\.orders' has the offset 2 of orders-0 .*it has another id"
+    with pytest.raises(ConnectError, match=text), lake.sink() as runner:
+        runner.topic_ids["orders"] = "b"
+        runner.open(PLACE)
+    assert IcebergSinkConnector().alter_offsets(config, {PLACE: 0})
+    with lake.sink() as runner:
+        runner.topic_ids["orders"] = "b"
+        runner.open(PLACE)
+        put(runner, row(0))
+    assert commits.marks(table.refresh(), "lake", [PLACE]) == {PLACE: Mark(1, "b")}
 
 
 def test_offsets_may_be_altered(lake: Lake) -> None:

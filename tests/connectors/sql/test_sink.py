@@ -533,6 +533,50 @@ class TestExactlyOnce:
             sink.open(place)
             assert sink.rewinds == {}
 
+    def test_the_offsets_of_a_topic_that_was_made_anew_are_not_believed(self, table: Table) -> None:
+        place = TopicPartition(table.topic, 0)
+        with table.sink(offsets_table="kconnect_offsets") as sink:
+            sink.topic_ids[table.topic] = "a"
+            sink.put([table.row(1), table.row(2)])
+            config = dict(sink.config)
+        text = r"The table kconnect_offsets has the offset 2 of .*it has another id"
+        with pytest.raises(ConnectError, match=text), table.sink(offsets_table="kconnect_offsets") as sink:
+            sink.topic_ids[table.topic] = "b"
+            sink.open(place)
+        # What the error says that is to be done.
+        assert SqlSinkConnector().alter_offsets(config, {place: 0})
+        with table.sink(offsets_table="kconnect_offsets") as sink:
+            sink.topic_ids[table.topic] = "b"
+            sink.open(place)
+            sink.restart(crash=True)
+            sink.topic_ids[table.topic] = "b"
+            sink.open(place)
+
+    def test_one_that_is_made_anew_while_it_is_read_is_noticed(self, table: Table) -> None:
+        with table.sink(offsets_table="kconnect_offsets") as sink:
+            sink.topic_ids[table.topic] = "a"
+            sink.put([table.row(1), table.row(2)])
+            sink.topic_ids[table.topic] = "b"
+            sink.task._ids._look_at = 0  # type: ignore[attr-defined]
+            anew = table.row(3)
+            anew.original_offset = 0
+            with pytest.raises(ConnectError, match="deleted and made again while it was read"):
+                sink.put([anew])
+        assert table.rows() == [(1, "n"), (2, "n")]
+
+    def test_a_table_of_an_older_version_gets_the_ids(self, table: Table) -> None:
+        place = TopicPartition(table.topic, 0)
+        with table.sink(offsets_table=f"old_{table.topic}") as sink:
+            sink.put([table.row(1), table.row(2)])
+        table.database.execute(f"alter table old_{table.topic} drop column topic_id")
+        with table.sink(offsets_table=f"old_{table.topic}") as sink:
+            sink.topic_ids[table.topic] = "a"
+            sink.open(place)
+            assert sink.rewinds == {place: 2}
+        with pytest.raises(ConnectError, match="it has another id"), table.sink(offsets_table=f"old_{table.topic}") as sink:
+            sink.topic_ids[table.topic] = "b"
+            sink.open(place)
+
     def test_a_bad_row_is_reported_and_passed_over(self, table: Table) -> None:
         with table.sink(offsets_table="kconnect_offsets", **_(KEYED), **_(TOLERANT)) as sink:
             sink.put([table.row(1), table.row(1), table.row(2)])

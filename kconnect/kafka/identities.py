@@ -1,0 +1,53 @@
+"""
+What brokers call topics, and where partitions end, for sinks that keep offsets in their target.
+
+A topic that is deleted and made again has another id, and its offsets begin anew. Asked by `resting.py` for
+`SinkTaskContext.topic_ids` and `end_offsets`, as the task's consumer, which may describe what it reads. Read next:
+`connectors/identity.py`, which compares.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import confluent_kafka as ck
+from confluent_kafka.admin import AdminClient
+
+from kconnect.api.record import TopicPartition
+
+log = logging.getLogger(__name__)
+
+_ANSWER_S = 5.0
+_CONNECTION = ("bootstrap.", "security.", "sasl.", "ssl.", "client.", "socket.", "broker.", "reconnect.", "oauth", "log")
+"""How the settings begin that say how brokers are reached; a client that is no consumer warns of all others."""
+_NONE = frozenset(("", "AAAAAAAAAAAAAAAAAAAAAA"))
+"""What brokers before 2.8 say."""
+
+
+def topic_ids(client: Mapping[str, Any], topics: Collection[str]) -> dict[str, str]:
+    """Return the ids of these topics, but of those that nobody tells. `client` are a consumer's settings."""
+    if not topics:
+        return {}
+    admin = AdminClient({name: value for name, value in client.items() if name.startswith(_CONNECTION)})
+    found = {}
+    for topic, future in admin.describe_topics(ck.TopicCollection(sorted(topics)), request_timeout=_ANSWER_S).items():
+        try:
+            found[topic] = str(future.result().topic_id)
+        except ck.KafkaException as error:
+            log.info("The id of the topic %s can't be had: %s", topic, error)
+    return {topic: each for topic, each in found.items() if each not in _NONE}
+
+
+def end_offsets(consumer: ck.Consumer, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int]:
+    """Return the offsets behind the last records, but of partitions whose brokers don't answer."""
+    found = {}
+    for place in partitions:
+        try:
+            _, end = consumer.get_watermark_offsets(ck.TopicPartition(*place), timeout=_ANSWER_S)
+        except ck.KafkaException as error:
+            log.info("The end of %s-%d can't be had: %s", *place, error.args[0].str())
+            continue
+        found[place] = end
+    return found
