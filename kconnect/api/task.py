@@ -158,6 +158,13 @@ class SinkTaskContext(Protocol):
 
     def resume(self, *partitions: TopicPartition) -> None: ...
 
+    def superseded(self, count: int) -> None:
+        """
+        Count records that change nothing, since the target has something newer in their place: the metric
+        `total-records-superseded`. Not in Connect.
+        """
+        ...
+
     def request_commit(self) -> None:
         """Ask the framework to commit offsets soon, before the next interval."""
         ...

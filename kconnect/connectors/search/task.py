@@ -23,6 +23,7 @@ from kconnect.connectors.search import service, settings
 from kconnect.connectors.search.actions import Action, Bad, Maker
 from kconnect.connectors.search.connection import Kept
 from kconnect.connectors.search.indices import Indices
+from kconnect.connectors.search.versions import Superseded
 
 log = logging.getLogger(__name__)
 
@@ -57,6 +58,7 @@ class OpenSearchSinkTask(SinkTask):
         self._malformed: str = config[settings.MALFORMED].lower()
         self._drops: bool = config[settings.DROP]
         self._named_by_field = bool(config[settings.INDEX_FIELD])
+        self._superseded = Superseded(self.context, not config[settings.VERSION])
         self._schemaless = config[settings.SCHEMA_IGNORE], frozenset(config[settings.TOPIC_SCHEMA_IGNORE])
 
     def interrupt(self) -> None:
@@ -83,6 +85,7 @@ class OpenSearchSinkTask(SinkTask):
             self._put([Group(batch.topic, batch.key, batch.value, Origins(batch))])
 
     def _put(self, groups: Sequence[Group]) -> None:
+        self._superseded.begin()
         for group in groups:
             for actions in self._requests(group):
                 self._send(group, actions)
@@ -147,8 +150,9 @@ class OpenSearchSinkTask(SinkTask):
             if trouble and service.item_passes(status, trouble):
                 passing = self._said(service.told(trouble))
                 continue
-            # A conflict: the document is there already, in this version or a later one.
-            if trouble and (status != _CONFLICT or self._updates):
+            if trouble and status == _CONFLICT and not self._updates:
+                self._keep(record, trouble)
+            elif trouble:
                 self._refused(record, status, trouble)
             self._done.add((place_of(record), record.original_offset))
         if passing:
@@ -163,6 +167,13 @@ class OpenSearchSinkTask(SinkTask):
             for topic, partition, offset in ([values[action.place] for values in every] for action in actions):
                 self._done.add((TopicPartition(topic, partition), offset))
         self._taken.clear()
+
+    def _keep(self, record: SinkRecord, trouble: Mapping[str, Any]) -> None:
+        """The document is there already, in this version or a later one."""
+        try:
+            self._superseded.check(record, trouble)
+        except DataError as error:
+            self._bad(record, error)
 
     def _refused(self, record: SinkRecord, status: int, error: Mapping[str, Any]) -> None:
         text = self._said(service.told(error))

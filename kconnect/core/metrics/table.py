@@ -145,6 +145,13 @@ TABLE: tuple[Metric, ...] = (
     Metric(ERRORS, "total-record-failures", _C, "Attempts to process a record that failed"),
     Metric(ERRORS, "total-record-errors", _C, "Records that failed for good"),
     Metric(ERRORS, "total-records-skipped", _C, "Records that were dropped because they failed"),
+    Metric(
+        ERRORS,
+        "total-records-superseded",
+        _C,
+        "Records that changed nothing, since the target has something newer in their place",
+        ours=True,
+    ),
     Metric(ERRORS, "total-retries", _C, "Further attempts to process a record"),
     Metric(ERRORS, "total-errors-logged", _C, "Failures that were logged (errors.log.enable)"),
     Metric(ERRORS, "deadletterqueue-produce-requests", _C, "Records that were sent to the dead letter queue"),

@@ -92,6 +92,7 @@ class TaskMeter:
             "total-record-failures": errors.failures,
             "total-record-errors": errors.errors,
             "total-records-skipped": errors.skipped,
+            "total-records-superseded": errors.superseded,
             "total-retries": errors.retries,
             "total-errors-logged": errors.logged,
             "deadletterqueue-produce-requests": errors.dead_letters,

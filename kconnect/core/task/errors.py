@@ -64,6 +64,8 @@ class Counts:
     logged: int = 0
     dead_letters: int = 0
     dead_letters_failed: int = 0
+    superseded: int = 0
+    """Records that changed nothing, since the target has something newer."""
     last_ms: int = 0
     """When a record last failed for good, in milliseconds since 1970."""
     retrying: tuple[float, str] | None = None

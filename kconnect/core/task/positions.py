@@ -42,6 +42,13 @@ def milliseconds(call: str, given: Any) -> float:
     raise AnswerError(f"{call} was given {given!r}: it must be a number of milliseconds")
 
 
+def count(call: str, given: Any) -> int:
+    """A number of records that was given to the context. AnswerError, naming the call, for what is none."""
+    if _is_whole(given) and 0 <= given <= _LARGEST:
+        return given  # type: ignore[no-any-return]
+    raise AnswerError(f"{call} was given {given!r}: it must be a number of records")
+
+
 def to_commit(plugin: str, answer: Any) -> Mapping[TopicPartition, OffsetAndMetadata]:
     """What a task's `pre_commit` returned. AnswerError if that is no map of offsets; None counts as an empty one."""
     if answer is None:

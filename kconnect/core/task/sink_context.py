@@ -12,6 +12,7 @@ from kconnect.api.record import TopicPartition
 from kconnect.api.task import ErrantRecordReporter
 from kconnect.core.task import positions
 from kconnect.core.task.errant import Errant
+from kconnect.core.task.errors import Counts
 from kconnect.core.task.ports import Consumer
 from kconnect.errors import ConnectError
 
@@ -19,8 +20,8 @@ _RETRY_S = 1.0
 
 
 class SinkContext:
-    def __init__(self, properties: Mapping[str, str], consumer: Consumer, errant: Errant | None) -> None:
-        self._properties, self._consumer, self._errant = dict(properties), consumer, errant
+    def __init__(self, properties: Mapping[str, str], consumer: Consumer, errant: Errant | None, counts: Counts) -> None:
+        self._properties, self._consumer, self._errant, self._counts = dict(properties), consumer, errant, counts
         self._timeout_s: float | None = None
         self._rewinds: dict[TopicPartition, int] = {}
         self.commit_requested = False
@@ -61,6 +62,9 @@ class SinkContext:
 
     def resume(self, *partitions: TopicPartition) -> None:
         self._consumer.resume(self._own(partitions))
+
+    def superseded(self, count: int) -> None:
+        self._counts.superseded += positions.count("context.superseded()", count)
 
     def request_commit(self) -> None:
         self.commit_requested = True

@@ -86,7 +86,7 @@ class SinkPump:
         self._ports, self._plugin, self._errant = ports, ports.plugin, ports.errant
         self._take = intake
         self._consumer = consumer(self)
-        self.context = SinkContext(properties, self._consumer, ports.errant)
+        self.context = SinkContext(properties, self._consumer, ports.errant, ports.counts)
         self._offsets = SinkOffsets()
         self._batch: list[list[Any] | Batch] = []
         """Read, and not yet taken by `put`; `_ends` is where reading goes on behind it."""

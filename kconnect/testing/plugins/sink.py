@@ -68,7 +68,7 @@ class SinkRunner:
         self.topic_ids: dict[str, str] = {}
         """What `context.topic_ids` tells; a topic that is made anew has another id."""
         self.end_offsets: dict[TopicPartition, int] = {}
-        """What `context.end_offsets` tells."""
+        """What `context.end_offsets` tells: behind what was put, unless a test says more."""
         self._class, self._number = connector, task
         self._connector: SinkConnector | None = None
         self._now = 0.0
@@ -94,6 +94,11 @@ class SinkRunner:
     def commit_requested(self) -> bool:
         """Whether the task has asked for a commit since the last one."""
         return self._pump.context.commit_requested
+
+    @property
+    def superseded(self) -> int:
+        """How many records changed nothing, as the task has said."""
+        return self._counts.superseded
 
     @property
     def task(self) -> SinkTask:
@@ -136,7 +141,7 @@ class SinkRunner:
         settings, world = ErrorSettings.of(self.config), Always()
         errors = Errors(settings, self._report, lambda seconds: True, lambda: self._now, lambda longest: longest)
         errant = Errant(errors, self._class.__name__, in_put_only) if settings.tolerant or settings.topic else None
-        self._plugin = _Plugin()
+        self._plugin, self._counts = _Plugin(), errors.counts
         meter = SinkMeter(Windows(), errors.counts, time.monotonic)
         ports = Ports(world, self._plugin, world, meter, errors.counts, math.inf, 0.0, errant)
 
@@ -160,6 +165,8 @@ class SinkRunner:
         delivered. After a RetriableError a worker would put the same records again.
         """
         batch = [_Message(record) for record in records]
+        for each in batch:
+            self.end_offsets[each.place] = max(self.end_offsets.get(each.place, 0), each.offset() + 1)
         self.open(*dict.fromkeys(each.place for each in batch))
         self._pump.ready(self._now)
         self._now += _STEP_S

@@ -50,8 +50,10 @@ def sink(server: OpenSearch, topic: str, **more: str) -> SinkRunner:
     return SinkRunner(OpenSearchSinkConnector, config)
 
 
-def record(topic: str, offset: int, value: Any, own: Schema | None = None, key: Any = "k", **more: Any) -> SinkRecord:
-    return SinkRecord(topic, 0, None, key, own, value, offset, timestamp=1_774_785_600_250, **more)
+def record(
+    topic: str, offset: int, value: Any, own: Schema | None = None, key: Any = "k", partition: int = 0, **more: Any
+) -> SinkRecord:
+    return SinkRecord(topic, partition, None, key, own, value, offset, timestamp=1_774_785_600_250, **more)
 
 
 def struct(topic: str, offset: int, note: str | None = "n", key: Any = None) -> SinkRecord:
@@ -66,6 +68,27 @@ def test_keys_are_ids_and_the_last_record_of_a_key_stays(server: OpenSearch, top
         runner.flush()
         assert runner.committed == {(topic, 0): 1}
     assert server.documents(topic.lower()) == {"x": {"id": 2, "note": "c"}, "y": {"id": 1, "note": "b"}}
+
+
+def test_a_document_of_another_partition_is_no_success(
+    server: OpenSearch, topic: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with sink(server, topic, **TOLERANT) as runner:
+        runner.put([record(topic, 5000, {"v": "of 0"}, key="k"), record(topic, 20, {"v": "of 0"}, key="low")])
+        moved = [
+            record(topic, 3, {"v": "of 1"}, key="k", partition=1),
+            record(topic, 90, {"v": "of 1"}, key="low", partition=1),
+        ]
+        runner.put([*moved, record(topic, 4, None, key="k", partition=1)])
+        # One that comes again loses by right.
+        runner.put([record(topic, 10, {"v": "again"}, key="k")])
+        ((lost, error), (deletion, _)) = runner.reported
+        assert (lost.original_offset, deletion.original_offset) == (3, 4)
+        assert f"in version 5000, which is no offset of {topic}-1" in str(error)
+        assert runner.superseded == 1
+    (line,) = [each.getMessage() for each in caplog.records if "changed nothing" in each.getMessage()]
+    assert f"one is {topic}-0@10, whose document has the version 5000" in line
+    assert server.documents(topic.lower()) == {"k": {"v": "of 0"}, "low": {"v": "of 1"}}
 
 
 def test_without_keys_ids_are_places(server: OpenSearch, topic: str) -> None:
