@@ -93,7 +93,7 @@ class TaskProducer:
             except BufferError:
                 if not self._send_when_there_is_room(message):
                     return False
-            except ck.KafkaException as error:
+            except Exception as error:  # noqa: BLE001 - what the client makes of what a plugin has made
                 self._refused(message, error)
         self._poll(0)
         return True
@@ -216,13 +216,18 @@ class TaskProducer:
                 self._client().produce(*message)
             except BufferError:
                 continue
-            except ck.KafkaException as error:
+            except Exception as error:  # noqa: BLE001 - as in `send`
                 self._refused(message, error)
             return True
         return False
 
-    def _refused(self, message: Sequence[Any], error: ck.KafkaException) -> None:
-        """The client itself does not take a message, as when it is too large."""
+    def _refused(self, message: Sequence[Any], error: Exception) -> None:
+        """
+        The client itself does not take a message, as when it is too large. Of a value that no client can take, such as a number
+        of more than 64 bits, it raises an error of Python's: that message is refused like others, and not those before it.
+        """
+        if not isinstance(error, ck.KafkaException):
+            error = ck.KafkaException(ck.KafkaError(ck.KafkaError._INVALID_ARG, f"{type(error).__name__}: {error}"))
         cause, reported, self._reports.local = error.args[0], message[4], True
         if reported is None:
             self._reports.refused.append(Refused(tuple(message[:3]), _lasts(cause)))

@@ -236,6 +236,11 @@ def _parts(origin: Any) -> tuple[bytes | None, bytes | None, letter_headers.Head
     return origin.key(), origin.value(), letter_headers.mark(origin.headers() or ())
 
 
+def _name(key: Any) -> str:
+    """Return a header's name as a letter can have it: it may be what the record has failed of."""
+    return sendable(str(key).replace("\0", "?"))
+
+
 def _json(value: Any) -> str:
     try:
         return orjson.dumps(value).decode()
@@ -266,5 +271,5 @@ def _as_json(record: SourceRecord) -> tuple[bytes | None, bytes | None, list[tup
         except Exception:  # noqa: BLE001 - whatever ails it, it must not be lost
             return repr(value).encode()
 
-    headers = [(sendable(header.key), convert(header.schema, header.value)) for header in record.headers]
+    headers = [(_name(header.key), convert(header.schema, header.value)) for header in record.headers]
     return convert(record.key_schema, record.key), convert(record.value_schema, record.value), letter_headers.mark(headers)

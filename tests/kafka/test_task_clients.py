@@ -124,3 +124,27 @@ def test_the_threads_of_a_consumer_end_when_it_is_closed() -> None:
     consumer.close(1)
     # The one that waited for the group may have its last instructions before it.
     wait_until(lambda: not threads() - before)
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        ("t", b"bad", None, 2**31, None, None, 0, None),
+        ("t", b"bad", None, -1, None, None, 2**63, None),
+        ("t", "\ud800", None, -1, None, None, 0, None),
+        ("t", b"bad", None, -1, None, None, 0, [("name", 7)]),
+    ],
+    ids=["partition", "timestamp", "value", "header"],
+)
+@pytest.mark.parametrize("reports", [False, True])
+def test_what_the_client_can_not_even_take_is_refused_like_other_messages(bad: Outgoing, reports: bool) -> None:
+    """It raised errors of Python's, of which nobody knew that the rest of the batch was not sent."""
+    good: Outgoing = ("t", b"good", None, -1, None, None, 0, None)
+    producer = TaskProducer(NOBODY, lambda: True, reports)
+    with pytest.raises(ConnectError, match=r"Unrecoverable exception from producer send callback: .*Error: "):
+        if reports:
+            producer.send_reported([good, bad, good], "abc", lambda origin, topic, refusal, metadata: refusal is not None)
+        else:
+            producer.send([good, bad, good])
+    assert [refused.message for refused in producer.refusals(0)] == [bad[:3]]
+    producer.close()

@@ -16,9 +16,10 @@ from kconnect.api.converter import Converter, HeaderConverter
 from kconnect.api.record import Header, SinkRecord, SourceRecord
 from kconnect.core.task import destination
 from kconnect.core.task.batch import FEW, TIMESTAMP_TYPES, Batch, Messages, runs
-from kconnect.core.task.destination import at_place, at_time, named
+from kconnect.core.task.destination import LATEST_MS, at_place, at_time, named
 from kconnect.core.task.errors import PRODUCER, Component, Cut, Errors, Stage, strict
 from kconnect.data.column import Column
+from kconnect.errors import DataError
 
 Outgoing = tuple[str, "bytes | None", "bytes | None", int, None, None, int, "list[tuple[str, bytes | None]] | None"]
 """
@@ -47,8 +48,13 @@ class Converters:
         return {**parts, Stage.KAFKA_PRODUCE: PRODUCER}
 
 
-def sendable(name: str) -> str:
-    """A header's name. Half a surrogate pair, of which the client's process would die, becomes Java's question mark."""
+def sendable(name: Any) -> str:
+    """
+    Return a header's name. Half a surrogate pair, of which the client's process would die, becomes Java's question mark.
+    DataError for what the client would make another name of: it cuts a text at U+0000, and takes the `repr` of what is none.
+    """
+    if not isinstance(name, str) or "\0" in name:
+        raise DataError(f"The name of a header is {name!r}: it must be a text without U+0000, where Kafka's client ends a name")
     return name if name.isascii() else name.encode("utf-8", "replace").decode()
 
 
@@ -152,7 +158,7 @@ class SourceChain:
                     -1 if partition is None else at_place(partition),
                     None,
                     None,
-                    timestamp if timestamp.__class__ is int and timestamp > 0 else at_time(timestamp),
+                    timestamp if timestamp.__class__ is int and 0 < timestamp <= LATEST_MS else at_time(timestamp),
                     None,
                 )
             )

@@ -16,6 +16,9 @@ from kconnect.errors import DataError
 
 log = logging.getLogger(__name__)
 
+LATEST_MS = 2**63 - 1
+"""What a timestamp in Kafka has room for."""
+_LAST_PARTITION = 2**31 - 1
 _NONE = -1
 """Kafka's own sign for "no timestamp", which Connect takes for none."""
 _told = False
@@ -32,9 +35,11 @@ def named(topic: Any) -> str:
 
 def at_place(partition: Any) -> int:
     """The partition. DataError for what is none."""
-    if partition.__class__ is int and partition >= 0:
+    if partition.__class__ is int and 0 <= partition <= _LAST_PARTITION:
         return partition
-    raise DataError(f"The partition of a source record is {partition!r}: it must be a whole number from 0 on, or None")
+    raise DataError(
+        f"The partition of a source record is {partition!r}: it must be a whole number from 0 to {_LAST_PARTITION}, or None"
+    )
 
 
 def at_time(timestamp: Any) -> int:
@@ -47,7 +52,7 @@ def at_time(timestamp: Any) -> int:
     if timestamp is None:
         return 0
     if timestamp.__class__ is int:
-        if timestamp > 0:
+        if 0 < timestamp <= LATEST_MS:
             return timestamp
         if timestamp == 0:
             return _first_millisecond()
@@ -68,7 +73,7 @@ def columns(batch: Batch) -> tuple[Sequence[int], Sequence[int]]:
         partitions = [-1 if partition is None else at_place(partition) for partition in partitions]
     if timestamps.count(None) == len(timestamps):
         timestamps = [0] * len(timestamps)
-    elif set(map(type, timestamps)) != {int} or min(timestamps) < 1:
+    elif set(map(type, timestamps)) != {int} or min(timestamps) < 1 or max(timestamps) > LATEST_MS:
         timestamps = [at_time(timestamp) for timestamp in timestamps]
     return partitions, timestamps
 

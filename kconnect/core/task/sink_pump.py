@@ -177,7 +177,8 @@ class SinkPump:
                 if isinstance(part, Batch):
                     self._plugin.put_batch(part)
                 else:
-                    self._plugin.put(part)
+                    # The task may take out of its list what it has delivered, and then fail: its next call gets all of it.
+                    self._plugin.put(list(part))
                 del self._batch[0]
                 if part:
                     ports.meter.put(len(part), began)

@@ -104,6 +104,9 @@ public final class Chain {
             atHeader();
             for (Object each : record.headers()) {
                 Header own = (Header) each;
+                if (own.key() == null || own.key().indexOf(0) >= 0) {
+                    throw new DataException("The name of a header is null, or has U+0000, where Kafka's client ends a name");
+                }
                 headers.add(own.key(), header.fromConnectHeader(topic, own.key(), own.schema(), own.value()));
             }
         }

@@ -5,7 +5,6 @@ import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.Collection;
 import java.util.List;
 import java.util.Map;
 import org.apache.kafka.common.header.internals.RecordHeaders;
@@ -164,16 +163,15 @@ public final class SinkBatches {
         }
     }
 
-    /** Give the task all that waits. If it throws, they wait on. */
+    /** Give the task all that waits, in a list of its own as in Connect: it may change that. If it throws, they wait on. */
     public void put() {
         ClassLoader before = Loaders.enter(loader);
         try {
-            task.put((Collection) waiting);
+            task.put(new ArrayList(waiting));
         } finally {
             Loaders.enter(before);
         }
-        // The task may keep the list that it was given.
-        waiting = new ArrayList();
+        waiting.clear();
     }
 
     /** Of those that wait, keep these only. */

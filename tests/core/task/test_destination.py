@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kconnect.api.record import SourceRecord
+from kconnect.api.record import Header, SourceRecord
 from kconnect.core.task import answers, destination
 from kconnect.core.task.answers import AnswerError
 from kconnect.errors import ConnectError
@@ -50,16 +50,18 @@ def test_nothing() -> None:
     assert answers.polled("Task", []) == []
 
 
+NO_NAMES: tuple[Any, ...] = (None, "a\0b", b"name", 7)
 WRONG: list[tuple[str, Any, str]] = [
     *(("topic", topic, "Topic cannot be null") for topic in (None, "", 7, b"t")),
-    *(("partition", number, "must be a whole number from 0 on") for number in (-1, -2, "0", 0.0, True)),
-    *(("timestamp", time, "Invalid record timestamp") for time in (-2, -(2**63), 1.5, "0", True)),
+    *(("partition", number, "a whole number from 0 to 2147483647") for number in (-1, -2, "0", 0.0, True, 2**31, 2**70)),
+    *(("timestamp", time, "Invalid record timestamp") for time in (-2, -(2**63), 1.5, "0", True, 2**63, 2**70)),
+    *(("headers", (Header(name, "v"),), "The name of a header is ") for name in NO_NAMES),
 ]
 
 
 @pytest.mark.parametrize("place", [0, 3, 11])
 @pytest.mark.parametrize("size", [1, 12])
-@pytest.mark.parametrize(("name", "value", "reason"), WRONG, ids=[f"{name} {value!r}" for name, value, _ in WRONG])
+@pytest.mark.parametrize(("name", "value", "reason"), WRONG, ids=[f"{name} {value!r:.40}" for name, value, _ in WRONG])
 def test_a_record_for_nowhere(name: str, value: Any, reason: str, size: int, place: int) -> None:
     records = [source({"file": "a"}, at, value=str(at)) for at in range(size)]
     bad = min(place, size - 1)

@@ -83,6 +83,19 @@ def test_a_retriable_error_puts_the_very_same_again_and_reads_nothing_meanwhile(
     assert world.pump.context.take_timeout() == 1.0, "what the task asked for was for once"
 
 
+def test_a_task_that_takes_records_out_of_its_list_and_fails_gets_all_of_them_again() -> None:
+    world = started()
+    world.put = lambda records: records.clear() or fail(RetriableError("busy"))  # type: ignore[method-assign]
+    world.step(message(0, b"a"), message(1, b"b"), after=INTERVAL_S)
+    del world.put
+    world.step(after=2.0)
+    assert values(world) == ["a", "b"]
+
+
+def fail(error: Exception) -> None:
+    raise error
+
+
 def test_nothing_is_committed_of_what_was_not_put() -> None:
     world = started()
     world.step(message(0))
