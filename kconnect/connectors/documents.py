@@ -11,8 +11,9 @@ import base64
 import datetime
 import decimal
 import functools
+import math
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import orjson
@@ -27,10 +28,27 @@ _OPTIONS = orjson.OPT_NON_STR_KEYS | orjson.OPT_PASSTHROUGH_DATETIME | orjson.OP
 
 def to_json(value: Any, own: Schema | None) -> bytes:
     """DataError if JSON has no such value."""
+    plain = to_plain(value, own)
     try:
-        return orjson.dumps(to_plain(value, own), _other, _OPTIONS)
+        made = orjson.dumps(plain, _other, _OPTIONS)
     except (TypeError, orjson.JSONEncodeError) as error:
         raise DataError(f"The value has no JSON: {error}") from None
+    if b"null" in made:
+        check_finite(plain)
+    return made
+
+
+def check_finite(value: Any) -> None:
+    """Raise DataError for a number, however deep, that JSON has not: a null would stand for it."""
+    if isinstance(value, float) and not math.isfinite(value):
+        raise DataError(f"JSON has no {value}: a text can stand for it, or null, by a transform")
+    within: Iterable[Any] = ()
+    if isinstance(value, dict):
+        within = value.values()
+    elif isinstance(value, list | tuple | Struct):
+        within = value.values if isinstance(value, Struct) else value
+    for element in within:
+        check_finite(element)
 
 
 def to_lines(column: Column) -> list[bytes]:
@@ -41,9 +59,13 @@ def to_lines(column: Column) -> list[bytes]:
     names, columns = column.fields()
     made = [_converted(each, field.schema) for each, field in zip(columns, own.fields)]
     try:
-        return [orjson.dumps(dict(zip(names, row)), _other, _OPTIONS) for row in zip(*made)]
+        lines = [orjson.dumps(dict(zip(names, row)), _other, _OPTIONS) for row in zip(*made)]
     except (TypeError, orjson.JSONEncodeError) as error:
         raise DataError(f"The value has no JSON: {error}") from None
+    for at, line in enumerate(lines):
+        if b"null" in line:
+            check_finite([column[at] for column in made])
+    return lines
 
 
 def _converted(column: Sequence[Any], own: Schema) -> Sequence[Any]:

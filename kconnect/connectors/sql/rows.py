@@ -87,6 +87,7 @@ class Maker:
         self._whitelist = set(config[settings.FIELDS])
         self._delete: bool = config[settings.DELETE]
         self._zone = ZoneInfo(config[settings.ZONE])
+        self._rounds: bool = config[settings.ROUNDING]
         self._plans: dict[Any, tuple[sa.Table, list[_Source], list[types.Convert | None]]] = {}
 
     def forget(self) -> None:
@@ -161,7 +162,7 @@ class Maker:
                     raise DataError(
                         f"The table {table.fullname} has its field {names.shown(source.wanted.name)} by another name"
                     )
-                conversions.append(types.conversion(source.wanted.schema, column, self._backend, self._zone))
+                conversions.append(types.conversion(source.wanted.schema, column, self._backend, self._zone, self._rounds))
             if len({self._name(table, source) for source in sources}) < len(sources):
                 raise DataError(f"Two of its fields are one column of the table {table.fullname}")
             if len(self._plans) >= _KEPT:

@@ -17,6 +17,7 @@ ATTEMPTS, CONNECT_BACKOFF, DIALECT = "connection.attempts", "connection.backoff.
 MODE, BATCH, DELETE, TABLE = "insert.mode", "batch.size", "delete.enabled", "table.name.format"
 PK_MODE, PK_FIELDS, FIELDS = "pk.mode", "pk.fields", "fields.whitelist"
 CREATE, EVOLVE, QUOTE, ZONE = "auto.create", "auto.evolve", "quote.sql.identifiers", "db.timezone"
+ROUNDING = "rounding.allowed"
 RETRIES, BACKOFF, OFFSETS = "max.retries", "retry.backoff.ms", "offsets.table"
 
 _WHERE, _WRITES, _MAPPING, _TABLES, _RETRIES = "Connection", "Writes", "Rows and columns", "Tables", "Retries and offsets"
@@ -152,6 +153,16 @@ CONFIG = ConfigDef(
         group=_MAPPING,
         order=4,
         recommender=lambda name, values: ["UTC", "Europe/Berlin", "America/New_York", "Asia/Tokyo"],
+    ),
+    ConfigKey(
+        ROUNDING,
+        Type.BOOLEAN,
+        False,
+        Importance.LOW,
+        "Whether values may lose what their column has no room for: digits behind the point, fractions of seconds, the time "
+        "beside a date, digits of floating point numbers. Otherwise such a record is a bad one.",
+        group=_MAPPING,
+        order=5,
     ),
     ConfigKey(
         TABLE,

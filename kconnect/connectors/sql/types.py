@@ -21,6 +21,7 @@ from sqlalchemy.dialects import mysql
 from kconnect.api import DataError, Schema, SchemaType, Struct, schema, values
 from kconnect.connectors import documents
 from kconnect.connectors.common import point_in_time
+from kconnect.connectors.sql import room
 
 _SIMPLE: dict[SchemaType, sa.types.TypeEngine[Any]] = {
     SchemaType.INT8: sa.SmallInteger(),
@@ -42,7 +43,6 @@ _MYSQL_KEYS: dict[SchemaType, sa.types.TypeEngine[Any]] = {
 Convert = Callable[[Any], Any]
 
 _UTC = ZoneInfo("UTC")
-_WIDE = decimal.Context(prec=2000)
 FAR = "it is a date that is not in the years 1 to 9999"
 _WITHOUT_ZONE = operator.methodcaller("replace", tzinfo=None)
 """Half the time of a function in Python; who calls it looks for a FarDate before."""
@@ -74,51 +74,54 @@ def column_type(own: Schema, backend: str, key: bool) -> sa.types.TypeEngine[Any
 _REMEDY = "flatten it with the transform Flatten, or make a column of type JSON for it"
 
 
-def conversion(own: Schema | None, column: sa.Column[Any], backend: str, zone: ZoneInfo) -> Convert | None:
+def conversion(
+    own: Schema | None, column: sa.Column[Any], backend: str, zone: ZoneInfo, rounds: bool = False
+) -> Convert | None:
     """
     How values of a schema, or without one, become those of a column; None if they are so already. They are never null. What it
-    makes raises a DataError for a value that does not fit.
+    makes raises a DataError for a value that does not fit, or, without `rounds`, would be rounded or cut off.
     """
     kind = column.type
     # MariaDB's JSON is a long text.
     if isinstance(kind, sa.JSON) or (isinstance(kind, mysql.LONGTEXT) and not (own is not None and own.type.is_primitive)):
         return _of_json(own, isinstance(kind, sa.JSON) and backend != "postgresql")
+    check = room.check_of(own, kind, backend, rounds)
+    convert = _of_kind(own, column, backend, zone, rounds)
+    return convert if check is None else _checked(check, convert)
+
+
+def _checked(check: room.Check, convert: Convert | None) -> Convert:
+    def checked(value: Any) -> Any:
+        check(value)
+        return value if convert is None else convert(value)
+
+    return checked
+
+
+def _of_kind(own: Schema | None, column: sa.Column[Any], backend: str, zone: ZoneInfo, rounds: bool) -> Convert | None:
+    kind = column.type
     if own is None:
         return _of_any(kind, backend, zone)
     if own.name == schema.DECIMAL:
-        return documents.decimal_text if isinstance(kind, sa.String) else _of_decimal(own, kind)
+        return documents.decimal_text if isinstance(kind, sa.String) else None
     if own.name in (schema.DATE, schema.TIME, schema.TIMESTAMP):
         return _of_time(own.name, kind, _session_zone(kind, backend, zone))
     if own.type is SchemaType.ARRAY and isinstance(kind, sa.ARRAY):
-        return _of_array(own, kind, column, backend, zone)
+        return _of_array(own, kind, column, backend, zone, rounds)
     if not own.type.is_primitive:
         raise DataError(f"the column {column.name} can't hold values of type {own.type.value}: {_REMEDY}")
     if own.type is SchemaType.BYTES:
         return bytes
+    if own.type is SchemaType.STRING and isinstance(kind, sa.types._Binary):
+        return str.encode
+    if own.type is SchemaType.STRING and isinstance(kind, sa.DateTime) and kind.timezone:
+        return lambda value: _zoned(value, zone)
     if own.type is SchemaType.STRING and backend == "postgresql":
         return WITHOUT_NUL
+    if own.type in (SchemaType.FLOAT32, SchemaType.FLOAT64) and isinstance(kind, sa.String):
+        # Databases write fewer digits, or others.
+        return values.to_text
     return None
-
-
-def _of_decimal(own: Schema, kind: Any) -> Convert | None:
-    """Databases round what has more digits behind the point than a column, without a word."""
-    scale = getattr(kind, "scale", None)
-    if isinstance(kind, sa.Integer):
-        scale = 0
-    elif not isinstance(kind, sa.Numeric) or isinstance(kind, sa.Float):
-        return None
-    elif scale is None:
-        scale = 0 if kind.precision is not None else None
-    if scale is None or schema.decimal_scale(own) <= scale:
-        return None
-    step = decimal.Decimal(1).scaleb(-scale)
-
-    def exact(value: decimal.Decimal) -> decimal.Decimal:
-        if value.is_finite() and value.as_tuple().exponent < -scale and value != value.quantize(step, context=_WIDE):  # type: ignore[operator]
-            raise DataError(f"it has more than the column's {scale} digits behind the point, and would be rounded")
-        return value
-
-    return exact
 
 
 def _session_zone(kind: Any, backend: str, zone: ZoneInfo) -> ZoneInfo:
@@ -129,12 +132,18 @@ def _session_zone(kind: Any, backend: str, zone: ZoneInfo) -> ZoneInfo:
 def _of_json(own: Schema | None, plain: bool) -> Convert:
     """A text is JSON already. `plain`: SQLAlchemy makes the text."""
     if plain:
-        return lambda value: orjson.loads(value) if isinstance(value, str) else documents.to_plain(value, own)
+        return lambda value: orjson.loads(value) if isinstance(value, str) else _plain(value, own)
     return lambda value: value if isinstance(value, str) else documents.to_json(value, own).decode()
 
 
-def _of_array(own: Schema, kind: Any, column: sa.Column[Any], backend: str, zone: ZoneInfo) -> Convert:
-    inner = conversion(own.value_schema, sa.Column(column.name, kind.item_type), backend, zone)
+def _plain(value: Any, own: Schema | None) -> Any:
+    found = documents.to_plain(value, own)
+    documents.check_finite(found)
+    return found
+
+
+def _of_array(own: Schema, kind: Any, column: sa.Column[Any], backend: str, zone: ZoneInfo, rounds: bool) -> Convert:
+    inner = conversion(own.value_schema, sa.Column(column.name, kind.item_type), backend, zone, rounds)
     if inner is None:
         return list
     return lambda value: [each if each is None else inner(each) for each in value]
@@ -151,6 +160,9 @@ def _of_time(name: str, kind: Any, zone: ZoneInfo) -> Convert:
         return lambda value: documents.time_text(checked(value), name)
     if isinstance(kind, sa.Date) or (name == schema.DATE and not isinstance(kind, sa.DateTime)):
         return lambda value: checked(value).date()
+    if isinstance(kind, sa.Time) and kind.timezone:
+        # Without its zone it would be one of the session's.
+        return lambda value: checked(value).timetz()
     if isinstance(kind, sa.Time) or name == schema.TIME:
         return lambda value: checked(value).time()
     if isinstance(kind, sa.DateTime) and not kind.timezone and name == schema.TIMESTAMP:
@@ -173,6 +185,8 @@ def _of_any(kind: Any, backend: str, zone: ZoneInfo) -> Convert:
             return _of_time(schema.TIMESTAMP, kind, own_zone)(value)
         if isinstance(kind, sa.Numeric) and not isinstance(kind, sa.Float) and isinstance(value, float):
             return decimal.Decimal(repr(value))
+        if isinstance(kind, sa.types._Binary) and isinstance(value, str):
+            return value.encode()
         if isinstance(kind, sa.String) and not isinstance(value, str):
             return values.to_text(value)
         if isinstance(value, str) and backend == "postgresql":
@@ -192,6 +206,14 @@ def _parsed(kind: Any, text: str, zone: ZoneInfo) -> Any:
     except ValueError:
         raise DataError(f"{text[:40]!r} is no {kind} in ISO 8601") from None
     return found if kind.timezone else found.astimezone(zone).replace(tzinfo=None)
+
+
+def _zoned(text: str, zone: ZoneInfo) -> Any:
+    """A time without a zone would be one of the session's. What the database alone understands is left to it."""
+    try:
+        return point_in_time(text, zone)
+    except ValueError:
+        return _without_nul(text)
 
 
 def _without_nul(value: Any) -> Any:
