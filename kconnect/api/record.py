@@ -57,6 +57,7 @@ class TimestampType(enum.Enum):
         return self.value
 
 
+_LISTS = (tuple, list)
 _KEEP: Any = object()
 
 
@@ -105,7 +106,8 @@ class SourceRecord:
         self.value_schema = value_schema
         self.value = value
         self.timestamp = timestamp
-        self.headers = headers
+        # An iterator could be read once only.
+        self.headers = headers if headers.__class__ in _LISTS else tuple(headers or ())
 
     def new_record(
         self,

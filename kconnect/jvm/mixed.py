@@ -55,12 +55,19 @@ class MixedSource:
             batches.reset()
             raise
         done = self._convert(records)
+        first = numbers[0]
+        if done.failure is not None and not self._tracks:
+            done = done.before(self._task.beginning(first, first + len(done.given)) - first)
         numbers = numbers[: len(done.given)]
-        offsets = self._task.newest(numbers[0], numbers[-1] + 1) if numbers else []
+        offsets = self._task.newest(first, first + len(numbers)) if numbers else []
         places = {id(record): place for place, record in enumerate(records)}
 
-        def until(count: int) -> list[Stored] | None:
-            return self._task.until(numbers[0], numbers[0] + places[id(done.origins[count])])
+        def until(count: int) -> tuple[int, list[Stored]] | None:
+            failed = first + places[id(done.origins[count])]
+            if not self._task.knows(first, failed):
+                return None
+            counted = failed if self._tracks else self._task.beginning(first, failed)
+            return done.count_before(counted - first), self._task.newest(first, counted)
 
         if not self._tracks and not self._errors.settings.tolerant:
             return Converted(done.messages, done.topics, offsets, failure=done.failure, cut=until)

@@ -9,6 +9,7 @@ bytes of a batch are described in `shim/Out.java`.
 from __future__ import annotations
 
 import sys
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from typing import Any, NamedTuple
@@ -101,7 +102,10 @@ class JavaSourceTask(SourceTask):
 
     def convert(self, first: int, end: int) -> Batch:
         """The messages of these records of the last `poll`, by their numbers."""
-        buffer = self.batches.convert(first - self.first, end - self.first)
+        try:
+            buffer = self.batches.convert(first - self.first, end - self.first)
+        except jpype.JException as thrown:
+            raise translated(thrown) from None
         return read(memoryview(buffer)[: buffer.limit()].tobytes())
 
     def newest(self, first: int, end: int) -> list[Stored]:
@@ -112,9 +116,13 @@ class JavaSourceTask(SourceTask):
             raise translated(thrown) from None
         return [Stored(*pair) for pair in orjson.loads(bytes(data))]
 
-    def until(self, first: int, end: int) -> list[Stored] | None:
-        """The same, if these are records of the last `poll`; Java has forgotten those of earlier ones."""
-        return self.newest(first, end) if self.first <= first <= end <= self._next else None
+    def knows(self, first: int, end: int) -> bool:
+        """Whether these are records of the last `poll`; Java has forgotten those of earlier ones."""
+        return self.first <= first <= end <= self._next
+
+    def beginning(self, first: int, failed: int) -> int:
+        """Return the first of the last `poll`'s records from `first` on that may not be counted if `failed` has failed."""
+        return self.first + int(self.batches.beginning(first - self.first, failed - self.first))
 
     def failure(self) -> tuple[Stage, Component, JavaError]:
         """What stopped the last `convert`."""
@@ -192,9 +200,18 @@ class SourceConversion:
             offsets = [offset for batch in batches for offset in batch.offsets]
         # Java counts from the first record of the poll.
         begin = self._task.first
+        if failure is not None and not self._tracks and (counted := self._task.beginning(first, at)) < at:
+            count = bisect_left(origins, counted - begin)
+            messages, origins, records = messages[:count], origins[:count], records[: counted - first]
+            topics = [message[0] for message in messages]
+            offsets = self._task.newest(first, counted)
 
-        def until(count: int) -> list[Stored] | None:
-            return self._task.until(first, begin + origins[count])
+        def until(count: int) -> tuple[int, list[Stored]] | None:
+            failed = begin + origins[count]
+            if not self._task.knows(first, failed):
+                return None
+            counted = failed if self._tracks else self._task.beginning(first, failed)
+            return bisect_left(origins, counted - begin), self._task.newest(first, counted)
 
         if not self._tracks and not self._errors.settings.tolerant:
             return Converted(messages, frozenset(topics), offsets, failure=failure, cut=until)

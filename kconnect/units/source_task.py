@@ -77,6 +77,8 @@ class SourceLoop:
         self._pump = SourcePump(self._delivery, convert)
         self._lock = threading.Lock()
         self._begun = self._started = False
+        self._poll_failure: Exception | None = None
+        """Why the last `poll` has not returned more, for the time when what it has returned is on its way."""
         self._stopper: threading.Thread | None = None
         self._hearing: Hearing | None = None
 
@@ -91,25 +93,26 @@ class SourceLoop:
             self._chain = made = JavaChain(config, settings, plugins)
             self._tracks = task.begin(made.chain)
             return InJava(task, errors, self._tracks)
-        convert = self._in_python(config)
         if is_java:
             from kconnect.jvm.chain import Chain
             from kconnect.jvm.mixed import MixedSource
 
+            convert = self._in_python(config, hears=True)
             self._tracks = task.begin(Chain())
             return MixedSource(task, convert, errors, self._tracks)
         self._tracks = type(task).commit_record is not SourceTask.commit_record
-        return convert
+        return self._in_python(config, self._tracks)
 
-    def _in_python(self, config: dict[str, str]) -> SourceConversion:
+    def _in_python(self, config: dict[str, str], hears: bool) -> SourceConversion:
         settings, plugins, errors = self._unit.ports.settings, self._unit.ports.plugins, self._reports.errors
         self._chain = transforms = Transforms(config, plugins, owned=True, worker=settings.raw)
         if java_chain.has_java_converter(config, settings, plugins):
             from kconnect.jvm.conversion import JavaSourceChain
 
             transforms.also_close(made := JavaChain(config, settings, plugins, transforms=False))
-            return SourceConversion(JavaSourceChain(made.chain, errors), transforms.steps, errors)
-        return SourceConversion(SourceChain(converters.make(config, settings, plugins), errors), transforms.steps, errors)
+            return SourceConversion(JavaSourceChain(made.chain, errors), transforms.steps, errors, hears)
+        chain = SourceChain(converters.make(config, settings, plugins), errors)
+        return SourceConversion(chain, transforms.steps, errors, hears)
 
     def _deliver(self, config: dict[str, str]) -> Delivery:
         unit, settings = self._unit, self._unit.ports.settings
@@ -224,9 +227,12 @@ class SourceLoop:
     def _poll(self) -> list[SourceRecord] | None:
         began = time.monotonic()
         try:
+            failure, self._poll_failure = self._poll_failure, None
+            if failure is not None:
+                raise failure
             records = self._task.poll()
             if not java_chain.is_java(type(self._task)):
-                records = answers.polled(type(self._task).__qualname__, records)
+                records, self._poll_failure = answers.polled(type(self._task).__qualname__, records)
         except RetriableError as error:
             log.warning("Retrying poll(): %s", error)
             self._counts.tries_again("poll()", error, began)

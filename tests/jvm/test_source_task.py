@@ -10,8 +10,9 @@ import pytest
 
 from kconnect.api.record import RecordMetadata
 from kconnect.core.task.converted import Converted
+from kconnect.core.task.source_offsets import SourceOffsets
 from kconnect.core.task.transactions import End, TaskBoundary
-from kconnect.errors import ConnectError, RetriableError
+from kconnect.errors import ConnectError, DataError, RetriableError
 from kconnect.jvm import beans, classes, logs
 from kconnect.jvm.chain import Chain
 from kconnect.jvm.source_task import JavaSourceTask, SourceConversion
@@ -102,7 +103,7 @@ def test_a_record_that_fails_ends_the_batch_and_names_stage_and_class(java_plugi
     assert [each.source_offset for each in found.offsets] == [{"last": 127}]
     assert isinstance(found.failure, ConnectError)
     assert "the transform cast failed at a record for the topic numbers" in str(found.failure)
-    before = found.until(1)
+    before = found.until(1, hears=False)
     assert before is not None
     assert [each.source_offset for each in before.offsets] == [{"last": 126}]
     assert [each[:2] for each in judged.told()] == [("TRANSFORMATION", "org.apache.kafka.connect.transforms.Cast$Value")]
@@ -285,6 +286,33 @@ def test_what_kafka_s_client_refuses_of_a_record_is_that_record_s_failure(
     assert (stage, component) == ("KAFKA_PRODUCE", "org.apache.kafka.clients.producer.KafkaProducer")
     assert text == f"{said}This is record 2 of the 5 that rig.NumbersTask.poll() returned, behind the transforms."
     assert (found.failure is None) is tolerant
+
+
+@pytest.mark.parametrize("hears", [False, True])
+def test_no_offset_is_counted_that_the_bad_record_has_too(java_plugin: Path, hears: bool) -> None:
+    task = numbers(java_plugin, chain(LONG, STRING), gives="a partition", page="2")
+    found = polled(task, tracks=hears)
+    assert [message[1] for message in found.messages] == ([b"0"] if hears else [])
+    assert [stored.source_offset for stored in found.offsets] == ([{"last": 0}] if hears else [])
+    assert len(found.topics) == len(found.messages)
+    found = polled(numbers(java_plugin, chain(LONG, STRING), page="2"), tracks=hears)
+    before = found.until(3, hears)
+    assert before is not None
+    assert [message[1] for message in before.messages] == [b"0", b"1", b"2"][: 3 if hears else 2]
+    assert [stored.source_offset for stored in before.offsets] == [{"last": 1 if hears else 0}]
+
+
+def test_an_offset_that_can_not_be_stored_holds_up_no_record(java_plugin: Path) -> None:
+    """As in Connect: the log says that it is not stored."""
+    judged = Judged(tolerant=True)
+    found = polled(numbers(java_plugin, chain(LONG, STRING), offset="an object", gives="no topic"), judged)
+    assert [message[1] for message in found.messages] == [b"0", b"2", b"3", b"4"]
+    (failure,) = judged.failures
+    assert failure.origin.source_offset == {"last": ["java.lang.StringBuilder"]}
+    offsets = SourceOffsets()
+    offsets.add(found.offsets)
+    with pytest.raises(DataError, match="may only contain primitive types as values, but field last contains list"):
+        offsets.newest()
 
 
 def test_a_task_says_where_transactions_end(java_plugin: Path) -> None:

@@ -8,8 +8,8 @@ a secret. Read next: `units/connector_unit.py`; `positions.py` for what sink tas
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from kconnect.api.record import SourceRecord
 from kconnect.errors import UnrecoverableError
@@ -22,26 +22,54 @@ class AnswerError(UnrecoverableError):
     """A plugin's call returned what it may not return: the same call would do so again."""
 
 
-def polled(plugin: str, answer: Any) -> list[SourceRecord] | None:
+class Polled(NamedTuple):
+    """What a source task's `poll` returned. `failure` is why there is no more of it: what is before that counts."""
+
+    records: list[SourceRecord] | None
+    failure: Exception | None = None
+
+
+def polled(plugin: str, answer: Any) -> Polled:
     """
-    Return a source task's answer to `poll` as a list, or None for none. Any iterable of records will do, and Nones
-    are left out. AnswerError if the answer is none.
+    Return a source task's answer to `poll`. Any iterable of records will do, and Nones are left out. AnswerError if the answer
+    is none. What comes before something else in it, or before an error of an iterator, goes to Kafka, as in Connect: to the
+    task, these records are given.
     """
     if answer is None:
-        return None
+        return Polled(None)
     if not isinstance(answer, Iterable) or isinstance(answer, str | bytes | Mapping):
         raise refusal(plugin, "poll", kind_of(answer), RECORDS)
-    records: list[SourceRecord] = answer if isinstance(answer, list) else list(answer)
+    # A list of this side's own: a task may fill its own anew for the next answer.
+    records: list[SourceRecord] = []
+    failure: Exception | None = None
+    try:
+        records += answer
+    except Exception as error:
+        if not records:
+            raise
+        failure = error
     # What there is of kinds, not of records, is asked one by one.
     kinds = set(map(type, records))
+    if not kinds <= {SourceRecord, type(None)} and (wrong := _first_wrong(records)) is not None:
+        number, what = wrong
+        failure = refusal(plugin, "poll", f"{what} as record {number} of {len(records)}", RECORDS)
+        records = records[:number]
     if type(None) in kinds:
         # Left out, as in Connect.
         records = [record for record in records if record is not None]
-        kinds.discard(type(None))
-    if not all(issubclass(kind, SourceRecord) for kind in kinds):
-        number, other = next((at, record) for at, record in enumerate(records) if not isinstance(record, SourceRecord))
-        raise refusal(plugin, "poll", f"{kind_of(other)} as record {number} of {len(records)}", RECORDS)
-    return records
+    if failure is not None and not records:
+        raise failure
+    return Polled(records, failure)
+
+
+def _first_wrong(records: Sequence[Any]) -> tuple[int, str] | None:
+    """Return which is the first that is no record, and what it is; None if all are, or None."""
+    for number, record in enumerate(records):
+        if record is not None and not isinstance(record, SourceRecord):
+            return number, kind_of(record)
+        if record is not None and not all(hasattr(record, name) for name in SourceRecord.__slots__):
+            return number, f"{kind_of(record)} whose constructor has not called SourceRecord's"
+    return None
 
 
 def task_configs(plugin: str, call: str, answer: Any) -> list[dict[str, str]]:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from kconnect.core.task.chain import Outgoing
+from kconnect.core.task.source_offsets import beginning
 
 _HELD = 4000
 _HELD_BYTES = 32 << 20
@@ -37,8 +38,11 @@ class Converted(NamedTuple):
     """Of each message, the one of `given` that it was made of."""
     failure: Exception | None = None
     """Why the task is to fail once this is on its way: the batch had more, which begins with a record that failed."""
-    cut: Callable[[int], Sequence[Any] | None] | None = None
-    """The `offsets` of what comes before that message; None if that can't be had any more. Without it, `given` says."""
+    cut: Callable[[int], tuple[int, Sequence[Any]] | None] | None = None
+    """
+    How many messages come before what a restart begins with if that message fails, and their `offsets`; None if that can't be
+    had any more. Without it, `given` says.
+    """
 
     def dropped(self) -> list[Any]:
         """Those of `given` that no message was made of, in order."""
@@ -47,18 +51,39 @@ class Converted(NamedTuple):
         kept = {id(origin) for origin in self.origins}
         return [record for record in self.given if id(record) not in kept]
 
-    def until(self, count: int) -> Converted | None:
-        """What comes before that message; None if its offsets can't be had any more."""
+    def until(self, count: int, hears: bool) -> Converted | None:
+        """
+        What comes before that message, which has failed, and before all that a restart can't be without (`beginning`). A task
+        that `hears` of each record knows by itself which of them come again. None if the offsets can't be had any more.
+        """
         if count >= len(self.messages):
             return self
-        given: Sequence[Any] = ()
-        if self.origins:
-            given = self.given[: next(at for at, record in enumerate(self.given) if record is self.origins[count])]
-        offsets = self.cut(count) if self.cut is not None else given
-        if offsets is None:
-            return None
+        if self.cut is not None:
+            found = self.cut(count)
+            if found is None:
+                return None
+            count, offsets = found
+            messages, given = self.messages[:count], self.given
+            if self.origins:
+                given = given[: next(at for at, record in enumerate(given) if record is self.origins[count])]
+            return Converted(messages, {message[0] for message in messages}, offsets, given, self.origins[:count])
+        failed = self.origins[count]
+        at = next(at for at, record in enumerate(self.given) if record is failed)
+        return self.before(at if hears else beginning(self.given[:at], failed))._replace(failure=None)
+
+    def before(self, at: int) -> Converted:
+        """What comes before that one of `given`, with the same failure."""
+        if at >= len(self.given):
+            return self
+        given, count = self.given[:at], self.count_before(at)
         messages = self.messages[:count]
-        return Converted(messages, {message[0] for message in messages}, offsets, given, self.origins[:count])
+        topics = {message[0] for message in messages}
+        return self._replace(messages=messages, topics=topics, offsets=given, given=given, origins=self.origins[:count])
+
+    def count_before(self, at: int) -> int:
+        """How many messages were made of what comes before that one of `given`."""
+        kept = {id(record) for record in self.given[:at]}
+        return next((number for number, origin in enumerate(self.origins) if id(origin) not in kept), len(self.origins))
 
 
 NOTHING = Converted((), (), ())
@@ -109,8 +134,11 @@ class Held:
         self._batches.clear()
         self._messages = self._bytes = 0
 
-    def before(self, refused: Collection[tuple[Any, ...]]) -> list[Converted] | None:
-        """What comes before the first message that is one of `refused`, by `identity`. None if not all of them are here."""
+    def before(self, refused: Collection[tuple[Any, ...]], hears: bool) -> list[Converted] | None:
+        """
+        What comes before the first message that is one of `refused`, by `identity`, as `Converted.until` says. None if not all
+        of them are here.
+        """
         if set(refused) - {identity(message) for batch in self._batches for message in batch.messages}:
             return None
         found = []
@@ -119,6 +147,6 @@ class Held:
             if at is None:
                 found.append(batch)
                 continue
-            part = batch.until(at)
+            part = batch.until(at, hears)
             return found if part is None else [*found, part]
         return found

@@ -33,7 +33,7 @@ from kconnect.core.task.ports import (
     Topics,
     TransactionalProducer,
 )
-from kconnect.core.task.source_offsets import SourceOffsets
+from kconnect.core.task.source_offsets import SourceOffsets, marks
 from kconnect.core.task.topic_use import TopicUse
 from kconnect.core.task.transactions import End, Part, PollBoundary
 from kconnect.errors import ConnectError, DataError
@@ -150,10 +150,9 @@ class Ports:
             new = [each for each in new if each != topic]
         return batch
 
-    @staticmethod
-    def before(batch: Converted, count: int, failure: Exception) -> Converted:
+    def before(self, batch: Converted, count: int, failure: Exception) -> Converted:
         """What comes before that message, with the failure that follows. Raises the failure if that can't be had."""
-        part = batch.until(count)
+        part = batch.until(count, self.tracks)
         if part is None:
             raise failure
         return part._replace(failure=failure)
@@ -208,7 +207,7 @@ class AtLeastOnce:
             for record in batch.dropped():
                 ports.committed(record, None)
         # Before it is sent: of what the producer refuses meanwhile, too, the place is to be known.
-        for older in self._held.add(batch):
+        for older in self._held.add(batch._replace(offsets=marks(batch.offsets))):
             self._offsets.add(older.offsets)
         if ports.tracks or ports.errors.settings.tolerant:
             sent = self._producer.send_reported(messages, batch.origins, self._heard)
@@ -242,7 +241,7 @@ class AtLeastOnce:
         refused = {identity(each.message) for each in self._producer.refusals(self._ports.flush_s)}
         if not refused:
             return
-        good = self._held.before(refused)
+        good = self._held.before(refused, self._ports.tracks)
         self._held.clear()
         if good is None:
             self._offsets.stored()
@@ -390,7 +389,7 @@ class ExactlyOnce:
         """What the open transaction has before the first record that Kafka will never take, if there is one."""
         refusals = self._producer.refusals(self._ports.flush_s) if self.context is None else []
         lasting = {identity(each.message) for each in refusals if each.lasting}
-        return (self._held.before(lasting) or []) if lasting and self._held is not None else []
+        return (self._held.before(lasting, self._ports.tracks) or []) if lasting and self._held is not None else []
 
     def _commit_again(self, good: list[Converted]) -> None:
         """Commit these of the records that were aborted: a task that is started again begins at the one that was refused."""

@@ -20,6 +20,7 @@ from kconnect.core.task.chain import Outgoing
 from kconnect.core.task.converted import NOTHING, Converted
 from kconnect.core.task.delivery import Delivery
 from kconnect.core.task.errors import Cut, Errors
+from kconnect.core.task.source_offsets import beginning
 from kconnect.core.task.steps import Steps
 from kconnect.core.task.transactions import End
 
@@ -75,13 +76,19 @@ class Chain(Protocol):
 class SourceConversion:
     """
     The transforms and converters of one source task. Where a record fails and that is not tolerated, what comes out ends before
-    it, with the `failure`.
+    it, with the `failure`; and before all that a restart can't be without, unless the task `hears` of each record.
     """
 
-    def __init__(self, chain: Chain, steps: Steps, errors: Errors) -> None:
-        self._chain, self._steps, self._errors = chain, steps, errors
+    def __init__(self, chain: Chain, steps: Steps, errors: Errors, hears: bool = False) -> None:
+        self._chain, self._steps, self._errors, self._hears = chain, steps, errors, hears
 
     def __call__(self, records: Sequence[SourceRecord]) -> Converted:
+        done = self._converted(records)
+        if done.failure is None or self._hears:
+            return done
+        return done.before(beginning(done.given, records[len(done.given)]))
+
+    def _converted(self, records: Sequence[SourceRecord]) -> Converted:
         # The task's own records stay as they are: it gets them back in `commit_record`.
         batch = Records.of(records, owned=False)
         runs = [records] if batch is not None and batch.topic is not None else Records.runs(records)

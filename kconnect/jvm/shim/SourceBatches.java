@@ -11,6 +11,8 @@ import java.util.concurrent.ConcurrentHashMap;
 import org.apache.kafka.clients.producer.RecordMetadata;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.connect.connector.ConnectRecord;
+import org.apache.kafka.connect.data.ConnectSchema;
+import org.apache.kafka.connect.data.Schema;
 import org.apache.kafka.connect.errors.ConnectException;
 import org.apache.kafka.connect.errors.DataException;
 import org.apache.kafka.connect.json.JsonConverter;
@@ -154,6 +156,24 @@ public final class SourceBatches {
         return offsets(from, to);
     }
 
+    /**
+     * Which record from `from` on is the first that may not be counted if `failed` has failed: one that has the same source
+     * partition and offset, behind which a task would go on. As `beginning` in `core/task/source_offsets.py`.
+     */
+    public int beginning(int from, int failed) {
+        if (failed >= polled.length) {
+            return failed;
+        }
+        Map partition = polled[failed].sourcePartition();
+        Map offset = polled[failed].sourceOffset();
+        for (int at = from; partition != null && offset != null && at < failed; at++) {
+            if (offset.equals(polled[at].sourceOffset()) && partition.equals(polled[at].sourcePartition())) {
+                return at;
+            }
+        }
+        return failed;
+    }
+
     /** Python could not read the last `records`. */
     public void reset() {
         writer.reset();
@@ -168,7 +188,8 @@ public final class SourceBatches {
     public String[] described(int index) {
         SourceRecord record = polled[index];
         String place = text(json.fromConnectData("", null, Arrays.asList(
-            new Object[] {record.topic(), record.kafkaPartition(), record.timestamp(), record.sourcePartition(), record.sourceOffset()})));
+            new Object[] {record.topic(), record.kafkaPartition(), record.timestamp(),
+                storable(record.sourcePartition()), storable(record.sourceOffset())})));
         return new String[] {
             place,
             text(withSchemas.fromConnectData(record.topic(), record.keySchema(), record.key())),
@@ -277,9 +298,33 @@ public final class SourceBatches {
         List pairs = new ArrayList();
         for (Object each : newest.entrySet()) {
             Map.Entry entry = (Map.Entry) each;
-            pairs.add(Arrays.asList(new Object[] {entry.getKey(), entry.getValue()}));
+            pairs.add(Arrays.asList(new Object[] {storable((Map) entry.getKey()), storable((Map) entry.getValue())}));
         }
         return json.fromConnectData("", null, pairs);
+    }
+
+    /**
+     * A source partition or offset as JSON can carry it. What is no value that Connect stores, as its OffsetUtils has it, is a
+     * list with the name of its class: Python refuses that where the offset is to be stored, and the records are sent, as in Connect.
+     */
+    private static Map storable(Map fields) {
+        if (fields == null) {
+            return null;
+        }
+        Map plain = new LinkedHashMap();
+        for (Object each : fields.entrySet()) {
+            Map.Entry entry = (Map.Entry) each;
+            Object value = entry.getValue();
+            Schema.Type type = value == null ? null : ConnectSchema.schemaType(value.getClass());
+            if (!(entry.getKey() instanceof String)) {
+                plain.put("(its name is no String)", Collections.singletonList(""));
+            } else if (value == null || (type != null && type.isPrimitive())) {
+                plain.put(entry.getKey(), value);
+            } else {
+                plain.put(entry.getKey(), Collections.singletonList(value.getClass().getName()));
+            }
+        }
+        return plain;
     }
 
     private static String text(byte[] json) {

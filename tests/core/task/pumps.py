@@ -159,7 +159,7 @@ class SourceWorld:
         self.delivery: Delivery = AtLeastOnce(ports, self.producer, INTERVAL_S)
         if boundary is not None:
             self.delivery = ExactlyOnce(ports, self.producer, boundary, OFFSETS)
-        self.pump = SourcePump(self.delivery, SourceConversion(chain, Steps(list(steps)), errors))
+        self.pump = SourcePump(self.delivery, SourceConversion(chain, Steps(list(steps)), errors, tracks))
         assert self.delivery.begin(0.0)
 
     def step(self, *records: SourceRecord, after: float = 0.0) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from kconnect.api.record import Header, SourceRecord
 from kconnect.core.task import answers, destination
 from kconnect.core.task.answers import AnswerError
-from kconnect.errors import ConnectError
+from kconnect.errors import ConnectError, RetriableError
 
 from .pumps import SourceWorld
 from .records import source
@@ -24,7 +25,7 @@ RECORD = source({"file": "a"}, 1)
         ("records", "a str"),
         ({"a": RECORD}, "a dict"),
         (7, "an int"),
-        ([RECORD, [RECORD]], "a list as record 1 of 2"),
+        ([[RECORD], RECORD], "a list as record 0 of 2"),
         ([{"value": "secret"}], "a dict as record 0 of 1"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
@@ -41,13 +42,59 @@ def test_what_poll_may_not_return(answer: Any, given: str) -> None:
     "answer", [[RECORD], (RECORD,), iter([RECORD]), (each for each in [RECORD])], ids=["list", "tuple", "iterator", "generator"]
 )
 def test_what_poll_may_return(answer: Any) -> None:
-    assert answers.polled("Task", answer) == [RECORD]
+    assert answers.polled("Task", answer) == ([RECORD], None)
+
+
+class Bare(SourceRecord):
+    def __init__(self) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("wrong", "what"),
+    [
+        ("text", "a str as record 2 of 4"),
+        ({"value": "secret"}, "a dict as record 2 of 4"),
+        (Bare(), f"a {__name__}.Bare whose constructor has not called SourceRecord's as record 2 of 4"),
+    ],
+    ids=["text", "dict", "bare"],
+)
+def test_what_comes_before_something_else_is_given(wrong: Any, what: str) -> None:
+    records, failure = answers.polled("Task", [RECORD, None, wrong, RECORD])
+    assert records == [RECORD]
+    assert what in str(failure)
+    assert "secret" not in str(failure)
+
+
+def test_what_an_iterator_gives_before_it_fails_is_given() -> None:
+    """A `poll` with `yield` has gone on by then: what it has given does not come again at the next call."""
+
+    def poll() -> Iterator[SourceRecord]:
+        yield RECORD
+        yield RECORD
+        raise RetriableError("later")
+
+    records, failure = answers.polled("Task", poll())
+    assert records == [RECORD, RECORD]
+    assert isinstance(failure, RetriableError)
+    with pytest.raises(RetriableError):
+        answers.polled("Task", (fail() for _ in range(1)))
+
+
+def fail() -> SourceRecord:
+    raise RetriableError("at once")
+
+
+def test_a_list_that_the_task_fills_anew_is_not_kept() -> None:
+    answer = [RECORD]
+    polled = answers.polled("Task", answer)
+    answer.clear()
+    assert polled.records == [RECORD]
 
 
 def test_nothing() -> None:
-    assert answers.polled("Task", [None, RECORD, None]) == [RECORD]
-    assert answers.polled("Task", None) is None
-    assert answers.polled("Task", []) == []
+    assert answers.polled("Task", [None, RECORD, None]) == ([RECORD], None)
+    assert answers.polled("Task", None) == (None, None)
+    assert answers.polled("Task", []) == ([], None)
 
 
 NO_NAMES: tuple[Any, ...] = (None, "a\0b", b"name", 7)

@@ -103,6 +103,47 @@ def test_a_task_that_says_where_transactions_end_goes_back_to_its_last_end(stage
     assert world.store.stored == {AT: {"position": 9}}
 
 
+def page(size: int, bad: int, stage: str) -> list[SourceRecord]:
+    """A batch in which each three records have the same source offset."""
+    records = batch(size, bad, stage)
+    for at, record in enumerate(records):
+        record.source_offset = {"page": at // 3}
+    return records
+
+
+@pytest.mark.parametrize("stage", STAGES)
+@pytest.mark.parametrize("way", WAYS)
+def test_no_offset_is_counted_that_the_bad_record_has_too(way: str, stage: str) -> None:
+    """A task that goes on behind a page would never give the rest of it. One that hears of each record knows what it gives."""
+    for size in (9, 12, 500):
+        world = world_for(WAYS[way](), stage)
+        with pytest.raises(ConnectError):
+            world.step(*page(size, 7, stage))
+            world.step(after=3600)
+        world.pump.end(failed=True)
+        hears = way in ("at least once, told of each", "exactly once, by interval")
+        assert world.store.stored == {AT: {"page": 2 if hears else 1}}, size
+        values = [str(at).encode() for at in range(7 if hears else 6)]
+        assert world.readable[: len(values)] == values
+        if "exactly" in way:
+            assert world.readable == values, "nothing of it comes twice"
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_what_a_task_does_with_its_dicts_and_lists_later_changes_nothing(way: str) -> None:
+    """One that uses them again, and fails while it fills them anew: what it never gave must not count as given."""
+    world = world_for(WAYS[way](), "none")
+    offset, records = {"position": 0}, [source(FILE, 0)]
+    records[0].source_offset = offset
+    world.producer.slow = True
+    world.step(*records)
+    offset["position"] = 77
+    world.producer.slow = False
+    world.pump.end(failed=True)
+    # An open transaction is aborted.
+    assert world.store.stored == ({} if "interval" in way else {AT: {"position": 0}})
+
+
 @pytest.mark.parametrize("way", WAYS)
 def test_batches_before_it_that_kafka_has_count_too(way: str) -> None:
     world = world_for(WAYS[way](), "refused")

@@ -14,7 +14,8 @@ import org.apache.kafka.connect.source.SourceTask;
 
 /**
  * With `heard`, the name of a file, it writes down there what it hears of its records. With `waits`, `poll` waits until it has
- * heard of all that it gave before. `gives` is what `poll` gives in the place of its second record.
+ * heard of all that it gave before. `gives` is what `poll` gives in the place of its second record. So many records as `page`
+ * says have the same offset; `offset=an object` is one that can't be stored.
  */
 public final class NumbersTask extends SourceTask {
     private Map config;
@@ -55,7 +56,7 @@ public final class NumbersTask extends SourceTask {
         List records = new ArrayList();
         for (; records.size() < batch && next < limit; next++) {
             SourceRecord record = new SourceRecord(
-                partition, Collections.singletonMap("last", Long.valueOf(next)), (String) config.get("topic"), null,
+                partition, Collections.singletonMap("last", place()), (String) config.get("topic"), null,
                 Schema.INT64_SCHEMA, Long.valueOf(next), Schema.STRING_SCHEMA, String.valueOf(next), Long.valueOf(1000 + next));
             if (config.containsKey("header")) {
                 record.headers().addString((String) config.get("header"), "h" + next);
@@ -74,6 +75,13 @@ public final class NumbersTask extends SourceTask {
         }
         unheard += records.size();
         return records;
+    }
+
+    private Object place() {
+        if ("an object".equals(config.get("offset"))) {
+            return new StringBuilder();
+        }
+        return Long.valueOf(config.containsKey("page") ? next / Long.parseLong((String) config.get("page")) : next);
     }
 
     private void awaitAll() throws InterruptedException {
