@@ -17,9 +17,11 @@ from kconnect.api.record import TopicPartition
 from kconnect.api.task import Task
 from kconnect.core.task import answers
 from kconnect.core.task.answers import AnswerError
-from kconnect.errors import BadRequestError
+from kconnect.errors import BadRequestError, ConnectError
 from kconnect.jvm import classes, contexts, machine, settings, values
 from kconnect.jvm.errors import JavaError, calling, kind_of
+
+_TASKS = {False: "source.SourceTask", True: "sink.SinkTask"}
 
 
 class _JavaConnector(Connector):
@@ -54,6 +56,14 @@ class _JavaConnector(Connector):
         with calling(self._it):
             found = self._it.taskClass()
         return classes.task(found, self.java_place, isinstance(self, SinkConnector))
+
+    def task_class_named(self, name: str) -> type[Task]:
+        """Return the class of tasks of that name, as its class loader has it. ConnectError if there is none."""
+        is_sink = isinstance(self, SinkConnector)
+        found = classes.find(name, self.java_place)
+        if not jpype.JClass(f"org.apache.kafka.connect.{_TASKS[is_sink]}").class_.isAssignableFrom(found):
+            raise ConnectError(f"{name} is no class of tasks of {self.java_class}")
+        return classes.task(found, self.java_place, is_sink)
 
     def task_configs(self, max_tasks: int) -> list[dict[str, str]]:
         """Raise AnswerError for nulls in it, and for what is no text: Java's generics don't keep that out."""

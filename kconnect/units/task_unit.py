@@ -9,11 +9,9 @@ from typing import Protocol
 
 from kconnect.api.connector import Connector, SinkConnector
 from kconnect.core.settings.worker import for_plugins, tell
-from kconnect.core.task import answers
 from kconnect.plugins import chain
 from kconnect.plugins.reach import Reach
-from kconnect.plugins.registry import class_name
-from kconnect.units import about, gate
+from kconnect.units import about, gate, task_class
 from kconnect.units.sink_task import SinkLoop
 from kconnect.units.source_task import SourceLoop
 from kconnect.units.unit import Unit
@@ -31,7 +29,7 @@ class TaskUnit(Unit):
     def run(self) -> None:
         raw = self.config()
         connector: Connector = chain.connector(raw).load(self.ports.plugins)()
-        task = answers.task_class(class_name(type(connector)), connector.task_class())()
+        task = task_class.of(connector, (self.spec.task_config or {}).get("task.class"))()
         self.modules |= {type(each).__module__.partition(".")[0] for each in (connector, task)}
         self.version = about.version_of(task)
         # Before what its config refers to is asked for: as long as it does nothing, it need not be started anew for that.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from kconnect.core.task.answers import AnswerError
 from kconnect.errors import ConnectError
 from kconnect.jvm import classes
+from kconnect.units import task_class
 
 pytestmark = [pytest.mark.process, pytest.mark.timeout(600)]
 
@@ -50,3 +52,13 @@ def test_what_it_throws_is_no_answer(java_plugin: Path) -> None:
     assert not isinstance(caught.value, AnswerError)
     assert "Caused by: java.io.IOException: refused" in caught.value.java_trace  # type: ignore[attr-defined]
     assert len(connector.task_configs(1)) == 1
+
+
+def test_tasks_are_of_the_class_that_the_started_connector_has_named(java_plugin: Path) -> None:
+    """One that was never started may not know which: it is not asked then."""
+    connector = numbers(java_plugin)
+    assert connector.task_class_named("rig.NumbersTask") is not None
+    for name in ("rig.RecordingTask", "java.lang.String", "rig.Gone"):
+        with pytest.raises(ConnectError, match=re.escape(name)):
+            connector.task_class_named(name)
+    assert task_class.of(connector, "rig.NumbersTask").java_class == "rig.NumbersTask"  # type: ignore[attr-defined]
