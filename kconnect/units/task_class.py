@@ -1,7 +1,7 @@
 """
 The class of a task: the one that the started connector has named, whose name its task config has, as in Kafka Connect.
 
-Called by `task_unit.py`, which has no started connector: one that decides by its config which tasks it has can say nothing here.
+Called by `task_unit.py`, which has no started connector: one that decides by its config which tasks it has says nothing here.
 Read next: `connector_unit.py`, which writes the name.
 """
 
