@@ -11,7 +11,7 @@ import datetime
 import decimal
 import operator
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -25,6 +25,11 @@ from kconnect.connectors.common import point_in_time
 from kconnect.connectors.sql import source_settings as settings
 
 Convert = Callable[[Any], Any]
+
+
+class Geometry(NullType):
+    """A type of MySQL and MariaDB that none of their casts takes; it is read as its well-known text."""
+
 
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 _UTC, _UTC_BY_NAME = datetime.timezone.utc, ZoneInfo("UTC")
@@ -73,10 +78,15 @@ def field_of(column: sa.ColumnClause[Any], options: Options) -> ReadField:
 def _asked(column: sa.ColumnClause[Any], own: Schema | None, options: Options) -> sa.ColumnElement[Any]:
     """The column, or a text of it: of a type that has none in Connect, or whose values the driver does not all read."""
     kind = column.type
+    if isinstance(kind, Geometry):
+        srid = sa.func.ST_SRID(column)
+        text = sa.func.ST_AsText(column)
+        return sa.case((srid == 0, text), else_=sa.func.concat("SRID=", srid, ";", text))
     if own is None:
         return sa.cast(column, sa.Text())
     if options.backend != "postgresql":
-        return column
+        # The server writes six digits of a FLOAT.
+        return column + sa.literal_column("0e0") if isinstance(kind, mysql.FLOAT) else column
     if isinstance(kind, sa.Time):
         return sa.cast(column, sa.Text())
     inner = own.value_schema
@@ -88,6 +98,32 @@ def _asked(column: sa.ColumnClause[Any], own: Schema | None, options: Options) -
         # As for arrays of an enumeration, of which the driver makes one text.
         return sa.cast(column, ARRAY(sa.Text()))
     return column
+
+
+def by_text(field: ReadField, column: sa.ColumnClause[Any]) -> ReadField:
+    """
+    The same field, whose dates PostgreSQL writes as texts: one that the driver does not read would fail all rows that come with
+    it, and nobody would know which it is.
+    """
+    kind = column.type
+    if not isinstance(kind, sa.Date | sa.DateTime):
+        return field
+    near = (
+        sa.func.isfinite(column) & (column >= sa.literal_column("'0001-01-01'")) & (column < sa.literal_column("'10000-01-01'"))
+    )
+    moment = sa.func.timezone("UTC", column) if isinstance(kind, sa.DateTime) and kind.timezone else column
+    form = "YYYY-MM-DD" if isinstance(kind, sa.Date) else 'YYYY-MM-DD"T"HH24:MI:SS.US'
+    zone = "+00:00" if isinstance(kind, sa.DateTime) and kind.timezone else ""
+    text = sa.case((near, sa.func.to_char(moment, form) + zone), else_=sa.cast(column, sa.Text()))
+    convert = field.convert
+
+    def read(value: str) -> Any:
+        parsed: Any = _parsed(datetime.datetime.fromisoformat, value)
+        if isinstance(kind, sa.Date):
+            parsed = parsed.date()
+        return parsed if convert is None else convert(parsed)
+
+    return replace(field, selected=sa.type_coerce(text, NullType()), convert=read)
 
 
 def may_be_null(column: sa.ColumnClause[Any]) -> bool:

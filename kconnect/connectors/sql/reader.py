@@ -65,6 +65,8 @@ class Reader:
         self._rest: list[Any] = []
         self._nulls_in: str | None = None
         """The column that had a null though it may have none, as far as was known; its table has been looked at since."""
+        self._trouble: ConnectError | None = None
+        """Why there is no next row, though there is one: told once those before it were taken."""
 
     def begin(self, connection: sa.Connection, now: float) -> bool:
         """Begin a round; False if there can't be anything yet. SQLAlchemyError, or ConnectError for what does not fit."""
@@ -79,7 +81,11 @@ class Reader:
         except DataError as error:
             raise ConnectError(str(error)) from None
         self._rest = []
-        self._rows = connection.execute(query, execution_options={"stream_results": self._options.backend != "sqlite"})
+        try:
+            self._rows = connection.execute(query, execution_options={"stream_results": self._options.backend != "sqlite"})
+        except sa.exc.DataError as error:
+            self._reads_anew(error)
+            return False
         if self._options.backend == "sqlite":
             # All at once, if there is room: while somebody reads them nobody may write.
             self._rest = self._next(sys.maxsize)
@@ -87,6 +93,25 @@ class Reader:
 
     def take(self, most: int) -> list[SourceRecord]:
         """Some records, in their order; none if the round is over. As for `begin`, for errors."""
+        if self._trouble is not None:
+            raise self._trouble
+        try:
+            return self._taken(most)
+        except sa.exc.DataError as error:
+            self._reads_anew(error)
+            self.end()
+            return []
+
+    def _reads_anew(self, error: sa.exc.DataError) -> None:
+        """
+        Have the round begin again with dates as texts: the driver has met a value that it does not read, and does not say
+        where. ConnectError if it is so already.
+        """
+        if self.relation.reads_texts or self._options.backend != "postgresql":
+            raise ConnectError(self._unreadable(error)) from None
+        self.relation.reads_texts = True
+
+    def _taken(self, most: int) -> list[SourceRecord]:
         rows = self._next(most)
         if self._by_time and not self._by_id and rows:
             # Those of one time stay together: there is no position in between.
@@ -144,10 +169,7 @@ class Reader:
         size = _size(found)
         while len(found) < count and size < self._most_bytes and self._rows is not None:
             at_once = max(1, min(_MOST_AT_ONCE, self._most_bytes // _PARTS // self._average))
-            try:
-                piece = self._rows.fetchmany(min(at_once, count - len(found)))
-            except sa.exc.DataError as error:
-                raise ConnectError(self._unreadable(error)) from None
+            piece = self._rows.fetchmany(min(at_once, count - len(found)))
             if not piece:
                 self._rows.close()
                 self._rows = None
@@ -249,16 +271,54 @@ class Reader:
         relation = self.relation
         fields = relation.fields
         try:
-            converted = [_converted(field, values) for field, values in zip(fields, columns)]
             offsets = self._offsets(columns[len(fields) :], count)
         except MISFITS as error:
             raise ConnectError(f"{relation.shown} has a value that can't be read: {error}") from None
+        try:
+            converted = [_converted(field, values) for field, values in zip(fields, columns)]
+        except MISFITS:
+            count = self._before_trouble(columns, count)
+            if not count:
+                assert self._trouble is not None
+                raise self._trouble from None
+            converted = [_converted(field, values[:count]) for field, values in zip(fields, columns)]
         own, make = relation.schema, Struct.unchecked
         first = SourceRecord(relation.partition, None, relation.topic, None, None, None, own, None)
         records = [first.copy() for _ in range(count)]
         for record, values, offset in zip(records, zip(*converted), offsets):
             record.value, record.source_offset = make(own, list(values)), offset
         return records
+
+    def _before_trouble(self, columns: Sequence[Sequence[Any]], count: int) -> int:
+        """Note what is wrong with the first row that can't be read. Return how many rows before it may be taken."""
+        fields = self.relation.fields
+        place = 0
+        for place in range(count):
+            try:
+                for field, values in zip(fields, columns):
+                    _converted(field, values[place : place + 1])
+            except MISFITS as error:
+                where = self._row(columns, place)
+                self._trouble = ConnectError(f"{self.relation.shown} has a value that can't be read{where}: {error}")
+                break
+        if self._by_time and not self._by_id:
+            # The others of its time come again: there is no position in between.
+            times = columns[-1]
+            while place and times[place - 1] == times[place]:
+                place -= 1
+        return place
+
+    def _row(self, columns: Sequence[Sequence[Any]], place: int) -> str:
+        """Return which row it is, by its primary key, or by what says that it is new."""
+        keys = [name for name, column in self.relation.columns.items() if getattr(column, "primary_key", False)]
+        names = [field.name for field in self.relation.fields]
+        found = [f"{name}={columns[names.index(name)][place]!r:.60}" for name in keys if name in names]
+        more = [f"{label} {values[place]!s:.60}" for label, values in zip(self._labels, columns[len(names) :])]
+        return f" in the row {', '.join(found or more)}" if found or more else ""
+
+    @property
+    def _labels(self) -> list[str]:
+        return [label for label, is_there in (("number", self._by_id), ("time", self._by_time)) if is_there]
 
     def _offsets(self, columns: Sequence[Sequence[Any]], count: int) -> Sequence[dict[str, Any] | None]:
         if not columns:
@@ -321,4 +381,6 @@ def _converted(field: ReadField, values: Sequence[Any]) -> Sequence[Any]:
     try:
         return [None if value is None else convert(value) for value in values]
     except MISFITS as error:
-        raise DataError(f"the column {field.name}: {error}") from None
+        # Such as a zero date, of which MySQL's driver makes a text.
+        reason = error if isinstance(error, DataError) else f"{values[-1]!r:.40} has no place in {field.schema.type.value}"
+        raise DataError(f"the column {field.name}: {reason}") from None

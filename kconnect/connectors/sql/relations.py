@@ -16,7 +16,7 @@ from sqlalchemy.types import NullType
 
 from kconnect.api import DataError, Schema, schema
 from kconnect.connectors.sql import positions
-from kconnect.connectors.sql.fields import Options, ReadField, field_of
+from kconnect.connectors.sql.fields import Geometry, Options, ReadField, by_text, field_of
 from kconnect.connectors.sql.listing import TableName
 
 
@@ -30,19 +30,23 @@ class Relation(ABC):
         self.fields: Sequence[ReadField] = ()
         self.schema: Schema = schema.struct({})
         self._known: object = None
+        self.reads_texts = False
+        """Whether dates are to be read as texts, until the columns change."""
 
     def look(self, connection: sa.Connection, options: Options) -> None:
         """Whether it has other columns than before. SQLAlchemyError if it is not there."""
         described = self._described(connection)
-        if described == self._known:
+        if (described, self.reads_texts) == self._known:
             return
         self.source, columns = self._found(connection, described)
         self.columns = {column.name: column for column in columns}
         self.fields = [field_of(column, options) for column in columns]
+        if self.reads_texts and options.backend == "postgresql":
+            self.fields = [by_text(field, column) for field, column in zip(self.fields, columns)]
         if len(self.columns) < len(self.fields):
             raise DataError(f"{self.shown} has two columns of one name: name one of them differently with AS")
         self.schema = schema.struct({field.name: field.schema for field in self.fields}, name=self._name())
-        self._known = described
+        self._known = (described, self.reads_texts)
 
     def forget(self) -> None:
         """Look anew at what is not told of a result's columns, such as whether they may be null."""
@@ -100,6 +104,10 @@ class TableRelation(Relation):
         made = sa.Table(
             self._table.table, sa.MetaData(), schema=self._table.schema, autoload_with=connection, resolve_fks=False
         )
+        if connection.dialect.name in ("mysql", "mariadb"):
+            for column, (_, code, *_rest) in zip(made.columns, described):
+                if code == _MYSQL_GEOMETRY:
+                    column.type = Geometry()
         return made, list(made.columns)
 
 
@@ -150,6 +158,7 @@ _MYSQL_TYPES: Mapping[int, sa.types.TypeEngine[Any]] = {
     **dict.fromkeys((15, 247, 248, 249, 250, 251, 252, 253, 254), sa.String()),
 }
 _MYSQL_INTEGERS = {1: mysql.TINYINT, 2: mysql.SMALLINT, 9: mysql.MEDIUMINT, 3: mysql.INTEGER, 8: mysql.BIGINT}
+_MYSQL_GEOMETRY = 255
 _MYSQL_UNSIGNED, _MYSQL_BINARY, _MYSQL_BIT, _MYSQL_DECIMALS = 32, 63, 16, (0, 246)
 _SQLITE_TYPES: Mapping[str, sa.types.TypeEngine[Any]] = {
     "integer": sa.Integer(),
@@ -182,6 +191,8 @@ def _type(backend: str, described: tuple[Any, ...]) -> sa.types.TypeEngine[Any]:
         # Its length has a place for the point, and one for the sign.
         signs = (scale > 0) + (not flags & _MYSQL_UNSIGNED)
         return sa.Numeric(precision - signs, scale)
+    if code == _MYSQL_GEOMETRY:
+        return Geometry()
     if code == _MYSQL_BIT:
         return mysql.BIT(precision)
     found = _MYSQL_TYPES.get(code, NullType())
