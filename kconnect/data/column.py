@@ -98,6 +98,9 @@ def _of_maps(values: Any) -> Fields:
 
 
 def _of_structs(schema: Schema, values: Any) -> Fields:
-    if schema.type is not SchemaType.STRUCT or [1 for each in values if type(each) is not Struct or each.schema is not schema]:
+    # Who makes records one by one may make an equal schema for each.
+    if schema.type is not SchemaType.STRUCT or [
+        1 for each in values if type(each) is not Struct or (each.schema is not schema and each.schema != schema)
+    ]:
         raise Unusual
     return tuple([field.name for field in schema.fields]), list(zip(*[each._values for each in values]))

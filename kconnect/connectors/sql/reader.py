@@ -213,7 +213,7 @@ class Reader:
         if since is None and self._initial is not None:
             begin = present if self._initial == -1 else _EPOCH + datetime.timedelta(milliseconds=self._initial)
             since = self.position = Position(moment=(begin - _EPOCH) // _MICROSECOND * 1000 - 1000)
-        conditions.append(time < self._written(present - self._delay))
+        conditions.append(time < self._written(self._whole(present - self._delay)))
         if since is not None and since.moment is not None:
             at = self._written(_EPOCH + since.moment // 1000 * _MICROSECOND)
             if number is not None and since.number is not None:
@@ -254,6 +254,17 @@ class Reader:
         found: Any = connection.execute(sa.select(sa.literal_column(asked))).scalar_one()
         made: datetime.datetime = datetime.datetime.fromisoformat(found) if isinstance(found, str) else found
         return (made if made.tzinfo else made.replace(tzinfo=_UTC)).astimezone(_UTC)
+
+    def _whole(self, moment: datetime.datetime) -> datetime.datetime:
+        """
+        With times alone, a time is over before its rows are read: behind them there would be no way back to those that come
+        within the same second. SQLite's own times are whole seconds.
+        """
+        if self._by_id:
+            return moment
+        kinds: list[Any] = [self.relation.column(name).type for name in self._time_names]
+        digits = min((0 if self._options.backend == "sqlite" else _digits(kind)) for kind in kinds)
+        return moment.replace(microsecond=moment.microsecond // 10 ** (6 - digits) * 10 ** (6 - digits))
 
     def _written(self, moment: datetime.datetime) -> Any:
         """As it is compared with the column."""
@@ -346,6 +357,14 @@ class Reader:
     def _moment(self) -> Any:
         read = moment_of(self.relation.column(self._time_names[0]).type, self._options)
         return lambda value: (read(value) - _EPOCH) // _MICROSECOND * 1000
+
+
+def _digits(kind: Any) -> int:
+    """Return how many digits of a second a column of times has."""
+    if hasattr(kind, "fsp"):
+        return kind.fsp or 0
+    precision = getattr(kind, "precision", None)
+    return 6 if precision is None else int(precision)
 
 
 def _size(rows: Sequence[Any]) -> int:
