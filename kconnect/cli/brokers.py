@@ -93,7 +93,7 @@ class Brokers:
         from kconnect.core.settings.internal_topics import InternalTopics
 
         names = self.topics.known()
-        own = [self.topics.assignment, self.topics.metrics] if "config" in names else []
+        own = [self.topics.assignment, self.topics.metrics, self.topics.schemas] if "config" in names else []
         return InternalTopics(frozenset([*names.values(), *own]))
 
     def _require(self) -> None:
@@ -154,6 +154,11 @@ class Topics:
     def metrics(self) -> str:
         """kconnect's own, which Connect has not."""
         return self._texts.get("metrics.storage.topic") or f"{self.config}-metrics"
+
+    @property
+    def schemas(self) -> str:
+        """kconnect's own, which Connect has not."""
+        return self._texts.get("schema.storage.topic") or f"{self.config}-schemas"
 
     @property
     def known_group(self) -> str | None:

@@ -20,14 +20,16 @@ from kconnect.api.config import ConfigDef, ConfigKey, Importance, OneOf, Type, W
 from kconnect.api.record import Header
 from kconnect.converters import json_schema, json_text
 from kconnect.converters.headers import CONVERTER_TYPE, AnyConverter
+from kconnect.converters.json_inferred import MOST_FIELDS, Inferring
 from kconnect.converters.json_readers import Convert, Inexact, Readers
 from kconnect.converters.json_writers import Writers, is_exact
 from kconnect.data.column import Column, Unusual
 from kconnect.data.kept import Kept, weight_of
 from kconnect.data.schema import NULL, Schema, SchemaAndValue
-from kconnect.errors import DataError
+from kconnect.errors import ConfigError, DataError
 
 SCHEMAS_ENABLE, CACHE_SIZE, SCHEMA_CONTENT = "schemas.enable", "schemas.cache.size", "schema.content"
+INFER = "schemas.infer"
 DECIMAL_FORMAT, REPLACE_NULL = "decimal.format", "replace.null.with.default"
 
 CONFIG = ConfigDef(
@@ -64,6 +66,29 @@ CONFIG = ConfigDef(
         order=2,
         width=Width.MEDIUM,
         display_name="Schema Content",
+    ),
+    ConfigKey(
+        INFER,
+        Type.BOOLEAN,
+        False,
+        Importance.MEDIUM,
+        "Whether schemas are inferred from the messages that a sink reads, with `schemas.enable=false`. With `schema.content` "
+        "that schema holds instead, and what does not fit it is a bad record. Connect does not know this setting.",
+        group="Schemas",
+        order=3,
+        width=Width.SHORT,
+        display_name="Infer Schemas",
+    ),
+    ConfigKey(
+        MOST_FIELDS,
+        Type.INT,
+        500,
+        Importance.LOW,
+        "How many fields an inferred schema may have, at any depth. A message that would add more is a bad record.",
+        group="Schemas",
+        order=4,
+        width=Width.SHORT,
+        display_name="Most Fields of an Inferred Schema",
     ),
     ConfigKey(
         DECIMAL_FORMAT,
@@ -123,6 +148,15 @@ class JsonConverter(AnyConverter):
         """The newest envelope read, up to its payload: where the next one begins alike, only its payload is parsed."""
         content = parsed[SCHEMA_CONTENT]
         self._fixed = self._parse_content(content.encode()) if content else None
+        self.inferring: Inferring | None = None
+        """What reads messages, if their schemas are inferred."""
+        if parsed[INFER]:
+            if self._enveloped:
+                raise ConfigError(
+                    SCHEMAS_ENABLE, True, f"with {INFER}=true it must be false: messages that have a schema need none inferred"
+                )
+            schema = None if self._fixed is None else self._fixed.schema
+            self.inferring = Inferring(self._readers, max(1, parsed[MOST_FIELDS]), schema)
 
     def _parse_content(self, content: bytes) -> Reading | None:
         try:
@@ -177,6 +211,8 @@ class JsonConverter(AnyConverter):
     def to_connect_data(self, topic: str, data: bytes | None, headers: Iterable[Header] | None = None) -> SchemaAndValue:
         if data is None:
             return NULL
+        if self.inferring is not None:
+            return self.inferring.one(topic, data)
         if not self._enveloped:
             return SchemaAndValue(None, json_text.loads_free(data))
         try:
@@ -190,6 +226,8 @@ class JsonConverter(AnyConverter):
             return self._value(b"", json_text.loads_exactly(data))
 
     def to_connect_all(self, topic: str, data: list[bytes]) -> Column | None:
+        if self.inferring is not None:
+            return self.inferring.many(topic, data)
         if not self._enveloped:
             found = json_text.loads_each(data)
             return None if found is None else Column(None, found)

@@ -234,6 +234,14 @@ class ConnectClient:
         """What became of it, as far as the internal topics tell."""
         return self._object("GET", _path("kconnect", "connectors", connector, "changes"))
 
+    def schemas(self, connector: str) -> dict[str, Any]:
+        """What its tasks have inferred of JSON."""
+        return self._object("GET", _path("kconnect", "connectors", connector, "schemas"))
+
+    def forget_schemas(self, connector: str) -> str:
+        """Of a stopped connector. The answer's text."""
+        return str(self._object("DELETE", _path("kconnect", "connectors", connector, "schemas"))["message"])
+
     def dead_letters(self, connector: str, **wanted: Any) -> dict[str, Any]:
         """Letters of its queue: `limit`, `oldest`, `stage`, `exception`, `topic`, `contains`."""
         return self._object("GET", _path("kconnect", "connectors", connector, "dead-letters"), params=wanted)

@@ -13,6 +13,7 @@ from kconnect.core.herder.requests.offsets import PlanMoves
 from kconnect.core.herder.requests.overview import GetOverview
 from kconnect.core.herder.requests.own import GetHistory, GetOwn, ListOwn
 from kconnect.core.herder.requests.placement import GetPlacement
+from kconnect.core.herder.requests.schemas import ForgetSchemas, GetSchemas
 from kconnect.errors import BadRequestError
 from kconnect.rest import bodies, schemas
 from kconnect.rest.operation import Answer, Operation, Parameter, Role, refused
@@ -52,6 +53,14 @@ async def plan_moves(call: Call) -> Response:
     ((what, text),) = (given or {"to": "earliest"}).items()
     to, number = (text, 0) if what == "to" else (what, bodies.whole_text(what, text, 0, 2**53))
     return ok(await call.ask(PlanMoves(call.path("connector"), to, number)))
+
+
+async def get_schemas(call: Call) -> Response:
+    return ok(await call.ask(GetSchemas(call.path("connector"))))
+
+
+async def forget_schemas(call: Call) -> Response:
+    return ok(await call.ask(ForgetSchemas(call.path("connector"))))
 
 
 async def get_placement(call: Call) -> Response:
@@ -103,6 +112,49 @@ _CHANGES = schemas.declare(
                         },
                         "task": {"type": ["integer", "null"], "description": "The task's number."},
                         "text": {"type": "string", "examples": ["RUNNING on 10.0.0.1:8083"]},
+                    },
+                )
+            ),
+        },
+    },
+)
+_SCHEMAS = schemas.declare(
+    "InferredSchemas",
+    "What a sink's tasks have inferred of JSON that has no schemas (schemas.infer).",
+    {
+        "name": {"type": "string"},
+        "schemas": {
+            "type": "array",
+            "items": schemas.ref(
+                schemas.declare(
+                    "InferredSchema",
+                    "Of one topic's keys or values.",
+                    {
+                        "topic": {"type": "string"},
+                        "part": {"type": "string", "enum": ["key", "value"]},
+                        "version": {"type": "integer", "description": "How often something was added."},
+                        "at": {"type": "integer", "description": "When that was, in ms since 1970."},
+                        "content": {
+                            "type": ["string", "null"],
+                            "description": "The schema, as `schema.content` takes it to pin it; null while nothing is known.",
+                        },
+                        "fields": {
+                            "type": "array",
+                            "items": schemas.ref(
+                                schemas.declare(
+                                    "InferredField",
+                                    "A field, at any depth.",
+                                    {
+                                        "field": {"type": "string", "examples": ["lines[].price"]},
+                                        "type": {
+                                            "type": "string",
+                                            "description": "null for one of which no value is known; mixed text for values of "
+                                            "several types.",
+                                        },
+                                    },
+                                )
+                            ),
+                        },
                     },
                 )
             ),
@@ -251,6 +303,26 @@ OPERATIONS = (
         (Answer(200, "In the order of time.", _CHANGES), refused(404, "There is no such connector.")),
         notes="Changes of its config, without secrets, of its target state, and of its and its tasks' states. It goes as far "
         "back as compaction has left records: some days, as a rule. They are read for this, which takes a moment.",
+    ),
+    Operation(
+        "GET /kconnect/connectors/{connector}/schemas",
+        get_schemas,
+        "The schemas that were inferred",
+        Role.READ,
+        (Answer(200, "By topic; none if nothing is inferred.", _SCHEMAS), refused(404, "There is no such connector.")),
+        notes="What tasks have inferred of JSON that has no schemas, with `schemas.infer=true` of the JsonConverter.",
+    ),
+    Operation(
+        "DELETE /kconnect/connectors/{connector}/schemas",
+        forget_schemas,
+        "Forget the schemas that were inferred",
+        Role.ADMIN,
+        (
+            Answer(200, "The connector's next records decide anew.", "Message"),
+            refused(400, "The connector is not stopped."),
+            refused(404, "There is no such connector."),
+            refused(409, "Another request of this connector is under way, or a task of it still runs."),
+        ),
     ),
     Operation(
         "GET /kconnect/connectors/{connector}/offsets/moves",

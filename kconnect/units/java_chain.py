@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from kconnect.converters.json import INFER
 from kconnect.core.settings import aliases, worker
 from kconnect.core.settings.aliases import Alias
 from kconnect.core.settings.worker import WorkerSettings
@@ -40,13 +41,33 @@ def has_java_converter(config: Mapping[str, str], settings: WorkerSettings, plug
 
 
 def is_mixed(config: Mapping[str, str], settings: WorkerSettings, plugins: Registry) -> bool:
-    """Whether a part of a chain is in Python only, so that it can't be in Java as a whole."""
+    """Whether a part of a chain is in Python only, so that it can't be in Java as a whole. To infer schemas is such a part."""
+    if any(_infers(which, config, settings, plugins) for which in ("key", "value")):
+        return True
     found: list[PluginDesc] = []
     for part in chain.parts(plugins, config, worker.converters(settings)):
         # One that can't be found has better words where it is looked for.
         with suppress(ConnectError):
             found.append(part.find(plugins))
     return any(each.java_class is None for each in found)
+
+
+def refuse_inference(config: Mapping[str, str], settings: WorkerSettings, plugins: Registry) -> None:
+    """Raise ConfigError if a converter is to infer schemas beside one that is in Java only: Connect's own would not do it."""
+    for which in ("key", "value"):
+        if _infers(which, config, settings, plugins):
+            asked = converters.part(which, config, settings, plugins)
+            rule = "schemas can't be inferred beside a converter that is in Java only. Name another key or header converter"
+            raise ConfigError(f"{asked.setting}.{INFER}", "true", rule)
+
+
+def _infers(which: str, config: Mapping[str, str], settings: WorkerSettings, plugins: Registry) -> bool:
+    """Whether a converter is Connect's JsonConverter with a setting that only ours has."""
+    with suppress(ConnectError):
+        asked = converters.part(which, config, settings, plugins)
+        asks = converters.given(asked, config, settings).get(INFER, "").strip().lower() == "true"
+        return asks and not asked.find(plugins).java
+    return False
 
 
 class JavaChain:

@@ -17,6 +17,7 @@ from math import inf
 from typing import Any
 
 from kconnect.api.task import SinkTask
+from kconnect.converters.json_inferred import Inferring
 from kconnect.core.metrics.task import SinkMeter
 from kconnect.core.metrics.windows import Windows
 from kconnect.core.state.records import TargetState
@@ -30,7 +31,7 @@ from kconnect.kafka.consumer import TaskConsumer
 from kconnect.kafka.refusals import Access
 from kconnect.kafka.resting import RestingConsumer
 from kconnect.plugins.registry import class_name
-from kconnect.units import converters, java_chain
+from kconnect.units import converters, inferring, java_chain
 from kconnect.units.java_chain import JavaChain
 from kconnect.units.life import Life, topic_use
 from kconnect.units.reports import Reports
@@ -122,21 +123,25 @@ class SinkLoop:
             return SinkIntake(task, errors, use, lambda: self._consumer.assignment)
         self._chain = transforms = Transforms(config, plugins, owned=True, worker=settings.raw)
         chain: Chain
+        parts: dict[str, Inferring] = {}
         if java_chain.has_java_converter(config, settings, plugins):
             from kconnect.jvm.conversion import JavaSinkChain
 
+            java_chain.refuse_inference(config, settings, plugins)
             transforms.also_close(made := JavaChain(config, settings, plugins, transforms=False))
             chain = JavaSinkChain(made.chain, errors)
         else:
-            chain = SinkChain(converters.make(config, settings, plugins), errors)
+            own = converters.make(config, settings, plugins)
+            parts = inferring.parts_of(own)
+            chain = SinkChain(own, errors)
         if is_java:
             from kconnect.jvm.chain import Chain as Empty
             from kconnect.jvm.mixed import MixedSink
 
             task.begin(Empty(), group)
-            return MixedSink(task, chain, transforms.steps, errors, use)
+            return inferring.around(MixedSink(task, chain, transforms.steps, errors, use), parts, self._unit)
         columns = type(task).put_batch is not SinkTask.put_batch
-        return SinkConversion(chain, transforms.steps, errors, use, columns)
+        return inferring.around(SinkConversion(chain, transforms.steps, errors, use, columns), parts, self._unit)
 
     def wake(self) -> None:
         self._consumer.wake()

@@ -25,7 +25,7 @@ from kconnect.core.state.config import Properties
 from kconnect.core.state.offsets import OffsetState
 from kconnect.core.state.records import SessionKey, Topic
 from kconnect.errors import ConnectError, NotFoundError
-from kconnect.kafka import clients, fencing, group, group_offsets, moves, own_offsets, stamped
+from kconnect.kafka import clients, fencing, group, group_offsets, inferred, moves, own_offsets, schema_topic, stamped
 from kconnect.kafka.admin import Admin, committed
 from kconnect.kafka.log import LeaderWriter, LogReader, LogWriter
 from kconnect.kafka.positions import Place, Positions
@@ -158,6 +158,18 @@ class World:
         client = clients.plain(self._settings, "consumer", "changes")
         wanted, name = {role: topics[role] for role in (Topic.CONFIG, Topic.STATUS)}, effect.connector.encode()
         return stamped.read(client, wanted, lambda key: name in key, _CHANGES_S)
+
+    @performs(effects.ReadSchemas, Lane.LOOK)
+    def read_schemas(self, effect: effects.ReadSchemas) -> list[Body]:
+        client = clients.plain(self._settings, "consumer", "schemas")
+        return inferred.shown(schema_topic.read(client, self._settings.schema_storage_topic, effect.connector))
+
+    @performs(effects.ForgetSchemas, Lane.LOOK)
+    def forget_schemas(self, effect: effects.ForgetSchemas) -> int:
+        client, topic = clients.plain(self._settings, "consumer", "schemas"), self._settings.schema_storage_topic
+        said = schema_topic.read(client, topic, effect.connector)
+        schema_topic.write(clients.internal(self._settings, "schemas"), topic, dict.fromkeys(said))
+        return len({(key.part, key.topic) for key in said})
 
     @performs(effects.Preview, Lane.PLUGIN)
     def preview(self, effect: effects.Preview) -> str:

@@ -23,7 +23,7 @@ from kconnect.jvm.errors import JavaError
 from kconnect.jvm.mixed import MixedSink, MixedSource
 from kconnect.plugins.registry import Registry
 from kconnect.units import converters
-from kconnect.units.java_chain import JavaChain, has_java_converter, is_mixed
+from kconnect.units.java_chain import JavaChain, has_java_converter, is_mixed, refuse_inference
 from kconnect.units.transforms import Transforms
 from tests.jvm.java import Judged
 from tests.jvm.test_sink_task import Message, Sink
@@ -128,6 +128,16 @@ def test_java_s_converter_before_a_sink_in_python(plugins: Registry) -> None:
     assert [(header.key, header.value) for header in third.headers] == [("h", 1)]
     assert [failure.origin for failure in judged.failures] == [batch[1]]
     made.close()
+
+
+def test_inferred_schemas_are_for_java_s_sinks_too(plugins: Registry) -> None:
+    plain = {"value.converter": "org.apache.kafka.connect.json.JsonConverter", "value.converter.schemas.enable": "false"}
+    assert not is_mixed(plain, settings(), plugins)
+    infers = {**plain, "value.converter.schemas.infer": "true"}
+    assert is_mixed(infers, settings(), plugins)
+    refuse_inference(plain, settings(), plugins)
+    with pytest.raises(ConfigError, match=r"value\.converter\.schemas\.infer: schemas can't be inferred beside a converter"):
+        refuse_inference(infers, settings(), plugins)
 
 
 def test_java_s_source_with_a_step_in_python(plugins: Registry, java_plugin: Path, tmp_path: Path) -> None:

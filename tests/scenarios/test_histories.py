@@ -384,7 +384,7 @@ OFFSETS = ("stop", "alter", "reset", "resume", "wait")
 
 
 def test_no_gap_when_offsets_change_while_tasks_still_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(offsets, "_released", lambda *_: iter(()))
+    monkeypatch.setattr(offsets, "released", lambda *_: iter(()))
     assert found_by("I3 no gap", kinds=OFFSETS, first=453)
 
 

@@ -108,6 +108,11 @@ def check_rights(brokers: Brokers) -> Iterator[Finding]:
             good += [] if found else [name]
         if good:
             yield Finding(OK, "rights", where, f"Read and Write on {', '.join(good)}")
+        if "config" in known:
+            # It is made when somebody needs it.
+            for name, allowed in rights.on_topics([brokers.topics.schemas]).items():
+                if not isinstance(allowed, NotFoundError):
+                    yield from _rights_of_topic(name, allowed, may_create)
         yield from _policies(brokers)
         if (group := brokers.topics.known_group) is not None:
             yield _rights_of_group(rights, group)

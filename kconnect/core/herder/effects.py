@@ -152,6 +152,20 @@ class ReadChanges(Effect[Sequence[tuple[LogRecord, int]]]):
 
 
 @dataclass(frozen=True, slots=True)
+class ReadSchemas(Effect[Sequence[Body]]):
+    """The schemas that a connector's tasks have inferred, as REST gives them."""
+
+    connector: str
+
+
+@dataclass(frozen=True, slots=True)
+class ForgetSchemas(Effect[int]):
+    """Take back what was said of a connector's schemas. Gives of how many topics' keys and values that was."""
+
+    connector: str
+
+
+@dataclass(frozen=True, slots=True)
 class Preview(Effect[str]):
     """Try a chain on records, in a process of its own. Gives the answer of `POST /kconnect/preview` as JSON."""
 

@@ -115,6 +115,7 @@ _PREFIXES = (
     "status.storage.",
     "assignment.storage.",
     "metrics.storage.",
+    "schema.storage.",
     "config.providers.",
     "key.converter.",
     "value.converter.",
@@ -175,6 +176,12 @@ class WorkerSettings:
     )
     _metrics_storage_replication_factor = SHORT(
         "metrics.storage.replication.factor", None, IfGiven(check_replication_factor), doc="default: that of the config topic"
+    )
+    _schema_storage_topic = STRING(
+        "schema.storage.topic", None, doc="topic of inferred schemas; default <config.storage.topic>-schemas"
+    )
+    _schema_storage_replication_factor = SHORT(
+        "schema.storage.replication.factor", None, IfGiven(check_replication_factor), doc="default: that of the config topic"
     )
     metrics_report_interval_ms = LONG(
         "metrics.report.interval.ms", 10_000, Range.at_least(100), "how often hosts report metrics that have changed"
@@ -442,6 +449,15 @@ class WorkerSettings:
         return self.config_storage_replication_factor if own is None else own
 
     @property
+    def schema_storage_topic(self) -> str:
+        return self._schema_storage_topic or f"{self.config_storage_topic}-schemas"
+
+    @property
+    def schema_storage_replication_factor(self) -> int:
+        own = self._schema_storage_replication_factor
+        return self.config_storage_replication_factor if own is None else own
+
+    @property
     def advertised_url(self) -> str:
         """Where others reach this worker: `http://host:port/`."""
         scheme, host, port = self._advertised()
@@ -472,7 +488,7 @@ class WorkerSettings:
         """The topics that are no data."""
         names = (
             *(self.config_storage_topic, self.offset_storage_topic, self.status_storage_topic),
-            *(self.assignment_storage_topic, self.metrics_storage_topic),
+            *(self.assignment_storage_topic, self.metrics_storage_topic, self.schema_storage_topic),
         )
         return InternalTopics(frozenset(names), self.offset_storage_topic, self._connector_internal_topics_allowed)
 

@@ -464,6 +464,14 @@ class MemoryWorker:
     def read_changes(self, effect: effects.ReadChanges) -> list[tuple[LogRecord, int]]:
         return []
 
+    @performs(effects.ReadSchemas, Lane.CLIENT)
+    def read_schemas(self, effect: effects.ReadSchemas) -> list[effects.Body]:
+        return []
+
+    @performs(effects.ForgetSchemas, Lane.CLIENT)
+    def forget_schemas(self, effect: effects.ForgetSchemas) -> int:
+        return 0
+
     @performs(effects.Preview, Lane.PLUGIN)
     def preview(self, effect: effects.Preview) -> str:
         return '{"kind": "source", "records": []}'

@@ -114,6 +114,12 @@ KNOWN: tuple[Known, ...] = (
         (Place(rf"body\.(configs\.)?({OWN_SETTINGS})", r"\(absent\)"),),
     ),
     Known(
+        "inferred-schemas",
+        "`schemas.infer`, `schemas.infer.max.fields` of `JsonConverter`",
+        r"(plugin config|validate): .*",
+        (Place(r"body\.(configs\.(key|value|header)\.converter\.)?schemas\.infer(\.max\.fields)?", r"\(absent\)"),),
+    ),
+    Known(
         "source-dead-letters",
         "dead letter queue",
         r"(plugin config|validate): .*",

@@ -89,19 +89,19 @@ class AlterOffsets(Request[Message]):
     writes = True
 
     def answer(self, office: Office) -> Procedure[Message]:
-        return (yield from _modify(office, self.name, self._alter))
+        return (yield from modify(office, self.name, self._alter))
 
     def _alter(self, desk: Desk, kind: str) -> Procedure[Message]:
         name = self.name
         config = dict(desk.log.config.connectors[name].properties)
         if kind == "sink":
             wanted = offset_bodies.sink_offsets(self.offsets)
-            yield from _released(desk, name, kind, "alter")
+            yield from released(desk, name, kind, "alter")
             answered = yield from _ask_connector(name, kind, config, _rows(wanted))
             yield from _change_group(desk, name, config, wanted)
         else:
             pairs = offset_bodies.source_offsets(self.offsets)
-            yield from _released(desk, name, kind, "alter")
+            yield from released(desk, name, kind, "alter")
             stored = yield from _stored(desk, name, config)
             answered = yield from _ask_connector(name, kind, config, pairs)
             yield from stored_offsets.write(desk, stored, pairs)
@@ -116,12 +116,12 @@ class ResetOffsets(Request[Message]):
     writes = True
 
     def answer(self, office: Office) -> Procedure[Message]:
-        return (yield from _modify(office, self.name, self._reset))
+        return (yield from modify(office, self.name, self._reset))
 
     def _reset(self, desk: Desk, kind: str) -> Procedure[Message]:
         name = self.name
         config = dict(desk.log.config.connectors[name].properties)
-        yield from _released(desk, name, kind, "reset")
+        yield from released(desk, name, kind, "reset")
         if kind == "sink":
             known = yield from _committed(name, config)
             answered = yield from _ask_connector(name, kind, config, [((topic, number), None) for topic, number, _ in known])
@@ -134,14 +134,16 @@ class ResetOffsets(Request[Message]):
         return {"message": _message("reset", answered)}
 
 
-def _modify(office: Office, name: str, work: Callable[[Desk, str], Procedure[Message]]) -> Procedure[Message]:
-    """`work` gets the connector's kind; it is the leader's."""
+def modify(
+    office: Office, name: str, work: Callable[[Desk, str], Procedure[Message]], what: str = "offsets can be modified"
+) -> Procedure[Message]:
+    """`work` gets the connector's kind; it is the leader's. `what` is to be done once the connector is stopped."""
     desk = office.desk
 
     def alone() -> Procedure[Message]:
         yield from desk.await_lead()
         desk.require(name)
-        _require_stopped(desk, name)
+        _require_stopped(desk, name, what)
         kind = yield from office.classes.kind(name, patient=True)
         if kind == "unknown":
             raise ConnectError(unknown_class(name, desk.log.config.connectors[name].properties.get("connector.class")))
@@ -159,7 +161,7 @@ def initial(
     """
     if kind == "sink":
         wanted = offset_bodies.sink_offsets(offsets)
-        yield from _released(desk, name, kind, "alter")
+        yield from released(desk, name, kind, "alter")
         known = yield from _committed(name, config)
         replaced = {**{TopicPartition(topic, number): None for topic, number, _ in known}, **wanted}
         answered = yield from _ask_connector(name, kind, config, _rows(replaced))
@@ -167,7 +169,7 @@ def initial(
         yield from desk.write_as_leader(last)
     else:
         pairs = offset_bodies.source_offsets(offsets)
-        yield from _released(desk, name, kind, "alter")
+        yield from released(desk, name, kind, "alter")
         stored = yield from _stored(desk, name, config)
         left: list[tuple[Any, Any]] = [(known.partition, None) for known in stored.known()]
         pairs = offset_bodies.source_offsets([*left, *pairs])
@@ -179,17 +181,17 @@ def initial(
 # --- what must be true before -----------------------------------------------------------------------------------------
 
 
-def _require_stopped(desk: Desk, name: str) -> None:
+def _require_stopped(desk: Desk, name: str, what: str) -> None:
     """Before anything else is looked at, what was sent and the connector's class included."""
     config = desk.log.config
     if config.target_state(name) is not TargetState.STOPPED or config.connectors[name].task_count:
         raise BadRequestError(
-            "Connectors must be in the STOPPED state before their offsets can be modified. This can be done for the specified "
+            f"Connectors must be in the STOPPED state before their {what}. This can be done for the specified "
             f"connector by issuing a 'PUT' request to the '/connectors/{name}/stop' endpoint"
         )
 
 
-def _released(desk: Desk, name: str, kind: str, verb: str) -> Procedure[None]:
+def released(desk: Desk, name: str, kind: str, verb: str) -> Procedure[None]:
     """Wait until no host says that it runs a task of the connector, which could write offsets. Its instance can't."""
     held = desk.log.assignment.held
 

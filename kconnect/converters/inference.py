@@ -1,0 +1,246 @@
+"""
+Schemas of JSON that has none, found out from its values: which fields there are, of what types, at any depth.
+
+A `Shape` is what is known of all values so far. It only grows: fields are added, whole numbers become floating point ones, and
+what was only ever null gets a type. What would change a settled field in another way is a `Misfit`, and the record is a bad
+one. docs/connectors.md has the rules as users read them. Pure; called by `json_inferred.py`.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+
+from kconnect.data import schema as schemas
+from kconnect.data.schema import Schema, SchemaType
+from kconnect.errors import DataError
+
+MOST_DEPTH = 32
+_EXACT = 1 << 53
+"""Up to here a floating point number is each whole number."""
+_LONGEST = 1 << 63
+
+
+class Kind(enum.Enum):
+    """`INTEGER` is exact as a floating point number, too, `LONG` is not."""
+
+    NOTHING = "null"
+    BOOLEAN = "boolean"
+    INTEGER = "integer"
+    LONG = "long"
+    DOUBLE = "double"
+    TEXT = "text"
+    ARRAY = "array"
+    OBJECT = "object"
+
+
+class Misfit(DataError):
+    """A value that a settled shape can't grow to have."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """`mixed`: a text that stands for other values as well, as their JSON. `element` is an array's, `fields` an object's."""
+
+    kind: Kind
+    fields: Mapping[str, Shape] = field(default_factory=dict)
+    element: Shape | None = None
+    mixed: bool = False
+
+
+NOTHING = Shape(Kind.NOTHING)
+_PLAIN = {kind: Shape(kind) for kind in Kind}
+_MIXED = Shape(Kind.TEXT, mixed=True)
+_TYPES = {
+    Kind.BOOLEAN: SchemaType.BOOLEAN,
+    Kind.INTEGER: SchemaType.INT64,
+    Kind.LONG: SchemaType.INT64,
+    Kind.DOUBLE: SchemaType.FLOAT64,
+    Kind.TEXT: SchemaType.STRING,
+}
+_OPTIONAL = {kind: Schema(wanted, optional=True) for kind, wanted in _TYPES.items()}
+_NUMBERS = {Kind.INTEGER, Kind.LONG, Kind.DOUBLE}
+
+
+def shape_of(plain: Any, depth: int = 0) -> Shape:
+    """Return the shape of one value, as orjson has read it. Misfit if it is too deep."""
+    if depth > MOST_DEPTH:
+        raise Misfit(f"it has objects or lists in each other, deeper than {MOST_DEPTH}")
+    kind = type(plain)
+    if kind is str:
+        return _PLAIN[Kind.TEXT]
+    if kind is int:
+        if -_EXACT <= plain <= _EXACT:
+            return _PLAIN[Kind.INTEGER]
+        # No type of Connect has it but a decimal, which most targets can't have without a number of digits.
+        return _PLAIN[Kind.LONG] if -_LONGEST <= plain < _LONGEST else _MIXED
+    if kind is float:
+        return _PLAIN[Kind.DOUBLE]
+    if kind is bool:
+        return _PLAIN[Kind.BOOLEAN]
+    if kind is dict:
+        if "" in plain:
+            raise Misfit("it has a field without a name, which no schema can have")
+        return Shape(Kind.OBJECT, {name: shape_of(value, depth + 1) for name, value in plain.items()})
+    if kind is list:
+        element = NOTHING
+        for each in plain:
+            if not fits(element, each):
+                element = grown(element, shape_of(each, depth + 1))
+        return Shape(Kind.ARRAY, element=element)
+    return NOTHING
+
+
+def fits(shape: Shape, plain: Any) -> bool:
+    """Whether a value is of a shape as it is; a null is of each."""
+    if plain is None:
+        return True
+    kind, wanted = type(plain), shape.kind
+    if wanted is Kind.TEXT:
+        return kind is str or shape.mixed
+    if wanted is Kind.INTEGER:
+        return kind is int and -_EXACT <= plain <= _EXACT
+    if wanted is Kind.DOUBLE:
+        return kind is float or (kind is int and -_EXACT <= plain <= _EXACT)
+    if wanted is Kind.OBJECT:
+        if kind is not dict:
+            return False
+        fields = shape.fields
+        return all(name in fields and fits(fields[name], value) for name, value in plain.items())
+    if wanted is Kind.BOOLEAN:
+        return kind is bool
+    if wanted is Kind.LONG:
+        return kind is int and -_LONGEST <= plain < _LONGEST
+    if wanted is Kind.ARRAY:
+        element = shape.element or NOTHING
+        return kind is list and all(fits(element, each) for each in plain)
+    return False
+
+
+def grown(shape: Shape, other: Shape, settled: Shape = NOTHING, path: str = "") -> Shape:
+    """
+    Return what has both. Where `settled` has a type, it only gets wider: Misfit, naming the field, for what is no such change.
+    Elsewhere values of several kinds become texts.
+    """
+    if shape is other or other.kind is Kind.NOTHING:
+        return shape
+    if shape.kind is Kind.NOTHING:
+        return other
+    kinds = {shape.kind, other.kind}
+    if kinds == {Kind.OBJECT}:
+        return _with_fields(shape, other, settled, path)
+    if kinds == {Kind.ARRAY}:
+        own = settled.element if settled.kind is Kind.ARRAY else None
+        element = grown(shape.element or NOTHING, other.element or NOTHING, own or NOTHING, f"{path}[]")
+        return Shape(Kind.ARRAY, element=element)
+    if shape.mixed:
+        return shape
+    if kinds == {Kind.TEXT} and not other.mixed:
+        return shape
+    if len(kinds) == 1 and Kind.TEXT not in kinds:
+        return shape
+    if kinds == {Kind.INTEGER, Kind.LONG}:
+        return _PLAIN[Kind.LONG]
+    if kinds == {Kind.INTEGER, Kind.DOUBLE}:
+        return _PLAIN[Kind.DOUBLE]
+    if settled.kind is not Kind.NOTHING:
+        raise Misfit(_difference(shape, other, path))
+    return _MIXED
+
+
+def _with_fields(shape: Shape, other: Shape, settled: Shape, path: str) -> Shape:
+    fields = dict(shape.fields)
+    for name, own in other.fields.items():
+        before = fields.get(name, NOTHING)
+        beneath = settled.fields.get(name, NOTHING) if settled.kind is Kind.OBJECT else NOTHING
+        fields[name] = grown(before, own, beneath, f"{path}.{name}" if path else name)
+    return Shape(Kind.OBJECT, fields)
+
+
+def _difference(shape: Shape, other: Shape, path: str) -> str:
+    where = f"the field {path!r}" if path else "it"
+    if {shape.kind, other.kind} <= _NUMBERS:
+        return (
+            f"{where} has whole numbers beyond 2^53 and fractions, which no number of Connect's has both: a {other.kind.value} "
+            f"can't be told in a column of {shape.kind.value}"
+        )
+    given = "a whole number beyond 64 bits" if other.mixed else f"of the type {other.kind.value}"
+    return f"{where} is {given}, but the schema that was inferred has {shape.kind.value} there"
+
+
+def width(shape: Shape) -> int:
+    """Return how many fields it has, at any depth."""
+    beneath: Iterable[Shape] = shape.fields.values() if shape.element is None else (shape.element,)
+    return len(shape.fields) + sum(map(width, beneath))
+
+
+def is_mixed(shape: Shape) -> bool:
+    """Whether some values have to be told as texts."""
+    beneath = (*shape.fields.values(), *(() if shape.element is None else (shape.element,)))
+    return shape.mixed or any(map(is_mixed, beneath))
+
+
+def told(shape: Shape, plain: Any) -> Any:
+    """Return a value of a shape with texts where the shape has them."""
+    if plain is None:
+        return None
+    if shape.kind is Kind.OBJECT:
+        return {name: told(shape.fields[name], value) for name, value in plain.items()}
+    if shape.kind is Kind.ARRAY and shape.element is not None:
+        return [told(shape.element, each) for each in plain]
+    if shape.mixed and type(plain) is not str:
+        return str(plain) if type(plain) is int else orjson.dumps(plain).decode()
+    return plain
+
+
+def schema_of(shape: Shape, version: int) -> Schema | None:
+    """
+    Return the schema: all within it is optional, and what has only ever been null, or empty, has no part in it. None for a
+    value of which nothing is known.
+    """
+    if shape.kind is Kind.OBJECT:
+        return schemas.struct(_fields(shape), version=version)
+    if shape.kind is Kind.ARRAY:
+        element = _part(shape.element or NOTHING)
+        return None if element is None else schemas.array(element, version=version)
+    return None if shape.kind is Kind.NOTHING else Schema(_TYPES[shape.kind], version=version)
+
+
+def _fields(shape: Shape) -> dict[str, Schema]:
+    found = {name: _part(each) for name, each in shape.fields.items()}
+    return {name: each for name, each in found.items() if each is not None}
+
+
+def _part(shape: Shape) -> Schema | None:
+    if shape.kind is Kind.OBJECT:
+        fields = _fields(shape)
+        return schemas.struct(fields, optional=True) if fields else None
+    if shape.kind is Kind.ARRAY:
+        element = _part(shape.element or NOTHING)
+        return None if element is None else schemas.array(element, optional=True)
+    return _OPTIONAL.get(shape.kind)
+
+
+def to_plain(shape: Shape) -> Any:
+    """Return a shape as JSON has it."""
+    if shape.kind is Kind.OBJECT:
+        return {"fields": [[name, to_plain(each)] for name, each in shape.fields.items()]}
+    if shape.kind is Kind.ARRAY:
+        return {"element": to_plain(shape.element or NOTHING)}
+    return "mixed" if shape.mixed else shape.kind.value
+
+
+def of_plain(plain: Any) -> Shape:
+    """Return what `to_plain` has told. DataError for anything else."""
+    try:
+        if isinstance(plain, dict) and "fields" in plain:
+            return Shape(Kind.OBJECT, {str(name): of_plain(each) for name, each in plain["fields"]})
+        if isinstance(plain, dict):
+            return Shape(Kind.ARRAY, element=of_plain(plain["element"]))
+        return _MIXED if plain == "mixed" else _PLAIN[Kind(plain)]
+    except (KeyError, TypeError, ValueError, RecursionError) as error:
+        raise DataError(f"It is no inferred schema: {str(plain)[:100]}") from error

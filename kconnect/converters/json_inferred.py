@@ -1,0 +1,158 @@
+"""
+JSON without schemas, read with inferred ones: what `JsonConverter` does with `schemas.infer=true`.
+
+`learn` looks at a whole batch, so that its first records don't decide alone; what is read then has the schema of that moment.
+In a task, `units/inferring.py` has each batch learned, and keeps what is new in a topic before any record goes on. Elsewhere,
+as in previews, it is forgotten. Read next: `inference.py`, which has the rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from kconnect.converters import inference, json_text, pinned
+from kconnect.converters.inference import NOTHING, Kind, Misfit, Shape
+from kconnect.converters.json_readers import Convert, Readers
+from kconnect.data.column import Column
+from kconnect.data.schema import NULL, Schema, SchemaAndValue
+from kconnect.errors import DataError
+
+MOST_FIELDS = "schemas.infer.max.fields"
+_MOST_TOPICS = 1000
+
+
+@dataclass
+class Subject:
+    """What is known of the values of one topic. `version` counts what was said of it; 0: nothing yet."""
+
+    shape: Shape = NOTHING
+    version: int = 0
+    schema: Schema | None = None
+    read: Convert = json_text.free
+    mixed: bool = False
+    stored: Shape = field(default=NOTHING, compare=False)
+    """What was kept of it."""
+
+    @property
+    def is_new(self) -> bool:
+        """Whether more is known than was kept."""
+        return self.shape is not self.stored
+
+    def take(self, shape: Shape, version: int, readers: Readers) -> None:
+        self.shape, self.version, self.mixed = shape, version, inference.is_mixed(shape)
+        self.schema = inference.schema_of(shape, version)
+        self.read = json_text.free if self.schema is None else readers.of(self.schema)
+
+    def pin(self, schema: Schema, readers: Readers) -> None:
+        self.schema, self.read = schema, readers.of(schema)
+
+
+class Inferring:
+    """
+    Of one converter. `most` is how many fields a schema may have. With a
+    `schema` nothing is inferred: what does not fit it is a bad record. From one thread only.
+    """
+
+    def __init__(self, readers: Readers, most: int, schema: Schema | None = None) -> None:
+        self._readers, self._most = readers, most
+        self.subjects: dict[str, Subject] = {}
+        self._pinned = schema
+        self._batch: dict[bytes, Any] = {}
+        """The values of the batch that was learned last, or why one is none, by their texts."""
+        self._topic = ""
+
+    @property
+    def grows(self) -> bool:
+        """Whether anything is inferred."""
+        return self._pinned is None
+
+    def subject(self, topic: str) -> Subject:
+        if topic not in self.subjects:
+            if len(self.subjects) >= _MOST_TOPICS:
+                # Only a task in production has to remember, and that one has as many topics as it reads.
+                self.subjects.pop(next(iter(self.subjects)))
+            self.subjects[topic] = Subject()
+            if self._pinned is not None:
+                self.subjects[topic].pin(self._pinned, self._readers)
+        return self.subjects[topic]
+
+    def adopt(self, topic: str, shape: Shape, version: int) -> None:
+        """Go on with what is kept of a topic."""
+        subject = self.subject(topic)
+        subject.take(shape, version, self._readers)
+        subject.stored = shape
+
+    def learn(self, topic: str, texts: Sequence[bytes | None]) -> bool:
+        """Look at a batch of one topic. Return whether its schema has changed."""
+        subject = self.subject(topic)
+        settled = shape = subject.shape
+        data = [text for text in texts if text is not None]
+        plains = json_text.loads_each(data) if data else []
+        self._topic, self._batch = topic, {}
+        found = self._batch
+        for text, plain in zip(data, plains if plains is not None else map(_loaded, data)):
+            if isinstance(plain, DataError):
+                found[text] = plain
+                continue
+            try:
+                if self._pinned is not None:
+                    pinned.require(self._pinned, plain)
+                elif not inference.fits(shape, plain):
+                    shape = self._grown(shape, plain, settled)
+            except Misfit as error:
+                found[text] = error
+            else:
+                found[text] = plain
+        if shape is not settled:
+            subject.take(shape, subject.version + 1, self._readers)
+        return shape is not settled
+
+    def _grown(self, shape: Shape, plain: Any, settled: Shape) -> Shape:
+        other = inference.shape_of(plain)
+        if _is_other(shape.kind, other.kind):
+            raise Misfit(f"it is of the type {other.kind.value}, but others of its topic are of the type {shape.kind.value}")
+        found = inference.grown(shape, other, settled)
+        if (count := inference.width(found)) > self._most:
+            raise Misfit(f"with it, the inferred schema would have {count} fields, more than {MOST_FIELDS}={self._most}")
+        return found
+
+    def one(self, topic: str, text: bytes | None) -> SchemaAndValue:
+        """Return one value. DataError if it does not fit what is settled."""
+        if text is None:
+            return NULL
+        if topic != self._topic or text not in self._batch:
+            self.learn(topic, [text])
+        plain, subject = self._batch[text], self.subject(topic)
+        if isinstance(plain, DataError):
+            raise plain
+        if plain is None or subject.schema is None:
+            return NULL
+        return SchemaAndValue(subject.schema, subject.read(inference.told(subject.shape, plain) if subject.mixed else plain))
+
+    def many(self, topic: str, texts: Sequence[bytes]) -> Column | None:
+        """Return all of them, or None if one of them has to be looked at by itself."""
+        if topic != self._topic or not all(map(self._batch.__contains__, texts)):
+            self.learn(topic, texts)
+        subject = self.subject(topic)
+        plains = [self._batch[text] for text in texts]
+        if subject.schema is None or any(plain is None or isinstance(plain, DataError) for plain in plains):
+            return None
+        if subject.mixed:
+            plains = [inference.told(subject.shape, plain) for plain in plains]
+        return self._readers.column(subject.schema, plains)
+
+
+def _is_other(kind: Kind, other: Kind) -> bool:
+    """Whether values of a topic can't be both: what it has as a whole, objects, lists or values, is never changed."""
+    return kind is not other and Kind.NOTHING not in (kind, other) and bool({kind, other} & {Kind.OBJECT, Kind.ARRAY})
+
+
+def _loaded(text: bytes) -> Any:
+    """Return a value, or why there is none: nothing at all is null."""
+    try:
+        plain = json_text.loads(text)
+    except DataError as error:
+        return error
+    return None if plain is json_text.MISSING else plain

@@ -1,0 +1,97 @@
+"""
+The topic of inferred schemas: compacted, of one partition, and made when the first task needs it.
+
+A key is `["connector", "key" or "value", "topic", task]`: each task says what it knows, which is never less than what it has
+read of the others, so compaction loses nothing. Tasks write and read it (`units/inferring.py`), and workers read it for REST.
+Read next: `reader.py`.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import confluent_kafka as ck
+import orjson
+
+from kconnect.errors import ConnectError
+from kconnect.kafka.admin import ensure_topic
+from kconnect.kafka.positions import Place
+from kconnect.kafka.reader import Reader
+
+log = logging.getLogger(__name__)
+
+_WRITE_S = 30.0
+
+
+class Key(NamedTuple):
+    connector: str
+    part: str
+    """`key` or `value`: of what the schema is."""
+    topic: str
+    task: int
+
+
+def ensure(client: Mapping[str, Any], topic: str, replication_factor: int, config: Mapping[str, str]) -> None:
+    """Create the topic if it is missing. ConnectError if that is refused."""
+    remedy = (
+        "Check `schema.storage.replication.factor` and this worker's rights, or create the topic yourself, with one "
+        "partition and cleanup.policy=compact."
+    )
+    ensure_topic(client, topic, 1, replication_factor, remedy, {"cleanup.policy": "compact", **config})
+
+
+def read(client: Mapping[str, Any], topic: str, connector: str) -> dict[Key, Any]:
+    """
+    Return what is said of a connector's schemas, in the order in which it was said; nothing if there is no such topic.
+
+    UnavailableError if no broker answers, and ConnectError if the topic may not be read.
+    """
+    found: dict[Key, Any] = {}
+    with Reader(client, "kconnect-schemas") as reader:
+        places = [Place(topic, number) for number in reader.partitions(topic)]
+        for messages in reader.until({place: reader.span(place).end for place in places}):
+            for message in messages:
+                key = _key(message.key())
+                if key is None or key.connector != connector:
+                    continue
+                found.pop(key, None)
+                value = _value(message.value())
+                if value is not None:
+                    found[key] = value
+    return found
+
+
+def write(client: Mapping[str, Any], topic: str, values: Mapping[Key, Any]) -> None:
+    """Write what is said, None to take it back. ConnectError if Kafka has not taken it within half a minute."""
+    failures: list[ck.KafkaError] = []
+
+    def delivered(error: ck.KafkaError | None, _: ck.Message) -> None:
+        if error is not None:
+            failures.append(error)
+
+    producer = ck.Producer({**client, "acks": "all", "linger.ms": 0, "message.timeout.ms": int(_WRITE_S * 1000)})
+    for key, value in values.items():
+        data = None if value is None else orjson.dumps(value)
+        producer.produce(topic, data, orjson.dumps(list(key)), on_delivery=delivered)
+    left = producer.flush(_WRITE_S)
+    if failures or left:
+        reason = failures[0].str() if failures else "no answer"
+        raise ConnectError(f"Inferred schemas can't be written to the topic {topic}: {reason}")
+
+
+def _key(data: Any) -> Key | None:
+    try:
+        connector, part, topic, task = orjson.loads(data or b"")
+    except (ValueError, TypeError):
+        return None
+    is_key = all(isinstance(each, str) for each in (connector, part, topic)) and type(task) is int
+    return Key(connector, part, topic, task) if is_key else None
+
+
+def _value(data: Any) -> Any:
+    try:
+        return orjson.loads(data) if data else None
+    except ValueError:
+        return None
