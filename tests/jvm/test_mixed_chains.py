@@ -16,7 +16,7 @@ from kconnect.core.task.chain import SinkChain, SourceChain
 from kconnect.core.task.source_pump import SourceConversion
 from kconnect.core.task.topic_use import TopicUse
 from kconnect.data.schema import STRING_SCHEMA
-from kconnect.errors import ConnectError
+from kconnect.errors import ConfigError, ConnectError
 from kconnect.jvm.chain import Chain
 from kconnect.jvm.conversion import JavaSinkChain, JavaSourceChain
 from kconnect.jvm.errors import JavaError
