@@ -18,9 +18,11 @@ import confluent_kafka as ck
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, ResourceType
 
 from kconnect.errors import ConnectError
-from kconnect.kafka import liveness
+from kconnect.kafka import asking, liveness
+from kconnect.kafka.asking import Asking
 from kconnect.kafka.codes import MAY_NOT_CREATE, STARTING, sentence
 from kconnect.kafka.group import Member
+from kconnect.kafka.refusals import Access
 
 log = logging.getLogger(__name__)
 
@@ -57,16 +59,21 @@ def ensure_topic(
     replication_factor: int,
     remedy: str,
     config: Mapping[str, str] | None = None,
+    access: Access | None = None,
 ) -> None:
-    """Create a topic if it is missing. ConnectError, ending with `remedy`, if that is refused."""
-    admin = AdminClient(dict(client))
+    """
+    Create a topic if it is missing. ConnectError, ending with `remedy`, if that is refused; or if brokers refuse the client,
+    which `access` knows.
+    """
+    admin = AdminClient(asking.settings(client, access))
+    asked = Asking(admin, access)
     try:
         # All of them: who asks for one has the broker create it, as the broker thinks fit.
-        known = admin.list_topics(timeout=_TIMEOUT).topics.get(topic)
+        known = asked.topics(_TIMEOUT).get(topic)
         if known is not None and known.error is None:
             return
         wanted = NewTopic(topic, num_partitions=partitions, replication_factor=replication_factor, config=dict(config or {}))
-        admin.create_topics([wanted], request_timeout=_TIMEOUT)[topic].result()
+        asked.answer(admin.create_topics([wanted], request_timeout=_TIMEOUT)[topic])
         log.info("Created the topic %s", topic)
     except ck.KafkaException as error:
         if error.args[0].code() != ck.KafkaError.TOPIC_ALREADY_EXISTS:

@@ -257,6 +257,13 @@ def topic_admin(settings: WorkerSettings, connector: str, config: Mapping[str, s
     return {**_base(f"connector-adminclient-{connector}", asked), **translate(asked, "consumer")}
 
 
+def topic_admin_prefix(settings: WorkerSettings, config: Mapping[str, str | None]) -> str:
+    """Return how a connector's settings begin by which `topic_admin` connects."""
+    shared = _servers(_shared(settings))
+    target, own = (_servers(_asked(settings, f"{kind}.", config)) for kind in ("producer", "admin"))
+    return "producer.override." if target != shared and own == shared else "admin.override."
+
+
 @dataclass(frozen=True)
 class OffsetClients:
     """Connection settings of what reaches a source connector's own offset topic, which is where its producer writes."""

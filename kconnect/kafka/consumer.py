@@ -452,7 +452,8 @@ class TaskConsumer:
                 self._access.heard(error)
 
         statistics = {"statistics.interval.ms": unreadable.STATISTICS_MS, "stats_cb": looked}
-        return ck.Consumer({**self._client, **statistics, "on_commit": answered, "error_cb": reported})
+        reports = {"on_commit": answered, "error_cb": reported, "throttle_cb": self._access.throttled}
+        return ck.Consumer({**self._client, **statistics, **reports})
 
     def _is_old(self, consumer: ck.Consumer) -> bool:
         return consumer is not getattr(self, "_consumer", None)

@@ -64,7 +64,7 @@ class TaskProducer:
         self._unsent = 0
         self._settings = {**client, "delivery.report.only.error": not reports, "on_delivery": self._reports.take}
         if access is not None:
-            self._settings["error_cb"] = access.heard
+            self._settings |= access.callbacks
         # What a client refuses of its settings, it refuses when it is made: that is to be known before the task runs.
         texts = ((name, value) for name, value in client.items() if isinstance(value, str | int | float))
         good = hash(frozenset(pair for pair in texts if pair[0] != "client.id"))

@@ -2,9 +2,10 @@
 What brokers refuse for good, and what a task does then: one table, by the codes of errors.
 
 A client of librdkafka tries again for ever, whatever it was told: a wrong password looks like a broker that is away. `Access`
-counts what one task's consumer was refused. What was refused from the first try on fails the task, with the brokers' reason and
-a remedy. What had worked is tried on and shown, because passwords and rights are changed in two steps. Made by
-`units/sink_task.py`, asked by `consumer.py`. Read next: `listeners.py`; for what is asked once, `failures.py`.
+counts what one of a task's clients was refused. What was refused from the first try on fails the task, with the brokers' reason
+and a remedy. What had worked is tried on and shown, because passwords and rights are changed in two steps. Made by
+`units/sink_task.py`, `units/source_task.py`, `units/source_topics.py` and `units/reports.py`, asked by `consumer.py`,
+`producer.py` and `asking.py`. Read next: `listeners.py`; for what is asked once, `failures.py`.
 """
 
 from __future__ import annotations
@@ -33,6 +34,8 @@ _SETTLED_S = 10.0
 """After so long in its group, a member has been allowed to read, or was told that it is not."""
 _PROBE_S = 30.0
 _MOST_KNOWN = 10_000
+_THROTTLED_S = 1.0
+"""What a quota of brokers may hold back before it is worth to say so."""
 _TIMES = re.compile(r" \(after \d+ms[^)]*\)$")
 _WHERE = re.compile(r"^(?:[a-z_]+://)?[^\s/]+:\d+(?:/(?:bootstrap|\d+))?: ")
 
@@ -47,7 +50,7 @@ class Outcome(enum.Enum):
 class Row:
     """
     `patience_s` is for how long it may pass by itself, even from the first try on. What is `final` fails a task that had
-    worked, too.
+    worked, too. What is said `once` is tried again in silence, and counts until brokers let the client in.
     """
 
     outcome: Outcome
@@ -55,6 +58,7 @@ class Row:
     patience_s: float = _TRIES_S
     tries: int = _TRIES
     final: bool = False
+    once: bool = False
 
 
 _LOGIN = (
@@ -97,6 +101,10 @@ TABLE: Mapping[int, Row] = {
 }
 """Errors that waiting alone does not mend. All others are the client's to get over."""
 
+_NO_TOKEN = "OAUTHBEARER token"
+"""In the text of an error whose code is that of all failed logins: the client has no token to log in with."""
+_TOKEN = Row(Outcome.LOGIN, "Check {prefix}sasl.oauthbearer.* and {prefix}sasl.jaas.config", 30.0, 1, once=True)
+
 _Key = tuple[Outcome, str]
 _LOGGED_IN: set[int] = set()
 """Hashes of settings with which a client has logged in, in this process: that says something of the next task, too."""
@@ -136,6 +144,9 @@ class Access:
         self._down: _Refusal | None = None
         self._probe_at = 0.0
         self._joined_at: float | None = None
+        self._waits: tuple[float, str, str] | None = None
+        """Since when something is waited for that was not refused, what, and why."""
+        self._throttled_until = 0.0
         self._shown = False
 
     def heard(self, error: ck.KafkaError, topic: str | None = None) -> bool:
@@ -145,6 +156,8 @@ class Access:
         waiting.
         """
         now, row = self._clock(), TABLE.get(error.code())
+        if row is not None and row.outcome is Outcome.LOGIN and _NO_TOKEN in error.str():
+            row = _TOKEN
         if topic is None:
             self._log(error)
         if row is None:
@@ -164,6 +177,33 @@ class Access:
         if row.outcome is Outcome.RIGHTS and self._joined_at is not None and now - self._joined_at >= _SETTLED_S:
             self._let_in(key)
         return True
+
+    @property
+    def callbacks(self) -> dict[str, Any]:
+        """Settings that have a client report to this one."""
+        return {"error_cb": self.heard, "throttle_cb": self.throttled}
+
+    def throttled(self, event: Any) -> None:
+        """Take a client's report that brokers hold its answers back, by a quota: as its `throttle_cb`."""
+        now, for_s = self._clock(), float(event.throttle_time)
+        if for_s >= _THROTTLED_S:
+            self._throttled_until = max(self._throttled_until, now + for_s + _SILENCE_S)
+            self.waits("Kafka's answers", f"brokers hold them back for {for_s:.0f} s, by a quota for the user or the client.id")
+
+    def waits(self, what: str, reason: str) -> None:
+        """Show that this is waited for, until `answered`, or until it has not been throttled for a while."""
+        since = self._clock() if self._waits is None else self._waits[0]
+        self._waits = (since, what, reason)
+        self._show()
+
+    def answered(self) -> None:
+        """Brokers have answered what they are only asked by a client that has logged in."""
+        self._down = None
+        self._let_in((Outcome.LOGIN, ""))
+        self._refusals.pop((Outcome.LOGIN, ""), None)
+        if self._clock() >= self._throttled_until:
+            self._waits = None
+        self._show()
 
     def joined(self) -> None:
         """Brokers have given the member its partitions, so it has logged in, and may use the group."""
@@ -192,10 +232,13 @@ class Access:
         """Return what the task fails with, if it is no use to try on. Otherwise show what it waits for, if that is anything."""
         now = self._clock()
         login = self._refusals.get((Outcome.LOGIN, ""))
-        if login is not None and now - login.last_at > _SILENCE_S:
+        if login is not None and not login.row.once and now - login.last_at > _SILENCE_S:
             del self._refusals[Outcome.LOGIN, ""]
+        if self._throttled_until and now >= self._throttled_until:
+            self._waits, self._throttled_until = None, 0.0
         for key, refusal in self._refusals.items():
-            is_over = refusal.tries >= refusal.row.tries and refusal.last_at - refusal.first_at >= refusal.row.patience_s
+            lasted_s = (now if refusal.row.once else refusal.last_at) - refusal.first_at
+            is_over = refusal.tries >= refusal.row.tries and lasted_s >= refusal.row.patience_s
             if is_over and (refusal.final or not self._was_let_in(key)):
                 return self._failure(key[0], refusal)
         if self._down is not None and (problem := self._wrong_protocol(now)) is not None:
@@ -244,14 +287,18 @@ class Access:
     def _show(self) -> None:
         """Show the refusal that has lasted longest; what the task itself tries again is not touched."""
         refusal = min(self._refusals.items(), key=lambda each: each[1].first_at, default=None)
-        if refusal is None:
+        if refusal is None and self._waits is None:
             if self._shown:
                 self._counts.goes_on()
             self._shown = False
         elif self._shown or self._counts.retrying is None:
-            (outcome, topic), cause = refusal
-            what = f"reading {topic}" if topic else outcome.value
-            self._counts.tries_again(what, ConnectError(cause.reason), cause.first_at)
+            if refusal is not None:
+                (outcome, topic), cause = refusal
+                since, what, reason = cause.first_at, f"reading {topic}" if topic else outcome.value, cause.reason
+            else:
+                assert self._waits is not None
+                since, what, reason = self._waits
+            self._counts.tries_again(what, ConnectError(reason), since)
             self._shown = True
 
 

@@ -18,8 +18,10 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from kconnect.core.settings.topic_creation import TopicCreation, TopicSettings
 from kconnect.errors import ConnectError
-from kconnect.kafka import servers
+from kconnect.kafka import asking, servers
+from kconnect.kafka.asking import Asking
 from kconnect.kafka.codes import AWAY, sentence
+from kconnect.kafka.refusals import Access
 
 log = logging.getLogger(__name__)
 
@@ -27,7 +29,12 @@ _TIMEOUT_S = 30
 _AGAIN_S = 0.5
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,249}")
 # The last two while the cluster has no controller; a topic that was created all the same is found at the next attempt.
-_PASSING = (*AWAY, ck.KafkaError.NOT_CONTROLLER, ck.KafkaError.REQUEST_TIMED_OUT)
+_PASSING = (
+    *AWAY,
+    ck.KafkaError.NOT_CONTROLLER,
+    ck.KafkaError.REQUEST_TIMED_OUT,
+    ck.KafkaError.THROTTLING_QUOTA_EXCEEDED,
+)
 
 
 def require_name(topic: str) -> None:
@@ -37,28 +44,35 @@ def require_name(topic: str) -> None:
 
 
 def create_missing(
-    client: Mapping[str, Any], rules: TopicCreation, topics: Collection[str], cancelled: Callable[[], bool]
+    client: Mapping[str, Any],
+    rules: TopicCreation,
+    topics: Collection[str],
+    cancelled: Callable[[], bool],
+    access: Access | None = None,
 ) -> bool:
     """
     Create those of `topics` that don't exist; one that somebody else creates meanwhile is there, too.
 
     Brokers that don't answer are waited for until `cancelled()`: False. ConnectError, naming topic, group and cause, for a
-    topic that can't be had.
+    topic that can't be had; or if brokers refuse the client, which `access` knows.
     """
     servers.require(client)
     # The client ends with its last reference.
-    admin = AdminClient(dict(client))
+    admin = AdminClient(asking.settings(client, access))
+    asked = Asking(admin, access)
     while not cancelled():
         try:
-            missing = _missing(admin, rules, topics)
+            missing = _missing(admin, asked, rules, topics)
             if not missing:
                 return True
             # Asked once more, for the answer may have taken long: the task may be somebody else's by now, or be gone.
             if not cancelled():
-                _create(admin, missing)
+                _create(admin, asked, missing)
                 return True
         except _Away as error:
             log.warning("Topics can't be created yet: %s", error)
+            if access is not None:
+                access.waits("creating topics", str(error))
             time.sleep(_AGAIN_S)
     return False
 
@@ -67,13 +81,13 @@ class _Away(Exception):
     """No broker answered, or none that can create topics now."""
 
 
-def _missing(admin: AdminClient, rules: TopicCreation, topics: Collection[str]) -> list[TopicSettings]:
+def _missing(admin: AdminClient, asked: Asking, rules: TopicCreation, topics: Collection[str]) -> list[TopicSettings]:
     # Describing has no broker create a topic, as asking for its metadata would. One request for all of them.
     futures = admin.describe_topics(ck.TopicCollection(list(topics)), request_timeout=_TIMEOUT_S)
     missing = []
     for topic in topics:
         try:
-            futures[topic].result()
+            asked.answer(futures[topic])
         except ck.KafkaException as error:
             settings, cause = rules.settings_of(topic), error.args[0]
             if cause.code() != ck.KafkaError.UNKNOWN_TOPIC_OR_PART:
@@ -87,7 +101,7 @@ def _missing(admin: AdminClient, rules: TopicCreation, topics: Collection[str]) 
     return missing
 
 
-def _create(admin: AdminClient, missing: list[TopicSettings]) -> None:
+def _create(admin: AdminClient, asked: Asking, missing: list[TopicSettings]) -> None:
     wanted = [
         NewTopic(
             settings.topic,
@@ -100,7 +114,7 @@ def _create(admin: AdminClient, missing: list[TopicSettings]) -> None:
     futures = admin.create_topics(wanted, request_timeout=_TIMEOUT_S)
     for settings in missing:
         try:
-            futures[settings.topic].result()
+            asked.answer(futures[settings.topic])
             log.info(
                 "Created the topic %s by the rules of the group %s: %d partitions, replication factor %d",
                 settings.topic,

@@ -31,6 +31,7 @@ from kconnect.kafka import clients, servers
 from kconnect.kafka.admin import ensure_topic
 from kconnect.kafka.failures import brokers_away
 from kconnect.kafka.producer import TaskProducer
+from kconnect.kafka.refusals import Access
 from kconnect.processes import logs
 from kconnect.units.unit import Unit, trace, well_formed
 
@@ -80,9 +81,10 @@ class Reports:
         remedy = "Create it, or set `errors.deadletterqueue.topic.replication.factor` to at most the number of brokers."
         admin = clients.topic_admin(worker, unit.spec.connector, self._config)
         servers.require(admin)
+        access = self._access(admin, clients.topic_admin_prefix(worker, self._config))
         while True:
             try:
-                ensure_topic(admin, topic, 1, self.settings.replication_factor, remedy)
+                ensure_topic(admin, topic, 1, self.settings.replication_factor, remedy, access=access)
                 break
             except ConnectError as error:
                 # In the midst of its work a task waits for brokers that are away, as its other clients do.
@@ -90,7 +92,11 @@ class Reports:
                     raise
         client = clients.producer(worker, unit.spec.connector, unit.spec.task or 0, self._config)
         client["client.id"] = f"connector-dlq-producer-{unit.spec.connector}-{unit.spec.task}"
-        self._producer = TaskProducer(client, unit.stopping.is_set)
+        access = self._access(client, "producer.override.")
+        self._producer = TaskProducer(client, unit.stopping.is_set, access=access)
+
+    def _access(self, client: Mapping[str, Any], prefix: str) -> Access:
+        return Access(client, self.errors.counts, time.monotonic, prefix)
 
     def flush(self, timeout: float) -> bool:
         """Whether all dead letters are acknowledged within `timeout` seconds. ConnectError if one can't be delivered."""

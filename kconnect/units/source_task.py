@@ -67,7 +67,7 @@ class SourceLoop:
         self._counts = self._reports.errors.counts
         try:
             convert = self._conversion(config)
-            self._topics = SourceTopics(unit, config, self._life.cancelled)
+            self._topics = SourceTopics(unit, config, self._life.cancelled, self._counts)
             self._store = unit.ports.offset_store(unit.spec.connector, config)
             # What may refuse the config comes before the producer: only `run` closes that.
             self._delivery = self._deliver(config)

@@ -9,12 +9,15 @@ Made by `source_task.py`, asked by both ways of delivery (`core/task/delivery.py
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable, Collection, Mapping
 
 from kconnect.core.settings import topic_creation
 from kconnect.core.settings.topic_creation import TopicCreation
+from kconnect.core.task.errors import Counts
 from kconnect.core.task.ports import Producer
 from kconnect.kafka import clients, topics
+from kconnect.kafka.refusals import Access
 from kconnect.units.unit import Unit
 
 log = logging.getLogger(__name__)
@@ -23,7 +26,8 @@ log = logging.getLogger(__name__)
 class SourceTopics:
     """ConfigError, naming the setting, for rules that can't be used."""
 
-    def __init__(self, unit: Unit, config: Mapping[str, str], cancelled: Callable[[], bool]) -> None:
+    def __init__(self, unit: Unit, config: Mapping[str, str], cancelled: Callable[[], bool], counts: Counts) -> None:
+        """`counts` is where it is shown what is waited for."""
         settings = unit.ports.settings
         self._cancelled = cancelled
         self._rules: TopicCreation | None = None
@@ -33,6 +37,8 @@ class SourceTopics:
             log.warning("The worker's topic.creation.enable is false: the connector's topic.creation.* settings have no effect")
         if self._rules is not None:
             self._client = clients.topic_admin(settings, unit.spec.connector, config)
+            prefix = clients.topic_admin_prefix(settings, config)
+            self._access = Access(self._client, counts, time.monotonic, prefix)
         self._ready: set[str] = set()
         self._internal = settings.internal_topics
 
@@ -50,7 +56,8 @@ class SourceTopics:
 
         ConnectError, naming topic and remedy, if that can't be.
         """
-        if new and self._rules is not None and not topics.create_missing(self._client, self._rules, new, self._cancelled):
+        rules = self._rules if new else None
+        if rules is not None and not topics.create_missing(self._client, rules, new, self._cancelled, self._access):
             return False
         return all(producer.require_topic(topic) for topic in new)
 

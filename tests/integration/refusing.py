@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import base64
+import json
+import subprocess
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,10 +22,12 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
+from kconnect.jvm import jars, java
 from kconnect.local.broker import Broker, free_port
 from tests.tls.authority import STORE_PASSWORD, Authority, key_store
 
 _MODULE = "org.apache.kafka.common.security.plain.PlainLoginModule required"
+_TOKENS = 'org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required unsecuredLoginStringClaim_sub="broker";'
 TOPIC, ALLOWED_GROUP = "refusing", "bobs"
 """A topic, and a group that bob may use."""
 
@@ -30,7 +36,7 @@ class RefusingBroker:
     """Alice may do all once she has logged in, bob only what a test allows him. Groups have two members at most."""
 
     def __init__(self, directory: Path) -> None:
-        self.ports = {name: free_port() for name in ("PLAINTEXT", "SASL", "SSL", "OTHER")}
+        self.ports = {name: free_port() for name in ("PLAINTEXT", "SASL", "SSL", "OTHER", "TOKEN")}
         self.authority, self.stranger = Authority("known"), Authority("unknown")
         self._directory, self._controller = directory, free_port()
         store = key_store(directory / "broker.p12", self.authority.issue("broker"))
@@ -54,9 +60,11 @@ class RefusingBroker:
                 "listeners": f"{listeners},CONTROLLER://127.0.0.1:{self._controller}",
                 "advertised.listeners": listeners,
                 "listener.security.protocol.map": (
-                    "PLAINTEXT:PLAINTEXT,SASL:SASL_PLAINTEXT,SSL:SSL,OTHER:SSL,CONTROLLER:PLAINTEXT"
+                    "PLAINTEXT:PLAINTEXT,SASL:SASL_PLAINTEXT,SSL:SSL,OTHER:SSL,TOKEN:SASL_PLAINTEXT,CONTROLLER:PLAINTEXT"
                 ),
                 "sasl.enabled.mechanisms": "PLAIN",
+                "listener.name.token.sasl.enabled.mechanisms": "OAUTHBEARER",
+                "listener.name.token.oauthbearer.sasl.jaas.config": _TOKENS,
                 "listener.name.sasl.plain.sasl.jaas.config": (f'{_MODULE} user_alice="alice-secret" user_bob="{password}";'),
                 "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
                 "super.users": "User:ANONYMOUS;User:alice",
@@ -84,6 +92,13 @@ class RefusingBroker:
         for future in self.admin.delete_acls([AclBindingFilter(kind, name, *_FOR_BOB)]).values():
             future.result(60)
 
+    def limit(self, quota: str, user: str) -> None:
+        """Set a user's quota, such as `producer_byte_rate=1`; its name alone takes it away."""
+        change = ("--add-config", quota) if "=" in quota else ("--delete-config", quota)
+        command = ("--bootstrap-server", self.broker.bootstrap_servers, "--alter", *change, "--entity-type", "users")
+        main = ("-cp", jars.class_path(jars.kafka()), "kafka.admin.ConfigCommand")
+        subprocess.run([java.checked(), *main, *command, "--entity-name", user], check=True, capture_output=True)
+
     def client(self, listener: str, **settings: Any) -> dict[str, Any]:
         """Settings of a consumer at a listener, by librdkafka's names with underscores for dots."""
         return {
@@ -98,11 +113,30 @@ class RefusingBroker:
             "topic.metadata.refresh.interval.ms": 5000,
             "log.connection.close": False,
             "log_level": 0,
-            **{name.replace("_", "."): value for name, value in settings.items()},
+            **{name if name == "oauth_cb" else name.replace("_", "."): value for name, value in settings.items()},
         }
 
 
 _FOR_BOB = (ResourcePatternType.LITERAL, "User:bob", "*", AclOperation.ALL, AclPermissionType.ALLOW)
+
+
+class Tokens:
+    """Gives a client tokens of alice's, of which the broker believes each word, for so many seconds each."""
+
+    def __init__(self, seconds: float, refuses: bool = False) -> None:
+        self.refuses, self.seconds = refuses, seconds
+
+    def __call__(self, config: str) -> tuple[str, float]:
+        if self.refuses:
+            raise ConnectionError("the server of tokens says 401")
+        now = time.time()
+        claims = {"sub": "alice", "iat": now, "exp": now + self.seconds}
+        parts = (base64.urlsafe_b64encode(json.dumps(part).encode()).decode().rstrip("=") for part in ({"alg": "none"}, claims))
+        return f"{'.'.join(parts)}.", now + self.seconds
+
+
+def by_token(tokens: Tokens) -> dict[str, Any]:
+    return {"security_protocol": "sasl_plaintext", "sasl_mechanism": "OAUTHBEARER", "oauth_cb": tokens}
 
 
 def login(user: str, password: str | None = None, mechanism: str = "PLAIN") -> dict[str, Any]:

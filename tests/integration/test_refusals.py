@@ -19,16 +19,19 @@ import pytest
 from confluent_kafka.admin import NewTopic, ResourceType
 
 from kconnect.api.record import TopicPartition
+from kconnect.core.settings.topic_creation import TopicCreation
 from kconnect.core.task.errors import Counts
 from kconnect.errors import ConnectError
 from kconnect.kafka import refusals
+from kconnect.kafka.admin import ensure_topic
 from kconnect.kafka.consumer import TaskConsumer
 from kconnect.kafka.producer import TaskProducer
 from kconnect.kafka.refusals import Access
+from kconnect.kafka.topics import create_missing
 from kconnect.kafka.transactions import TransactionalProducer
 from kconnect.testing.processes import WorkerProcess
 
-from .refusing import ALLOWED_GROUP, CASES, TOPIC, RefusingBroker, login
+from .refusing import ALLOWED_GROUP, CASES, TOPIC, RefusingBroker, Tokens, by_token, login
 from .test_consumer import Listener
 from .units import until
 
@@ -106,10 +109,15 @@ def test_the_page_has_the_rows() -> None:
     section = PAGE.read_text("utf-8").split("### What Kafka refuses", 1)[1].split("\n### ", 1)[0]
     rows = dict(re.findall(r"^\| ([^|]+?) \| ([^|]+?) \|", section, re.MULTILINE))
     refused_first = {name for name, outcome in rows.items() if outcome.startswith("FAILED")}
-    assert refused_first == CASES.keys() | {"another consumer with the same `group.instance.id`"}
+    assert refused_first == CASES.keys() | {
+        "another consumer with the same `group.instance.id`",
+        "a token that can't be had",
+    }
     assert {name for name, outcome in rows.items() if outcome == "waits"} == {
         "a right that is taken away",
         "a password that is changed",
+        "a token that expires and is not renewed",
+        "a quota of next to nothing (brokers take none of 0)",
     }
 
 
@@ -199,6 +207,85 @@ def test_what_a_producer_is_refused_from_the_first_try_on_fails_the_task(
     assert all(part in said for part in case.said), said
     assert "producer.override." in said
     assert "secret" not in said and "wrong" not in said
+
+
+@pytest.mark.parametrize("what", ["a topic of a source", "a dead letter queue"])
+@pytest.mark.parametrize("row", LOGINS)
+def test_what_an_admin_client_is_refused_from_the_first_try_on_fails_the_task(
+    refusing: RefusingBroker, row: str, what: str
+) -> None:
+    case = CASES[row]
+    client = admin_client(refusing.client(case.listener, **case.settings(refusing)))
+    access = Access(client, Counts(), time.monotonic, "admin.override.")
+    rules = TopicCreation.from_config(
+        {"topic.creation.default.replication.factor": "1", "topic.creation.default.partitions": "1"}
+    )
+    assert rules is not None
+    end = time.monotonic() + _LIMIT_S
+    with pytest.raises(ConnectError) as failure:
+        if what == "a dead letter queue":
+            ensure_topic(client, "letters", 1, 1, "", access=access)
+        else:
+            create_missing(client, rules, ["new"], lambda: time.monotonic() > end, access)
+    said = str(failure.value)
+    assert all(part in said for part in case.said), said
+    assert "admin.override." in said
+    assert "secret" not in said and "wrong" not in said
+
+
+def admin_client(client: Mapping[str, Any]) -> dict[str, Any]:
+    """The part of a consumer's settings that says how it connects."""
+    return {
+        name: client[name] for name in client if name.startswith(("bootstrap", "security", "sasl", "ssl", "reconnect", "log"))
+    }
+
+
+def test_a_token_that_can_not_be_had_fails_the_task(refusing: RefusingBroker) -> None:
+    nobody = {"method": "oidc", "client.id": "it", "client.secret": "secret", "token.endpoint.url": "http://127.0.0.1:1/"}
+    settings = {f"sasl_oauthbearer_{name}": text for name, text in nobody.items()}
+    settings |= {"security_protocol": "sasl_plaintext", "sasl_mechanism": "OAUTHBEARER"}
+    it = Reading(refusing.client("TOKEN", **settings), "tokens")
+    said = it.failure()
+    assert "Logging in to Kafka was refused" in said and "OAUTHBEARER token" in said and "secret" not in said
+    it.consumer.close(0)
+
+
+def test_a_token_that_expires_and_is_not_renewed_is_shown_and_it_goes_on_once_it_is(refusing: RefusingBroker) -> None:
+    tokens = Tokens(4)
+    it = Reading(refusing.client("TOKEN", **by_token(tokens)), "expiring tokens")
+    until(lambda: it.read() and it.consumer.assignment)
+    tokens.refuses = True
+    until(lambda: it.read() and it.counts.retrying)
+    assert it.counts.retrying is not None and it.counts.retrying[1].startswith("logging in to Kafka: ")
+    tokens.refuses, tokens.seconds = False, 600
+    until(lambda: it.read() and it.counts.retrying is None)
+    read = len(it.messages)
+    produce(refusing)
+    until(lambda: it.read() and len(it.messages) > read)
+    it.consumer.close(0)
+
+
+@pytest.mark.parametrize("quota", ["producer_byte_rate=1", "request_percentage=0.0001"])
+def test_a_quota_of_next_to_nothing_is_shown_and_lets_all_pass_in_the_end(refusing: RefusingBroker, quota: str) -> None:
+    """Brokers take no quota of 0: what is sent is taken, and the answer comes late."""
+    refusing.limit(quota, "alice")
+    try:
+        client, counts = admin_client(refusing.client("SASL", **login("alice"))), Counts()
+        access = Access(client, counts, time.monotonic, "producer.override.")
+        producer = TaskProducer(client, access=access)
+        message: Any = (TOPIC, b"x" * 1000, None, -1, None, None, 0, None)
+
+        def sent() -> bool:
+            assert producer.send([message])
+            producer.flush(0.2)
+            return True
+
+        until(lambda: sent() and counts.retrying)
+        assert counts.retrying is not None and "by a quota for the user or the client.id" in counts.retrying[1]
+        assert access.failure() is None
+        producer.close(abandon=True)
+    finally:
+        refusing.limit(quota.partition("=")[0], "alice")
 
 
 @pytest.mark.parametrize("once", [False, True], ids=["at least once", "exactly once"])

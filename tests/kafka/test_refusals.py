@@ -172,3 +172,60 @@ def test_a_listener_that_proves_to_speak_something_else_fails_the_task() -> None
     it.access.joined()
     it.refused(DOWN, 100, 1.0)
     assert len(asked) == 1, "where a client has been let in, the listener is the right one"
+
+
+class Throttled:
+    def __init__(self, throttle_time: float) -> None:
+        self.throttle_time = throttle_time
+
+
+def test_a_quota_that_holds_answers_back_is_shown_as_long_as_it_does() -> None:
+    it = Consumer()
+    it.access.throttled(Throttled(0.2))
+    assert it.counts.retrying is None
+    it.access.throttled(Throttled(11.0))
+    it.now += 5
+    it.access.throttled(Throttled(6.0))
+    it.access.answered()
+    assert it.counts.retrying is not None
+    since, said = it.counts.retrying
+    assert since == 1000.0
+    assert said == "Kafka's answers: ConnectError: brokers hold them back for 6 s, by a quota for the user or the client.id"
+    it.now += 60
+    assert it.access.failure() is None
+    assert it.counts.retrying is None
+
+
+def test_what_is_waited_for_is_shown_until_brokers_answer() -> None:
+    it = Consumer()
+    it.access.waits("creating topics", "no controller")
+    it.now += 5
+    it.access.waits("creating topics", "no quota left")
+    assert it.counts.retrying == (1000.0, "creating topics: ConnectError: no quota left")
+    # What was refused says more.
+    it.refused(AUTHENTICATION, 1, 0.0)
+    assert it.counts.retrying is not None and it.counts.retrying[1].startswith("logging in to Kafka")
+    it.access.answered()
+    assert it.counts.retrying is None
+    assert it.refused(AUTHENTICATION, 100, 1.0) is None, "it had logged in"
+
+
+NO_TOKEN = ck.KafkaError(
+    ck.KafkaError._AUTHENTICATION, "Failed to acquire SASL OAUTHBEARER token: Failed to connect to 127.0.0.1:1 after 0 ms"
+)
+
+
+def test_a_token_that_can_not_be_had_is_reported_once_only() -> None:
+    """librdkafka says nothing more as long as the reason is the same, and tries again every ten seconds."""
+    it = Consumer()
+    assert it.refused(NO_TOKEN, 1, 20.0) is None
+    it.now += 20
+    said = str(it.access.failure())
+    assert said.startswith("Logging in to Kafka was refused: Failed to acquire SASL OAUTHBEARER token")
+    assert "consumer.override.sasl.oauthbearer.*" in said
+    worked = it.again(**{"sasl.username": "another"})
+    worked.access.joined()
+    assert worked.refused(NO_TOKEN, 1, 1000.0) is None
+    assert worked.counts.retrying is not None, "it still has none"
+    worked.access.answered()
+    assert worked.counts.retrying is None

@@ -141,7 +141,7 @@ def test_a_topic_none_of_whose_records_kafka_takes_is_not_in_use(
 def test_a_topic_that_could_not_be_created_is_not_in_use(
     there: MemoryHost, polled: list[list[SourceRecord]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def create(client: object, rules: object, new: list[str], cancelled: object) -> bool:
+    def create(client: object, rules: object, new: list[str], cancelled: object, access: object) -> bool:
         if "refused" in new:
             raise ConnectError("refused")
         return True

@@ -215,7 +215,12 @@ def test_a_queue_whose_brokers_can_never_be_found_fails_the_task(there: MemoryHo
 def test_a_source_waits_for_brokers_with_its_first_letter(there: MemoryHost, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(admin, "_TIMEOUT", 0.1)
     asked: list[str] = []
-    monkeypatch.setattr(reports, "ensure_topic", lambda *args: (asked.append(args[1]), admin.ensure_topic(*args)))
+
+    def ensure(client: Any, topic: str, *args: Any, access: Any) -> None:
+        asked.append(topic)
+        admin.ensure_topic(client, topic, *args, access=access)
+
+    monkeypatch.setattr(reports, "ensure_topic", ensure)
     failing = {"topic": "t", "limit": "1", "value.converter": "IntegerConverter", "errors.tolerance": "all"}
     unit = there.unit({"connector.class": "Odd", **failing, **LEFT_OVER})
     until(lambda: len(asked) > 2)
