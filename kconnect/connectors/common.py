@@ -19,16 +19,20 @@ import kconnect
 from kconnect.api import (
     Config,
     ConfigError,
+    ConfigKey,
     ConfigValue,
     ConnectError,
     Connector,
     DataError,
+    Importance,
+    Range,
     RetriableError,
     SinkConnector,
     SinkRecord,
     SourceRecord,
     SourceTask,
     TopicPartition,
+    Type,
     values,
 )
 
@@ -126,6 +130,38 @@ class Polling(SourceTask):
                 self.release()
             finally:
                 self._lock.release()
+
+
+def retry_keys(
+    what: str, group: str, order: int, retries: str = "max.retries", pause_ms: int = 3000, heeds: str = "", **more: Any
+) -> tuple[ConfigKey, ConfigKey]:
+    """
+    Return the settings that `Patience` is made with: how many times in a row `what` is made again, and the pause. `heeds` is
+    what else the pause depends on, and `more` goes to the key of the pause.
+    """
+    return (
+        ConfigKey(
+            retries,
+            Type.INT,
+            10,
+            Importance.MEDIUM,
+            f"How many times in a row {what} before the task fails. -1: without end.",
+            Range.at_least(-1),
+            group=group,
+            order=order,
+        ),
+        ConfigKey(
+            "retry.backoff.ms",
+            Type.INT,
+            pause_ms,
+            Importance.LOW,
+            f"The pause before that, in ms.{heeds}",
+            Range.at_least(0),
+            group=group,
+            order=order + 1,
+            **more,
+        ),
+    )
 
 
 class Patience:

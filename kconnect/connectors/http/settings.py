@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kconnect.api import ConfigDef, ConfigError, ConfigKey, Importance, NonEmptyString, OneOf, Range, Type, Width
-from kconnect.connectors.common import Patience
+from kconnect.connectors.common import Patience, retry_keys
 from kconnect.connectors.passthrough import CheckedBy, Passthrough
 
 URL, METHOD, HEADERS, SEPARATOR = "http.api.url", "request.method", "headers", "header.separator"
@@ -265,25 +265,11 @@ CONFIG = ConfigDef(
         group=_TROUBLE,
         order=2,
     ),
-    ConfigKey(
-        RETRIES,
-        Type.INT,
-        10,
-        Importance.MEDIUM,
-        "How many times in a row a request is made again before the task fails. -1: without end.",
-        Range.at_least(-1),
-        group=_TROUBLE,
-        order=3,
-    ),
-    ConfigKey(
-        BACKOFF,
-        Type.INT,
-        3000,
-        Importance.MEDIUM,
-        "The pause before a request is made again, in ms. A Retry-After of the service is heeded if it asks for longer.",
-        Range.at_least(0),
-        group=_TROUBLE,
-        order=4,
+    *retry_keys(
+        "a request is made again",
+        _TROUBLE,
+        3,
+        heeds=" A Retry-After of the service is heeded if it asks for longer.",
         dependents=(MAX_WAIT,),
     ),
     ConfigKey(

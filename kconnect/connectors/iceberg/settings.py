@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from kconnect.api import ConfigDef, ConfigError, ConfigKey, Importance, OneOf, Range, Type, Width
 from kconnect.connectors import passthrough
+from kconnect.connectors.common import retry_keys
 from kconnect.connectors.passthrough import CheckedBy, Passthrough
 
 CATALOG = "iceberg.catalog."
@@ -257,17 +258,5 @@ CONFIG = ConfigDef(
         group=_COMMITS,
         order=2,
     ),
-    ConfigKey(
-        RETRIES,
-        Type.INT,
-        10,
-        Importance.MEDIUM,
-        "How many times in a row a commit is tried again, after what may pass, before the task fails. -1: without end.",
-        Range.at_least(-1),
-        group=_COMMITS,
-        order=3,
-    ),
-    ConfigKey(
-        BACKOFF, Type.INT, 3000, Importance.LOW, "The pause before that, in ms.", Range.at_least(0), group=_COMMITS, order=4
-    ),
+    *retry_keys("a commit is tried again, after what may pass,", _COMMITS, 3),
 )

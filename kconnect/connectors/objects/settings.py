@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kconnect.api import ConfigDef, ConfigError, ConfigKey, Importance, NonEmptyString, OneOf, Range, Type, Width
-from kconnect.connectors.common import is_zone
+from kconnect.connectors.common import is_zone, retry_keys
 from kconnect.connectors.passthrough import CheckedBy, Passthrough
 
 STORE, BUCKET, REGION, ENDPOINT = "store", "s3.bucket.name", "s3.region", "store.url"
@@ -381,26 +381,7 @@ CONFIG = ConfigDef(
         order=1,
         recommender=lambda name, values: ["fail", "ignore"],
     ),
-    ConfigKey(
-        RETRIES,
-        Type.INT,
-        10,
-        Importance.MEDIUM,
-        "How many times in a row a file is sent again, after what may pass, before the task fails. -1: without end.",
-        Range.at_least(-1),
-        group=_TROUBLE,
-        order=2,
-    ),
-    ConfigKey(
-        BACKOFF,
-        Type.LONG,
-        5000,
-        Importance.LOW,
-        "The pause before that, in ms.",
-        Range.at_least(0),
-        group=_TROUBLE,
-        order=3,
-    ),
+    *retry_keys("a file is sent again, after what may pass,", _TROUBLE, 2, RETRIES, 5000),
     ConfigKey(
         TIMEOUT,
         Type.LONG,

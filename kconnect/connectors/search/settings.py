@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kconnect.api import ConfigDef, ConfigError, ConfigKey, Importance, NonEmptyString, OneOf, Range, Type, Width
+from kconnect.connectors.common import retry_keys
 
 URLS, USER, PASSWORD, COMPRESS = "connection.url", "connection.username", "connection.password", "connection.compression"
 TIMEOUT, CA, CERTIFICATE, KEY = "read.timeout.ms", "ssl.ca.location", "ssl.certificate.location", "ssl.key.location"
@@ -263,17 +264,5 @@ CONFIG = ConfigDef(
         group=_LIMITS,
         order=2,
     ),
-    ConfigKey(
-        RETRIES,
-        Type.INT,
-        10,
-        Importance.LOW,
-        "How many times in a row a put is tried again, after what may pass, before the task fails. -1: without end.",
-        Range.at_least(-1),
-        group=_LIMITS,
-        order=3,
-    ),
-    ConfigKey(
-        BACKOFF, Type.INT, 3000, Importance.LOW, "The pause before that, in ms.", Range.at_least(0), group=_LIMITS, order=4
-    ),
+    *retry_keys("a put is tried again, after what may pass,", _LIMITS, 3),
 )

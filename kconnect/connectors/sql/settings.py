@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kconnect.api import ConfigDef, ConfigKey, Importance, NonEmptyString, OneOf, Range, Type, Width
-from kconnect.connectors.common import is_zone
+from kconnect.connectors.common import is_zone, retry_keys
 
 URL, USER, PASSWORD = "connection.url", "connection.user", "connection.password"
 ATTEMPTS, CONNECT_BACKOFF, DIALECT = "connection.attempts", "connection.backoff.ms", "dialect.name"
@@ -204,26 +204,7 @@ CONFIG = ConfigDef(
         order=4,
         recommender=lambda name, values: ["always", "never"],
     ),
-    ConfigKey(
-        RETRIES,
-        Type.INT,
-        10,
-        Importance.MEDIUM,
-        "How many times in a row a put is tried again, after what may pass, before the task fails. -1: without end.",
-        Range.at_least(-1),
-        group=_RETRIES,
-        order=1,
-    ),
-    ConfigKey(
-        BACKOFF,
-        Type.INT,
-        3000,
-        Importance.MEDIUM,
-        "The pause before that, in ms.",
-        Range.at_least(0),
-        group=_RETRIES,
-        order=2,
-    ),
+    *retry_keys("a put is tried again, after what may pass,", _RETRIES, 1),
     ConfigKey(
         OFFSETS,
         Type.STRING,
