@@ -9,7 +9,8 @@ one. docs/connectors.md has the rules as users read them. Pure; called by `json_
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable, Mapping
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -119,6 +120,36 @@ def fits(shape: Shape, plain: Any) -> bool:
         element = shape.element or NOTHING
         return kind is list and all(fits(element, each) for each in plain)
     return False
+
+
+def fit_together(shape: Shape, plains: Sequence[Any]) -> bool:
+    """Whether all of these values fit, looked at field by field, which is much quicker than one by one."""
+    kinds = set(map(type, plains))
+    if type(None) in kinds:
+        kinds.discard(type(None))
+        plains = [plain for plain in plains if plain is not None]
+    if not kinds:
+        return True
+    wanted = shape.kind
+    if wanted is Kind.TEXT:
+        return kinds == {str} or shape.mixed
+    if wanted is Kind.OBJECT:
+        if kinds != {dict}:
+            return False
+        names: set[str] = set().union(*plains)
+        fields = shape.fields
+        return names <= fields.keys() and all(fit_together(fields[name], [each.get(name) for each in plains]) for name in names)
+    if wanted is Kind.ARRAY:
+        return kinds == {list} and fit_together(shape.element or NOTHING, list(itertools.chain.from_iterable(plains)))
+    if wanted is Kind.BOOLEAN:
+        return kinds == {bool}
+    if wanted is Kind.DOUBLE and kinds == {float}:
+        return True
+    return (
+        kinds <= {int, float}
+        and all(fits(shape, each) for each in (min(plains), max(plains)))
+        and (kinds == {int} or all(fits(shape, each) for each in plains))
+    )
 
 
 def grown(shape: Shape, other: Shape, settled: Shape = NOTHING, path: str = "") -> Shape:

@@ -92,6 +92,9 @@ class Inferring:
         plains = json_text.loads_each(data) if data else []
         self._topic, self._batch = topic, {}
         found = self._batch
+        if plains and self._pinned is None and inference.fit_together(shape, plains):
+            found.update(zip(data, plains))
+            return False
         for text, plain in zip(data, plains if plains is not None else map(_loaded, data)):
             if isinstance(plain, DataError):
                 found[text] = plain

@@ -274,3 +274,10 @@ def test_shapes_that_were_kept_are_looked_at() -> None:
     with pytest.raises(Misfit):
         inference.grown(inference.shape_of(1), inference.shape_of("x"), inference.shape_of(1))
     assert inference.grown(NOTHING, inference.shape_of(1)) == inference.shape_of(1)
+
+
+@hypothesis.given(_VALUES, strategies.lists(_VALUES, max_size=5))
+def test_values_fit_together_if_each_fits(first: Any, values: list[Any]) -> None:
+    shape = inference.shape_of(first)
+    for some in (values, [first, *values], [first, None, first]):
+        assert inference.fit_together(shape, some) is all(inference.fits(shape, each) for each in some)
