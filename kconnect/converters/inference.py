@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import enum
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,7 +20,8 @@ from kconnect.data import schema as schemas
 from kconnect.data.schema import Schema, SchemaType
 from kconnect.errors import DataError
 
-MOST_DEPTH = 32
+MOST_DEPTH, LONGEST_NAME = 32, 256
+MOST_FIELDS = "schemas.infer.max.fields"
 _EXACT = 1 << 53
 """Up to here a floating point number is each whole number."""
 _LONGEST = 1 << 63
@@ -67,8 +68,11 @@ _OPTIONAL = {kind: Schema(wanted, optional=True) for kind, wanted in _TYPES.item
 _NUMBERS = {Kind.INTEGER, Kind.LONG, Kind.DOUBLE}
 
 
-def shape_of(plain: Any, depth: int = 0) -> Shape:
-    """Return the shape of one value, as orjson has read it. Misfit if it is too deep."""
+def shape_of(plain: Any, most: int = 1000, depth: int = 0) -> Shape:
+    """
+    Return the shape of one value, as orjson has read it. Misfit if it is too deep, has more than `most` fields in one place, or
+    a name that no schema should have.
+    """
     if depth > MOST_DEPTH:
         raise Misfit(f"it has objects or lists in each other, deeper than {MOST_DEPTH}")
     kind = type(plain)
@@ -84,16 +88,25 @@ def shape_of(plain: Any, depth: int = 0) -> Shape:
     if kind is bool:
         return _PLAIN[Kind.BOOLEAN]
     if kind is dict:
-        if "" in plain:
-            raise Misfit("it has a field without a name, which no schema can have")
-        return Shape(Kind.OBJECT, {name: shape_of(value, depth + 1) for name, value in plain.items()})
+        _require_few(plain, most)
+        for name in plain:
+            if not 0 < len(name) <= LONGEST_NAME:
+                raise Misfit(f"it has a field whose name has {len(name)} characters: 1 to {LONGEST_NAME} may be inferred")
+        return Shape(Kind.OBJECT, {name: shape_of(value, most, depth + 1) for name, value in plain.items()})
     if kind is list:
         element = NOTHING
         for each in plain:
             if not fits(element, each):
-                element = grown(element, shape_of(each, depth + 1))
+                element = grown(element, shape_of(each, most, depth + 1))
+                # At once: to grow by one field takes as long as there are fields.
+                _require_few(element.fields, most)
         return Shape(Kind.ARRAY, element=element)
     return NOTHING
+
+
+def _require_few(fields: Collection[str], most: int) -> None:
+    if len(fields) > most:
+        raise Misfit(f"an inferred schema may have {most} fields ({MOST_FIELDS}), and it has {len(fields)} in one place")
 
 
 def fits(shape: Shape, plain: Any) -> bool:

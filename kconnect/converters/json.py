@@ -20,7 +20,8 @@ from kconnect.api.config import ConfigDef, ConfigKey, Importance, OneOf, Type, W
 from kconnect.api.record import Header
 from kconnect.converters import json_schema, json_text
 from kconnect.converters.headers import CONVERTER_TYPE, AnyConverter
-from kconnect.converters.json_inferred import MOST_FIELDS, Inferring
+from kconnect.converters.inference import MOST_FIELDS
+from kconnect.converters.json_inferred import Inferring
 from kconnect.converters.json_readers import Convert, Inexact, Readers
 from kconnect.converters.json_writers import Writers, is_exact
 from kconnect.data.column import Column, Unusual

@@ -13,13 +13,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kconnect.converters import inference, json_text, pinned
-from kconnect.converters.inference import NOTHING, Kind, Misfit, Shape
+from kconnect.converters.inference import MOST_FIELDS, NOTHING, Kind, Misfit, Shape
 from kconnect.converters.json_readers import Convert, Readers
 from kconnect.data.column import Column
 from kconnect.data.schema import NULL, Schema, SchemaAndValue
 from kconnect.errors import DataError
 
-MOST_FIELDS = "schemas.infer.max.fields"
 _MOST_TOPICS = 1000
 
 
@@ -113,7 +112,7 @@ class Inferring:
         return shape is not settled
 
     def _grown(self, shape: Shape, plain: Any, settled: Shape) -> Shape:
-        other = inference.shape_of(plain)
+        other = inference.shape_of(plain, self._most)
         if _is_other(shape.kind, other.kind):
             raise Misfit(f"it is of the type {other.kind.value}, but others of its topic are of the type {shape.kind.value}")
         found = inference.grown(shape, other, settled)

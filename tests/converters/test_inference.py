@@ -151,6 +151,12 @@ def test_no_record_adds_fields_without_an_end() -> None:
     first, bad, last = _read(converter, {"a": {"b": 1}}, {"c": 1, "d": 2}, {"c": 1})
     assert (first, last) == ({"a": {"b": 1}, "c": None}, {"a": None, "c": 1})
     assert "would have 4 fields, more than schemas.infer.max.fields=3" in bad
+    many = {f"f{number}": number for number in range(100_000)}
+    for bad_one in (many, [{name: 1} for name in many], {"a": [[{name: 1} for name in many]]}):
+        (bad,) = _read(_converter(), bad_one)
+        assert "an inferred schema may have 500 fields" in bad
+    (bad,) = _read(_converter(), {"a" * 257: 1})
+    assert "a field whose name has 257 characters: 1 to 256" in bad
     deep: Any = 1
     for _ in range(40):
         deep = [deep]
