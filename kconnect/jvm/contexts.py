@@ -7,6 +7,7 @@ Connect's exceptions.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable
 from functools import wraps
 from typing import Any
@@ -16,6 +17,8 @@ import jpype
 from kconnect.api.record import TopicPartition
 from kconnect.errors import RetriableError
 from kconnect.jvm import machine, values
+
+log = logging.getLogger(__name__)
 
 
 def _answering(call: Callable[..., Any]) -> Callable[..., Any]:
@@ -190,7 +193,11 @@ class _SinkTask:
             self._it.offset(of_place(place), int(offset))
             return
         for entry in place.entrySet():
-            self._it.offset(of_place(entry.getKey()), int(entry.getValue()))
+            if entry.getValue() is None:
+                # As in Connect.
+                log.warning("context.offset() was given null as the offset of %s, which is left out", entry.getKey())
+            else:
+                self._it.offset(of_place(entry.getKey()), int(entry.getValue()))
 
     @_answering
     def timeout(self, milliseconds: Any) -> None:

@@ -466,8 +466,12 @@ class TaskConsumer:
         done = {} if error is not None else _committed(partitions)
         if done:
             self._listener.committed(done)
-        if len(done) < len(partitions) or error is not None:
+        refused = error or next((each.error for each in partitions if each.error is not None), None)
+        if refused is None:
+            self._access.answered()
+        else:
             self._listener.commit_failed()
+            self._access.waits("committing offsets", refused.str())
 
     def _assigned(self, consumer: ck.Consumer, partitions: list[ck.TopicPartition]) -> None:
         if self._is_old(consumer):

@@ -207,7 +207,7 @@ class Access:
 
     def joined(self) -> None:
         """Brokers have given the member its partitions, so it has logged in, and may use the group."""
-        self._joined_at, self._down = self._clock(), None
+        self._joined_at, self._down, self._waits = self._clock(), None, None
         self.is_member()
         self._refusals.clear()
         self._show()
@@ -291,7 +291,7 @@ class Access:
             if self._shown:
                 self._counts.goes_on()
             self._shown = False
-        elif self._shown or self._counts.retrying is None:
+        elif self._shown or self._counts.retrying is None or self._counts.waits:
             if refusal is not None:
                 (outcome, topic), cause = refusal
                 since, what, reason = cause.first_at, f"reading {topic}" if topic else outcome.value, cause.reason

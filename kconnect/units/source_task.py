@@ -76,7 +76,7 @@ class SourceLoop:
             raise
         self._pump = SourcePump(self._delivery, convert)
         self._lock = threading.Lock()
-        self._begun = self._started = False
+        self._begun = self._started = self._polls_again = False
         self._poll_failure: Exception | None = None
         """Why the last `poll` has not returned more, for the time when what it has returned is on its way."""
         self._stopper: threading.Thread | None = None
@@ -236,18 +236,25 @@ class SourceLoop:
         except RetriableError as error:
             log.warning("Retrying poll(): %s", error)
             self._counts.tries_again("poll()", error, began)
+            self._polls_again = True
             self._unit.stopping.wait(_RETRY_S)
             return None
-        self._counts.goes_on()
+        self._polls()
         if records:
             self._meter.polled(len(records), began)
         elif time.monotonic() - began < _IDLE_S / 10:
             self._unit.stopping.wait(_IDLE_S)
         return records
 
+    def _polls(self) -> None:
+        """The task's `poll` is not called again for an error any more. Whatever else is waited for stays shown."""
+        if self._polls_again:
+            self._polls_again = False
+            self._counts.goes_on()
+
     def _stay_paused(self) -> None:
         unit = self._unit
-        self._counts.goes_on()
+        self._polls()
         unit.moved(Event.PAUSE)
         # Nothing is sent meanwhile, so what is not stored yet can be, and then there is nothing to do.
         while not self._pump.rest() and not unit.stopping.is_set():

@@ -216,9 +216,9 @@ def test_a_source_waits_for_brokers_with_its_first_letter(there: MemoryHost, mon
     monkeypatch.setattr(admin, "_TIMEOUT", 0.1)
     asked: list[str] = []
 
-    def ensure(client: Any, topic: str, *args: Any, access: Any) -> None:
+    def ensure(client: Any, topic: str, partitions: int, factor: int, remedy: str, access: Any) -> None:
         asked.append(topic)
-        admin.ensure_topic(client, topic, *args, access=access)
+        admin.ensure_topic(client, topic, partitions, factor, remedy, access=access)
 
     monkeypatch.setattr(reports, "ensure_topic", ensure)
     failing = {"topic": "t", "limit": "1", "value.converter": "IntegerConverter", "errors.tolerance": "all"}

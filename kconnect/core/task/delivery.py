@@ -96,8 +96,14 @@ class Ports:
         """Whether the dead letter queue has all that was put into it. ConnectError if it refuses something."""
         if self.dead_letters.flush(self.flush_s):
             return True
-        log.warning("The dead letter queue did not accept all records within %.0f s: offsets are not stored yet", self.flush_s)
+        self.late("the dead letter queue did not accept all records")
         return False
+
+    def late(self, what: str) -> None:
+        """Log, and show, that offsets are not stored yet, since this has taken longer than a flush may."""
+        text = f"{what} within {self.flush_s:.0f} s"
+        log.warning("Offsets are not stored yet: %s", text)
+        self.errors.counts.awaits("storing offsets", text, self.meter.clock())
 
     def ready(self, batch: Converted, producer: Producer) -> Converted | None:
         """
@@ -293,7 +299,7 @@ class AtLeastOnce:
     def _try_to_store(self) -> bool:
         ports = self._ports
         if not self._producer.flush(ports.flush_s):
-            log.warning("Not all records were acknowledged within %.0f s: offsets are not stored yet", ports.flush_s)
+            ports.late("Kafka has not acknowledged all records")
             return False
         self._count()
         ports.use.stored()
@@ -305,11 +311,14 @@ class AtLeastOnce:
         except DataError as error:
             # As in Connect: the task goes on, and the offsets are overwritten, or not.
             log.error("The task's offsets can't be stored, so its records come again after a restart: %s", error)
+            ports.errors.counts.awaits("storing offsets", str(error), ports.meter.clock())
             return False
         except Exception as error:  # noqa: BLE001 - whatever the broker's reason, the next interval may do
             log.warning("The source offsets could not be stored; the task tries again: %s", error)
+            ports.errors.counts.awaits("storing offsets", str(error), ports.meter.clock())
             return False
         self._offsets.stored()
+        ports.errors.counts.has_come()
         ports.stored()
         return True
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from kconnect.api.record import OffsetAndMetadata, SinkRecord, TopicPartition
+from kconnect.core.task.answers import AnswerError, kind_of
 from kconnect.core.task.errors import Component, Errors, Stage, place_of
 from kconnect.errors import ConnectError
 
@@ -64,7 +65,15 @@ class Errant:
             self._kept.pop(place, None)
 
     def report(self, record: SinkRecord, error: Exception) -> None:
-        """ConnectError if `errors.tolerance` does not allow to drop a record; it has been reported all the same."""
+        """
+        ConnectError if `errors.tolerance` does not allow to drop a record; it has been reported all the same. AnswerError for
+        what is no record.
+        """
+        if not isinstance(record, SinkRecord):
+            raise AnswerError(f"The reporter of bad records was given {kind_of(record)}: it must be a record of put()")
+        if not isinstance(error, Exception):
+            # Whatever it is, the record is to be reported.
+            error = ConnectError(str(error))
         place = TopicPartition(record.original_topic, record.original_partition)
         origin = self._kept.get(place, {}).get(record.original_offset)
         if origin is None:

@@ -71,6 +71,20 @@ class Counts:
     retrying: tuple[float, str] | None = None
     """Since when the task has been making the same call again, by the clock of whoever counts, and why it failed last."""
 
+    waits: bool = False
+    """Whether `retrying` is only that something has not come yet: whoever knows why says so in its place."""
+
+    def awaits(self, what: str, reason: str, now: float) -> None:
+        """What is to happen before the task goes on has not happened in time, and is waited for; `goes_on` once it has."""
+        if self.retrying is None or self.waits:
+            self.retrying = (now if self.retrying is None else self.retrying[0], f"{what}: {reason}")
+            self.waits = True
+
+    def has_come(self) -> None:
+        """What was awaited has happened."""
+        if self.waits:
+            self.goes_on()
+
     def tries_again(self, what: str, error: BaseException, now: float) -> None:
         """The call `what` has failed, and is going to be made again; `goes_on` if that succeeds, or is given up."""
         try:
@@ -78,9 +92,10 @@ class Counts:
         except Exception:  # noqa: BLE001 - the error is a plugin's class, too
             reason = f"{what}: {type(error).__name__}"
         self.retrying = (now if self.retrying is None else self.retrying[0], reason)
+        self.waits = False
 
     def goes_on(self) -> None:
-        self.retrying = None
+        self.retrying, self.waits = None, False
 
 
 def error_class(error: BaseException) -> str:

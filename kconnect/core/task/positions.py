@@ -27,6 +27,14 @@ def partition_of(call: str, given: Any) -> TopicPartition:
     raise AnswerError(f"{call} was given {given!r} as a partition: it must be a topic's name and a number from 0 on")
 
 
+def offsets_of(call: str, given: Any) -> dict[TopicPartition, int]:
+    """Offsets that were given to the context by their partitions. AnswerError, naming the call, for what is none."""
+    if not isinstance(given, Mapping):
+        raise AnswerError(f"{call} was given {kind_of(given)}: it must be a map of partitions to offsets")
+    places = {partition_of(call, partition): offset for partition, offset in given.items()}
+    return {place: offset_of(call, place, offset) for place, offset in places.items()}
+
+
 def offset_of(call: str, partition: TopicPartition, given: Any) -> int:
     """An offset that was given to the context. AnswerError, naming the call, for what is none."""
     if _is_whole(given) and 0 <= given <= _LARGEST:
@@ -56,17 +64,36 @@ def to_commit(plugin: str, answer: Any) -> Mapping[TopicPartition, OffsetAndMeta
     if not isinstance(answer, Mapping):
         raise refusal(plugin, "pre_commit", kind_of(answer), _OFFSETS)
     for place, position in answer.items():
-        if not isinstance(place, tuple) or len(place) != 2 or not isinstance(place[0], str):
-            raise refusal(plugin, "pre_commit", f"{kind_of(place)} as a partition", _OFFSETS)
-        if (
-            not isinstance(position, OffsetAndMetadata)
-            or not _is_whole(position.offset)
-            or not isinstance(position.metadata, str)
-        ):
-            raise refusal(plugin, "pre_commit", f"{kind_of(position)} as the offset of {place[0]}-{place[1]}", _OFFSETS)
+        if not _is_place(place):
+            what = f"({kind_of(place[0])}, {kind_of(place[1])})" if _is_pair(place) else kind_of(place)
+            raise refusal(plugin, "pre_commit", f"{what} as a partition", _OFFSETS)
+        where = f"{place[0]}-{place[1]}"
+        if not isinstance(position, OffsetAndMetadata):
+            raise refusal(plugin, "pre_commit", f"{kind_of(position)} as the offset of {where}", _OFFSETS)
+        if not _is_whole(position.offset):
+            raise refusal(plugin, "pre_commit", f"{kind_of(position.offset)} as the offset of {where}", "whole numbers")
         if not 0 <= position.offset <= _LARGEST:
-            raise refusal(plugin, "pre_commit", f"the offset {position.offset} of {place[0]}-{place[1]}", "offsets from 0 on")
+            raise refusal(plugin, "pre_commit", f"the offset {position.offset} of {where}", "offsets from 0 on")
+        if not _can_be_kept(position.metadata):
+            what = kind_of(position.metadata) if not isinstance(position.metadata, str) else "a text that Kafka can't keep"
+            raise refusal(plugin, "pre_commit", f"{what} as the metadata of {where}", "texts in UTF-8 without U+0000")
     return answer
+
+
+def _is_pair(place: Any) -> bool:
+    return isinstance(place, tuple) and len(place) == 2
+
+
+def _is_place(place: Any) -> bool:
+    return _is_pair(place) and isinstance(place[0], str) and _is_whole(place[1]) and 0 <= place[1] < 2**31
+
+
+def _can_be_kept(metadata: Any) -> bool:
+    """Whether an offset's metadata is a text that the client takes, and as a whole."""
+    try:
+        return isinstance(metadata, str) and b"\0" not in metadata.encode()
+    except UnicodeEncodeError:
+        return False
 
 
 def _is_whole(value: Any) -> bool:

@@ -30,15 +30,15 @@ class SinkContext:
         return dict(self._properties)
 
     def offset(self, partition: TopicPartition, offset: int) -> None:
-        self._rewind("context.offset()", {partition: offset})
+        call = "context.offset()"
+        self._rewind(call, {positions.partition_of(call, partition): offset})
 
     def offsets(self, offsets: Mapping[TopicPartition, int]) -> None:
         self._rewind("context.offsets()", offsets)
 
     def _rewind(self, call: str, offsets: Mapping[TopicPartition, int]) -> None:
-        places = {positions.partition_of(call, partition): offset for partition, offset in offsets.items()}
         # All of them, or none.
-        self._rewinds.update({place: positions.offset_of(call, place, offset) for place, offset in places.items()})
+        self._rewinds.update(positions.offsets_of(call, offsets))
 
     def timeout(self, milliseconds: int) -> None:
         asked = positions.milliseconds("context.timeout()", milliseconds)
@@ -58,10 +58,10 @@ class SinkContext:
         return self._consumer.end_offsets(partitions)
 
     def pause(self, *partitions: TopicPartition) -> None:
-        self._consumer.pause(self._own(partitions))
+        self._consumer.pause(self._own("context.pause()", partitions))
 
     def resume(self, *partitions: TopicPartition) -> None:
-        self._consumer.resume(self._own(partitions))
+        self._consumer.resume(self._own("context.resume()", partitions))
 
     def superseded(self, count: int) -> None:
         self._counts.superseded += positions.count("context.superseded()", count)
@@ -90,8 +90,8 @@ class SinkContext:
             return {}
         return {partition: self._rewinds.pop(partition) for partition in list(self._rewinds) if partition in partitions}
 
-    def _own(self, partitions: tuple[Any, ...]) -> list[TopicPartition]:
-        own = [TopicPartition(*partition) for partition in partitions]
+    def _own(self, call: str, partitions: tuple[Any, ...]) -> list[TopicPartition]:
+        own = [positions.partition_of(call, partition) for partition in partitions]
         foreign = [str(tuple(partition)) for partition in own if partition not in self._consumer.assignment]
         if foreign:
             raise ConnectError(f"These partitions are not assigned to this task: {', '.join(foreign)}")

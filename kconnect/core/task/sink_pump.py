@@ -92,7 +92,7 @@ class SinkPump:
         """Read, and not yet taken by `put`; `_ends` is where reading goes on behind it."""
         self._ends: dict[TopicPartition, int] = {}
         self._paused = False
-        self._retrying = False
+        self._retrying = self._cannot_flush = False
         # What runs from the end of a step on gets its time at the next `ready`.
         self._retry_in: float | None = None
         self._retry_at = self._look_at = 0.0
@@ -227,11 +227,16 @@ class SinkPump:
         except AnswerError:
             # It would answer the same the next time, and never commit anything.
             raise
-        except Exception:
+        except Exception as error:
             log.exception("The task could not flush: going back to the last committed offsets")
             for partition, offset in self._offsets.go_back().items():
                 self._go_to(partition, offset)
+            self._cannot_flush = True
+            self._ports.counts.tries_again("pre_commit()", error, self._ports.meter.clock())
             return
+        if self._cannot_flush:
+            self._cannot_flush = False
+            self._ports.counts.goes_on()
         self._begin_to_commit(allowed)
 
     def _allowed(self, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, OffsetAndMetadata]:
@@ -258,11 +263,12 @@ class SinkPump:
             self._commit(offsets)
             raise
         if taken:
+            ports.counts.has_come()
             self._commit(offsets)
         else:
-            log.warning(
-                "The dead letter queue did not accept all records within %.0f s: offsets are not committed", ports.flush_s
-            )
+            text = f"the dead letter queue did not accept all records within {ports.flush_s:.0f} s"
+            log.warning("%s: offsets are not committed", text.capitalize())
+            ports.counts.awaits("committing offsets", text, ports.meter.clock())
 
     def _commit(self, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
         if not offsets:
@@ -314,8 +320,8 @@ class SinkPump:
         else:
             try:
                 self._begin_to_commit(allowed)
-            except ConnectError as error:
-                log.warning("%s", error)
+            except Exception as error:  # noqa: BLE001 - whatever it is, the task is to close what it has opened
+                log.warning("The last offsets were not committed, so the last records come again: %s", error)
         self.lost(partitions)
 
     def lost(self, partitions: list[TopicPartition]) -> None:

@@ -145,7 +145,7 @@ class SourceWorld:
         """What the task heard of its records, by their values."""
         self.commits = 0
         self.now = 0.0
-        errors = Errors(
+        self.errors = errors = Errors(
             ErrorSettings(tolerant=tolerant),
             self.letters.reported.append,
             lambda seconds: True,

@@ -306,3 +306,21 @@ def test_ends_that_somebody_else_says_are_kept() -> None:
     )
     world.pump.step_converted([(first, End.COMMIT), (second, End.ABORT)], 0.0)
     assert (world.readable, world.store.stored) == ([b"x"], {AT: {"position": 2}})
+
+
+def test_what_keeps_offsets_from_being_stored_is_shown() -> None:
+    """As a topic with fewer replicas in sync than it must have: else the task is RUNNING, and the log alone says anything."""
+    world = SourceWorld()
+    counts = world.errors.counts
+    for thing, name, spoiled, mended, said in (
+        (world.producer, "slow", True, False, "Kafka has not acknowledged all records within 5 s"),
+        (world.letters, "taken", False, True, "the dead letter queue did not accept all records within 5 s"),
+        (world.store, "failure", OSError("away"), None, "away"),
+    ):
+        setattr(thing, name, spoiled)
+        world.step(source(FILE, 1), after=INTERVAL_S)
+        assert counts.retrying is not None
+        assert counts.retrying[1] == f"storing offsets: {said}"
+        setattr(thing, name, mended)
+        world.step(after=INTERVAL_S)
+        assert counts.retrying is None

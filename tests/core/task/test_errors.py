@@ -221,3 +221,18 @@ def test_errors_have_the_names_of_java() -> None:
     assert error_class(KeyError("x")) == "KeyError"
     assert error_class(Own("x")).endswith(".Own")
     assert error_class(NoGroupError("x")) == "java.lang.IndexOutOfBoundsException"
+
+
+def test_what_is_only_late_gives_way_to_whoever_knows_why() -> None:
+    counts = Counts()
+    counts.awaits("storing offsets", "not acknowledged", 5.0)
+    counts.awaits("storing offsets", "still not", 6.0)
+    assert counts.retrying == (5.0, "storing offsets: still not")
+    counts.tries_again("logging in", ValueError("no"), 7.0)
+    counts.awaits("storing offsets", "still not", 8.0)
+    counts.has_come()
+    assert counts.retrying == (5.0, "logging in: ValueError: no")
+    counts.goes_on()
+    counts.awaits("storing offsets", "late", 9.0)
+    counts.has_come()
+    assert counts.retrying is None

@@ -42,15 +42,49 @@ def test_a_partition_to_go_back_in(place: Any) -> None:
     *({PLACE: OffsetAndMetadata(offset)} for offset in NO_OFFSETS),
     [], "t", 7, {PLACE: 7}, {PLACE: None}, {"t": OffsetAndMetadata(1)}, {7: OffsetAndMetadata(1)},
     {PLACE: OffsetAndMetadata(1, None)},  # type: ignore[arg-type]
-], ids=repr)  # fmt: skip
+    {PLACE: OffsetAndMetadata(1, "a\0b")}, {PLACE: OffsetAndMetadata(1, "\ud800")},
+    *({("t", number): OffsetAndMetadata(1)} for number in ("0", None, 0.0, True, -1)),
+], ids=ascii)  # fmt: skip
 def test_what_pre_commit_returns(answer: Any) -> None:
     world = SinkWorld()
     world.consumer.assign(PLACE)
     world.step(Message(("t", 0, 0), b"0"))
     world.allows = lambda offsets: answer
-    with pytest.raises(AnswerError, match=r"pre_commit\(\) returned "):
+    with pytest.raises(AnswerError, match=r"pre_commit\(\) returned ") as refused:
         world.pump.commit()
+    assert "OffsetAndMetadata as the offset" not in str(refused.value), "it says what of it is wrong"
     assert not world.consumer.committed
+
+
+@pytest.mark.parametrize("given", [None, 7, [], [(PLACE, 1)], "t"], ids=repr)
+def test_what_is_no_map_of_offsets_or_no_partition(given: Any) -> None:
+    context = SinkWorld().pump.context
+    with pytest.raises(AnswerError, match=r"^context\.offsets\(\) was given an? .*: it must be a map|was given None: it must"):
+        context.offsets(given)
+    for call in ("pause", "resume"):
+        with pytest.raises(AnswerError, match=rf"^context\.{call}\(\) was given .* as a partition"):
+            getattr(context, call)(given)
+
+
+def test_what_is_reported() -> None:
+    world = SinkWorld(tolerant=True)
+    reporter: Any = world.pump.context.errant_record_reporter()
+    with pytest.raises(AnswerError, match="The reporter of bad records was given None: it must be a record"):
+        reporter.report(None, ValueError("no"))
+    world.consumer.assign(PLACE)
+    world.step(Message(("t", 0, 0), b"0"))
+    reporter.report(world.taken[0], "a text")
+    (failure,) = world.letters.reported
+    assert str(failure.error) == "a text"
+
+
+def test_a_task_closes_its_partitions_whatever_comes_of_their_last_commit() -> None:
+    world = SinkWorld()
+    world.consumer.assign(PLACE)
+    world.step(Message(("t", 0, 0), b"0"))
+    world.consumer.commit = lambda offsets: 1 / 0  # type: ignore[method-assign, assignment]
+    world.pump.revoked([PLACE])
+    assert world.calls[-1] == "close [0]"
 
 
 @pytest.mark.parametrize("answer", [None, {}])

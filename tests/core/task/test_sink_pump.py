@@ -96,6 +96,24 @@ def fail(error: Exception) -> None:
     raise error
 
 
+def test_a_task_that_can_not_flush_and_letters_that_do_not_come_are_shown() -> None:
+    """Else it is RUNNING, and commits nothing."""
+    world = started()
+    counts = world.pump._ports.counts
+    world.cannot_flush = RetriableError("the disk is full")
+    world.step(message(0), after=INTERVAL_S)
+    assert counts.retrying is not None and counts.retrying[1] == "pre_commit(): RetriableError: the disk is full"
+    world.cannot_flush = None
+    world.letters.taken = False
+    world.step(message(0), after=INTERVAL_S)
+    assert counts.retrying is not None
+    assert counts.retrying[1] == "committing offsets: the dead letter queue did not accept all records within 5 s"
+    world.letters.taken = True
+    world.step(after=INTERVAL_S)
+    assert counts.retrying is None
+    assert world.committed == {0: 1}
+
+
 def test_nothing_is_committed_of_what_was_not_put() -> None:
     world = started()
     world.step(message(0))
