@@ -56,9 +56,12 @@ class PythonLoggers:
         return {name: self._describe(name, logger) for name, logger in shown.items()}
 
     def level(self, name: str) -> LoggerLevel | None:
-        name = _names(name)[0]
-        logger = _known().get(name)
-        return None if logger is None else self._describe(name, logger)
+        own = _names(name)[0]
+        logger = _known().get(own)
+        if logger is None and own != name:
+            # Clients look before they set: one of ours is there, even if nothing has logged by it yet.
+            logger = logging.getLogger(own)
+        return None if logger is None else self._describe(own, logger)
 
     def set_level(self, name: str, level: str) -> list[str]:
         number = LEVELS[level]

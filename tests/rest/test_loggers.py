@@ -112,6 +112,14 @@ def test_mirror_makers_names_are_those_of_a_plugin(http: Http, herder: MemoryHer
     assert http("GET", f"/admin/loggers/{name}").json()["level"] == "TRACE"
 
 
+def test_javas_names_are_there_before_anybody_has_set_them(http: Http) -> None:
+    for name in (*java_loggers.CLASSES, *java_loggers.PACKAGES):
+        for end in ("", ".AnyClass") if name in java_loggers.PACKAGES else ("",):
+            found = http("GET", f"/admin/loggers/{name}{end}")
+            assert found.status_code == 200, name
+            assert set(found.json()) == {"level", "last_modified"}
+
+
 def test_each_of_javas_names_leads_to_what_there_is_and_stands_in_the_docs() -> None:
     page = (Path(__file__).parents[2] / "docs" / "compatibility.md").read_text("utf-8")
     for also, table in (("", java_loggers.CLASSES), (" and below", java_loggers.PACKAGES)):
