@@ -409,9 +409,13 @@ class IcebergSinkTask(Informed, SinkTask):
         raise again from None
 
     def pre_commit(self, offsets: dict[TopicPartition, OffsetAndMetadata]) -> dict[TopicPartition, OffsetAndMetadata]:
-        """Only what is in tables."""
+        """Only what is in tables. A put that is to be made again may have taken more than is asked for."""
         behind = {place: self._safe(place) for place in offsets}
-        return {place: OffsetAndMetadata(offset) for place, offset in behind.items() if offset is not None}
+        return {
+            place: OffsetAndMetadata(min(offset, offsets[place].offset))
+            for place, offset in behind.items()
+            if offset is not None
+        }
 
 
 def _table_of(name: str) -> str:

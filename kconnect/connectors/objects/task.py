@@ -151,11 +151,11 @@ class ObjectStoreSinkTask(Informed, SinkTask):
         raise again from None
 
     def pre_commit(self, offsets: dict[TopicPartition, OffsetAndMetadata]) -> dict[TopicPartition, OffsetAndMetadata]:
-        """Only what is behind files that were sent."""
+        """Only what is behind files that were sent. A put that is to be made again may have sent more than is asked for."""
         found = {}
-        for place in offsets:
+        for place, asked in offsets.items():
             files = self._files.get(place)
             offset = None if files is None else files.committed
             if offset is not None:
-                found[place] = OffsetAndMetadata(offset)
+                found[place] = OffsetAndMetadata(min(offset, asked.offset))
         return found

@@ -58,6 +58,9 @@ class Engine:
         runner.rewinds.clear()
         if places:
             runner.open(*places)
+        for place, offset in runner.rewinds.items():
+            # The target has its own offsets, which go before the group's.
+            self.committed[place] = max(offset, self.committed[place])
         self._rewind(runner)
 
     def _rewind(self, runner: SinkRunner) -> None:
@@ -169,13 +172,14 @@ class Engine:
                     continue
                 self._gather()
 
-    def finish(self) -> None:
-        """Have all of it written, committed, and the tasks stopped."""
+    def finish(self, committed: bool = False) -> None:
+        """Have all of it written, and with `committed` say so of all."""
         for _ in range(_TRIES):
             for number in range(len(self.tasks)):
                 self.put(number)
                 self.commit(number)
-            if all(self.position[place] == len(self.log[place]) for place in self.places):
+            ends = {place: len(self.log[place]) for place in self.places}
+            if self.position == ends and (not committed or self.committed == ends):
                 break
         else:
             raise AssertionError(f"the tasks do not get on: {self.failures[-1:]}")

@@ -12,7 +12,7 @@ from typing import Any, cast
 
 import pytest
 import sqlalchemy as sa
-from hypothesis import example, given
+from hypothesis import example, given, note
 from hypothesis import strategies as st
 
 from kconnect.api import (
@@ -309,6 +309,7 @@ def _fields(value: Any) -> dict[str, Any]:
 @given(mode=st.sampled_from(MODES), history=steps)
 @example(mode="deletes", history=[("produce", 0, ["row", "map", "tombstone", "row"]), ("put", 0, 500), ("kill", 0)])
 def test_the_table_has_what_the_records_say(database: Database, mode: str, history: list[Step]) -> None:
+    note(f"mode={mode!r}, history={history!r}")
     play = Play(database, mode)
     try:
         for step in history:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from hypothesis import example, given
+from hypothesis import example, given, note
 from hypothesis import strategies as st
 
 from kconnect.api import RetriableError, SourceRecord
@@ -258,6 +258,7 @@ class Play:
     history=[("insert late", 0, 1), ("insert", 1), ("poll", 3), ("wait",), ("poll", 3), ("commit late", 0)],
 )
 def test_each_row_is_read_in_its_last_version(database: Database, mode: str, digits: int, history: list[Step]) -> None:
+    note(f"mode={mode!r}, digits={digits!r}, history={history!r}")
     play = Play(database, mode, digits)
     try:
         for step in history:

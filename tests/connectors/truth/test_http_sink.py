@@ -1,0 +1,156 @@
+"""
+The HTTP sink in random histories, against a service with moods: each record is taken, in its order, or reported; none twice
+unless nobody could know that it was taken; and one that the service refuses spoils none of its request.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+from collections.abc import Callable
+from typing import Any
+
+from hypothesis import example, given, note
+from hypothesis import strategies as st
+
+from kconnect.api import FLOAT64_SCHEMA, STRING_SCHEMA, SinkRecord, Struct, TopicPartition, schema
+from kconnect.connectors.http.sink import HttpSinkConnector
+from kconnect.testing import SinkRunner
+from tests.connectors.truth.budget import histories
+from tests.connectors.truth.engine import Engine, Step
+from tests.connectors.truth.moody_service import AUTHORITY, PASSING, TAKING, MoodyService
+
+ROW = schema.struct({"n": STRING_SCHEMA, "f": FLOAT64_SCHEMA})
+KINDS = ("row", "row", "map", "refused", "infinite", "tombstone", "half a pair")
+moods = st.lists(st.sampled_from((*TAKING, *PASSING, "elsewhere")), max_size=12)
+steps: st.SearchStrategy[list[Step]] = st.lists(
+    st.one_of(
+        st.tuples(st.just("produce"), st.integers(0, 2), st.lists(st.sampled_from(KINDS), min_size=1, max_size=15)),
+        st.tuples(st.just("moods"), moods),
+        st.tuples(st.just("put"), st.integers(0, 1), st.sampled_from((1, 5, 500))),
+        st.tuples(st.sampled_from(("commit", "kill", "restart")), st.integers(0, 1)),
+        st.tuples(st.just("move"), st.integers(0, 2), st.integers(0, 1)),
+    ),
+    min_size=3,
+    max_size=20,
+)
+
+
+class Play:
+    def __init__(self, size: int, templated: bool) -> None:
+        self.size, self.templated = size, templated
+        self.service = MoodyService()
+        self.service.takes = lambda body: b"refused" not in body
+        self.engine = Engine(self._start, [TopicPartition("t", number) for number in range(3)], tasks=2)
+        self._serial = itertools.count()
+
+    def _start(self, number: int) -> SinkRunner:
+        config = {
+            "name": "h",
+            "topics": "t",
+            "tasks.max": "2",
+            "http.api.url": f"{self.service.url}/x" + ("/${n}" if self.templated else ""),
+            "batch.max.size": str(self.size),
+            "errors.tolerance": "all",
+            "retry.backoff.ms": "0",
+            "max.retries": "25",
+            "behavior.on.null.values": "fail",
+            "ssl.ca.location": AUTHORITY,
+        }
+        return SinkRunner(HttpSinkConnector, config, number)
+
+    def _make(self, kind: str) -> Callable[[TopicPartition, int], SinkRecord]:
+        def make(place: TopicPartition, offset: int) -> SinkRecord:
+            name = f"{place.partition}-{offset}"
+            value: Any = Struct(ROW, {"n": name, "f": 0.5})
+            if kind == "map":
+                value = {"n": name, "f": None}
+            elif kind == "refused":
+                value = {"n": name, "f": "refused"}
+            elif kind == "infinite":
+                value = Struct(ROW, {"n": name, "f": math.nan})
+            elif kind == "tombstone":
+                value = None
+            elif kind == "half a pair":
+                value = {"n": name, "f": "\ud800"}
+            return SinkRecord("t", place.partition, None, None, ROW if isinstance(value, Struct) else None, value, offset)
+
+        return make
+
+    def play(self, step: Step) -> None:
+        name, *arguments = step
+        engine = self.engine
+        if name == "produce":
+            for kind in arguments[1]:
+                engine.produce(self._make(kind), engine.places[arguments[0]])
+        elif name == "moods":
+            self.service.moods.extend(arguments[0])
+        elif name == "move":
+            engine.move(engine.places[arguments[0]], arguments[1])
+        else:
+            getattr(engine, name)(*arguments)
+
+    def check(self) -> None:
+        engine = self.engine
+        engine.finish()
+        assert not engine.failures, engine.failures[0]
+        taken: dict[str, list[Any]] = {}
+        order: dict[str, list[int]] = {}
+        for body in self.service.taken:
+            document = json.loads(body)
+            for value in document if self.size > 1 else [document]:
+                partition, _, offset = value["n"].partition("-")
+                if value["n"] not in taken:
+                    order.setdefault(partition, []).append(int(offset))
+                taken.setdefault(value["n"], []).append(value["f"])
+        # Requests that met a mood in which nobody says whether they were taken, or one that is none of theirs.
+        unsure = [body for mood, _, body in self.service.asked if mood in ("gone after", "half an answer")]
+        elsewhere = [body for mood, _, body in self.service.asked if mood == "elsewhere"]
+        for record in engine.records():
+            name = f"{record.original_partition}-{record.original_offset}"
+            place = TopicPartition("t", record.original_partition), record.original_offset
+            there = taken.pop(name, [])
+            if self._is_bad(record.value):
+                assert engine.is_reported(record), f"{name} is bad, and not reported"
+                assert not there, f"{name} is bad, and sent"
+                continue
+            mark = f'"{name}"'.encode()
+            if engine.is_reported(record):
+                assert any(mark in body for body in elsewhere), f"{name} is reported: {engine.reported[place]}"
+            else:
+                assert there, f"{name} is lost"
+            if place not in engine.again:
+                most = 1 + sum(mark in body for body in unsure)
+                assert len(there) <= most, f"{name} was sent {len(there)} times"
+            expected = record.value["f"]
+            assert all(value == expected for value in there), f"{name} is {there}, but was {expected}"
+        assert not taken, f"nobody has sent {taken}"
+        for partition, offsets in order.items():
+            if not elsewhere:
+                assert offsets == sorted(offsets), f"partition {partition} came as {offsets}"
+
+    @staticmethod
+    def _is_bad(value: Any) -> bool:
+        if value is None:
+            return True
+        return value["f"] in ("refused", "\ud800") or (isinstance(value["f"], float) and math.isnan(value["f"]))
+
+
+@histories(20)
+@given(size=st.sampled_from((1, 3)), templated=st.booleans(), history=steps)
+@example(
+    size=3,
+    templated=False,
+    history=[("produce", 0, ["row"] * 4), ("moods", ["gone after", "busy"]), ("put", 0, 500), ("kill", 0)],
+)
+def test_each_record_is_taken_or_reported(size: int, templated: bool, history: list[Step]) -> None:
+    note(f"size={size!r}, templated={templated!r}, history={history!r}")
+    play = Play(size, templated)
+    try:
+        for step in history:
+            play.play(step)
+        play.check()
+    finally:
+        play.engine.close()
+        play.service.end()

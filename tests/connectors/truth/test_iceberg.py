@@ -1,0 +1,179 @@
+"""
+The Iceberg sink in random histories, on a catalog in SQLite and files in a folder: kinds of records, schemas that widen and
+grow, two tasks that commit together, tasks that are killed or given up for dead. Each record is there once, or reported.
+"""
+
+from __future__ import annotations
+
+import itertools
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import example, given, note
+from hypothesis import strategies as st
+from pyiceberg.exceptions import CommitFailedException
+
+from kconnect.api import (
+    INT32_SCHEMA,
+    INT64_SCHEMA,
+    OPTIONAL_STRING_SCHEMA,
+    STRING_SCHEMA,
+    SinkRecord,
+    Struct,
+    TopicPartition,
+    schema,
+)
+from kconnect.connectors.iceberg import commits
+from kconnect.connectors.iceberg import task as task_module
+from kconnect.testing import SinkRunner
+from tests.connectors.iceberg.test_iceberg_sink import Lake
+from tests.connectors.truth.budget import histories
+from tests.connectors.truth.engine import Engine, KilledError, Step
+
+INNER = schema.struct({"x": INT32_SCHEMA}).replace(optional=True)
+WIDER_INNER = schema.struct({"x": INT64_SCHEMA, "y": OPTIONAL_STRING_SCHEMA}).replace(optional=True)
+ROW = schema.struct({"n": STRING_SCHEMA, "a": INT32_SCHEMA, "inner": INNER})
+WIDE = schema.struct({"n": STRING_SCHEMA, "a": INT64_SCHEMA})
+MORE = schema.struct({"n": STRING_SCHEMA, "a": INT32_SCHEMA, "more": OPTIONAL_STRING_SCHEMA})
+NESTED = schema.struct({"n": STRING_SCHEMA, "a": INT32_SCHEMA, "inner": WIDER_INNER})
+OTHER = schema.struct({"n": STRING_SCHEMA, "a": schema.array(INT32_SCHEMA)})
+KINDS = ("row", "row", "row", "wide", "more", "nested", "map", "tombstone", "other type", "text")
+BAD = ("other type", "text")
+
+steps: st.SearchStrategy[list[Step]] = st.lists(
+    st.one_of(
+        st.tuples(st.just("produce"), st.integers(0, 2), st.lists(st.sampled_from(KINDS), min_size=1, max_size=15)),
+        st.tuples(st.just("put"), st.integers(0, 1), st.sampled_from((3, 500))),
+        st.tuples(st.sampled_from(("commit", "kill", "restart", "abandon")), st.integers(0, 1)),
+        st.tuples(st.sampled_from(("kill behind a commit", "conflict")), st.integers(0, 1)),
+        st.tuples(st.just("move"), st.integers(0, 2), st.integers(0, 1)),
+        st.tuples(st.sampled_from(("stir",))),
+    ),
+    min_size=3,
+    max_size=12,
+)
+
+
+class Play:
+    def __init__(self, folder: Path, tasks: int) -> None:
+        (folder / "warehouse").mkdir()
+        self.lake = Lake("sql", f"sqlite:///{folder}/catalog.db", f"file://{folder}/warehouse")
+        self._tasks = tasks
+        # The table is there, so that its first columns do not depend on which record comes first.
+        self.engine = Engine(self._start, [TopicPartition("orders", number) for number in range(3)], tasks=tasks)
+        self._serial = itertools.count()
+        self.engine.produce(self._make("row"), self.engine.places[0])
+        for _ in range(2):
+            self.engine.put(0)
+
+    def _start(self, number: int) -> SinkRunner:
+        more = {"iceberg.tables.evolve-schema-enabled": "true", "errors.tolerance": "all", "max.retries": "25"}
+        return self.lake.sink(number, **more, **{"tasks.max": str(self._tasks)})
+
+    def _make(self, kind: str) -> Callable[[TopicPartition, int], SinkRecord]:
+        serial = next(self._serial)
+
+        def make(place: TopicPartition, offset: int) -> SinkRecord:
+            name = f"{place.partition}-{offset}"
+            value: Any = {
+                "row": Struct(ROW, {"n": name, "a": serial, "inner": Struct(INNER, {"x": serial})}),
+                "wide": Struct(WIDE, {"n": name, "a": 2**40 + serial}),
+                "more": Struct(MORE, {"n": name, "a": serial, "more": "m"}),
+                "nested": Struct(NESTED, {"n": name, "a": serial, "inner": Struct(WIDER_INNER, {"x": 2**40, "y": "y"})}),
+                "map": {"n": name, "a": serial},
+                "other type": Struct(OTHER, {"n": name, "a": [1]}),
+                "text": "text",
+            }.get(kind)
+            own = value.schema if isinstance(value, Struct) else None
+            return SinkRecord("orders", place.partition, None, None, own, value, offset)
+
+        return make
+
+    def play(self, step: Step, patch: pytest.MonkeyPatch) -> None:
+        name, *arguments = step
+        engine = self.engine
+        number = arguments[0] % self._tasks if arguments else 0
+        if name == "produce":
+            for kind in arguments[1]:
+                engine.produce(self._make(kind), engine.places[arguments[0]])
+        elif name == "move":
+            engine.move(engine.places[arguments[0]], arguments[1] % self._tasks)
+        elif name == "stir":
+            engine.stir()
+        elif name in ("kill behind a commit", "conflict"):
+            self._at_commit(name, number, patch)
+        else:
+            getattr(engine, name)(number, *arguments[1:])
+
+    def _at_commit(self, trouble: str, number: int, patch: pytest.MonkeyPatch) -> None:
+        """The process, or the catalog, has trouble in the next commit, which is that of the put after this one."""
+        real = commits.commit
+
+        def commit(*arguments: Any) -> None:
+            if trouble == "conflict":
+                patch.setattr(commits, "commit", real)
+                raise CommitFailedException("others commit all the time")
+            real(*arguments)
+            raise KilledError
+
+        self.engine.put(number)
+        patch.setattr(commits, "commit", commit)
+        try:
+            self.engine.put(number)
+        finally:
+            patch.setattr(commits, "commit", real)
+
+    def check(self) -> None:
+        engine = self.engine
+        engine.finish(committed=True)
+        assert not engine.failures, engine.failures[0]
+        found: dict[str, list[dict[str, Any]]] = {}
+        for row in self.lake.catalog.load_table("shop.orders").scan().to_arrow().to_pylist():
+            found.setdefault(row["n"], []).append(row)
+        for record in engine.records():
+            place = TopicPartition("orders", record.original_partition), record.original_offset
+            name = f"{record.original_partition}-{record.original_offset}"
+            there = found.pop(name, [])
+            value = record.value
+            if value == "text" or (isinstance(value, Struct) and value.schema is OTHER):
+                assert engine.is_reported(record), f"{name} is bad, and not reported"
+                assert not there, f"{name} is bad, and written"
+                continue
+            assert not engine.is_reported(record), f"{name} is reported: {engine.reported[place]}"
+            if value is None:
+                continue
+            assert len(there) == 1, f"{name} is there {len(there)} times"
+            row = {field: each for field, each in there[0].items() if each is not None}
+            wanted = _plain(value)
+            if isinstance(row.get("inner"), dict):
+                row["inner"] = {field: each for field, each in row["inner"].items() if each is not None}
+            assert row == wanted, f"{name} is {row}, but was {wanted}"
+        assert not found, f"nobody has sent {found}"
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Struct):
+        return {field.name: _plain(each) for field, each in zip(value.schema.fields, value.values)}
+    return value
+
+
+@histories(4)
+@given(tasks=st.sampled_from((1, 2)), history=steps)
+@example(
+    tasks=2, history=[("produce", 1, ["row", "more"]), ("kill behind a commit", 1), ("produce", 1, ["nested"]), ("put", 1, 500)]
+)
+def test_each_record_is_in_the_table_once(tasks: int, history: list[Step]) -> None:
+    note(f"tasks={tasks!r}, history={history!r}")
+    with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory(prefix="kconnect-truth-") as folder:
+        # Who waits for another task to commit its rows does so for a moment only.
+        patch.setattr(task_module, "_ALONE_S", 0.0)
+        play = Play(Path(folder), tasks)
+        try:
+            for step in history:
+                play.play(step, patch)
+            play.check()
+        finally:
+            play.engine.close()

@@ -1,0 +1,296 @@
+"""
+The object store sink and source in random histories: kinds of records, folders, tasks that are killed between and within puts,
+stores that fail, partitions that move. Each record is in one file, once, where it belongs, or reported; and files that were
+written come back as the same records, each once.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from hypothesis import example, given, note
+from hypothesis import strategies as st
+from obstore.exceptions import GenericError
+
+from kconnect.api import (
+    OPTIONAL_FLOAT64_SCHEMA,
+    OPTIONAL_INT32_SCHEMA,
+    OPTIONAL_STRING_SCHEMA,
+    STRING_SCHEMA,
+    RetriableError,
+    SinkRecord,
+    SourceRecord,
+    Struct,
+    TopicPartition,
+    schema,
+)
+from kconnect.connectors.objects.connector import ObjectStoreSinkConnector
+from kconnect.connectors.objects.source import ObjectStoreSourceConnector
+from kconnect.testing import SinkRunner, SourceRunner
+from tests.connectors.objects.test_sink import read
+from tests.connectors.truth.budget import histories
+from tests.connectors.truth.engine import Engine, KilledError, Step
+
+ROW = schema.struct({"n": STRING_SCHEMA, "p": OPTIONAL_STRING_SCHEMA, "f": OPTIONAL_FLOAT64_SCHEMA}, name="Row")
+MORE = schema.struct({"n": STRING_SCHEMA, "p": OPTIONAL_STRING_SCHEMA, "more": OPTIONAL_INT32_SCHEMA}, name="More")
+BEGIN, MINUTE = 1_774_785_600_000, 60_000
+KINDS = ("row", "row", "more", "map", "tombstone", "nowhere", "timeless", "odd folder", "infinite", "number")
+
+
+class Form(NamedTuple):
+    """What a sink's config says of files."""
+
+    format: str
+    partitioner: str
+    records: int
+    rotates: bool
+    most_files: int
+    ignores_nulls: bool
+    gzip: bool
+
+
+forms = st.builds(
+    Form,
+    st.sampled_from(("JsonFormat", "JsonFormat", "AvroFormat", "ParquetFormat", "CsvFormat")),
+    st.sampled_from(("DefaultPartitioner", "FieldPartitioner", "DailyPartitioner")),
+    st.sampled_from((1, 3, 7)),
+    st.booleans(),
+    st.sampled_from((2, 1000)),
+    st.booleans(),
+    st.booleans(),
+)
+steps: st.SearchStrategy[list[Step]] = st.lists(
+    st.one_of(
+        st.tuples(st.just("produce"), st.integers(0, 2), st.lists(st.sampled_from(KINDS), min_size=1, max_size=25)),
+        st.tuples(st.just("put"), st.integers(0, 1), st.sampled_from((1, 5, 500))),
+        st.tuples(st.sampled_from(("commit", "kill", "restart", "abandon")), st.integers(0, 1)),
+        st.tuples(st.sampled_from(("kill before a file", "kill behind a file", "fail")), st.integers(0, 1), st.integers(1, 3)),
+        st.tuples(st.just("move"), st.integers(0, 2), st.integers(0, 1)),
+        st.tuples(st.sampled_from(("stir",))),
+    ),
+    min_size=3,
+    max_size=20,
+)
+reads: st.SearchStrategy[list[Step]] = st.lists(st.sampled_from((("poll",), ("poll",), ("lose",), ("kill",), ("restart",))))
+
+
+class Play:
+    def __init__(self, folder: Path, form: Form) -> None:
+        self.folder, self.form = folder, form
+        self.spool = folder / "spool"
+        self.spool.mkdir()
+        places = [TopicPartition("t", number) for number in range(3)]
+        self.engine = Engine(self._start, places, tasks=2)
+        self._serial = itertools.count()
+
+    @property
+    def config(self) -> dict[str, str]:
+        form = self.form
+        compression = {"s3.compression.type": "gzip"} if form.gzip and form.format in ("JsonFormat", "CsvFormat") else {}
+        return {
+            "store": f"file://{self.folder}/store",
+            "format.class": form.format,
+            "partitioner.class": form.partitioner,
+            "partition.field.name": "p",
+            "timestamp.extractor": "Record",
+            "flush.size": str(form.records),
+            "rotate.interval.ms": str(5 * MINUTE if form.rotates else -1),
+            "files.max.open": str(form.most_files),
+            "behavior.on.null.values": "ignore" if form.ignores_nulls else "fail",
+            "spool.dir": str(self.spool),
+            **compression,
+        }
+
+    def _start(self, number: int) -> SinkRunner:
+        more = {"name": "o", "topics": "t", "tasks.max": "2", "errors.tolerance": "all", "retry.backoff.ms": "0"}
+        return SinkRunner(ObjectStoreSinkConnector, {**self.config, **more}, number)
+
+    def _make(self, kind: str) -> Callable[[TopicPartition, int], SinkRecord]:
+        serial = next(self._serial)
+
+        def make(place: TopicPartition, offset: int) -> SinkRecord:
+            name, p = f"{place.partition}-{offset}", f"p{serial % 3}"
+            value: Any = Struct(ROW, {"n": name, "p": p, "f": 1.5})
+            if kind == "more":
+                value = Struct(MORE, {"n": name, "p": p, "more": serial})
+            elif kind == "map":
+                value = {"n": name, "p": p, "more": [serial]}
+            elif kind == "tombstone":
+                value = None
+            elif kind == "nowhere":
+                value = Struct(ROW, {"n": name, "p": None, "f": None})
+            elif kind == "odd folder":
+                value = Struct(ROW, {"n": name, "p": "../a b/ü=%", "f": 0.1})
+            elif kind == "infinite":
+                value = Struct(ROW, {"n": name, "p": p, "f": math.inf})
+            elif kind == "number":
+                value = serial
+            own = value.schema if isinstance(value, Struct) else None
+            # Times go on, with a step back now and then.
+            moment = None if kind == "timeless" else BEGIN + (serial - 3 * (serial % 5 == 0)) * MINUTE
+            return SinkRecord("t", place.partition, None, None, own, value, offset, timestamp=moment)
+
+        return make
+
+    def play(self, step: Step) -> None:
+        name, *arguments = step
+        engine = self.engine
+        if name == "produce":
+            for kind in arguments[1]:
+                engine.produce(self._make(kind), engine.places[arguments[0]])
+        elif name == "move":
+            engine.move(engine.places[arguments[0]], arguments[1])
+        elif name in ("put", "commit", "kill", "restart", "abandon", "stir"):
+            getattr(engine, name)(*arguments)
+        else:
+            self._with_store(name, *arguments)
+
+    def _with_store(self, trouble: str, number: int, at: int) -> None:
+        """The store, or the process, has trouble with a file of the next put."""
+        store: Any = self.engine.tasks[number].task._store  # type: ignore[attr-defined]
+        real, count = store.put, itertools.count(1)
+
+        def put(name: str, path: Path) -> None:
+            here = next(count) == at
+            if here and trouble == "kill before a file":
+                raise KilledError
+            if here and trouble == "fail":
+                raise GenericError("the store is busy")
+            real(name, path)
+            if here and trouble == "kill behind a file":
+                raise KilledError
+
+        store.put = put
+        try:
+            self.engine.put(number)
+        finally:
+            store.put = real
+
+    # What is there at the end.
+
+    def check(self) -> None:
+        self.engine.finish()
+        assert not self.engine.failures, self.engine.failures[0]
+        found: dict[Any, list[tuple[str, Any]]] = {}
+        for path in sorted((self.folder / "store").rglob("*")):
+            if path.is_file():
+                name = str(path.relative_to(self.folder / "store"))
+                rows = read(name, path.read_bytes())
+                assert rows, f"{name} is empty"
+                for row in rows:
+                    found.setdefault(row["n"] if isinstance(row, dict) else row, []).append((name, row))
+        for record in self.engine.records():
+            place = TopicPartition("t", record.original_partition)
+            where = f"{record.original_partition}-{record.original_offset}"
+            there = found.pop(record.value if isinstance(record.value, int) else where, [])
+            assert len(there) <= 1, f"{where} is in {[name for name, _ in there]}"
+            if self._is_bad(record):
+                assert self.engine.is_reported(record), f"{where} is bad, and not reported"
+                assert not there, f"{where} is bad, and written"
+                continue
+            assert not self.engine.is_reported(record), (
+                f"{where} is reported: {self.engine.reported[place, record.original_offset]}"
+            )
+            if record.value is None:
+                continue
+            is_safe = record.original_offset < self.engine.committed[place]
+            assert there or not is_safe, f"{where} is lost, and committed: {self.engine.committed[place]}"
+            for name, row in there:
+                self._check_place(record, name)
+                self._check_row(record.value, row)
+        assert not found, f"nobody has sent {found}"
+        assert not list(self.spool.rglob("*-*")) or self.engine.tasks, "local files"
+
+    def _is_bad(self, record: SinkRecord) -> bool:
+        form, value = self.form, record.value
+        if value is None:
+            return not form.ignores_nulls
+        if not isinstance(value, Struct) and form.format != "JsonFormat":
+            return True
+        p = value.get("p") if isinstance(value, dict | Struct) else None
+        if form.partitioner == "FieldPartitioner" and p is None:
+            return True
+        if form.partitioner == "DailyPartitioner" and record.timestamp is None:
+            return True
+        return isinstance(value, Struct) and value.schema is ROW and value["f"] == math.inf and form.format == "JsonFormat"
+
+    def _check_place(self, record: SinkRecord, name: str) -> None:
+        folder, _, file = name.rpartition("/")
+        topic, partition, offset = file.partition(".")[0].split("+")
+        assert (topic, int(partition)) == ("t", record.original_partition)
+        assert int(offset) <= record.original_offset < int(offset) + 1000
+        if self.form.partitioner == "DefaultPartitioner":
+            assert folder == f"topics/t/partition={partition}"
+        elif self.form.partitioner == "FieldPartitioner" and record.value["p"].startswith("p"):
+            assert folder == f"topics/t/p={record.value['p']}"
+
+    def _check_row(self, value: Any, row: Any) -> None:
+        plain = dict(zip([f.name for f in value.schema.fields], value.values)) if isinstance(value, Struct) else value
+        if self.form.format == "CsvFormat":
+            plain = {name: "" if each is None else str(each) for name, each in plain.items()}
+            row = {name: "inf" if each in ("inf", "Infinity") else each for name, each in row.items()}
+        assert row == plain, f"{row} is written of {plain}"
+
+    def check_that_it_comes_back(self, how: list[Step]) -> None:
+        """By the source: the same values, each once, in the order of a partition where there is one folder."""
+        if self.form.format == "CsvFormat":
+            return
+        config = {**self.config, "name": "r", "mode": "RESTORE_BACKUP", "s3.poll.interval.ms": "1", "batch.max.rows": "2"}
+        known = {"store", "format.class", "name", "mode", "s3.poll.interval.ms", "file.delim", "spool.dir"}
+        with SourceRunner(ObjectStoreSourceConnector, {key: config[key] for key in known & config.keys()}) as source:
+            taken: list[SourceRecord] = []
+            for (name,) in how:
+                if name == "poll":
+                    taken += self._polled(source)
+                elif name == "lose":
+                    source.poll(acknowledge=False)
+                    source.restart(crash=True)
+                else:
+                    source.restart(crash=name == "kill")
+            idle = 0
+            while idle < 8:
+                records = self._polled(source)
+                taken += records
+                idle = 0 if records else idle + 1
+        values = [json.dumps(_plain(record.value), sort_keys=True) for record in taken]
+        files = [path for path in sorted((self.folder / "store").rglob("*")) if path.is_file()]
+        rows = [row for path in files for row in read(str(path), path.read_bytes())]
+        assert sorted(values) == sorted(json.dumps(row, sort_keys=True) for row in rows)
+        assert {(record.topic, record.partition) for record in taken} <= {("t", number) for number in range(3)}
+
+    @staticmethod
+    def _polled(source: SourceRunner) -> list[SourceRecord]:
+        try:
+            return source.poll()
+        except RetriableError:
+            return []
+
+
+def _plain(value: Any) -> Any:
+    return dict(zip([f.name for f in value.schema.fields], value.values)) if isinstance(value, Struct) else value
+
+
+@histories(30)
+@given(form=forms, history=steps, how=reads)
+@example(
+    form=Form("JsonFormat", "DefaultPartitioner", 3, False, 1000, True, False),
+    history=[("produce", 0, ["row"] * 5), ("kill behind a file", 0, 1)],
+    how=[("poll",), ("lose",)],
+)
+def test_each_record_is_in_one_file(form: Form, history: list[Step], how: list[Step]) -> None:
+    note(f"form={form!r}, history={history!r}, how={how!r}")
+    with tempfile.TemporaryDirectory(prefix="kconnect-truth-") as folder:
+        play = Play(Path(folder), form)
+        try:
+            for step in history:
+                play.play(step)
+            play.check()
+            play.check_that_it_comes_back(how)
+        finally:
+            play.engine.close()
