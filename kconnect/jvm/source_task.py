@@ -137,7 +137,9 @@ class JavaSourceTask(SourceTask):
         json.configure({"schemas.enable": "true"}, False)
         of_key = json.to_connect_data(topic, None if key is None else key.encode())
         of_value = json.to_connect_data(topic, None if value is None else value.encode())
-        return SourceRecord(source_partition, source_offset, topic, partition, *of_key, *of_value, timestamp)
+        made = Origin(number)
+        SourceRecord.__init__(made, source_partition, source_offset, topic, partition, *of_key, *of_value, timestamp)
+        return made
 
     def commit_record(self, record: Any, metadata: RecordMetadata | None) -> None:
         assert self.acknowledgements is not None

@@ -12,7 +12,7 @@ import contextlib
 import logging
 import random
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -64,6 +64,7 @@ class Reports:
         self._too_large: list[Failure] = []
         """Those whose letters the queue has not taken: they get letters without the record."""
         self._refusals: dict[TopicPartition, int] = {}
+        self._refused_records: list[SourceRecord] = []
 
     @property
     def any(self) -> bool:
@@ -118,8 +119,15 @@ class Reports:
         Return, of a sink, the first record in each partition whose letter was refused: these must not be passed over. None if
         of some letter that is not known, as when the producer can't go on.
         """
-        is_known = self._producer is not None and not self._producer.active
-        return self._refusals if is_known and self._refusals else None
+        return self._refusals if self._all_known and self._refusals else None
+
+    def refused_records(self) -> Sequence[SourceRecord] | None:
+        """Return, of a source, the records whose letters were refused, as `refused` does."""
+        return self._refused_records if self._all_known and self._refused_records else None
+
+    @property
+    def _all_known(self) -> bool:
+        return self._producer is not None and not self._producer.active
 
     def close(self, timeout: float) -> None:
         """After a failure too: what ended the task is in the queue as well."""
@@ -163,7 +171,9 @@ class Reports:
 
     def _fail(self, failure: Failure, topic: str, refusal: Refusal | None, metadata: RecordMetadata | None) -> bool:
         origin = failure.origin
-        if refusal is not None and not isinstance(origin, SourceRecord):
+        if refusal is not None and isinstance(origin, SourceRecord):
+            self._refused_records.append(origin)
+        elif refusal is not None:
             place = TopicPartition(origin.topic(), origin.partition())
             self._refusals[place] = min(origin.offset(), self._refusals.get(place, origin.offset()))
         return refusal is not None

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from kconnect.api.record import RecordMetadata, SourceRecord
@@ -33,7 +33,7 @@ from kconnect.core.task.ports import (
     Topics,
     TransactionalProducer,
 )
-from kconnect.core.task.source_offsets import SourceOffsets, marks
+from kconnect.core.task.source_offsets import SourceOffsets, beginning, marks
 from kconnect.core.task.topic_use import TopicUse
 from kconnect.core.task.transactions import End, Part, PollBoundary
 from kconnect.errors import ConnectError, DataError
@@ -91,10 +91,20 @@ class Ports:
     meter: SourceMeter
     tracks: bool
     flush_s: float
+    left_out: list[Any] = field(default_factory=list)
+    """Records whose letters were refused, and whose offsets do not count for that."""
 
     def dead_letters_taken(self) -> bool:
-        """Whether the dead letter queue has all that was put into it. ConnectError if it refuses something."""
-        if self.dead_letters.flush(self.flush_s):
+        """
+        Whether the dead letter queue has all that was put into it, and that counts. ConnectError if it refuses something else.
+        """
+        try:
+            if self.dead_letters.flush(self.flush_s):
+                return True
+        except ConnectError:
+            known = {id(record) for record in self.left_out}
+            if not known or not known >= {id(record) for record in self.dead_letters.refused_records() or (None,)}:
+                raise
             return True
         self.late("the dead letter queue did not accept all records")
         return False
@@ -110,9 +120,34 @@ class Ports:
         Return what of a batch may be sent, with its topics there: it ends before the first record whose topic can't be had, or
         may not be written to where that is not tolerated, with that `failure`. None if the task is to end first.
         """
-        batch = self._data_only(batch)
+        batch = self._with_letters(self._data_only(batch))
         new = self.topics.new(batch.topics)
         return self._required(batch, new, producer) if new else batch
+
+    def _with_letters(self, batch: Converted) -> Converted:
+        """
+        Wait for the letters of a batch before it is sent: if the queue refuses one, the batch ends before that record, and the
+        task fails. Else all that comes before it would come again after each start.
+        """
+        if len(batch.given) == len(batch.origins):
+            return batch
+        try:
+            if not self.dead_letters.flush(self.flush_s):
+                log.warning("The dead letter queue did not accept all records of a batch within %.0f s", self.flush_s)
+            return batch
+        except ConnectError as failure:
+            refused = self.dead_letters.refused_records() or ()
+            places = [_place_in(batch.given, record) for record in refused]
+            if not places or None in places:
+                # Some of these were counted already.
+                raise
+            self.left_out.extend(refused)
+            at = min(place for place in places if place is not None)
+            if batch.cut is not None:
+                # What is before it can't be had alone: none of it is sent, and nothing comes twice.
+                raise
+            counted = at if self.tracks else beginning(batch.given[:at], batch.given[at])
+            return batch.before(counted)._replace(failure=failure)
 
     def _data_only(self, batch: Converted) -> Converted:
         """
@@ -175,6 +210,15 @@ class Ports:
             self.plugin.commit()
         except Exception:
             log.exception("The task's commit() failed")
+
+
+def _place_in(given: Sequence[Any], record: Any) -> int | None:
+    """Where a record is among those that a task gave; one that stands for a record of Java has its number only."""
+    number = getattr(record, "number", None)
+    for at, each in enumerate(given):
+        if each is record or (number is not None and number == getattr(each, "number", None)):
+            return at
+    return None
 
 
 class AtLeastOnce:

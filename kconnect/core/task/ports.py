@@ -286,6 +286,13 @@ class DeadLetters(Protocol):
         """
         ...
 
+    def refused_records(self) -> Sequence[Any] | None:
+        """
+        Return, of a source, the records whose letters were refused, as the task gave them. None if of some letter that is not
+        known.
+        """
+        ...
+
 
 class SourcePlugin(Protocol):
     """What a source task hears of its records; `api/task.py` says what each call means to it."""

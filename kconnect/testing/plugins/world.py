@@ -32,6 +32,9 @@ class Always:
     def flush(self, timeout: float) -> bool:
         return True
 
+    def refused_records(self) -> None:
+        return None
+
     def refused(self) -> dict[TopicPartition, int]:
         return {}
 

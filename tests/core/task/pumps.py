@@ -63,7 +63,7 @@ class Letters:
         """Whether it is known of all letters that were not."""
 
     def flush(self, timeout: float) -> bool:
-        if not self.is_known or self.refused():
+        if not self.is_known or self.refused() or self.refused_records():
             raise ConnectError("The queue refuses a letter")
         if self.refusal is not None:
             raise self.refusal
@@ -74,6 +74,11 @@ class Letters:
         for origin in (failure.origin for failure in reversed(self.reported)):
             if not isinstance(origin, SourceRecord) and origin.value() in self.refuses:
                 found[TopicPartition(origin.topic(), origin.partition())] = origin.offset()
+        return found if self.is_known else None
+
+    def refused_records(self) -> list[SourceRecord] | None:
+        origins = [failure.origin for failure in self.reported]
+        found = [origin for origin in origins if isinstance(origin, SourceRecord) and origin.value in self.refuses]
         return found if self.is_known else None
 
 

@@ -7,9 +7,12 @@ from typing import Any
 import pytest
 
 from kconnect.api.record import OffsetAndMetadata, SinkRecord, TopicPartition
+from kconnect.core.task.ports import Refusal
+from kconnect.core.task.transactions import IntervalBoundary, PollBoundary
 from kconnect.errors import ConnectError
 
-from .pumps import SinkWorld, message
+from .pumps import SinkWorld, SourceWorld, message
+from .records import source
 
 PLACES = [TopicPartition("t", 0), TopicPartition("t", 1)]
 
@@ -78,3 +81,43 @@ def test_a_queue_of_which_not_all_is_known_has_nothing_committed() -> None:
         read(world)
     world.consumer.revoke(*PLACES)
     assert (world.taken, world.committed) == ([], {})
+
+
+WAYS: dict[str, Any] = {
+    "at least once": lambda: {"tracks": False},
+    "at least once, told of each": dict,
+    "exactly once, by poll": lambda: {"boundary": PollBoundary(), "tracks": False},
+    "exactly once, by interval": lambda: {"boundary": IntervalBoundary(60, 0.0)},
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_source_s_record_goes_on_there(way: str) -> None:
+    """What comes before it is sent and counted once, and a restart begins at that record."""
+    file = {"file": "a"}
+    for size, bad in ((1, 0), (5, 0), (5, 3), (12, 3), (12, 11)):
+        world = SourceWorld(tolerant=True, **WAYS[way]())
+        world.letters.refuses = {"bad"}
+        world.step(*(source(file, at, value=str(at)) for at in range(3)))
+        records = [source(file, 3 + at, value="bad" if at == bad else str(3 + at)) for at in range(size)]
+        with pytest.raises(ConnectError, match="refuses a letter"):
+            world.step(*records)
+        world.pump.end(failed=True)
+        assert world.readable == [str(at).encode() for at in range(3 + bad)], (size, bad)
+        assert world.store.stored == {str(file): {"position": 2 + bad}}, (size, bad)
+
+
+def test_a_source_s_letter_that_is_refused_later_holds_back_all_since_the_last_offsets() -> None:
+    """As of a record that Kafka itself has refused: it has been counted by then, so nothing more is stored."""
+    world = SourceWorld(tolerant=True, tracks=False)
+    world.producer.refuses = lambda message: Refusal("no") if message[1] == b"late" else None
+    world.letters.refuses = {"late", "bad"}
+    world.step(source({"file": "a"}, 0, value="0"), after=3600)
+    world.producer.slow = True
+    world.step(source({"file": "a"}, 1, value="late"))
+    world.producer.slow = False
+    with pytest.raises(ConnectError, match="refuses a letter"):
+        world.step(source({"file": "a"}, 2, value="2"), source({"file": "a"}, 3, value="bad"))
+        world.step(after=3600)
+    world.pump.end(failed=True)
+    assert world.store.stored == {str({"file": "a"}): {"position": 0}}
