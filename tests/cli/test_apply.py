@@ -93,8 +93,12 @@ class Herder(MemoryHerder):
         rows = [{"definition": {"name": "topic"}, "value": {"name": "topic", "value": "", "errors": errors}}]
         return {**super()._validate(request), "error_count": len(errors), "configs": rows}
 
+    def _plugins(self, request: ListPlugins) -> Any:
+        return [*super()._plugins(request), {"class": "com.acme.OrdersSinkConnector", "type": "sink", "version": "1"}]
+
     _answers = {
         **MemoryHerder._answers,
+        ListPlugins: _plugins,
         GetPluginConfig: _plugin_config,
         ValidateConfig: _validate,
         GetOffsets: _offsets,
@@ -264,6 +268,21 @@ def test_created_unchanged_and_changed(run: Any, herder: Herder) -> None:
     )
     assert herder.writes() == ["PutConfig"]
     assert run("apply", "-f", "b.json", "--diff").status == 0
+
+
+def test_a_short_name_is_no_other_class_than_the_one_that_the_worker_has_stored_for_it(run: Any, herder: Herder) -> None:
+    """As `IcebergSinkConnector`, once a Java plugin is installed that has this name in Kafka Connect."""
+    for stored, name, same in (
+        ("com.acme.OrdersSinkConnector", "OrdersSinkConnector", True),
+        ("com.acme.OrdersSinkConnector", "OrdersSink", True),
+        ("com.acme.OrdersSinkConnector", "Orders", False),
+        ("com.acme.GoneSinkConnector", "GoneSink", False),
+        ("kconnect.connectors.orders.OrdersSink", "OrdersSink", False),
+    ):
+        herder.submit(CreateConnector("a", {**CONFIG, "connector.class": stored})).result()
+        Path("a.json").write_text(json.dumps({"name": "a", "config": {**CONFIG, "connector.class": name}}))
+        assert run("diff", "-f", "a.json").status == (0 if same else 2), name
+        herder.submit(DeleteConnector("a")).result()
 
 
 def test_diff_writes_nothing_and_tells_by_its_exit_status(run: Any, herder: Herder) -> None:

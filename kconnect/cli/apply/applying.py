@@ -27,6 +27,10 @@ _STATUS_PAUSE_S = 0.2
 
 def compare(client: ConnectClient, wanted: list[Manifest], prune: Sequence[str] | None) -> list[Step]:
     configs = {name: entry["info"]["config"] for name, entry in client.connectors("info").items()}
+    if short := apply_plan.named_shortly(configs, wanted):
+        installed = {plugin["class"] for plugin in client.plugins()}
+        same = {each.name: each.config["connector.class"] for each in wanted if short.get(each.name) in installed}
+        configs |= {name: {**configs[name], "connector.class": text} for name, text in same.items()}
     there = [manifest for manifest in wanted if manifest.name in configs]
     states = _states(client, [each.name for each in there if each.state is not None or each.offsets is not None])
     bare = _bare(client, [each for each in there if each.offsets is not None and states.get(each.name) == "STOPPED"])

@@ -82,6 +82,21 @@ def differences(old: Config, new: Config) -> tuple[Difference, ...]:
     return tuple(Difference(key, old.get(key), new.get(key)) for key in keys if old.get(key) != new.get(key))
 
 
+def named_shortly(configs: Mapping[str, Config], manifests: Iterable[Manifest]) -> dict[str, str]:
+    """
+    Return the classes of connectors that the worker has stored in full, where the file has the short name that Kafka Connect
+    has for them. That is no difference if the class is installed: who submits it again gets the same.
+    """
+    found = {}
+    for manifest in manifests:
+        stored = configs.get(manifest.name, {}).get("connector.class") or ""
+        wanted = (manifest.config.get("connector.class") or "").strip()
+        simple = stored.rpartition(".")[2]
+        if simple != stored and wanted in (simple, simple.removesuffix("Connector")) and not stored.startswith("kconnect."):
+            found[manifest.name] = stored
+    return found
+
+
 def _step(manifest: Manifest, config: Config | None, state: str | None, bare: bool) -> Step:
     wanted: Config = {**manifest.config, "name": manifest.name}
     if config is None:
