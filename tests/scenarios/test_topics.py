@@ -139,6 +139,23 @@ def test_a_deleted_connector_s_topics_go_also_where_resets_are_not_allowed() -> 
     assert last(cluster, Topic.ASSIGNMENT)["topics-x"].value is None
 
 
+@pytest.mark.parametrize("request_of", [CreateConnector, PutConfig])
+def test_created_again_at_once_it_has_used_no_topic(request_of: type[CreateConnector] | type[PutConfig]) -> None:
+    cluster = cluster_with(sink(topics="a,b"), "a", "b")
+    cluster.call("a:1", DeleteConnector("x"))
+    cluster.call("a:1", request_of("x", sink(topics="a,b")))
+    assert used(cluster) == []
+    cluster.settle()
+    assert used(cluster) == []
+    # A Kafka Connect that reads the same topic sees it, too.
+    assert last(cluster, Topic.STATUS)["status-topic-a:connector-x"].value is None
+    use(cluster, "a")
+    assert used(cluster) == ["a"]
+    # A new config is no new life.
+    cluster.call("a:1", PutConfig("x", sink(topics="a,b", more="1")))
+    assert used(cluster) == ["a"]
+
+
 def test_a_reset_works_after_the_deletion() -> None:
     cluster = cluster_with(sink(topics="a"), "a")
     cluster.call("a:1", DeleteConnector("x"))

@@ -109,6 +109,16 @@ def test_a_source_s_offsets_go_to_the_very_keys_that_are_there(seed: int) -> Non
 
 
 @pytest.mark.parametrize("seed", range(5))
+def test_who_is_asked_next_tells_what_was_changed_elsewhere(seed: int) -> None:
+    cluster = cluster_with(SOURCE, seed, workers=2)
+    store(cluster, b'["x",{"z":9}]', b'{"n":3}')
+    for number in range(4, 9):
+        store(cluster, b'["x",{"z":9}]', b'{"n":%d}' % number)
+        for worker in cluster.workers:
+            assert cluster.call(worker, GetOffsets("x"))["offsets"] == [{"partition": {"z": 9}, "offset": {"n": number}}]
+
+
+@pytest.mark.parametrize("seed", range(5))
 def test_a_reset_leaves_a_tombstone_for_each_partition_and_can_be_repeated(seed: int) -> None:
     cluster = cluster_with(SOURCE, seed)
     # Not read yet: the leader has to look where the topic ends.

@@ -11,6 +11,7 @@ from typing import Any
 
 from kconnect.api.config import Type, parse
 from kconnect.core.herder import effects, views
+from kconnect.core.herder.desk import Desk
 from kconnect.core.herder.effects import Body
 from kconnect.core.herder.procedures import Procedure, ask
 from kconnect.core.herder.request import Office, Request
@@ -19,7 +20,7 @@ from kconnect.core.settings import topic_creation, unknown
 from kconnect.core.settings.validation import errors_message
 from kconnect.core.state import records
 from kconnect.core.state.config import Properties
-from kconnect.core.state.records import TargetState
+from kconnect.core.state.records import Entry, TargetState
 from kconnect.errors import AlreadyExistsError, BadRequestError, ConnectError
 
 _INITIAL = {"RUNNING": TargetState.STARTED, "PAUSED": TargetState.PAUSED, "STOPPED": TargetState.STOPPED}
@@ -75,7 +76,7 @@ class CreateConnector(Request[Created]):
             if name in desk.log.config.connectors:
                 raise AlreadyExistsError(f"Connector {name} already exists")
             state = [] if target is None else [records.target_state(name, target)]
-            entries = [*state, records.connector_config(name, config)]
+            entries = [*_left_behind(desk, name), *state, records.connector_config(name, config)]
             if self.initial_offsets is None:
                 office.old_offsets.look(name, config)
                 yield from desk.write_as_leader(entries)
@@ -108,12 +109,21 @@ class PutConfig(Request[Created]):
             created = name not in desk.log.config.connectors
             if created:
                 office.old_offsets.look(name, config)
-            yield from desk.write_as_leader([records.connector_config(name, config)])
+            before = _left_behind(desk, name) if created else []
+            yield from desk.write_as_leader([*before, records.connector_config(name, config)])
             info = yield from _info(office, name, config)
             # In Connect's answer nothing that is new has tasks, however quickly they came.
             return Created(created, {**info, "tasks": []} if created else info)
 
         return (yield from desk.exclusively(name, work()))
+
+
+def _left_behind(desk: Desk, name: str) -> list[Entry]:
+    """
+    Return what has the topics forgotten that a connector of that name has used, which was deleted a moment ago: the leader has
+    not come to it, and will not once the name is in use again.
+    """
+    return [entry for topic in desk.log.status.topics_of(name) for entry in records.topic_unused(name, topic)]
 
 
 @dataclass(frozen=True, slots=True)
