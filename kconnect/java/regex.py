@@ -10,18 +10,24 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import time
 from dataclasses import dataclass
 from typing import Any
 
 import regex
 
-from kconnect.errors import ConfigError
+from kconnect.errors import ConfigError, DataError
 from kconnect.java import regex_parser
 from kconnect.java.regex_reader import PatternSyntaxError, UnsupportedPatternError
+
+LONGEST_S = 5.0
+"""For one text: what most patterns take is millionths of that. The texts are those of records, and of whoever names topics."""
+_SHOWN, _MOST_LATE, _TRIES = 80, 1000, 3
 
 __all__ = [
     "IllegalReplacementError",
     "JavaPattern",
+    "LateError",
     "Match",
     "NoGroupError",
     "PatternSyntaxError",
@@ -41,6 +47,10 @@ class NoGroupError(IndexError):
     """The replacement has a number that no group has."""
 
     java_class = "java.lang.IndexOutOfBoundsException"
+
+
+class LateError(DataError, TimeoutError):
+    """Looking for a pattern takes longer than it may: some patterns try as many ways as there are to split a text."""
 
 
 @dataclass(frozen=True)
@@ -63,21 +73,42 @@ class JavaPattern:
         self.group_count = parsed.groups
         self.uncertain_groups = parsed.uncertain_groups
         """Groups whose text may not be what Java tells; a replacement may not use them."""
+        self._late: set[str] = set()
+        """Texts for which there was no time: all records of a topic have the same one."""
 
     def __repr__(self) -> str:
         return f"JavaPattern({self.pattern!r})"
 
-    def matches(self, text: str, timeout: float | None = None) -> Match | None:
-        """The match of the whole text (`Matcher.matches`). TimeoutError if finding it takes more than `timeout` seconds."""
-        return _match(self._compiled.fullmatch(text, timeout=timeout))
+    def matches(self, text: str, timeout: float = LONGEST_S) -> Match | None:
+        """The match of the whole text (`Matcher.matches`). LateError if finding it takes more than `timeout` seconds."""
+        return self._within(self._compiled.fullmatch, text, timeout)
 
-    def find(self, text: str) -> Match | None:
-        """The first match anywhere."""
-        return _match(self._compiled.search(text))
+    def find(self, text: str, timeout: float = LONGEST_S) -> Match | None:
+        """The first match anywhere. LateError if finding it takes more than `timeout` seconds."""
+        return self._within(self._compiled.search, text, timeout)
 
-    def replace_first(self, text: str, replacement: str) -> str:
+    def _within(self, look: Any, text: str, timeout: float) -> Match | None:
+        for _ in range(_TRIES):
+            if text in self._late:
+                break
+            begin = time.thread_time()
+            try:
+                return _match(look(text, timeout=timeout))
+            except TimeoutError:
+                # A machine that has stood still says nothing of the pattern.
+                if time.thread_time() - begin > timeout / 2:
+                    if len(self._late) >= _MOST_LATE:
+                        self._late.clear()
+                    self._late.add(text)
+        raise LateError(
+            f"It takes more than {timeout:g} s to look for the pattern {self.pattern} in the text {text[:_SHOWN]!r}: write it "
+            "so that there are not many ways to split a text, as (a|aa)+ has"
+        )
+
+    def replace_first(self, text: str, replacement: str, most: int | None = None) -> str:
         """
         The text with its first match replaced; `$1` and `${name}` stand for groups, a backslash takes a character as it is.
+        DataError if it would have more than `most` characters.
 
         Raises:
             IllegalReplacementError, NoGroupError: only if something matches, as in Java.
@@ -95,6 +126,9 @@ class JavaPattern:
                 raise NoGroupError(f"No group {part}")
             else:
                 parts.append((found.groups[part - 1] or "") if part else whole)
+        length = len(text) - len(whole) + sum(map(len, parts))
+        if most is not None and length > most:
+            raise DataError(f"The replacement makes a text of {length} characters, of which {most} may be")
         return text[: found.start] + "".join(parts) + text[found.end :]
 
     def check_replacement(self, replacement: str) -> None:

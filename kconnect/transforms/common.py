@@ -34,6 +34,8 @@ Record = SourceRecord | SinkRecord
 T = TypeVar("T")
 P = TypeVar("P", bound="OnPart")
 
+LONGEST_TOPIC = 10_000
+"""In characters. Kafka takes 249 of them; but a chain may double what each of its transforms gets."""
 REPLACE_NULL = "replace.null.with.default"
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from kconnect.api import ConfigDef, ConfigError, ConfigKey, DataError, Importance, Type
 from kconnect.data.column import Unusual
 from kconnect.java import regex
-from kconnect.transforms.common import BuiltIn
+from kconnect.transforms.common import LONGEST_TOPIC, BuiltIn
 
 _ROUTES = 1000
 """How many topics are remembered: most tasks see a few."""
@@ -77,4 +77,4 @@ class RegexRouter(BuiltIn):
         if self._replacement is None:
             raise DataError("replacement")
         # The first match, as Connect has it: of `a|ab` in the topic "ab" that is the "a" alone.
-        return self._pattern.replace_first(topic, self._replacement)
+        return self._pattern.replace_first(topic, self._replacement, LONGEST_TOPIC)

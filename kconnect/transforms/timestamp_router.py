@@ -8,7 +8,7 @@ from typing import Any
 from kconnect.api import ConfigDef, ConfigKey, DataError, Importance, Schema, SourceRecord, Type
 from kconnect.data import values
 from kconnect.java import dates
-from kconnect.transforms.common import BuiltIn, Record
+from kconnect.transforms.common import LONGEST_TOPIC, BuiltIn, Record
 
 
 class TimestampRouter(BuiltIn):
@@ -42,8 +42,15 @@ class TimestampRouter(BuiltIn):
             self._format = dates.SimpleDateFormat(self._pattern)
         timestamp = self._format.format(record.timestamp)
         # The topic first: a placeholder in it counts too.
-        topic = self._topic.replace("${topic}", record.topic).replace("${timestamp}", timestamp)
+        topic = _replaced(_replaced(self._topic, "${topic}", record.topic), "${timestamp}", timestamp)
         return record.new_record(topic=topic)
+
+
+def _replaced(text: str, part: str, by: str) -> str:
+    length = len(text) + text.count(part) * (len(by) - len(part))
+    if length > LONGEST_TOPIC:
+        raise DataError(f"topic.format makes a topic of {length} characters, of which {LONGEST_TOPIC} may be")
+    return text.replace(part, by)
 
 
 def _shown(record: Record) -> str:

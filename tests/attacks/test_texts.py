@@ -30,9 +30,12 @@ from kconnect.converters.json import JsonConverter
 from kconnect.converters.schema_registry import MemoryRegistry
 from kconnect.converters.simple_header import SimpleHeaderConverter
 from kconnect.data import values
+from kconnect.java import regex
 from kconnect.testing import SinkRunner
 from kconnect.transforms import numerals
 from kconnect.transforms.expression import Expression
+from kconnect.transforms.regex_router import RegexRouter
+from kconnect.transforms.timestamp_router import TimestampRouter
 
 LONG = 100_000
 """A tenth of what a record may have: what grows with the square takes minutes of it, all else a moment."""
@@ -253,3 +256,38 @@ def test_a_value_that_has_no_text_ends_no_file(tmp_path: Path) -> None:
         runner.put(rows)
         assert [each.original_offset for each, _ in runner.reported] == [1]
     assert (tmp_path / "lines").read_text() == "a\nc\n"
+
+
+# Topics.
+
+
+@pytest.mark.parametrize(
+    ("transform", "config"),
+    [
+        (RegexRouter, {"regex": "(.*)", "replacement": "$1" * 100_000}),
+        (TimestampRouter, {"topic.format": "${topic}" * 100_000}),
+    ],
+    ids=["regex", "timestamp"],
+)
+def test_a_chain_doubles_no_topic_without_an_end(transform: type[Any], config: dict[str, str]) -> None:
+    """Whoever may create connectors has transforms in a row that each make many of the topic, until no memory is left."""
+    made = transform()
+    made.configure(config)
+    record = SinkRecord("t" * 1000, 0, None, None, None, None, 0, timestamp=0)
+    with pytest.raises(DataError, match="10000 may be"):
+        made.apply(record)
+
+
+def test_a_topic_keeps_no_pattern_busy_for_ever() -> None:
+    """Whoever names a topic, as a record may in a chain, names one that a pattern can split in more ways than there is time."""
+    pattern = regex.JavaPattern("(a|aa)+b")
+    name = "a" * 200
+    for look in (pattern.matches, pattern.find):
+        with soon(), pytest.raises(regex.LateError, match="not many ways"):
+            look(name, 0.2)
+    begin = time.monotonic()
+    for _ in range(100):
+        with pytest.raises(regex.LateError):
+            pattern.matches(name)
+    assert time.monotonic() - begin < regex.LONGEST_S, "what is known is asked for again"
+    assert pattern.matches("aab") is not None
