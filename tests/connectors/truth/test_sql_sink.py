@@ -242,6 +242,9 @@ class Play:
         for record in self.engine.records():
             where = f"{record.original_partition}-{record.original_offset}"
             there = found.pop(where, [])
+            if self._may_be_both(record):
+                assert there or self.engine.is_reported(record), f"{where} is lost"
+                continue
             if self._is_bad(record):
                 assert self.engine.is_reported(record), f"{where} is bad, and not reported"
                 assert not there, f"{where} is bad, and written"
@@ -257,11 +260,15 @@ class Play:
 
     def _check_keyed(self, rows: dict[int, dict[str, Any]]) -> None:
         # An update finds rows for all keys.
+        unsure: set[int] = set()
         wanted: dict[int, dict[str, Any]] = {id: {} for id in range(3 * KEYS) if self.mode == "update"}
         records = self.engine.records()
         for at, record in enumerate(records):
             where = f"{record.original_partition}-{record.original_offset}"
             id = record.key["id"] if record.key is not None else None
+            if id is not None and self._may_be_both(record):
+                unsure.add(id)
+                continue
             if self._is_bad(record):
                 # Of a key's records the last one of a put is tried.
                 later = [each for each in records[at + 1 :] if each.key is not None and each.key["id"] == id]
@@ -273,6 +280,9 @@ class Play:
                 wanted.pop(id, None)
             else:
                 wanted[id] = {**wanted.get(id, {}), **_fields(record.value)}
+        for id in unsure:
+            rows.pop(id, None)
+            wanted.pop(id, None)
         assert rows.keys() == wanted.keys(), f"keys {sorted(rows)}, but the records say {sorted(wanted)}"
         for id, fields in wanted.items():
             for name, value in fields.items():
@@ -293,6 +303,11 @@ class Play:
             return True
         return fields.get("a") in (FORBIDDEN, 2**40) or self._is_long(fields)
 
+    def _may_be_both(self, record: SinkRecord) -> bool:
+        """Whether a record may have been refused, and taken when it came again, since a column was widened in between."""
+        fields = {} if record.value is None or isinstance(record.value, str) else _fields(record.value)
+        return LONGEST < len(fields.get("s") or "") <= self.longest and fields.get("id") is not None
+
     def _is_long(self, fields: dict[str, Any]) -> bool:
         return len(fields.get("s") or "") > self.longest
 
@@ -305,7 +320,7 @@ def _fields(value: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("database", EVERY, indirect=True)
-@histories(12)
+@histories(8)
 @given(mode=st.sampled_from(MODES), history=steps)
 @example(mode="deletes", history=[("produce", 0, ["row", "map", "tombstone", "row"]), ("put", 0, 500), ("kill", 0)])
 def test_the_table_has_what_the_records_say(database: Database, mode: str, history: list[Step]) -> None:
