@@ -36,6 +36,8 @@ class ConnectorName:
             return
         if value == "":
             raise ConfigError(name, value, "String may not be empty")
+        if value in (".", ".."):
+            raise ConfigError(name, value, "No URL has it: clients take it for the folder that is meant. Choose another name")
         controls = [str(ord(character)) for character in value if _is_control(character)]
         if controls:
             rule = "String may not contain control sequences but had the following ASCII chars: "

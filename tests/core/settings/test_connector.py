@@ -72,6 +72,8 @@ def test_the_tables_are_connect_s(table: ConfigDef, printed: str) -> None:
         ("name", "", "Invalid value  for configuration name: String may not be empty"),
         ("name", "a\nb", "String may not contain control sequences but had the following ASCII chars: 10"),
         ("name", "a\x00\x85b", "had the following ASCII chars: 0, 133"),
+        pytest.param("name", "..", "No URL has it", id="a name that no URL has"),
+        pytest.param("name", ".", "No URL has it", id="another one"),
         pytest.param("name", "n" * 301, "It has 301 characters, of which 300 are possible", id="a long name"),
         ("tasks.max", "0", "Invalid value 0 for configuration tasks.max: Value must be at least 1"),
         ("errors.tolerance", "x", "Invalid value x for configuration errors.tolerance: String must be one of: none, all"),
