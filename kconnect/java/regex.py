@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,9 +19,9 @@ from kconnect.errors import ConfigError, DataError
 from kconnect.java import regex_parser
 from kconnect.java.regex_reader import PatternSyntaxError, UnsupportedPatternError
 
-LONGEST_S = 5.0
+LONGEST_S = 3.0
 """For one text: what most patterns take is millionths of that. The texts are those of records, and of whoever names topics."""
-_SHOWN, _MOST_LATE, _TRIES = 80, 1000, 3
+_SHOWN, _MOST_LATE, _TRIES = 80, 1000, 2
 
 __all__ = [
     "IllegalReplacementError",
@@ -91,15 +90,12 @@ class JavaPattern:
         for _ in range(_TRIES):
             if text in self._late:
                 break
-            begin = time.thread_time()
-            try:
+            # Once is not enough: a machine that has stood still says nothing of the pattern.
+            with contextlib.suppress(TimeoutError):
                 return _match(look(text, timeout=timeout))
-            except TimeoutError:
-                # A machine that has stood still says nothing of the pattern.
-                if time.thread_time() - begin > timeout / 2:
-                    if len(self._late) >= _MOST_LATE:
-                        self._late.clear()
-                    self._late.add(text)
+        if len(self._late) >= _MOST_LATE:
+            self._late.clear()
+        self._late.add(text)
         raise LateError(
             f"It takes more than {timeout:g} s to look for the pattern {self.pattern} in the text {text[:_SHOWN]!r}: write it "
             "so that there are not many ways to split a text, as (a|aa)+ has"

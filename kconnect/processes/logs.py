@@ -13,36 +13,28 @@ import json
 import logging
 import re
 import sys
-import threading
 from collections.abc import Mapping, MutableMapping
 from typing import IO, Any
 
 import structlog
 
-from kconnect.api.config import HIDDEN
-from kconnect.core.settings import references, secrets
+from kconnect.core.settings import secrets
 from kconnect.core.state.records import LoggerLevel
 from kconnect.errors import NotFoundError
 from kconnect.processes import traces
+from kconnect.processes.covered import Covered
 from kconnect.processes.levels import LEVELS, Loggers
 
 log = logging.getLogger(__name__)
 
 _secrets: set[str] = set()
-_covered: dict[str, str] = {}
-"""By what references of configs stand for: the reference, which is shown instead. The latest last, and not for ever."""
-_always: dict[str, str] = {}
+_covered = Covered()
+"""What references of configs stand for."""
+_always = Covered()
 """The same of the worker's own texts."""
 _LIKE_A_LINE = re.compile(r"\n(?=\d{4}-\d\d-\d\d[ T]\d\d:\d\d)")
 """Where a line begins as each of the log does."""
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
-_heads: set[str] = set()
-"""How what is covered begins: looking for thousands of texts in each line would take longer than writing it."""
-_HEAD = 4
-"""Nothing shorter is covered."""
-_MOST_COVERED = 16_000
-_covering = threading.Lock()
-
 Line = MutableMapping[str, Any]
 
 _CHATTY = ("py4j", "httpx", "httpcore", "asyncio", "uvicorn.error")
@@ -124,29 +116,14 @@ def hide_secrets(properties: Mapping[str, str | None]) -> None:
 def cover(covered: Mapping[str, str], always: bool = False) -> None:
     """
     From now on, show references where a line of this process has what they stand for. `covered` has them by that, as
-    `Resolved.cover` gives it. They are forgotten some time after others came, but for those that `always` hold.
+    `Resolved.cover` gives it. Those that `always` hold are the worker's own.
     """
-    global _covered, _heads
-    found = {}
-    for value, reference in covered.items():
-        # Within JSON, it would have to be written in another way there.
-        shown = reference if json.dumps(reference) == f'"{reference}"' else HIDDEN
-        found.update(dict.fromkeys(secrets.forms(value), shown))
-    with _covering:
-        if always:
-            _always.update(found)
-        else:
-            # Another one each time: lines are being written meanwhile. Those of values that have been replaced may still come.
-            kept = {value: reference for value, reference in _covered.items() if value not in found}
-            _covered = dict([*kept.items(), *found.items()][-_MOST_COVERED:])
-        _heads = {value[:_HEAD] for value in (*_covered, *_always)}
+    (_always if always else _covered).put(covered)
 
 
 def hide(text: str) -> str:
     """A text for others to read, such as a status, without what is hidden in the log."""
-    heads = _heads
-    if heads and any(text[at : at + _HEAD] in heads for at in range(len(text) - _HEAD + 1)):
-        text = references.substitute(references.substitute(text, _covered), _always)
+    text = _always.hide(_covered.hide(text))
     return secrets.hide(text, tuple(_secrets)) if _secrets else text
 
 

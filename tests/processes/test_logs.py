@@ -17,6 +17,7 @@ import structlog
 from kconnect.core.state.records import LoggerLevel
 from kconnect.errors import ConnectError
 from kconnect.processes import logs, traces
+from kconnect.processes.covered import Covered
 from kconnect.processes.levels import PythonLoggers
 
 
@@ -26,7 +27,7 @@ def logging_as_before(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     handlers, level = root.handlers[:], root.level
     chatty = {name: logging.getLogger(name).level for name in logs._CHATTY}
     monkeypatch.setattr(logs, "_secrets", set())
-    monkeypatch.setattr(logs, "_covered", {})
+    monkeypatch.setattr(logs, "_covered", Covered())
     yield
     structlog.contextvars.clear_contextvars()
     root.handlers[:] = handlers

@@ -11,6 +11,7 @@ import pytest
 
 from kconnect.errors import ConfigError
 from kconnect.processes import logs, worker_file
+from kconnect.processes.covered import Covered
 from kconnect.spark import session
 
 pytestmark = pytest.mark.process
@@ -32,7 +33,7 @@ MINIMAL = {
 def as_before(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     root = logging.getLogger()
     handlers, level = root.handlers[:], root.level
-    for name, empty in (("_secrets", set()), ("_covered", {}), ("_always", {})):
+    for name, empty in (("_secrets", set()), ("_covered", Covered()), ("_always", Covered())):
         monkeypatch.setattr(logs, name, empty)
     yield
     root.handlers[:] = handlers
@@ -58,7 +59,7 @@ def test_the_worker_and_all_that_it_starts_have_the_values(texts: dict[str, str]
     assert settings.group_id == settings.raw["producer.sasl.password"] == CANARY
     assert sorted(order["references"]) == ["group.id", "producer.sasl.password"]
     assert logs.hide(f"with {CANARY}") == f"with {reference}"
-    logs._always.clear()
+    logs._always = Covered()
     there = worker_file.of_order(orjson.loads(orjson.dumps(order)))
     assert there.raw == settings.raw
     assert logs.hide(f"with {CANARY}") == f"with {reference}"

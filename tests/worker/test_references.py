@@ -13,6 +13,7 @@ import pytest
 from kconnect.api import ConfigData, ConfigProvider
 from kconnect.core.state.records import TargetState
 from kconnect.processes import logs
+from kconnect.processes.covered import Covered
 from kconnect.units.unit import Unit
 
 from ..integration.units import MemoryHost, Numbers, Plugins, end, source_of, until
@@ -52,7 +53,7 @@ class Logins(source_of(Numbers)):  # type: ignore[misc]
 
 @pytest.fixture(autouse=True)
 def anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(logs, "_covered", {})
+    monkeypatch.setattr(logs, "_covered", Covered())
     monkeypatch.setattr(Logins, "started", [])
 
 
