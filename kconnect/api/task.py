@@ -114,8 +114,9 @@ class SourceTask(Task):
         """
         Called once for each record, in order, after Kafka has acknowledged `record`. `metadata` is None if it was dropped on
         the way. With exactly-once, it is called after the record's transaction was committed. If the transaction was aborted,
-        it is called after the record's offset was committed, also with None. A task without this method is faster, because the
-        framework then does not have to remember records.
+        it is called after the record's offset was committed, also with None. It is called between two calls of `poll`, in the
+        same thread: a `poll` must not wait for it, but return None, or what there is. A task without this method is faster,
+        because the framework then does not have to remember records.
         """
 
 

@@ -12,6 +12,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from functools import partial
 from typing import Any
 
@@ -40,6 +41,7 @@ from kconnect.units.gate import confirm
 from kconnect.units.hearing import Hearing
 from kconnect.units.java_chain import JavaChain
 from kconnect.units.life import Life, topic_use
+from kconnect.units.long_polls import LongPolls
 from kconnect.units.reports import Reports
 from kconnect.units.source_topics import SourceTopics
 from kconnect.units.transforms import Transforms, close
@@ -81,6 +83,7 @@ class SourceLoop:
         """Why the last `poll` has not returned more, for the time when what it has returned is on its way."""
         self._stopper: threading.Thread | None = None
         self._hearing: Hearing | None = None
+        self._long_polls: LongPolls | None = None
 
     def _conversion(self, config: dict[str, str]) -> Callable[[Sequence[Any]], Converted]:
         """The task's chain; `_chain` is what to close, and `_tracks` says whether the task wants to hear of each record."""
@@ -179,6 +182,8 @@ class SourceLoop:
             acknowledgements = getattr(task, "acknowledgements", None)
             if acknowledgements is not None and isinstance(self._delivery, AtLeastOnce):
                 self._hearing = Hearing(unit, acknowledgements, self._producer)
+            elif self._tracks:
+                self._long_polls = LongPolls(unit, self._producer, self._counts)
             unit.moved(Event.STARTED)
             self._poll_until_stopped()
         except StartAgainError as error:
@@ -200,6 +205,8 @@ class SourceLoop:
                     )
             if self._hearing is not None:
                 self._hearing.end(self._shutdown_s)
+            if self._long_polls is not None:
+                self._long_polls.end()
             self._producer.close(abandon=unit.abandoned)
             self._store.close(unit.abandoned)
             self._reports.close(self._flush_s)
@@ -230,9 +237,11 @@ class SourceLoop:
             failure, self._poll_failure = self._poll_failure, None
             if failure is not None:
                 raise failure
-            records = self._task.poll()
+            with nullcontext() if self._long_polls is None else self._long_polls.polling():
+                answer: Any = self._task.poll()
+            records: list[SourceRecord] | None = answer
             if not java_chain.is_java(type(self._task)):
-                records, self._poll_failure = answers.polled(type(self._task).__qualname__, records)
+                records, self._poll_failure = answers.polled(type(self._task).__qualname__, answer)
         except RetriableError as error:
             log.warning("Retrying poll(): %s", error)
             self._counts.tries_again("poll()", error, began)
