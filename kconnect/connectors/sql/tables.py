@@ -6,6 +6,7 @@ What the database says of a table is kept until something goes wrong with it. Us
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,6 +22,8 @@ from kconnect.connectors.sql import database, faults, offsets, settings, types
 _MOST_COLUMNS, _FEWEST_COLUMNS = {"postgresql": 1600, "sqlite": 2000, "mysql": 1017, "mariadb": 1017}, 1000
 _KEPT = 5000
 """Tables of which is known what columns they have."""
+_LOOK_S = 1.0
+"""How often to ask, at most, whether tables have other columns by now."""
 _BY_BYTES = ("utf8mb4_nopad_bin", "utf8mb4_0900_bin", "utf8mb4_bin")
 """Collations of MariaDB and MySQL, the best first: by the last one blanks at the end do not count."""
 _PLAIN = re.compile(r"[^\W\d][\w$]*")
@@ -46,10 +49,35 @@ class Tables:
         self._quote = config[settings.QUOTE].lower() == "always"
         self._offsets: str = (config[settings.OFFSETS] or "").rpartition(".")[2].casefold()
         self._known: dict[str, sa.Table] = {}
+        self._described: dict[str, Any] = {}
+        """What the database said of the columns of tables, a moment before they were looked at."""
+        self._look_at = 0.0
 
     def forget(self) -> None:
         """Look at all tables anew when they are needed next."""
         self._known.clear()
+        self._described.clear()
+
+    def have_changed(self, connection: sa.Connection, topics: Iterable[str], now: float) -> bool:
+        """
+        Return whether a table has other columns than when it was looked at: somebody may have made one narrower, and the
+        database would round what goes there. It is asked at most once a second.
+        """
+        if now < self._look_at or self._backend == "sqlite":
+            return False
+        self._look_at = now + _LOOK_S
+        try:
+            return any(
+                _description(connection, self._known[topic]) != self._described.get(topic)
+                for topic in topics
+                if topic in self._known
+            )
+        except DBAPIError as error:
+            if database.passes(error):
+                raise
+            return True
+        finally:
+            connection.rollback()
 
     def _check_names(self, topic: str, wanted: Sequence[Wanted]) -> None:
         """Raise DataError for names that the database has no columns for, or one column for two of them."""
@@ -88,6 +116,8 @@ class Tables:
         known = self._known.get(topic)
         if known is None:
             schema, name = self.name_of(topic)
+            if self._backend != "sqlite":
+                self._describe(topic, sa.table(name, schema=schema))
             try:
                 known = sa.Table(name, sa.MetaData(), schema=schema, autoload_with=self._engine)
             except NoSuchTableError:
@@ -96,9 +126,21 @@ class Tables:
             _check_columns(name, (column.name for column in known.columns))
             if len(self._known) >= _KEPT:
                 # Records may have any topics, by a transform, and each of them a table.
-                del self._known[next(iter(self._known))]
+                oldest = next(iter(self._known))
+                del self._known[oldest]
+                self._described.pop(oldest, None)
             self._known[topic] = known
         return known
+
+    def _describe(self, topic: str, table: sa.TableClause) -> None:
+        with self._engine.connect() as connection:
+            try:
+                self._described[topic] = _description(connection, table)
+            except DBAPIError as error:
+                if database.passes(error):
+                    raise
+                # There is no such table.
+                self._described.pop(topic, None)
 
     def ensure(self, topic: str, wanted: Sequence[Wanted]) -> sa.Table:
         """
@@ -227,6 +269,13 @@ class Tables:
     def _written(self, name: str) -> str:
         # PostgreSQL takes names without quotes for small letters; SQLAlchemy looks for a name as it is.
         return name if self._quote or self._backend != "postgresql" else name.lower()
+
+
+def _description(connection: sa.Connection, table: sa.FromClause) -> Any:
+    """Return what the driver says of a table's columns: their names, types, lengths and digits."""
+    query = sa.select(sa.text("*")).select_from(table).where(sa.false())
+    with contextlib.closing(connection.execute(query)) as result:
+        return [tuple(column) for column in result.cursor.description]
 
 
 def _check_columns(table: str, columns: Iterable[str]) -> None:

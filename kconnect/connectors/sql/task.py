@@ -132,6 +132,8 @@ class SqlSinkTask(Informed, SinkTask):
         assert self._engine is not None
         if self._connection is None:
             self._connection = self._engine.connect()
+        if self._tables.have_changed(self._connection, {group.topic for group in groups}, time.monotonic()):
+            self._forget()
         bad: list[Bad] = []
         # Tables are made before the transaction: some databases end one for that.
         rows = self._rows(groups, bad)

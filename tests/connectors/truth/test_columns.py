@@ -10,12 +10,13 @@ import decimal
 import itertools
 import math
 import os
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from kconnect.api import FLOAT64_SCHEMA, INT32_SCHEMA, INT64_SCHEMA, Schema, SinkRecord, Struct, schema
 from kconnect.connectors.sql.connector import SqlSinkConnector
+from kconnect.connectors.sql.task import SqlSinkTask
 from kconnect.testing import SinkRunner
 from tests.connectors.sql.conftest import EVERY
 from tests.connectors.sql.databases import Database
@@ -178,3 +179,18 @@ def test_bytes_and_whole_numbers_keep_their_digits(database: Database, topic: st
     assert bytes(stored[0]) == b"\\x41", "a text is no notation of bytes"
     assert put_one(database, f"{topic}b", of_floats, INT64_SCHEMA, 2**53)[0] == [float(2**53)]
     assert not put_one(database, f"{topic}c", of_floats, INT64_SCHEMA, 2**53 + 1)[0]
+
+
+@pytest.mark.parametrize("database", EVERY[1:], indirect=True)
+def test_a_column_that_was_made_narrower_meanwhile(database: Database, topic: str) -> None:
+    database.execute(f"create table {topic} (v numeric(10,4))")
+    row = schema.struct({"v": schema.decimal_schema(4)})
+    records = [SinkRecord(topic, 0, None, None, row, Struct(row, {"v": decimal.Decimal("1.2345")}), at) for at in range(2)]
+    with sink(database, topic) as runner:
+        runner.put(records[:1])
+        alter = "alter v type numeric(10,2)" if database.backend == "postgresql" else "modify v numeric(10,2)"
+        database.execute(f"truncate table {topic}", f"alter table {topic} {alter}")
+        cast(SqlSinkTask, runner.task)._tables._look_at = 0.0
+        runner.put(records[1:])
+        assert [record.original_offset for record, _ in runner.reported] == [1]
+    assert not database.rows(f"select v from {topic}")
