@@ -147,6 +147,31 @@ def test_an_answer_has_no_more_records_than_memory_has_room_for(service: Hostile
         runner.poll()
 
 
+TWICE = ("[@,@]", "{a: @, b: @}", "to_string(@)", "join('-', [to_string(@), to_string(@)])", "map(&[@,@], @)")
+GROWING = {step: " | ".join([step] * 40) for step in TWICE} | {"join": "join(a, b)", "deep": "[" * 5000 + "]" * 5000}
+
+
+@pytest.mark.parametrize("path", GROWING.values(), ids=GROWING)
+def test_a_path_makes_no_more_of_an_answer_than_memory_has_room_for(path: str) -> None:
+    """Whoever may create connectors doubles an answer of ten bytes forty times, and ends the host with all that runs in it."""
+    config = {"kafka.topic": "t", "http.api.url": "http://127.0.0.1:1/", "records.path": path}
+    assert "records.path" in config_errors(HttpSourceConnector, config)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "items[*].{" + ", ".join(f"f{number}: data.a{number}" for number in range(300)) + "}",
+        "items[?state=='open'][].{id: id, at: join('T', [day, time]), whole: @, user: user}",
+        "sort_by(items[], &updated)[-10:].data | [0]",
+        "not_null(items, data.items, `[]`)",
+    ],
+    ids=["fields", "parts", "order", "either"],
+)
+def test_a_path_that_picks_and_renames_is_taken(path: str) -> None:
+    assert source_settings.compiled("records.path", path) is not None
+
+
 def _deep(levels: int) -> Any:
     value: Any = 1
     for _ in range(levels):

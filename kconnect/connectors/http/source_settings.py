@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kconnect.api import ConfigDef, ConfigError, ConfigKey, Importance, NonEmptyString, OneOf, Range, Type, Width
-from kconnect.connectors.http import origins, settings
+from kconnect.connectors.http import growth, origins, settings
 
 TOPIC, INTERVAL, BODY = "kafka.topic", "request.interval.ms", "request.body.template"
 RECORDS, KEY, TIMESTAMP = "records.path", "key.path", "timestamp.path"
@@ -19,6 +19,7 @@ ORIGINS, ORIGINS_INTERNAL = "page.other.origins", "page.other.origins.internal"
 MAX_DEPTH, MAX_RECORDS = "http.response.max.depth", "http.response.max.records"
 
 _WHAT, _PAGES = "Records", "Pages and what is new"
+_SHOWN = 200
 
 
 def compiled(name: str, text: str | None) -> Any:
@@ -31,9 +32,16 @@ def compiled(name: str, text: str | None) -> Any:
         needed = "jmespath is not installed here: pip install 'kconnect[http]' on every machine of the cluster"
         raise ConfigError(name, text, needed) from None
     try:
-        return jmespath.compile(text)
+        path = jmespath.compile(text)
+        times = growth.of(path.parsed)
     except jmespath.exceptions.JMESPathError as error:
         raise ConfigError(name, text, f"It is no JMESPath: {' '.join(str(error).split())}") from None
+    except RecursionError:
+        raise ConfigError(name, text[:_SHOWN], "It is nested too deeply, or has too many parts one after the other") from None
+    if times > growth.MOST:
+        rule = f"It may make {times:.3g} times as much of an answer as there is in it, of which {growth.MOST} may be"
+        raise ConfigError(name, text[:_SHOWN], rule)
+    return path
 
 
 def _path(name: str, value: Any) -> None:
