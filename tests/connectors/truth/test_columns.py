@@ -82,9 +82,13 @@ def name_of(own: Schema | None) -> str:
 
 
 @pytest.mark.parametrize("database", EVERY, indirect=True)
-def test_each_kind_of_value_in_each_kind_of_column(database: Database, topic: str) -> None:
+def test_each_kind_of_value_in_each_kind_of_column(request: pytest.FixtureRequest, database: Database, topic: str) -> None:
     kinds = COLUMNS[database.backend]
     wrong = []
+    if database.backend == "mariadb":
+        # A server that cuts off and makes others of values, unless a session asks for better.
+        database.execute("set global sql_mode = ''")
+        request.addfinalizer(lambda: database.execute("set global sql_mode = default"))
     for number, kind in enumerate(kinds if "KCONNECT_NIGHT" in os.environ else kinds[: ALWAYS[database.backend]]):
         wrong += misfits(database, f"{topic}x{number}", kind)
     assert not wrong, "\n".join(wrong)

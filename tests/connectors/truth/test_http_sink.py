@@ -21,8 +21,8 @@ from tests.connectors.truth.budget import histories
 from tests.connectors.truth.engine import Engine, Step
 from tests.connectors.truth.moody_service import AUTHORITY, PASSING, TAKING, MoodyService
 
-ROW = schema.struct({"n": STRING_SCHEMA, "f": FLOAT64_SCHEMA})
-KINDS = ("row", "row", "map", "refused", "infinite", "tombstone", "half a pair")
+ROW = schema.struct({"n": STRING_SCHEMA, "p": STRING_SCHEMA, "f": FLOAT64_SCHEMA})
+KINDS = ("row", "row", "map", "refused", "infinite", "tombstone", "half a pair", "dots", "accent")
 moods = st.lists(st.sampled_from((*TAKING, *PASSING, "elsewhere")), max_size=12)
 steps: st.SearchStrategy[list[Step]] = st.lists(
     st.one_of(
@@ -50,7 +50,8 @@ class Play:
             "name": "h",
             "topics": "t",
             "tasks.max": "2",
-            "http.api.url": f"{self.service.url}/x" + ("/${n}" if self.templated else ""),
+            "http.api.url": f"{self.service.url}/x" + ("/${p}" if self.templated else ""),
+            "headers": "X-P:${p}" if self.templated else "",
             "batch.max.size": str(self.size),
             "errors.tolerance": "all",
             "retry.backoff.ms": "0",
@@ -63,17 +64,15 @@ class Play:
     def _make(self, kind: str) -> Callable[[TopicPartition, int], SinkRecord]:
         def make(place: TopicPartition, offset: int) -> SinkRecord:
             name = f"{place.partition}-{offset}"
-            value: Any = Struct(ROW, {"n": name, "f": 0.5})
-            if kind == "map":
-                value = {"n": name, "f": None}
-            elif kind == "refused":
-                value = {"n": name, "f": "refused"}
-            elif kind == "infinite":
-                value = Struct(ROW, {"n": name, "f": math.nan})
-            elif kind == "tombstone":
-                value = None
-            elif kind == "half a pair":
-                value = {"n": name, "f": "\ud800"}
+            value: Any = {
+                "map": {"n": name, "p": "a", "f": None},
+                "refused": {"n": name, "p": "b", "f": "refused"},
+                "infinite": Struct(ROW, {"n": name, "p": "a", "f": math.nan}),
+                "tombstone": None,
+                "half a pair": {"n": name, "p": "a", "f": "\ud800"},
+                "dots": {"n": name, "p": "..", "f": 1},
+                "accent": {"n": name, "p": "Zo\u00eb", "f": 1},
+            }.get(kind, Struct(ROW, {"n": name, "p": "a", "f": 0.5}))
             return SinkRecord("t", place.partition, None, None, ROW if isinstance(value, Struct) else None, value, offset)
 
         return make
@@ -126,13 +125,17 @@ class Play:
             expected = record.value["f"]
             assert all(value == expected for value in there), f"{name} is {there}, but was {expected}"
         assert not taken, f"nobody has sent {taken}"
+        paths = {path for _, path, _ in self.service.asked}
+        assert paths <= {"/x", "/x/a", "/x/b"}, f"{paths} were asked"
         for partition, offsets in order.items():
             if not elsewhere:
                 assert offsets == sorted(offsets), f"partition {partition} came as {offsets}"
 
-    @staticmethod
-    def _is_bad(value: Any) -> bool:
+    def _is_bad(self, value: Any) -> bool:
         if value is None:
+            return True
+        # A part of the path, and of a header.
+        if self.templated and value["p"] in ("..", "Zo\u00eb"):
             return True
         return value["f"] in ("refused", "\ud800") or (isinstance(value["f"], float) and math.isnan(value["f"]))
 

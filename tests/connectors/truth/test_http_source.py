@@ -26,7 +26,7 @@ FORMS = ("{:%Y-%m-%dT%H:%M:%SZ}", "{:%Y-%m-%dT%H:%M:%S.%fZ}", "{:%Y-%m-%d %H:%M:
 EAST = datetime.timezone(datetime.timedelta(hours=2))
 
 # An answer with nothing, or without content, is a page like others: it ends a round, and the next one begins anew.
-moods = st.lists(st.sampled_from(("well", "well", "slow", *PASSING)), max_size=8)
+moods = st.lists(st.sampled_from(("well", "well", "slow", "nothing", "no content", *PASSING)), max_size=8)
 steps: st.SearchStrategy[list[Step]] = st.lists(
     st.one_of(
         st.tuples(st.just("add"), st.integers(1, 7)),
