@@ -95,6 +95,10 @@ def record(at: int, of: type[Any]) -> Any:
     return SinkRecord("t", 0, None, None, STRING_SCHEMA, str(at), at)
 
 
+def of_another_kind(of: type[Any]) -> Any:
+    return record(0, SinkRecord if of is SourceRecord else SourceRecord)
+
+
 def judge(tolerant: bool) -> tuple[Errors, list[Failure]]:
     told: list[Failure] = []
     return Errors(
@@ -104,9 +108,16 @@ def judge(tolerant: bool) -> tuple[Errors, list[Failure]]:
 
 @pytest.mark.parametrize("of", [SourceRecord, SinkRecord])
 @pytest.mark.parametrize("all_at_once", [False, True])
-@pytest.mark.parametrize("answer", WRONG_RECORDS, ids=lambda answer: type(answer).__name__)
+@pytest.mark.parametrize(
+    "answer",
+    [*WRONG_RECORDS, "of another kind"],
+    ids=lambda answer: f"{answer:.20}" if isinstance(answer, str) else type(answer).__name__,
+)
 @pytest.mark.parametrize(("size", "bad"), [(1, 0), (12, 0), (12, 5), (12, 11)])
 def test_a_transform_that_gives_no_record(of: type[Any], all_at_once: bool, answer: Any, size: int, bad: int) -> None:
+    if answer == "of another kind":
+        answer = of_another_kind(of)
+
     def apply(record: Any) -> Any:
         return answer if record.value == str(bad) else record
 

@@ -20,7 +20,6 @@ from kconnect.core.task.errors import Component, Cut, Errors, Stage, strict
 from kconnect.errors import DataError
 
 _TOPICS = 1000
-_RECORDS = (SourceRecord, SinkRecord, type(None))
 BatchForm = Callable[[list[Any]], Sequence[Any]]
 
 
@@ -129,21 +128,25 @@ class Steps:
                         # Those before it have steps to go, in which one of them may fail: then that one is the first.
                         cut.error = final
                         current, origins = current[: len(done)], origins[: len(done)]
+            kind = next((_kind(record) for record in current if record is not None), SourceRecord)
             current = done
             if step.foreign:
-                self._require_records(step, current, origins, errors, cut)
+                self._require_records(step, current, kind, origins, errors, cut)
         if batch is None:
             return current
         return batch if len(batch) == len(origins) else batch.records()
 
     @staticmethod
-    def _require_records(step: Step, done: list[Any], origins: Sequence[Any], errors: Errors, cut: Cut | None) -> None:
+    def _require_records(
+        step: Step, done: list[Any], record: type[Any], origins: Sequence[Any], errors: Errors, cut: Cut | None
+    ) -> None:
         """See to it that a transform gave records and Nones: with anything else, that record has failed."""
-        if all(issubclass(kind, _RECORDS) for kind in set(map(type, done))):
+        allowed = (record, type(None))
+        if all(issubclass(kind, allowed) for kind in set(map(type, done))):
             return
         component = Component(f"the transform {step.alias}", step.class_name)
         for at, other in enumerate(done):
-            if isinstance(other, _RECORDS):
+            if isinstance(other, allowed):
                 continue
             name = step.class_name or step.alias
             error = DataError(f"{name}.apply() returned {kind_of(other)}, but must return a record, or None to drop it")
@@ -155,6 +158,10 @@ class Steps:
                 cut.error = final
                 del done[at:]
                 return
+
+
+def _kind(record: Any) -> type[Any]:
+    return SinkRecord if isinstance(record, SinkRecord) else SourceRecord
 
 
 def _in_columns(step: Step, batch: Batch) -> Batch | None:
