@@ -78,6 +78,10 @@ class ConflictError(ConnectError):
     """The request conflicts with something under way; it may succeed later."""
 
 
+class ChangedError(ConnectError):
+    """What was to be changed is not what the caller has read: somebody else was quicker."""
+
+
 class BadRequestError(ConnectError):
     """The request itself can't be carried out, now or later."""
 
@@ -128,6 +132,7 @@ TABLE: Mapping[type[BaseException], Row] = MappingProxyType(
         NotFoundError: Row(404, 4, _CONNECT),
         AlreadyExistsError: Row(409, 5, _CONNECT),
         ConflictError: Row(409, 5, _CONNECT),
+        ChangedError: Row(412, 5, _CONNECT),
         BadRequestError: Row(400, 6, _CONNECT),
         ForbiddenError: Row(403, 8, _CONNECT),
         RequestTimeoutError: Row(500, 3, _CONNECT),

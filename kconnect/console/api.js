@@ -122,13 +122,25 @@ export class Api {
    * @returns {Promise<any>} null if there is no body
    */
   async send(method, path, body, signal) {
+    return (await this._exchange(method, path, body, signal)).data;
+  }
+
+  /**
+   * @param {string} method
+   * @param {string} path
+   * @param {unknown} [body]
+   * @param {AbortSignal} [signal]
+   * @param {Record<string, string>} [more] headers
+   * @returns {Promise<{data: any, tag: string | null}>} the body, and the `ETag`
+   */
+  async _exchange(method, path, body, signal, more) {
     /** @type {Response} */
     let answer;
     try {
       answer = await fetch(this.base + path, {
         method,
         signal: signal ?? null,
-        headers: { Accept: "application/json", "X-Kconnect-Console": "1", ...(method === "GET" ? {} : { "Content-Type": "application/json" }) },
+        headers: { Accept: "application/json", "X-Kconnect-Console": "1", ...(method === "GET" ? {} : { "Content-Type": "application/json" }), ...more },
         body: body === undefined ? null : JSON.stringify(body),
       });
     } catch (error) {
@@ -144,7 +156,7 @@ export class Api {
       data = { message: text.slice(0, 500) };
     }
     if (!answer.ok) throw new ApiError(answer.status, data?.message ?? `The worker answers with status ${answer.status}.`);
-    return data;
+    return { data, tag: answer.headers.get("ETag") };
   }
 
   /**
@@ -190,11 +202,25 @@ export class Api {
   }
 
   /**
+   * Change some settings, onto the config of now.
+   *
    * @param {string} name
-   * @param {Config} config
+   * @param {Record<string, string | null>} changes null removes a setting
+   * @param {(there: Config) => Promise<boolean>} agreed whether they may be changed, given what is there
+   * @returns {Promise<boolean>} false if they were not
    */
-  async putConfig(name, config) {
-    await this.send("PUT", `${connector(name)}/config`, config);
+  async changeConfig(name, changes, agreed) {
+    for (;;) {
+      const { data, tag } = await this._exchange("GET", `${connector(name)}/config`);
+      if (!(await agreed(/** @type {Config} */ (data)))) return false;
+      try {
+        await this._exchange("PATCH", `${connector(name)}/config`, changes, undefined, tag === null ? {} : { "If-Match": tag });
+        return true;
+      } catch (error) {
+        // Somebody else was quicker in between.
+        if (!(error instanceof ApiError) || error.status !== 412) throw error;
+      }
+    }
   }
 
   /**

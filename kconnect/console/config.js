@@ -3,9 +3,9 @@
  */
 
 import { load } from "./connector.js";
-import { notice } from "./dialogs.js";
+import { confirm, notice } from "./dialogs.js";
 import { button, commands, fill, h, table } from "./dom.js";
-import { drop, kept } from "./drafts.js";
+import { drop, keep, kept } from "./drafts.js";
 import { groupOf } from "./form.js";
 import { pluginsOf } from "./plugins.js";
 
@@ -20,29 +20,43 @@ const HIDDEN = "••••••";
 export function config({ api, name, hurry, row, query, go }) {
   const element = h("div", null, h("p", null, "Asking the worker …"));
   const draft = `draft.${name}`;
+  const begun = `${draft}.begun`;
   const address = `connectors/${encodeURIComponent(name)}/config`;
   let editing = query.get("edit") !== null;
 
   /** @param {Config} now */
   async function edit(now) {
-    const { editor } = await import("./editor.js");
+    const { differences, editor } = await import("./editor.js");
     editing = true;
     go(address, new URLSearchParams({ edit: "" }));
+    // What a draft changes is told by the config that it was begun with: others may have changed that since.
+    const stored = kept(draft) === null ? null : kept(begun);
+    const base = stored === null ? now : /** @type {Config} */ (JSON.parse(stored));
+    keep(begun, JSON.stringify(base));
     const submit = async (/** @type {Config} */ wanted) => {
-      await api.putConfig(name, wanted);
-      notice("The config was replaced. Tasks that it concerns restart.");
+      const changes = differences(base, wanted);
+      const patch = Object.fromEntries(changes.map(([setting, , then]) => [setting, then ?? null]));
+      const done = await api.changeConfig(name, patch, async (there) => {
+        const both = changes.filter(([setting, before, then]) => there[setting] !== before && there[setting] !== then);
+        if (both.length === 0) return true;
+        const lines = both.map(([setting]) => setting);
+        return confirm("Somebody else has changed these, too", lines, { verb: "Submit mine", text: `You and somebody else have changed the same ${both.length === 1 ? "setting" : "settings"} of ${name}. If you submit yours, theirs are lost.`, danger: true });
+      });
+      if (!done) throw new Error("Nothing was submitted. Give up to see the config of now.");
+      notice("The config was changed. Tasks that it concerns restart.");
       hurry();
       drop(draft);
       leave();
     };
     const leave = () => {
       editing = false;
+      drop(begun);
       go(address);
       show();
     };
     const tasks = await api.taskConfigs(name);
-    const consequences = (/** @type {string[]} */ changed) => restarts(now, changed, tasks, row()?.target_state);
-    return editor({ api, now, first: { ...now, name }, draft, verb: "Submit", submit, leave, consequences }).element;
+    const consequences = (/** @type {string[]} */ changed) => restarts(base, changed, tasks, row()?.target_state);
+    return editor({ api, now: base, first: { ...base, name }, draft, verb: "Submit", submit, leave, consequences }).element;
   }
 
   function show() {

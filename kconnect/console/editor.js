@@ -139,11 +139,14 @@ export function editor({ api, now, first, draft, verb, submit, leave, more, cons
 
   async function finish() {
     send.disabled = true;
+    // What was typed meanwhile would be lost.
+    element.inert = true;
     try {
       await submit(wanted);
       drop(draft);
     } catch (error) {
       send.disabled = false;
+      element.inert = false;
       fill(findings, h("p", { class: "error" }, error instanceof Error ? error.message : String(error)));
     }
   }
@@ -170,10 +173,8 @@ export function editor({ api, now, first, draft, verb, submit, leave, more, cons
     asked += 1;
     leave();
   };
-  return {
-    element: h("div", { class: "editor" }, h("div", null, chosen, form.element, code.element), h("div", null, h("div", { class: "actions" }, more, send, button("Give up", giveUp)), findings, difference, preview(api, () => wanted))),
-    set,
-  };
+  const element = h("div", { class: "editor" }, h("div", null, chosen, form.element, code.element), h("div", null, h("div", { class: "actions" }, more, send, button("Give up", giveUp)), findings, difference, preview(api, () => wanted)));
+  return { element, set };
 }
 
 /**
@@ -195,7 +196,7 @@ export function nameIn(stored) {
  * @param {Config} then
  * @returns {[string, string | null | undefined, string | null | undefined][]}
  */
-function differences(now, then) {
+export function differences(now, then) {
   const names = [...new Set([...Object.keys(now), ...Object.keys(then)])].sort();
   return names.filter((name) => now[name] !== then[name]).map((name) => [name, now[name], then[name]]);
 }

@@ -106,6 +106,8 @@ class Field {
    */
   constructor(name, definition, changed) {
     const id = `setting-${name}`;
+    this._name = name;
+    this._changed = changed;
     this._definition = definition;
     this.documentation = definition?.documentation ?? "";
     this.defined = definition !== null;
@@ -113,14 +115,15 @@ class Field {
     this.matters = false;
     const type = definition?.type ?? "STRING";
     this._values = h("datalist", { id: `${id}-values` });
+    /** @type {HTMLInputElement | HTMLSelectElement | HTMLTextAreaElement} */
+    this._input;
     if (type === "BOOLEAN") {
       this._input = h("select", { id }, h("option", { value: "" }, "by default"), h("option", { value: "true" }, "true"), h("option", { value: "false" }, "false"));
     } else {
       const hidden = type === "PASSWORD";
       this._input = h("input", { id, type: hidden ? "password" : "text", autocomplete: hidden ? "new-password" : "off", spellcheck: "false", list: `${id}-values` });
     }
-    this._input.setAttribute("aria-describedby", `${id}-said`);
-    this._input.addEventListener("input", () => changed(name, this._input.value === "" ? null : this._input.value));
+    this._dress();
     this._errors = h("p", { class: "error", id: `${id}-said` });
     const title = definition?.display_name && definition.display_name !== name ? `${definition.display_name} ` : "";
     this.element = h(
@@ -134,11 +137,26 @@ class Field {
     );
   }
 
+  _dress() {
+    const input = this._input;
+    input.setAttribute("aria-describedby", `${input.id}-said`);
+    input.addEventListener("input", () => this._changed(this._name, input.value === "" ? null : input.value));
+  }
+
+  /** A field of one line would take the ends of lines away. */
+  _widen() {
+    const wide = h("textarea", { id: this._input.id, spellcheck: "false", rows: "4" });
+    this._input.replaceWith(wide);
+    this._input = wide;
+    this._dress();
+  }
+
   /**
    * @param {import("./api.js").ConfigValue | null} value
    * @param {string | null | undefined} given
    */
   show(value, given) {
+    if (given?.includes("\n") && this._input instanceof HTMLInputElement && this._input.type === "text") this._widen();
     const definition = this._definition;
     const standard = definition?.default_value ?? null;
     if (document.activeElement !== this._input) {

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from starlette.responses import Response
 
+from kconnect.core.herder import views
 from kconnect.core.herder.requests.configs import CreateConnector, Created, DeleteConnector, PatchConfig, PutConfig
 from kconnect.core.herder.requests.connectors import GetConfig, GetConnector, GetStatus, GetTasks, GetTaskStatus, ListConnectors
 from kconnect.core.herder.requests.offsets import AlterOffsets, GetOffsets, ResetOffsets
@@ -32,7 +33,8 @@ async def get_connector(call: Call) -> Response:
 
 
 async def get_config(call: Call) -> Response:
-    return ok(await call.ask(GetConfig(_name(call))))
+    config = await call.ask(GetConfig(_name(call)))
+    return ok(config, headers={"ETag": views.config_tag(config)})
 
 
 async def get_status(call: Call) -> Response:
@@ -91,13 +93,13 @@ async def create_connector(call: Call) -> Response:
 async def put_config(call: Call) -> Response:
     name = _name(call)
     config = bodies.with_name(await call.config(), name)
-    return _stored(call, name, await call.ask(PutConfig(name, config)))
+    return _stored(call, name, await call.ask(PutConfig(name, config, call.expected)))
 
 
 async def patch_config(call: Call) -> Response:
     # As in Connect, a patch of `name` is not held against the URL.
     name = _name(call)
-    return _stored(call, name, await call.ask(PatchConfig(name, await call.config(bodies.PATCH))))
+    return _stored(call, name, await call.ask(PatchConfig(name, await call.config(bodies.PATCH), call.expected)))
 
 
 async def delete_connector(call: Call) -> Response:
@@ -158,6 +160,10 @@ _STORED = (Answer(200, "The config was replaced.", "ConnectorInfo"), _INVALID, _
 _NEW = Answer(201, "The connector was created.", "CreatedConnector", (("Location", "The URL of the new connector."),))
 _CREATED = Answer(201, "The connector was created.", "ConnectorInfo", (("Location", "The URL of the new connector."),))
 
+_TAG = "What tells this config from all others of the connector."
+_IF_MATCH = "With `If-Match`, and the `ETag` of the config that was read, it is changed only if it still is that one."
+_CHANGED = refused(412, "The config is not that of `If-Match`: somebody else has changed it, or has deleted the connector.")
+
 _NOT_STOPPED = "The connector is not stopped, or has tasks."
 _OFFSETS_CHANGED = Answer(200, "The offsets that kconnect keeps are changed; the message says more.", "Message")
 _STILL_RUNS = refused(409, "A task has not stopped within the request's time, or no worker leads the cluster.")
@@ -213,24 +219,28 @@ OPERATIONS = (
         get_config,
         "A connector's config, as it was submitted",
         Role.READ,
-        (Answer(200, "The config. References to config providers are not resolved.", "Config"), _UNKNOWN),
+        (
+            Answer(200, "The config. References to config providers are not resolved.", "Config", (("ETag", _TAG),)),
+            _UNKNOWN,
+        ),
     ),
     Operation(
         f"PUT {_ONE}/config",
         put_config,
         "Create a connector, or replace its config",
         Role.ADMIN,
-        (_CREATED, *_STORED),
+        (_CREATED, *_STORED, _CHANGED),
         body="SubmittedConfig",
+        notes=_IF_MATCH,
     ),
     Operation(
         f"PATCH {_ONE}/config",
         patch_config,
         "Change some settings of a connector (KIP-477)",
         Role.ADMIN,
-        (*_STORED, _UNKNOWN),
+        (*_STORED, _UNKNOWN, _CHANGED),
         body="ConfigPatch",
-        notes="What the body does not name stays as it is.",
+        notes=f"What the body does not name stays as it is. {_IF_MATCH}",
     ),
     Operation(
         f"GET {_ONE}/status",

@@ -52,6 +52,7 @@ class Forwarder:
         authorization: str | None,
         timeout: float,
         key: SessionKey | None = None,
+        if_match: str | None = None,
     ) -> Response | None:
         """
         Ask the worker at `url` and give its answer; None if the request did not get there, or was refused for now.
@@ -71,6 +72,8 @@ class Forwarder:
             headers["Content-Type"] = "application/json"
         if authorization is not None:
             headers["Authorization"] = authorization
+        if if_match is not None:
+            headers["If-Match"] = if_match
         if key is not None:
             headers.update(signature.sign(key, self._algorithm, signature.worker_at(url), method, target, body))
         limits = httpx.Timeout(timeout, connect=min(timeout, 5.0))

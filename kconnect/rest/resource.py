@@ -165,6 +165,12 @@ class Call:
             raise HTTPException(404)
         return int(text)
 
+    @property
+    def expected(self) -> frozenset[str] | None:
+        """The tags that `If-Match` has; None if it is not there."""
+        given = self.http.headers.get("if-match")
+        return None if given is None else frozenset(part.strip() for part in given.split(","))
+
     def query(self, name: str) -> str | None:
         """The first value of a query parameter, as in JAX-RS."""
         return next(iter(self.http.query_params.getlist(name)), None)
@@ -250,7 +256,14 @@ class Call:
                 response = await self._while_it_lives(
                     error.url,
                     self.api.forwarder.forward(
-                        error.url, self.http.method, self._target, self.body, authorization, self._left, self._key
+                        error.url,
+                        self.http.method,
+                        self._target,
+                        self.body,
+                        authorization,
+                        self._left,
+                        self._key,
+                        self.http.headers.get("if-match"),
                     ),
                 )
                 if response is not None:

@@ -6,6 +6,7 @@ Called by the modules of `requests`. Nothing here decides anything.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
@@ -25,6 +26,12 @@ def connector_info(config: ConfigState, name: str, kind: str) -> dict[str, Any]:
         raise NotFoundError(f"Connector {name} not found")
     tasks = [{"connector": name, "task": task} for task in config.task_ids(name)]
     return {"name": name, "config": dict(connector.properties), "tasks": tasks, "type": kind}
+
+
+def config_tag(properties: Mapping[str, str | None]) -> str:
+    """Return what tells this config from all others of a connector: the `ETag` of its config, with its quotes."""
+    text = "".join(f"{len(part)}:{part}" for pair in sorted(properties.items()) for part in (pair[0], str(pair[1])))
+    return f'"{hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]}"'
 
 
 def tasks(config: ConfigState, name: str) -> list[dict[str, Any]]:

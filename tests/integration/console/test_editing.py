@@ -191,3 +191,47 @@ def test_a_connector_is_made_of_an_example(watched: Watched, cluster: Cluster) -
     # The worker has looked whether the database is there, and the secrets.
     expect(page.locator("#findings")).to_contain_text("wrong:")
     expect(page.get_by_role("button", name="Create", exact=True)).to_be_disabled()
+
+
+def test_two_who_edit_one_config_undo_nothing_of_each_other(watched: Watched, cluster: Cluster, connector: str) -> None:
+    page = watched.log_in(view=f"connectors/{connector}/config")
+    page.get_by_role("button", name="Edit").click()
+    page.get_by_role("button", name="JSON", exact=True).click()
+    field, submit = page.get_by_label("Config as JSON"), page.get_by_role("button", name="Submit")
+    config = json.loads(field.inner_text())
+    write(field, json.dumps({**config, "batch.size": "91", "tasks.max": "2"}))
+    expect(submit).to_be_enabled()
+    # Somebody else changes one that is changed here, and one that is not.
+    cluster.client.patch_config(connector, {"batch.size": "17", "errors.tolerance": "all"})
+    page.reload()
+    # What the draft changes is told by what it was begun with.
+    changes = page.get_by_role("group", name="What changes")
+    expect(changes).to_contain_text("batch.size")
+    expect(changes).not_to_contain_text("errors.tolerance")
+    expect(submit).to_be_enabled()
+    submit.click()
+    asked = page.get_by_role("dialog")
+    expect(asked).to_contain_text("batch.size")
+    expect(asked).not_to_contain_text("tasks.max")
+    asked.get_by_role("button", name="Cancel").click()
+    expect(page.locator("#findings")).to_contain_text("Nothing was submitted")
+    assert cluster.client.get_config(connector)["batch.size"] == "17"
+    submit.click()
+    asked.get_by_role("button", name="Submit mine").click()
+    expect(page.get_by_role("button", name="Edit")).to_be_visible()
+    found = cluster.client.get_config(connector)
+    assert (found["batch.size"], found["tasks.max"], found["errors.tolerance"]) == ("91", "2", "all")
+    assert page.evaluate("Object.keys(sessionStorage)") == ["kconnect.side"]
+
+
+def test_lines_stay_lines_in_a_form(watched: Watched, cluster: Cluster, connector: str) -> None:
+    cluster.client.patch_config(connector, {"my.query": "select 1\n  from t"})
+    page = watched.log_in(view=f"connectors/{connector}/config?edit")
+    query = page.get_by_label(re.compile(r"my\.query"))
+    expect(query).to_have_value("select 1\n  from t")
+    query.press("End")
+    query.press_sequentially(" x")
+    page.get_by_role("button", name="Submit").click()
+    expect(page.get_by_role("button", name="Edit")).to_be_visible()
+    found = cluster.client.get_config(connector)["my.query"] or ""
+    assert "\n" in found and found.replace(" x", "") == "select 1\n  from t"

@@ -21,7 +21,7 @@ from kconnect.core.settings.validation import errors_message
 from kconnect.core.state import records
 from kconnect.core.state.config import Properties
 from kconnect.core.state.records import Entry, TargetState
-from kconnect.errors import AlreadyExistsError, BadRequestError, ConnectError
+from kconnect.errors import AlreadyExistsError, BadRequestError, ChangedError, ConnectError
 
 _INITIAL = {"RUNNING": TargetState.STARTED, "PAUSED": TargetState.PAUSED, "STOPPED": TargetState.STOPPED}
 
@@ -93,10 +93,13 @@ class CreateConnector(Request[Created]):
 
 @dataclass(frozen=True, slots=True)
 class PutConfig(Request[Created]):
-    """`PUT /connectors/{c}/config`: creates or replaces."""
+    """
+    `PUT /connectors/{c}/config`: creates or replaces. With `expected`, only if the config has one of these tags; any, for `*`.
+    """
 
     name: str
     config: Properties
+    expected: frozenset[str] | None = None
     writes = True
 
     def answer(self, office: Office) -> Procedure[Created]:
@@ -107,6 +110,8 @@ class PutConfig(Request[Created]):
         def work() -> Procedure[Created]:
             yield from desk.await_lead()
             created = name not in desk.log.config.connectors
+            if self.expected is not None:
+                _require_unchanged(desk, name, self.expected, config)
             if created:
                 office.old_offsets.look(name, config)
             before = _left_behind(desk, name) if created else []
@@ -116,6 +121,16 @@ class PutConfig(Request[Created]):
             return Created(created, {**info, "tasks": []} if created else info)
 
         return (yield from desk.exclusively(name, work()))
+
+
+def _require_unchanged(desk: Desk, name: str, expected: frozenset[str], wanted: Properties) -> None:
+    """Raise ChangedError if the config is not what the caller has read, nor what the caller wants: it may ask once more."""
+    known = desk.log.config.connectors.get(name)
+    if known is None:
+        raise ChangedError(f"Connector {name} is not there any more, so its config was not changed (If-Match)")
+    properties = known.properties
+    if expected != {"*"} and views.config_tag(properties) not in expected and dict(properties) != dict(wanted):
+        raise ChangedError(f"Somebody else has changed the config of {name} meanwhile, so it was not changed (If-Match)")
 
 
 def _left_behind(desk: Desk, name: str) -> list[Entry]:
@@ -128,10 +143,11 @@ def _left_behind(desk: Desk, name: str) -> list[Entry]:
 
 @dataclass(frozen=True, slots=True)
 class PatchConfig(Request[Created]):
-    """`PATCH /connectors/{c}/config`: a null removes the key (KIP-477); `created` is false."""
+    """`PATCH /connectors/{c}/config`: a null removes the key (KIP-477); `created` is false. `expected` as for `PutConfig`."""
 
     name: str
     patch: Properties
+    expected: frozenset[str] | None = None
     writes = True
 
     def answer(self, office: Office) -> Procedure[Created]:
@@ -144,6 +160,8 @@ class PatchConfig(Request[Created]):
             # The name in a config may be another one than the connector's.
             settled = {**office.classes.settled({**merged, "name": name}), "name": merged.get("name")}
             config = {key: value for key, value in settled.items() if value is not None}
+            if self.expected is not None:
+                _require_unchanged(desk, name, self.expected, config)
             # As in Connect a patch may change `name`, but the connector's stays, and decides the group of a sink.
             yield from _validated(office, {**config, "name": name} if "name" in config else config)
             yield from desk.write_as_leader([records.connector_config(name, config)])
