@@ -18,15 +18,16 @@ from typing import Any
 
 import orjson
 
-from kconnect.api.record import RecordMetadata, SourceRecord, TopicPartition
+from kconnect.api.record import Header, RecordMetadata, SourceRecord, TopicPartition
 from kconnect.converters.json import JsonConverter
 from kconnect.core.settings.errors import DLQ_TOPIC, ErrorSettings
 from kconnect.core.task import letter_headers
+from kconnect.core.task.answers import kind_of
 from kconnect.core.task.chain import Outgoing, sendable
 from kconnect.core.task.destination import at_time
 from kconnect.core.task.errors import Errors, Failure, error_class, place_of
 from kconnect.core.task.ports import OnReport, Refusal
-from kconnect.errors import ConnectError, DataError
+from kconnect.errors import ConnectError
 from kconnect.kafka import clients, servers
 from kconnect.kafka.admin import ensure_topic
 from kconnect.kafka.failures import brokers_away
@@ -213,7 +214,7 @@ class Reports:
         origin, timestamp = failure.origin, 0
         if isinstance(origin, SourceRecord):
             # It may be what the record has failed of.
-            with contextlib.suppress(DataError):
+            with contextlib.suppress(Exception):
                 timestamp = at_time(origin.timestamp)
         else:
             kind, at = origin.timestamp()
@@ -242,7 +243,8 @@ class Reports:
             "exception.stacktrace": logs.hide(trace(error)),
         }
         # What failed may quote a record, and with it half a pair of surrogates.
-        return [(letter_headers.CONTEXT + name, well_formed(text).encode()) for name, text in known.items()]
+        # And a source's record may have anything for its topic, which may be what it has failed of.
+        return [(letter_headers.CONTEXT + name, None if text is None else _text(text).encode()) for name, text in known.items()]
 
 
 def _parts(origin: Any) -> tuple[bytes | None, bytes | None, letter_headers.Headers]:
@@ -257,12 +259,31 @@ def _name(key: Any) -> str:
     return sendable(str(key).replace("\0", "?"))
 
 
+def _headers_of(record: SourceRecord) -> list[Any]:
+    try:
+        return list(record.headers or ())
+    except TypeError:
+        return [record.headers]
+
+
+def _text(value: Any) -> str:
+    return well_formed(value) if isinstance(value, str) else _shown(value)
+
+
+def _shown(value: Any) -> str:
+    """Return a value as Python shows it, or its class where that fails: it is a plugin's own."""
+    try:
+        return well_formed(repr(value))
+    except Exception:  # noqa: BLE001 - as it says
+        return kind_of(value)
+
+
 def _json(value: Any) -> str:
     try:
         return orjson.dumps(value).decode()
     except orjson.JSONEncodeError:
         # An integer of more than 64 bits, or a text that UTF-8 has not.
-        return repr(value)
+        return _shown(value)
 
 
 def _content(origin: Any) -> str:
@@ -285,7 +306,11 @@ def _as_json(record: SourceRecord) -> tuple[bytes | None, bytes | None, list[tup
         try:
             return converter.from_connect_data(record.topic, schema, value)
         except Exception:  # noqa: BLE001 - whatever ails it, it must not be lost
-            return repr(value).encode()
+            return _shown(value).encode()
 
-    headers = [(_name(header.key), convert(header.schema, header.value)) for header in record.headers]
+    headers = []
+    for header in _headers_of(record):
+        is_one = isinstance(header, Header)
+        name, data = (header.key, convert(header.schema, header.value)) if is_one else ("", _shown(header).encode())
+        headers.append((_name(name), data))
     return convert(record.key_schema, record.key), convert(record.value_schema, record.value), letter_headers.mark(headers)

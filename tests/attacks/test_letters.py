@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from typing import Any
 
 import confluent_kafka as ck
 import pytest
 
-from kconnect.api import DataError, SourceRecord
+from kconnect.api import DataError, Header, SourceRecord
 from kconnect.core.settings.errors import ErrorSettings
 from kconnect.core.task.errors import Component, Failure, Stage
 from kconnect.core.task.letter_headers import OMITTED
@@ -128,6 +129,26 @@ def test_half_a_pair_of_surrogates_is_in_a_letter_as_text(broker: str, reports: 
     reports.settings = ErrorSettings.of({**QUEUE, "errors.deadletterqueue.context.headers.enable": "true"})
     reports.errors._report(failure(origin, "Value (\ud800x) was out of range"))
     assert letters(broker, reports)[0].message == "Value (\\ud800x) was out of range"
+
+
+class Silent:
+    def __repr__(self) -> str:
+        raise ValueError("not to be shown")
+
+
+ODD: list[Any] = [None, 7, b"t", "\ud800", "a\0b", [("h", "v")], [None], [Header("a\0b", 1)], Silent(), {"a": Silent()}]
+
+
+def test_whatever_a_source_s_record_is_it_has_a_letter(broker: str, reports: Reports) -> None:
+    """It has failed of just that, most likely; and a report that fails would end the task, whatever is tolerated."""
+    reports.settings = ErrorSettings.of({**QUEUE, "errors.deadletterqueue.context.headers.enable": "true"})
+    names = ("topic", "headers", "value", "source_offset", "timestamp", "partition")
+    for name, odd in itertools.product(names, ODD):
+        origin = SourceRecord({"file": "f"}, {"at": 1}, "t", value="v", headers=[Header("h", "x")])
+        setattr(origin, name, odd)
+        reports.errors._report(failure(origin, f"{name} {type(odd).__name__}"))
+    found = letters(broker, reports, len(names) * len(ODD))
+    assert {letter.message for letter in found} == {f"{name} {type(odd).__name__}" for name in names for odd in ODD}
 
 
 @pytest.mark.parametrize("size", [1_048_500, 3_000_000])
