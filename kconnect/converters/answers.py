@@ -1,5 +1,5 @@
 """
-Answers of a schema registry, bounded: how many bytes one may have, and how long it may take from its first byte to its last.
+Answers of a schema registry, bounded: how many bytes one may have, and how long it may take.
 
 Confluent's client reads answers whole, and unpacks them, whatever they are. It is given a hook that stands between it and the
 connection. Used by `schema_registry_http.py`.
@@ -11,9 +11,15 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
+from kconnect.data import deadlines
+
 
 class TooMuchError(Exception):
-    """An answer is longer, or takes longer, than a setting allows."""
+    """An answer is longer than a setting allows."""
+
+
+_TIMES = 2
+"""A request waits for the head of its answer, too, which has as long as the rest."""
 
 
 def bound(session: Any, setting: str, most: int, timing: str, seconds: float) -> None:
@@ -33,6 +39,31 @@ def bound(session: Any, setting: str, most: int, timing: str, seconds: float) ->
         response.stream = _bounded(response.stream, type(response.stream), setting, most, timing, seconds)
 
     session.event_hooks["response"] = [check]
+    send = session.send
+
+    def in_time(*arguments: Any, **more: Any) -> Any:
+        # The head of an answer, too, and what is between the parts of its body.
+        with deadlines.within(_TIMES * seconds, lambda: _shut_down(session), lambda: _late(timing, _TIMES * seconds)):
+            return send(*arguments, **more)
+
+    session.send = in_time
+
+
+def _late(timing: str, seconds: float) -> TimeoutError:
+    return TimeoutError(f"its answer takes longer than {timing} allows, which is {seconds * 1000:.0f}")
+
+
+def _shut_down(session: Any) -> None:
+    """End all connections of a client of httpx, which has no call for that."""
+    for transport in (session._transport, *session._mounts.values()):
+        for connection in getattr(getattr(transport, "_pool", None), "connections", ()):
+            # A pool's connection holds that of the protocol, and one by a proxy holds another one before that.
+            while (inner := getattr(connection, "_connection", None)) is not None:
+                connection = inner
+            stream = getattr(connection, "_network_stream", None)
+            made = None if stream is None else stream.get_extra_info("socket")
+            if made is not None:
+                deadlines.shut_down(made.fileno())
 
 
 def _bounded(stream: Any, kind: type, setting: str, most: int, timing: str, seconds: float) -> Any:
@@ -50,7 +81,7 @@ def _bounded(stream: Any, kind: type, setting: str, most: int, timing: str, seco
                 if size > most:
                     raise TooMuchError(f"its answer has more than {most} bytes, and {setting} is {most}")
                 if time.monotonic() - begin > seconds:
-                    raise TooMuchError(f"its answer takes longer than {timing} allows, which is {seconds * 1000:.0f}")
+                    raise _late(timing, seconds)
                 yield chunk
 
         def close(self) -> None:

@@ -8,6 +8,7 @@ A file is written beside its place under a name that begins with a dot, and then
 from __future__ import annotations
 
 import datetime
+import os
 import posixpath
 import re
 import socket
@@ -15,7 +16,7 @@ import threading
 import time
 import urllib.parse
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -23,10 +24,13 @@ import requests
 from hdfs import client
 from hdfs.util import HdfsError
 from obstore import exceptions
+from requests.adapters import HTTPAdapter
 
 from kconnect.api import ConfigError
+from kconnect.connectors.interrupts import Kept
 from kconnect.connectors.objects import settings
 from kconnect.connectors.objects.stores import DENIED, Listed, Store
+from kconnect.data import deadlines
 
 _URL = re.compile(r"(s?)webhdfs://([^/?#@]+)(/[^?#]*)?")
 _PORT = {"": "9870", "s": "9871"}
@@ -93,7 +97,12 @@ class HadoopStore(Store):
 
     def get(self, name: str, file: BinaryIO) -> None:
         with _translated(), self._client.read(self._path(name), chunk_size=_CHUNK) as chunks:
-            for chunk in chunks:
+            parts = iter(chunks)
+            while True:
+                with self._client.in_time():
+                    chunk = next(parts, None)
+                if chunk is None:
+                    return
                 file.write(chunk)
 
     def look(self) -> None:
@@ -128,8 +137,11 @@ class _Session(requests.Session):
 
     def __init__(self) -> None:
         super().__init__()
+        self.kept = Kept()
         self.max_redirects = _MOST_REDIRECTS
         self.headers["Accept-Encoding"] = "identity"
+        for scheme in ("http://", "https://"):
+            self.mount(scheme, _Noted(self.kept))
 
     def request(self, method: str, url: str | bytes, *arguments: Any, **more: Any) -> requests.Response:
         _check_place(str(url))
@@ -140,6 +152,28 @@ class _Session(requests.Session):
         if target is not None:
             _check_place(urllib.parse.urljoin(resp.url, target))
         return target
+
+
+class _Noted(HTTPAdapter):
+    """Its connections are noted in `kept`."""
+
+    def __init__(self, kept: Kept) -> None:
+        self._kept = kept
+        super().__init__()
+
+    def init_poolmanager(self, *arguments: Any, **more: Any) -> None:
+        super().init_poolmanager(*arguments, **more)
+        self._note(self.poolmanager)
+
+    def proxy_manager_for(self, *arguments: Any, **more: Any) -> Any:
+        return self._note(super().proxy_manager_for(*arguments, **more))
+
+    def _note(self, manager: Any) -> Any:
+        manager.pool_classes_by_scheme = {
+            scheme: type(kind.__name__, (kind,), {"ConnectionCls": self._kept.noting(kind.ConnectionCls)})
+            for scheme, kind in manager.pool_classes_by_scheme.items()
+        }
+        return manager
 
 
 def _check_place(url: str) -> None:
@@ -154,6 +188,18 @@ class _Client(client.Client):  # type: ignore[misc]
     def _request(self, method: str, url: str, **more: Any) -> requests.Response:
         """As its own, but answers that are not files are read within limits of size and time."""
         is_file = more.pop("stream", False)
+        with self.in_time(_size(more.get("data"))):
+            return self._answer(method, url, is_file, **more)
+
+    def in_time(self, size: int = 0) -> AbstractContextManager[None]:
+        """
+        Have whatever waits for a node end, once it takes too long in all. `size` is how much is sent, of which each part has
+        the time of an answer's part.
+        """
+        seconds = self._timeout[1] * (_TIMES + size / _CHUNK)
+        return deadlines.within(seconds, self._session.kept.shut_down, lambda: requests.Timeout("it takes too long"))
+
+    def _answer(self, method: str, url: str, is_file: bool, **more: Any) -> requests.Response:
         answer: requests.Response = super()._request(method, url, stream=True, **more)
         packed = answer.headers.get("Content-Encoding", "identity").strip().lower()
         if packed != "identity":
@@ -170,6 +216,11 @@ class _Client(client.Client):  # type: ignore[misc]
     def replace(self, path: str, destination: str) -> None:
         """Rename it, over what is there."""
         self._rename(path, destination=destination, renameoptions="OVERWRITE")
+
+
+def _size(data: Any) -> int:
+    """Return how many bytes a request has, as far as they are known: files are sent as they are."""
+    return os.fstat(data.fileno()).st_size if hasattr(data, "fileno") else len(data or b"")
 
 
 def _whole(answer: requests.Response, end: float) -> bytes:

@@ -7,18 +7,18 @@ opensearch-py reads an answer whole, unpacks it, and waits for each part of it a
 
 from __future__ import annotations
 
-import contextlib
 import time
-import weakref
 import zlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from opensearchpy import Urllib3HttpConnection
 
-from kconnect.connectors import interrupts, limits
+from kconnect.connectors import limits
+from kconnect.connectors.interrupts import Kept as Kept
 from kconnect.connectors.limits import BrokenError, TooMuchError
 from kconnect.connectors.search import settings
+from kconnect.data import deadlines
 
 _PIECE = 64 * 1024
 _DEEPEST = 500
@@ -31,43 +31,25 @@ def bounded(most: int, seconds: float, kept: Kept | None = None) -> type[Urllib3
     in `kept`.
     """
 
+    noted = kept or Kept()
+
     class Bounded(Urllib3HttpConnection):
         def _create_urllib3_pool(self) -> None:
             super()._create_urllib3_pool()
             pool: Any = self.pool
-            pool.urlopen = _reading(pool.urlopen, most, seconds)
-            if kept is not None:
-                pool.ConnectionCls = kept.noting(pool.ConnectionCls)
+            pool.urlopen = _reading(pool.urlopen, most, seconds, noted)
+            pool.ConnectionCls = noted.noting(pool.ConnectionCls)
 
     return Bounded
 
 
-class Kept:
-    """The connections that there are, so that they can be ended from another thread."""
-
-    def __init__(self) -> None:
-        self._connections: weakref.WeakSet[Any] = weakref.WeakSet()
-
-    def noting(self, kind: Any) -> Any:
-        """Return a class like this one, of whose connections each is noted."""
-        connections = self._connections
-
-        class Noted(kind):  # type: ignore[misc]
-            def connect(self) -> None:
-                super().connect()
-                connections.add(self)
-
-        return Noted
-
-    def shut_down(self) -> None:
-        """End them all."""
-        for connection in list(self._connections):
-            with contextlib.suppress(OSError, AttributeError):
-                interrupts.shut_down(connection.sock.fileno())
-
-
-def _reading(urlopen: Callable[..., Any], most: int, seconds: float) -> Callable[..., Any]:
+def _reading(urlopen: Callable[..., Any], most: int, seconds: float, kept: Kept) -> Callable[..., Any]:
     def read(*arguments: Any, **more: Any) -> Any:
+        # The time is also that of the head, and of what is between the parts of a body.
+        with deadlines.within(seconds, kept.shut_down, _late):
+            return whole(*arguments, **more)
+
+    def whole(*arguments: Any, **more: Any) -> Any:
         begin = time.monotonic()
         response = urlopen(*arguments, **more, preload_content=False)
         try:
@@ -101,5 +83,9 @@ def _pieces(response: Any, most: int, end: float) -> Iterator[bytes]:
 def _raw(response: Any, end: float) -> Iterator[bytes]:
     for piece in response.stream(_PIECE, decode_content=False):
         if time.monotonic() > end:
-            raise TooMuchError(f"its answer takes longer than {settings.TIMEOUT} allows")
+            raise _late()
         yield piece
+
+
+def _late() -> TooMuchError:
+    return TooMuchError(f"its answer takes longer than {settings.TIMEOUT} allows")

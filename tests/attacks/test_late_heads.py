@@ -1,0 +1,103 @@
+"""
+Attacks by services whose answers never get to what they say: a head without an end, interim answers for ever, the size of a
+chunk digit by digit. Each byte comes in time, and is no part of a body that anybody could count.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+from obstore import exceptions
+from opensearchpy import OpenSearchException
+
+from kconnect.api import RetriableError
+from kconnect.connectors.objects import hadoop
+from kconnect.connectors.objects import settings as objects
+from kconnect.connectors.objects.hadoop import HadoopStore
+from kconnect.connectors.search import settings as search
+from kconnect.connectors.search.service import made_client
+from kconnect.converters.avro import AvroConverter
+
+OK = b"HTTP/1.1 200 OK\r\n"
+CHUNKED = OK + b"Transfer-Encoding: chunked\r\n\r\n"
+ANSWERS = {
+    "interim": (b"", b"HTTP/1.1 100 Continue\r\n\r\n"),
+    "head": (OK, b"x"),
+    "fields": (OK, b"x: y\r\n"),
+    "size": (CHUNKED, b"0"),
+}
+"""What comes first, and then for ever."""
+LATE_S = 30.0
+
+
+@contextlib.contextmanager
+def endless(first: bytes, then: bytes) -> Iterator[int]:
+    """Answer so whatever is asked, at the port that is given."""
+    over = threading.Event()
+
+    def answer(connection: socket.socket) -> None:
+        with contextlib.suppress(OSError), connection:
+            connection.recv(65_536)
+            connection.sendall(first)
+            while not over.wait(0.02):
+                connection.sendall(then)
+
+    def serve() -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                threading.Thread(target=answer, args=(listening.accept()[0],), daemon=True).start()
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        threading.Thread(target=serve, daemon=True).start()
+        try:
+            yield listening.getsockname()[1]
+        finally:
+            over.set()
+            listening.shutdown(socket.SHUT_RDWR)
+
+
+def ask_registry(port: int) -> None:
+    made = AvroConverter()
+    made.configure({"schema.registry.url": f"http://127.0.0.1:{port}", "http.read.timeout.ms": "200"})
+    with pytest.raises(RetriableError, match=r"http\.read\.timeout\.ms"):
+        made.to_connect_data("t", b"\0\0\0\0\1x")
+
+
+def ask_search(port: int) -> None:
+    given = {"name": "n", "topics": "t", "connection.url": f"http://127.0.0.1:{port}", "read.timeout.ms": "300"}
+    with pytest.raises(OpenSearchException, match=r"read\.timeout\.ms"):
+        made_client(search.CONFIG.parse(given)).info()
+
+
+def ask_name_node(port: int) -> None:
+    given = {"name": "n", "topics": "t", "format.class": "JsonFormat", "flush.size": "1", "request.timeout.ms": "300"}
+    store = HadoopStore(objects.CONFIG.parse({**given, "store": f"webhdfs://127.0.0.1:{port}/lake", "hdfs.user": "me"}), 2)
+    with pytest.raises(exceptions.GenericError, match="timed out"):
+        list(store.names(""))
+
+
+@pytest.mark.parametrize("ask", [ask_registry, ask_search, ask_name_node])
+@pytest.mark.parametrize("answer", ANSWERS)
+def test_what_never_gets_to_an_answer_is_late(monkeypatch: pytest.MonkeyPatch, answer: str, ask: Callable[[int], None]) -> None:
+    """Whoever is the service keeps the task waiting, byte by byte, for ever, and nobody could stop it."""
+    monkeypatch.setattr(hadoop, "_TIMES", 1)
+    begin = time.monotonic()
+    with endless(*ANSWERS[answer]) as port:
+        ask(port)
+    assert time.monotonic() - begin < LATE_S
+
+
+def test_a_file_that_drips_is_late(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever is a data node sends a file of which a byte comes each time somebody would wait no longer."""
+    monkeypatch.setattr(hadoop, "_TIMES", 1)
+    given = {"name": "n", "topics": "t", "format.class": "JsonFormat", "flush.size": "1", "request.timeout.ms": "300"}
+    with endless(OK + b"Content-Length: 1000000\r\n\r\n", b"x") as port:
+        store = HadoopStore(objects.CONFIG.parse({**given, "store": f"webhdfs://127.0.0.1:{port}/lake", "hdfs.user": "me"}), 2)
+        with pytest.raises(exceptions.GenericError):
+            store.get("a", io.BytesIO())
