@@ -232,6 +232,11 @@ export class Api {
     await this.send("POST", "connectors", { name, config: { ...config, name }, initial_state: state });
   }
 
+  /** @param {string} name */
+  async schemas(name) {
+    return /** @type {{topic: string, part: "key" | "value", version: number, fields: {field: string, type: string}[]}[]} */ ((await this.get(`kconnect/${connector(name)}/schemas`)).schemas);
+  }
+
   async plugins() {
     return /** @type {Plugin[]} */ (await this.get("connector-plugins?connectorsOnly=false"));
   }

@@ -7,7 +7,7 @@ import { confirm, notice } from "./dialogs.js";
 import { button, commands, fill, h, table } from "./dom.js";
 import { drop, keep, kept } from "./drafts.js";
 import { groupOf } from "./form.js";
-import { pluginsOf } from "./plugins.js";
+import { pluginsOf, schemasOf } from "./plugins.js";
 
 const HIDDEN = "••••••";
 
@@ -65,7 +65,7 @@ export function config({ api, name, hurry, row, query, go }) {
       if ((editing || kept(draft) !== null) && api.may("admin")) return [await edit(now)];
       const shown = h("div", null, settings(now, []));
       definitions(now).then((known) => fill(shown, settings(now, known)));
-      return [api.may("admin") ? button("Edit", () => load(element, async () => [await edit(now)]), { class: "main" }) : null, shown, pluginsOf(api, now)];
+      return [api.may("admin") ? button("Edit", () => load(element, async () => [await edit(now)]), { class: "main" }) : null, shown, pluginsOf(api, now), schemasOf(api, name, now)];
     });
   }
 

@@ -28,6 +28,24 @@ export function plugins({ api }) {
 }
 
 /**
+ * The schemas that a sink's tasks have inferred of JSON, if its config asks for that.
+ *
+ * @param {Api} api
+ * @param {string} name
+ * @param {import("./api.js").Config} config
+ */
+export function schemasOf(api, name, config) {
+  const element = h("div", null);
+  if (!["key", "value"].some((part) => config[`${part}.converter.schemas.infer`]?.toLowerCase() === "true")) return element;
+  load(element, async () => {
+    const found = await api.schemas(name);
+    const rows = found.flatMap((each) => each.fields.map(({ field, type }) => [h("code", null, each.topic), each.part, String(each.version), h("code", null, field), type]));
+    return [h("h2", null, "Inferred schemas"), rows.length ? table(["Topic", "Of", "Version", "Field", "Type"], rows, { caption: "Inferred schemas" }) : h("p", null, "Nothing is inferred yet.")];
+  });
+  return element;
+}
+
+/**
  * The plugins that a config names, with the versions of them that this worker has.
  *
  * @param {Api} api

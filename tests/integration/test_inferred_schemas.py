@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -71,6 +72,8 @@ def test_plain_json_gets_a_schema_that_stays(worker: WorkerProcess, broker: Brok
                 ["of.city", "text"],
                 ["tags[]", "text"],
             ]
+            described = call("describe", "connector", name, env={"KCONNECT_URL": worker.url}).out
+            assert re.search(rf"the values of {topic}: version \d, 4 fields", described), described
             pinned = json.loads(schemas("--pin", topic).out)
             client.stop(name)
             wait_until(lambda: not client.tasks(name), 60)

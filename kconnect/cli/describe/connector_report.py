@@ -41,8 +41,9 @@ class Look:
         """
         RestError if there is no such connector, or no answer; anything else that fails is in `unknown`.
 
-        Keys: name, type, class, version, state, worker_id, since_ms, error, retrying, tasks, plugins, topics, offsets, lag,
-        numbers, restarts, changes, seen_since_ms, moving, errors, unknown, advice. Times are milliseconds since 1970.
+        Keys: name, type, class, version, state, worker_id, since_ms, error, retrying, tasks, plugins, schemas (None unless it
+        infers any), topics, offsets, lag, numbers, restarts, changes, seen_since_ms, moving, errors, unknown, advice. Times are
+        milliseconds since 1970.
         """
         unknown: dict[str, str] = {}
         info = self._client.connector(name)
@@ -66,6 +67,7 @@ class Look:
             "retrying": own.get(name, {}).get("retrying"),
             "tasks": tasks,
             "plugins": self._plugins(config),
+            "schemas": self._or_why(unknown, "schemas", lambda: self._schemas(name, config)),
             "topics": self._or_why(unknown, "topics", lambda: self._client.topics(name)),
             "offsets": self._or_why(unknown, "offsets", lambda: self._client.offsets(name)),
             "lag": None,
@@ -135,6 +137,10 @@ class Look:
             for role, name in classes
             if name is not None
         ]
+
+    def _schemas(self, name: str, config: Mapping[str, str | None]) -> list[dict[str, Any]] | None:
+        infers = any((config.get(f"{part}.converter.schemas.infer") or "").lower() == "true" for part in ("key", "value"))
+        return list(self._client.schemas(name)["schemas"]) if infers else None
 
     def _or_why(self, unknown: dict[str, str], what: str, ask: Callable[[], Any]) -> Any:
         import click

@@ -36,6 +36,12 @@ def of(found: Mapping[str, Any], now: float, verbose: bool = False, changes: int
         lines += _offsets(found, verbose)
     plugins = [f"{each['role']}: {_short(each['class'])}{_version(each['version'])}" for each in found["plugins"]]
     lines += labelled("Plugins", plugins or ["the worker's converters, no transforms"])
+    if found.get("schemas") is not None:
+        inferred = [
+            f"the {each['part']}s of {each['topic']}: version {each['version']}, {len(each['fields'])} fields"
+            for each in found["schemas"]
+        ]
+        lines += labelled("Schemas", [*(inferred or ["none inferred yet"]), f"kconnect schemas {found['name']} shows them"])
     lines += _changes(found, now, changes)
     if found["advice"]:
         lines += ["", *labelled("What to do", [f"- {sentence}" for sentence in found["advice"]])]

@@ -75,6 +75,13 @@ def test_of_one_that_is_well() -> None:
     assert "What to do" not in text
 
 
+def test_inferred_schemas_are_shown_where_any_are_wanted() -> None:
+    assert "Schemas" not in written()
+    known = {"topic": "orders", "part": "value", "version": 3, "fields": [{"field": "id", "type": "integer"}] * 2}
+    assert "Schemas the values of orders: version 3, 2 fields\nkconnect schemas orders shows them" in written(schemas=[known])
+    assert "Schemas none inferred yet" in written(schemas=[])
+
+
 def test_a_failure_is_its_first_cause_and_the_trace_only_if_asked_for() -> None:
     changes = {"tasks": [task(0, "FAILED", error=failure("DataException: bad", "ConnectException: outer")), task(1)]}
     text = written(**changes)
