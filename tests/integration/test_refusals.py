@@ -112,6 +112,7 @@ def test_the_page_has_the_rows() -> None:
     assert refused_first == CASES.keys() | {
         "another consumer with the same `group.instance.id`",
         "a token that can't be had",
+        "a source's right to write, taken away",
     }
     assert {name for name, outcome in rows.items() if outcome == "waits"} == {
         "a right that is taken away",
@@ -176,6 +177,34 @@ def test_a_password_that_is_changed_is_shown_and_it_goes_on_once_it_is_back(refu
     refusing.restart("bob-secret")
     until(lambda: it.read() and it.counts.retrying is None and it.consumer.assignment)
     it.consumer.close(0)
+
+
+@pytest.mark.parametrize("once", [False, True], ids=["at least once", "exactly once"])
+def test_a_right_to_write_that_is_taken_away_fails_the_task(refusing: RefusingBroker, once: bool) -> None:
+    """Nothing is lost: what was not written comes again once it is started again."""
+    refusing.allow(ResourceType.TOPIC, TOPIC)
+    refusing.allow(ResourceType.TRANSACTIONAL_ID, "writes")
+    client = admin_client(refusing.client("SASL", **login("bob")))
+    access = Access(client, Counts(), time.monotonic, "producer.override.")
+    message: Any = (TOPIC, b"x", None, -1, None, None, 0, None)
+    producer: Any
+    if once:
+        client["transactional.id"] = "writes"
+        producer = TransactionalProducer(client, lambda: False, lambda: True, lambda: True, access=access)
+        assert producer.begin(lambda: False)
+    else:
+        producer = TaskProducer(client, access=access)
+    assert producer.send([message]) and producer.flush(60)
+    refusing.forbid(ResourceType.TOPIC, TOPIC)
+
+    def sent() -> bool:
+        assert producer.send([message])
+        return bool(producer.flush(60) and once and producer.commit())
+
+    with pytest.raises(ConnectError, match=r"Topic authorization failed"):
+        while True:
+            sent()
+    producer.close()
 
 
 LOGINS = [name for name, case in CASES.items() if not case.others and "session" not in name and "right" not in name]
