@@ -35,12 +35,14 @@ from tests.connectors.truth.engine import Engine, KilledError, Step
 
 INNER = schema.struct({"x": INT32_SCHEMA}).replace(optional=True)
 WIDER_INNER = schema.struct({"x": INT64_SCHEMA, "y": OPTIONAL_STRING_SCHEMA}).replace(optional=True)
+MORE_INNER = schema.struct({"x": INT32_SCHEMA, "y": OPTIONAL_STRING_SCHEMA}).replace(optional=True)
 ROW = schema.struct({"n": STRING_SCHEMA, "a": INT32_SCHEMA, "inner": INNER})
 WIDE = schema.struct({"n": STRING_SCHEMA, "a": INT64_SCHEMA})
 MORE = schema.struct({"n": STRING_SCHEMA, "a": INT32_SCHEMA, "more": OPTIONAL_STRING_SCHEMA})
 NESTED = schema.struct({"n": STRING_SCHEMA, "a": INT32_SCHEMA, "inner": WIDER_INNER})
+DEEPER = schema.struct({"n": STRING_SCHEMA, "a": INT32_SCHEMA, "inner": MORE_INNER})
 OTHER = schema.struct({"n": STRING_SCHEMA, "a": schema.array(INT32_SCHEMA)})
-KINDS = ("row", "row", "row", "wide", "more", "nested", "map", "tombstone", "other type", "text")
+KINDS = ("row", "row", "row", "wide", "more", "nested", "deeper", "map", "tombstone", "other type", "text")
 BAD = ("other type", "text")
 
 steps: st.SearchStrategy[list[Step]] = st.lists(
@@ -83,6 +85,7 @@ class Play:
                 "wide": Struct(WIDE, {"n": name, "a": 2**40 + serial}),
                 "more": Struct(MORE, {"n": name, "a": serial, "more": "m"}),
                 "nested": Struct(NESTED, {"n": name, "a": serial, "inner": Struct(WIDER_INNER, {"x": 2**40, "y": "y"})}),
+                "deeper": Struct(DEEPER, {"n": name, "a": serial, "inner": Struct(MORE_INNER, {"x": serial, "y": "y"})}),
                 "map": {"n": name, "a": serial},
                 "other type": Struct(OTHER, {"n": name, "a": [1]}),
                 "text": "text",
@@ -163,7 +166,13 @@ def _plain(value: Any) -> Any:
 @histories(4)
 @given(tasks=st.sampled_from((1, 2)), history=steps)
 @example(
-    tasks=2, history=[("produce", 1, ["row", "more"]), ("kill behind a commit", 1), ("produce", 1, ["nested"]), ("put", 1, 500)]
+    tasks=2,
+    history=[
+        ("produce", 1, ["row", "more"]),
+        ("kill behind a commit", 1),
+        ("produce", 1, ["deeper", "nested"]),
+        ("put", 1, 500),
+    ],
 )
 def test_each_record_is_in_the_table_once(tasks: int, history: list[Step]) -> None:
     note(f"tasks={tasks!r}, history={history!r}")

@@ -253,6 +253,11 @@ class Play:
     history=[("insert late", 0, 1), ("insert", 1), ("poll", 3), ("wait",), ("poll", 3), ("commit late", 0)],
 )
 @example(
+    mode="incrementing",
+    digits=6,
+    history=[("insert", 2), ("poll", 1), ("wait",), ("wait",), ("wait",), ("poll", 3), ("drop not null",)],
+)
+@example(
     mode="timestamp+incrementing",
     digits=6,
     history=[("insert late", 0, 1), ("insert", 1), ("poll", 3), ("wait",), ("poll", 3), ("commit late", 0)],
