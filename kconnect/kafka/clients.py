@@ -113,7 +113,8 @@ def _producer(
     if asked.pop(_TRANSACTIONAL_ID, None) is not None and not (own_id or settings.exactly_once_enabled):
         name, value = origin(settings, "producer.", config)(_TRANSACTIONAL_ID) or (_TRANSACTIONAL_ID, "")
         raise ConfigError(name, value, _NO_TRANSACTIONS)
-    translated = translate(asked)  # first, for it tells of what is no number
+    # First, for it tells of what is no number.
+    translated = _translated(asked, origin(settings, "producer.", config))
     tuned: Client = {
         **_base(f"connector-producer-{connector}-{task}", asked),
         # Java's default partitioner: another one would put keys where no Java client looks for them.
@@ -204,7 +205,7 @@ def consumer(settings: WorkerSettings, connector: str, task: int, config: Mappin
         "socket.timeout.ms": 30_000,
     }
     forced = {"enable.auto.commit": False, "enable.auto.offset.store": False}
-    client = {**tuned, **translate(asked, "consumer"), **forced}
+    client = {**tuned, **_translated(asked, origin(settings, "consumer.", config), "consumer"), **forced}
     _settle_times(client, asked)
     where = origin(settings, "consumer.", config)
     fitting.require("consumer", client, where)
@@ -229,8 +230,9 @@ def _settle_times(client: Client, asked: Mapping[str, str]) -> None:
 def admin(settings: WorkerSettings, connector: str, config: Mapping[str, str | None]) -> Client:
     """The client that asks brokers to do something for a connector: the worker's `admin.`, its `admin.override.`."""
     asked = _asked(settings, "admin.", config)
-    client = {**_base(f"connector-adminclient-{connector}", asked), **translate(asked, "consumer")}
-    fitting.require("admin", client, origin(settings, "admin.", config))
+    where = origin(settings, "admin.", config)
+    client = {**_base(f"connector-adminclient-{connector}", asked), **_translated(asked, where, "consumer")}
+    fitting.require("admin", client, where)
     return client
 
 
@@ -334,6 +336,19 @@ def origin(settings: WorkerSettings, prefix: str, config: Mapping[str, str | Non
         return None
 
     return find
+
+
+def _translated(asked: Mapping[str, str], where: fitting.Origin, kind: str = "producer") -> Client:
+    """Translate a client's settings. ConfigError for one that can't be used, by the name under which it was set."""
+    try:
+        return translate(asked, kind)
+    except ConfigError as error:
+        name = error.name or ""
+        setting = where(name)
+        if setting is None:
+            raise
+        rule = str(error).partition(f" for configuration {name}: ")[2]
+        raise ConfigError(setting[0], setting[1], rule) from None
 
 
 def _shared(settings: WorkerSettings) -> dict[str, str]:

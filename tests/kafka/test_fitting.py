@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Mapping
 
 import confluent_kafka as ck
@@ -207,3 +208,21 @@ def make(settings: WorkerSettings, client: str, config: Mapping[str, str]) -> No
         producers.append(clients.transactional_producer(settings, "c", 0, config, 0))
     for producer in producers:
         ck.Producer({**producer, "bootstrap.servers": "", "log_level": 0})
+
+
+@pytest.mark.parametrize("kind", ["producer", "consumer", "admin"])
+@pytest.mark.parametrize("where", ["connector", "worker file"])
+def test_one_value_that_can_not_be_used_is_told_by_the_name_under_which_it_was_set(kind: str, where: str) -> None:
+    """Also where the config was stored before: the task fails with this sentence."""
+    name = f"{kind}.override.reconnect.backoff.ms" if where == "connector" else f"{kind}.reconnect.backoff.ms"
+    given = {name: "soon"}
+    worker = WorkerSettings.from_properties({**WORKER, **({} if where == "connector" else given)}, {})
+    config = given if where == "connector" else {}
+    make = {
+        "producer": lambda: clients.producer(worker, "c", 0, config),
+        "consumer": lambda: clients.consumer(worker, "c", 0, config),
+        "admin": lambda: clients.admin(worker, "c", config),
+    }[kind]
+    with pytest.raises(ConfigError, match=f"^Invalid value soon for configuration {re.escape(name)}: ") as refused:
+        make()
+    assert refused.value.name == name
