@@ -20,6 +20,7 @@ from obstore import exceptions
 from pyarrow import parquet
 
 from kconnect.api import ConnectError, RetriableError, SinkRecord, Struct, schema
+from kconnect.connectors import patterns
 from kconnect.connectors.limits import TooMuchError
 from kconnect.connectors.objects import hadoop, readers, settings, source_settings, stores
 from kconnect.connectors.objects.connector import ObjectStoreSinkConnector
@@ -27,6 +28,7 @@ from kconnect.connectors.objects.hadoop import HadoopStore
 from kconnect.connectors.objects.readers import Budget
 from kconnect.connectors.objects.source import ObjectStoreSourceConnector
 from kconnect.testing import SinkRunner, SourceRunner
+from tests.attacks import hostile
 from tests.attacks.hostile import Answer, Hostile, Reply, bomb
 
 MB = 1024 * 1024
@@ -656,3 +658,66 @@ def test_a_name_that_no_client_has_keeps_no_sink_from_a_bucket() -> None:
             pytest.raises(ConnectError, match=r"topics//a\.json.*Take that file away"),
         ):
             runner.poll()
+
+
+def test_a_folder_in_a_folder_has_an_end() -> None:
+    """Who is the name node, or may make folders, nests them without an end: the files in it are listed all the same."""
+    with Hostile() as node:
+        entries = [{"pathSuffix": "d", "type": "DIRECTORY"}, {"pathSuffix": "a.json", "type": "FILE", "modificationTime": 1}]
+        node.default = hostile.given({"FileStatuses": {"FileStatus": entries}})
+        assert len(list(hdfs(node).names(""))) == hadoop._DEEPEST + 1
+        asked = len(node.asked)
+        assert list(hdfs(node).names("", lambda: True)) == []
+        assert len(node.asked) == asked
+
+
+def _page(keys: str = "", more: bool = True) -> Answer:
+    text = f"<IsTruncated>true</IsTruncated><NextContinuationToken>n</NextContinuationToken>{keys}" if more else keys
+    data = f"<ListBucketResult><Name>b</Name>{text}</ListBucketResult>".encode()
+    return lambda asked: Reply(200, {"Content-Type": "application/xml"}, data)
+
+
+def _bucket(service: Hostile) -> stores.Store:
+    props = {"name": "n", "topics": "t", "format.class": "JsonFormat", "flush.size": "1", "s3.bucket.name": "b"}
+    props |= {"store.url": service.url, "aws.access.key.id": "a", "aws.secret.access.key": "b", "request.timeout.ms": "300"}
+    return stores.Store(settings.CONFIG.parse(props), props, 2)
+
+
+def test_pages_without_names_have_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who is the store answers empty pages, of which none is the last: nobody could stop the task."""
+    monkeypatch.setattr(stores, "_TIMES", 1)
+    with Hostile() as service:
+        service.default = _page()
+        with pytest.raises(exceptions.GenericError, match="nothing for"):
+            list(_bucket(service).names(""))
+        with pytest.raises(exceptions.GenericError, match="nothing for"):
+            _bucket(service).look()
+        assert list(_bucket(service).names("", lambda: True)) == []
+        keys = "<Contents><Key>%s</Key><LastModified>2026-01-01T00:00:00Z</LastModified><Size>1</Size></Contents>"
+        service.default = _page(keys % "t/a" + keys % "t/b", more=False)
+        assert [each.name for each in _bucket(service).names("t")] == ["t/a", "t/b"]
+
+
+def test_a_store_says_no_more_than_a_line() -> None:
+    error = exceptions.GenericError(f"<Error><Code>X</Code><Message>{'y' * 1_000_000}</Message></Error>")
+    assert len(stores.reason(error)) < 500
+
+
+@pytest.mark.parametrize("count", [1, 20])
+def test_a_name_of_a_file_keeps_no_pattern_busy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: int) -> None:
+    """
+    Who may put a file into the store calls it so that a pattern can split its name in a billion ways: the process stood still,
+    with all connectors in it.
+    """
+    monkeypatch.setattr(patterns, "LONGEST_S", 0.05)
+    for number in range(count):
+        (tmp_path / f"{'a' * (60 + number)}!").write_text("{}")
+    (tmp_path / "aa.json").write_text("1\n")
+    config = {"store": f"file://{tmp_path}", "mode": "GENERIC", "topics.dir": "", "format.class": "JsonFormat"}
+    config["topic.regex.list"] = r"t:^(a|aa)+\.json$"
+    with SourceRunner(ObjectStoreSourceConnector, config) as runner:
+        if count == 1:
+            assert [record.value for record in runner.poll()] == [1]
+        else:
+            with pytest.raises(ConnectError, match="More than 10 files"):
+                runner.poll()

@@ -8,6 +8,7 @@ A file is written beside its place under a name that begins with a dot, and then
 from __future__ import annotations
 
 import datetime
+import logging
 import os
 import posixpath
 import re
@@ -15,7 +16,7 @@ import socket
 import threading
 import time
 import urllib.parse
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -32,13 +33,15 @@ from kconnect.connectors.objects import settings
 from kconnect.connectors.objects.stores import DENIED, Listed, Store
 from kconnect.data import deadlines
 
+log = logging.getLogger(__name__)
+
 _URL = re.compile(r"(s?)webhdfs://([^/?#@]+)(/[^?#]*)?")
 _PORT = {"": "9870", "s": "9871"}
 _PART = ".part"
 _CONNECT_S = 10.0
 _CHUNK, _PIECE = 1 << 20, 1 << 16
 _API = "/webhdfs/v1/"
-_MOST_REDIRECTS = 3
+_MOST_REDIRECTS, _DEEPEST = 3, 100
 _MOST_BYTES = 256 * 1024 * 1024
 """A folder of half a million files."""
 _TIMES = 10
@@ -65,6 +68,7 @@ class HadoopStore(Store):
         secure, hosts, folder = found[1], found[2], found[3] or "/"
         self.shown = url
         self._folder = posixpath.normpath(folder)
+        self._has_warned = False
         timeout_s = min(config[settings.TIMEOUT] / 1000, longest_s)
         named = [host if ":" in host else f"{host}:{_PORT[secure]}" for host in hosts.split(",")]
         addresses = ";".join(f"http{secure}://{host}" for host in named)
@@ -83,17 +87,38 @@ class HadoopStore(Store):
             self._client.write(part, data=data, overwrite=True)
             self._client.replace(part, path)
 
-    def names(self, folder: str) -> Iterator[Listed]:
+    def names(self, folder: str, stopped: Callable[[], bool] = lambda: False) -> Iterator[Listed]:
+        top = self._path(folder)
+        places = [(top, 0)]
+        while places and not stopped():
+            place, depth = places.pop()
+            for base, status in self._entries(place):
+                path = posixpath.join(place, base)
+                if not base or base in (".", "..") or "/" in base:
+                    raise exceptions.GenericError("the name node says that a folder has a file without a name")
+                if status["type"] == "DIRECTORY" and depth < _DEEPEST:
+                    places.append((path, depth + 1))
+                elif status["type"] == "DIRECTORY":
+                    self._warn_once(place)
+                elif not (base.startswith(".") and base.endswith(_PART)):
+                    yield Listed(self._name(path), _time(status["modificationTime"]))
+
+    def _entries(self, place: str) -> list[tuple[str, Any]]:
         with _translated():
             try:
-                for (place, _), _, files in self._client.walk(self._path(folder), status=True):
-                    for base, status in files:
-                        if not (base.startswith(".") and base.endswith(_PART)):
-                            yield Listed(self._name(posixpath.join(place, base)), _time(status["modificationTime"]))
+                found: list[tuple[str, Any]] = self._client.list(place, status=True)
             except HdfsError as error:
-                # A folder that nobody has written to.
+                # A folder that nobody has written to, or that is gone by now.
                 if error.exception != "FileNotFoundException":
                     raise
+                return []
+        return found
+
+    def _warn_once(self, place: str) -> None:
+        if not self._has_warned:
+            text = "%s: folders are nested more than %d times in %.80r: what is further down is left alone"
+            log.warning(text, self.shown, _DEEPEST, place)
+        self._has_warned = True
 
     def get(self, name: str, file: BinaryIO) -> None:
         with _translated(), self._client.read(self._path(name), chunk_size=_CHUNK) as chunks:

@@ -6,13 +6,14 @@ Read by `source.py`.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 from kconnect.api import ConfigDef, ConfigError, ConfigKey, Importance, OneOf, Range, Type, Width
+from kconnect.connectors import patterns
 from kconnect.connectors.objects import settings
+from kconnect.connectors.patterns import Pattern
 
 MODE, FOLDER, TOPICS, INTERVAL = "mode", "topics.dir", "topic.regex.list", "s3.poll.interval.ms"
 BATCH, ON_ERROR = "record.batch.max.size", "behavior.on.error"
@@ -32,7 +33,7 @@ _STORE = (
 
 class Route(NamedTuple):
     topic: str
-    pattern: re.Pattern[str]
+    pattern: Pattern
 
 
 def routes(config: Mapping[str, Any]) -> list[Route]:
@@ -43,8 +44,8 @@ def routes(config: Mapping[str, Any]) -> list[Route]:
         if not (topic and colon and pattern):
             raise ConfigError(TOPICS, text, "Each entry has a topic, a colon, and a regular expression for names of files")
         try:
-            found.append(Route(topic, re.compile(pattern)))
-        except re.error as error:
+            found.append(Route(topic, Pattern(pattern)))
+        except patterns.error as error:
             raise ConfigError(TOPICS, text, f"{pattern} is no regular expression: {error}") from None
     return found
 
@@ -53,12 +54,12 @@ def _check(name: str, value: Sequence[str]) -> None:
     routes({TOPICS: value})
 
 
-def restored(config: Mapping[str, Any]) -> re.Pattern[str] | None:
+def restored(config: Mapping[str, Any]) -> Pattern | None:
     """Return the pattern of `restore.topics.regex`, None for any topic. ConfigError at it."""
     text: str = config[RESTORED]
     try:
-        return re.compile(text) if text else None
-    except re.error as error:
+        return Pattern(text) if text else None
+    except patterns.error as error:
         raise ConfigError(RESTORED, text, f"It is no regular expression: {error}") from None
 
 

@@ -27,10 +27,13 @@ from kconnect.connectors.libraries import Informed
 from kconnect.connectors.limits import TooMuchError
 from kconnect.connectors.objects import readers, settings, source, source_settings, stores
 from kconnect.connectors.objects.readers import Budget, Rows
+from kconnect.connectors.patterns import LateError
 
 log = logging.getLogger(__name__)
 
 _LONGEST_WAIT_S = 0.5
+_MOST_LATE = 10
+"""Files whose names take too long to be compared with a pattern; if there are more, the pattern is wrong."""
 
 
 def backup(plus: str) -> re.Pattern[str]:
@@ -142,7 +145,8 @@ class ObjectStoreSourceTask(Informed, Polling):
         there: set[str] = set()
         most: int = self._config[source_settings.MAX_FILES]
         stranger = ""
-        for count, listed in enumerate(self._store.names(self._folder)):
+        late = 0
+        for count, listed in enumerate(self._store.names(self._folder, self.stopped.is_set)):
             if self.stopped.is_set():
                 return
             if count >= most:
@@ -150,12 +154,20 @@ class ObjectStoreSourceTask(Informed, Polling):
                     f"There are more than {most} files in {self._store.shown}, and {source_settings.MAX_FILES} is {most}. Set "
                     f"{source_settings.FOLDER} to a folder that has fewer of them"
                 )
-            if self._looks_for_any:
-                self._looks_for_any, stranger = self._target(listed.name) is None, listed.name
             if listed.name in self._known and self._absent.get(listed.name) in (None, listed.modified):
                 there.add(listed.name)
                 continue
-            file = self._file(listed)
+            try:
+                if self._looks_for_any:
+                    self._looks_for_any, stranger = self._target(listed.name) is None, listed.name
+                file = self._file(listed)
+            except LateError as error:
+                late += 1
+                if late > _MOST_LATE:
+                    raise ConnectError(f"More than {_MOST_LATE} files in {self._store.shown} can't be told: {error}") from None
+                log.warning("A file in %s is left alone: %s", self._store.shown, error)
+                there.add(listed.name)
+                continue
             if file is not None:
                 found.append(file)
         if self._looks_for_any and stranger:

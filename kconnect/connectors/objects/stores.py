@@ -12,7 +12,7 @@ import contextlib
 import datetime
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -22,10 +22,13 @@ from obstore.store import S3Store, from_url
 
 from kconnect.api import ConfigError
 from kconnect.connectors.host_files import HostFiles
-from kconnect.connectors.objects import options, settings
+from kconnect.connectors.objects import listing, options, settings
 from kconnect.connectors.objects.local_files import LocalFiles
 
 _PROBE = ".kconnect"
+_TIMES = 10
+"""How many times the timeout of one answer a store may take until it lists another file."""
+_LONGEST = 300
 _NO_LIMITS = HostFiles({})
 _STATUS = re.compile(r"status code: (\d{3})")
 _CODE = re.compile(r"<Code>(\w+)</Code>(?:<Message>([^<]*)</Message>)?")
@@ -75,6 +78,7 @@ class Store:
         self._files = files
         self._files_here = None if folder is None else LocalFiles(folder, self._leads_out)
         timeout_s = min(config[settings.TIMEOUT] / 1000, longest_s)
+        self._longest_s = timeout_s * _TIMES
         client: dict[str, Any] = {"timeout": f"{timeout_s:g}s", "connect_timeout": f"{min(timeout_s, 10):g}s", **given.client}
         self.shown = url.partition("?")[0]
         try:
@@ -110,13 +114,13 @@ class Store:
         self._check(name)
         obstore.put(self._store, name, file)
 
-    def names(self, folder: str) -> Iterator[Listed]:
-        """All files in a folder, and in those in it."""
+    def names(self, folder: str, stopped: Callable[[], bool] = lambda: False) -> Iterator[Listed]:
+        """All files in a folder, and in those in it, or some of them once `stopped` says so."""
         if self._files_here is not None and not {".", ".."} & set(folder.split("/")):
             for name, known in self._files_here.names(folder):
                 yield Listed(name, datetime.datetime.fromtimestamp(known.st_mtime, datetime.timezone.utc))
             return
-        for some in obstore.list(self._store, folder or None, chunk_size=1000):
+        for some in listing.lots(self._store, folder or None, 1000, self._longest_s, stopped):
             for each in some:
                 yield Listed(each["path"], each["last_modified"])
 
@@ -138,7 +142,8 @@ class Store:
         """Whether files can be listed."""
         # Whoever may put files there may have put one of which obstore can make no name: then they can be listed.
         with contextlib.suppress(exceptions.InvalidPathError):
-            next(iter(obstore.list(self._store, chunk_size=1)), None)
+            for _ in listing.lots(self._store, None, 1, self._longest_s):
+                break
 
     def probe(self) -> None:
         """Whether files can be listed, or else written."""
@@ -192,7 +197,7 @@ def reason(error: Exception) -> str:
     text = str(error)
     code = _CODE.search(text)
     if code is not None:
-        return f"{code[1]}: {code[2]}" if code[2] else code[1]
+        return f"{code[1]}: {code[2]}"[:_LONGEST] if code[2] else code[1][:_LONGEST]
     status = _STATUS.search(text)
     if status is not None:
         return f"status {status[1]}"
@@ -203,4 +208,4 @@ def reason(error: Exception) -> str:
 def _line(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
-    return str(error).partition("\n")[0][:300]
+    return str(error).partition("\n")[0][:_LONGEST]

@@ -1,0 +1,55 @@
+"""
+Regular expressions of configs, on texts that others write: names of files, above all.
+
+Python's own try as many ways as there are to split a text, and all that runs in the process stands still meanwhile: a file of a
+well-chosen name would stop every connector of a host. These have a limit of time, and let others run. Used by
+`objects/source_settings.py`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import regex
+
+from kconnect.api import DataError
+
+LONGEST_S = 1.0
+"""For one text: most take millionths of that."""
+_TRIES = 2
+_SHOWN = 80
+
+error: type[Exception] = regex.error
+"""What no pattern raises."""
+
+
+class LateError(DataError):
+    """It takes longer than it may to look for a pattern in a text."""
+
+
+class Pattern:
+    """`text` is as for Python's `re`. Raises `error` if it is none."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self._compiled = regex.compile(text, regex.V0)
+
+    def search(self, text: str) -> bool:
+        """Return whether it is anywhere in the text. LateError if nobody knows in time."""
+        return self._within(self._compiled.search, text)
+
+    def fullmatch(self, text: str) -> bool:
+        """Return whether it is the whole text. LateError if nobody knows in time."""
+        return self._within(self._compiled.fullmatch, text)
+
+    def _within(self, look: Any, text: str) -> bool:
+        for _ in range(_TRIES):
+            try:
+                return look(text, timeout=LONGEST_S) is not None
+            except TimeoutError:
+                # Once is not enough: a machine that has stood still says nothing of the pattern.
+                continue
+        raise LateError(
+            f"it takes more than {LONGEST_S:g} s to look for the pattern {self.text} in {text[:_SHOWN]!a}: write it so that "
+            "there are not many ways to split a text, as (a|aa)+ has"
+        )
