@@ -181,25 +181,18 @@ def _year(value: Any) -> None:
 
 
 def _of_text(own: Schema | None, kind: sa.String, backend: str) -> Check | None:
-    if backend == "postgresql" and (own is None or own.type is SchemaType.BYTES) and (own is None or own.name is None):
-        return _within(kind.length, _no_bytes)
-    if own is not None and own.type is not SchemaType.STRING:
+    """Texts with a schema are `types.Texts`. Of one that is too long by blanks these are cut off, in strict mode, too."""
+    if own is not None and (own.type is not SchemaType.BYTES or own.name is not None):
         return None
-    return _within(kind.length, None)
+    length = kind.length
 
-
-def _within(length: int | None, check: Check | None) -> Check | None:
-    """Of a text that is too long only by blanks these are cut off, in strict mode, too."""
-    if length is None:
-        return check
-
-    def within(value: Any) -> None:
-        if check is not None:
-            check(value)
-        if isinstance(value, str) and len(value) > length:
+    def check(value: Any) -> None:
+        if backend == "postgresql":
+            _no_bytes(value)
+        if isinstance(value, str) and length is not None and len(value) > length:
             raise DataError(f"it has {len(value)} characters, and the column {length}")
 
-    return within
+    return check
 
 
 def _no_bytes(value: Any) -> None:

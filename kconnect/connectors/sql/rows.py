@@ -242,8 +242,10 @@ def _converted(
     if convert is None:
         return column
     try:
-        if convert is types.WITHOUT_NUL and not has_nulls and "\0" not in "".join(column):
-            return column
+        if isinstance(convert, types.Texts):
+            texts = [each for each in column if each is not None] if has_nulls else column
+            if convert.takes(texts):
+                return column
         if wanted.schema is not None and wanted.schema.name is not None and values.FarDate in set(map(type, column)):
             raise DataError(types.FAR)
         return [None if each is None else convert(each) for each in column] if has_nulls else list(map(convert, column))

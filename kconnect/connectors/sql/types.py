@@ -10,7 +10,7 @@ from __future__ import annotations
 import datetime
 import decimal
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -116,8 +116,11 @@ def _of_kind(own: Schema | None, column: sa.Column[Any], backend: str, zone: Zon
         return str.encode
     if own.type is SchemaType.STRING and isinstance(kind, sa.DateTime) and kind.timezone:
         return lambda value: _zoned(value, zone)
+    if own.type is SchemaType.STRING and isinstance(kind, sa.String) and not isinstance(kind, sa.Enum | mysql.SET):
+        length, nul = kind.length, backend != "postgresql"
+        return None if length is None and nul else Texts(length, nul)
     if own.type is SchemaType.STRING and backend == "postgresql":
-        return WITHOUT_NUL
+        return _WITHOUT_NUL
     if own.type in (SchemaType.FLOAT32, SchemaType.FLOAT64) and isinstance(kind, sa.String):
         # Databases write fewer digits, or others.
         return values.to_text
@@ -190,7 +193,7 @@ def _of_any(kind: Any, backend: str, zone: ZoneInfo) -> Convert:
         if isinstance(kind, sa.String) and not isinstance(value, str):
             return values.to_text(value)
         if isinstance(value, str) and backend == "postgresql":
-            return WITHOUT_NUL(value)
+            return _WITHOUT_NUL(value)
         return value
 
     return convert
@@ -213,17 +216,32 @@ def _zoned(text: str, zone: ZoneInfo) -> Any:
     try:
         return point_in_time(text, zone)
     except ValueError:
-        return _without_nul(text)
+        return _WITHOUT_NUL(text)
 
 
-def _without_nul(value: Any) -> Any:
-    if "\0" in value:
-        raise DataError("PostgreSQL's texts can't have the character NUL")
-    return value
+class Texts:
+    """
+    Texts for a column that has `length` characters, or any number of them, and without the character NUL unless it has `nul`.
+    Of all texts of a column it can be asked at once.
+    """
+
+    def __init__(self, length: int | None, nul: bool) -> None:
+        self._length, self._nul = length, nul
+
+    def takes(self, texts: Sequence[str]) -> bool:
+        return (self._nul or "\0" not in "".join(texts)) and (
+            self._length is None or not texts or max(map(len, texts)) <= self._length
+        )
+
+    def __call__(self, text: str) -> str:
+        if not self._nul and "\0" in text:
+            raise DataError("PostgreSQL's texts can't have the character NUL")
+        if self._length is not None and len(text) > self._length:
+            raise DataError(f"it has {len(text)} characters, and the column {self._length}")
+        return text
 
 
-WITHOUT_NUL = _without_nul
-"""Of all texts of a column it can be asked at once."""
+_WITHOUT_NUL = Texts(None, nul=False)
 
 
 def default_of(own: Schema) -> str | None:
