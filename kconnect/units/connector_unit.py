@@ -34,6 +34,7 @@ from kconnect.units.unit import Ports, Unit, summary
 
 log = logging.getLogger(__name__)
 
+_BETWEEN_S = 0.1
 _MOST_TASKS = 10_000
 _MOST_CHARACTERS = 256 * 2**20
 """Of the task configs of one connector, which are records of the config topic, and are kept by each worker."""
@@ -45,6 +46,7 @@ class ConnectorUnit(Unit):
         self._requested = False
         self._raised: Exception | None = None
         self._repeats = Repeats()
+        self._asked_at = 0.0
 
     def run(self) -> None:
         raw = self.config()
@@ -113,8 +115,16 @@ class ConnectorUnit(Unit):
                 self._goes_on()
                 self.moved(Event.PAUSE if paused else Event.RESUME)
                 requested = not paused
-            if requested and not paused:
+            if requested and not paused and self._is_due():
                 self._ask(connector, config)
+
+    def _is_due(self) -> bool:
+        """
+        Wait until the last call for task configs is a moment ago: a connector that asks for the next one within each call would
+        keep a core busy. Return whether the connector is to be asked then.
+        """
+        self.wait_for(lambda: self._raised is not None, max(0.0, self._asked_at + _BETWEEN_S - time.monotonic()))
+        return self._raised is None and not self.stopping.is_set()
 
     def _is_paused(self) -> bool:
         return self.target is not TargetState.STARTED
@@ -124,6 +134,7 @@ class ConnectorUnit(Unit):
         Have task configs made and handed over. If the connector raises an error, it is asked again later, as in Connect; after
         the last attempt the error is raised.
         """
+        self._asked_at = time.monotonic()
         limit = self._limited(TASKS_MAX.of(self._framework(connector).parse(config)))
         try:
             answer = connector.task_configs(limit)
@@ -205,7 +216,9 @@ class ConnectorUnit(Unit):
             self.changed.notify_all()
 
     def raise_in_thread(self, error: Exception) -> None:
-        """Fail the connector for an error that it met in a thread of its own."""
+        """Fail the connector for an error that it met in a thread of its own, whatever it gives in its place."""
+        if not isinstance(error, BaseException):
+            error = answers.AnswerError(f"context.raise_error() was given {answers.kind_of(error)}: it must be an exception")
         with self.changed:
             self._raised = error
             self.changed.notify_all()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Iterator
 from types import MappingProxyType
@@ -323,6 +324,33 @@ def test_an_error_from_a_thread_of_the_connector_fails_it(made: Made) -> None:
     end(unit)
     assert there.states == ["RUNNING", "FAILED"]
     assert made.calls[-1] == "stop"
+
+
+@pytest.mark.parametrize("given", [None, "boom"])
+def test_whatever_it_gives_in_place_of_an_error_fails_it(made: Made, given: Any) -> None:
+    there = host(made)
+    unit = there.unit(CONFIG, task=None)
+    until(lambda: there.configs)
+    made.instances[0].context.raise_error(given)
+    until(lambda: "FAILED" in there.states)
+    end(unit)
+    assert "context.raise_error() was given" in (there.statuses[-1][1] or "").splitlines()[0]
+
+
+def test_one_that_asks_within_each_call_keeps_no_core_busy(made: Made, units: list[Unit]) -> None:
+    there = host(made)
+    times: list[float] = []
+
+    def configs() -> Iterator[dict[str, str]]:
+        times.append(time.monotonic())
+        made.instances[0].context.request_task_reconfiguration()
+        made.configs = configs()
+        yield {"n": str(len(times))}
+
+    made.configs, made.as_it_is = configs(), True
+    units.append(there.unit(CONFIG, task=None))
+    until(lambda: len(times) >= 5)
+    assert min(later - earlier for earlier, later in itertools.pairwise(times)) > 0.09
 
 
 def test_an_abandoned_connector_says_nothing_more(made: Made) -> None:
