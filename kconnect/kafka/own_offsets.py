@@ -20,7 +20,7 @@ from confluent_kafka.admin import AdminClient
 from kconnect.core.settings.source import OFFSETS_STORAGE_TOPIC
 from kconnect.core.settings.worker import WorkerSettings
 from kconnect.core.state.offsets import OffsetState
-from kconnect.core.state.records import Entry, Topic
+from kconnect.core.state.records import Entry, LogRecord, SourceOffset, Topic
 from kconnect.errors import ConnectError, RequestTimeoutError
 from kconnect.kafka import clients
 from kconnect.kafka.admin import Admin, InternalTopic
@@ -31,6 +31,9 @@ log = logging.getLogger(__name__)
 
 TRANSACTION: Mapping[str, int] = {"transaction.timeout.ms": 10_000, "socket.timeout.ms": 10_000}
 """No client is made whose requests may take longer than its transactions."""
+MOST_BYTES = 256 * 2**20
+"""Of the offsets in a topic, which a request holds in memory: some millions."""
+_AT_ONCE = 100
 _STEP_S = 10.0
 AWAY_S = 60.0
 """How long a cluster may say nothing before a task fails of it; one that waited for ever would look as if it ran."""
@@ -117,9 +120,10 @@ def read(own: OwnTopic, timeout: float) -> OffsetState:
     """
     All offsets in the topic, by a client made for this; none if it does not exist.
 
-    RequestTimeoutError if its end is not reached within `timeout` seconds, ConnectError if it can't be read.
+    RequestTimeoutError if its end is not reached within `timeout` seconds, ConnectError if it can't be read, or has more than a
+    worker has room for: a config may name any topic, whoever writes to it.
     """
-    end, state = time.monotonic() + timeout, OffsetState()
+    end, state, room = time.monotonic() + timeout, OffsetState(), _Room(own)
     if not _exists(own):
         return state
     reader = LogReader(own.consumer, {Topic.OFFSET: own.topic}, _STEP_S)
@@ -128,13 +132,34 @@ def read(own: OwnTopic, timeout: float) -> OffsetState:
         while ends is None or not reader.has_read(ends):
             if time.monotonic() > end:
                 raise RequestTimeoutError(f"The offset topic {own.topic} was not read to its end within {timeout:.0f} s")
-            for record in reader.read(0.2):
-                state.apply(record)
+            for record in reader.read(0.2, _AT_ONCE):
+                if isinstance(state.apply(record), SourceOffset):
+                    room.take(record)
             # None at first where partitions that were created a moment ago have no leader yet.
             ends = ends or reader.ends_behind_open(_STEP_S)
     finally:
         reader.close()
     return state
+
+
+class _Room:
+    """What the offsets of one topic may take, the latest of each partition."""
+
+    def __init__(self, own: OwnTopic) -> None:
+        self._own = own
+        self._sizes: dict[bytes, int] = {}
+        self._size = 0
+
+    def take(self, record: LogRecord) -> None:
+        """ConnectError if there is no room for this one any more."""
+        key, size = record.key or b"", len(record.key or b"") + len(record.value or b"")
+        self._size += size - self._sizes.get(key, 0)
+        self._sizes[key] = size
+        if self._size > MOST_BYTES:
+            raise ConnectError(
+                f"The offset topic {self._own.topic} has more than {MOST_BYTES} bytes of offsets, so they are not shown, and "
+                "can't be altered. Name a topic of offsets alone in offsets.storage.topic"
+            )
 
 
 def write(own: OwnTopic, entries: Iterable[Entry], transactional_id: str | None, timeout: float) -> None:

@@ -14,9 +14,10 @@ import pytest
 
 from kconnect.api.record import TopicPartition
 from kconnect.errors import ConnectError
-from kconnect.kafka import unreadable
+from kconnect.kafka import own_offsets, unreadable
 from kconnect.kafka.consumer import TaskConsumer
 from kconnect.kafka.offset_order import Order
+from kconnect.kafka.own_offsets import OwnTopic
 from kconnect.kafka.resting import RestingConsumer
 from kconnect.kafka.unreadable import Stalls
 from kconnect.kafka.watch import Watchers
@@ -233,3 +234,19 @@ def test_a_partition_without_progress_is_one_whose_brokers_answer() -> None:
     assert not fails(*(statistics(at, 5, 9, at, ls_offset=5) for at in times)), "a transaction is open"
     assert not fails(*(statistics(at, 5, 9, at, fetch_state="offset-query") for at in times)), "it does not read yet"
     assert not fails(*(statistics(at, 5, 9, at) for at in times), paused=(1,)), "it was paused"
+
+
+def test_a_topic_of_offsets_takes_no_more_memory_than_there_is(broker: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever may create connectors names a topic as that of offsets, in which a few kilobytes are gigabytes of them."""
+    client = {"bootstrap.servers": broker, "log_level": 0}
+    own = OwnTopic("t", client, {**client, "group.id": "g"}, client)
+    writer = ck.Producer(client)
+    for number in range(20):
+        writer.produce("t", key=json.dumps(["c", {"file": number % 10}]), value=json.dumps({"at": "x" * 100}), partition=0)
+    writer.flush(LIMIT_S)
+    # The broker in memory can't be asked for it.
+    monkeypatch.setattr(own_offsets, "_exists", lambda own: True)
+    assert len(own_offsets.read(own, LIMIT_S).of("c")) == 10
+    monkeypatch.setattr(own_offsets, "MOST_BYTES", 1000)
+    with pytest.raises(ConnectError, match=r"more than 1000 bytes of offsets.*offsets\.storage\.topic"):
+        own_offsets.read(own, LIMIT_S)
