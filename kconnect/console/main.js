@@ -58,7 +58,7 @@ function show() {
   shown = address;
   const [path = "", query = ""] = address.replace(/^#\//, "").split("?", 2);
   const [name = "", ...rest] = path.split("/").map(decoded);
-  const make = VIEWS[name];
+  const make = Object.hasOwn(VIEWS, name) ? VIEWS[name] : undefined;
   view?.closed?.();
   /** @param {string} path @param {URLSearchParams} [query] */
   const go = (path, query) => {

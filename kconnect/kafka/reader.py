@@ -13,11 +13,12 @@ from typing import Any, TypeVar
 
 import confluent_kafka as ck
 
-from kconnect.errors import UnavailableError
+from kconnect.errors import ConnectError, UnavailableError
 from kconnect.kafka.codes import AWAY, MOVING
 from kconnect.kafka.failures import failure, persistently
 from kconnect.kafka.portions import Portions
 from kconnect.kafka.positions import Place, Positions, Span
+from kconnect.kafka.unreadable import NOT_UNPACKED
 
 Message = ck.Message
 BEGINNING: int = ck.OFFSET_BEGINNING
@@ -25,8 +26,12 @@ BEGINNING: int = ck.OFFSET_BEGINNING
 _ANSWER_S = 30.0
 _STEP_S = 5.0
 """Python hears no Ctrl-C while the client waits."""
-_SILENCE_S = 60.0
-"""A broker that sends nothing for so long, while something is left to be read, is away."""
+_SILENCE_S = 45.0
+"""A broker that sends nothing for so long, while something is left to be read, is away. A process for REST has 60 s."""
+_REMEDY = (
+    "read what is before it and what is behind it by themselves; of a dead letter queue by kconnect dlq with "
+    "--queue-partition and --offset :N or N:"
+)
 _MANY = 2000
 _T = TypeVar("_T")
 
@@ -119,8 +124,11 @@ class Reader:
             if self.positions != before:
                 heard, before = time.monotonic(), dict(self.positions)
             elif time.monotonic() - heard > _SILENCE_S:
-                silent = ", ".join(map(str, left))
-                raise UnavailableError(f"Brokers have sent nothing of {silent} for {_SILENCE_S:.0f} s. Check that they run.")
+                silent = ", ".join(f"{place}{_from(self.positions[place])}" for place in left)
+                raise UnavailableError(
+                    f"Brokers have sent nothing of {silent} for {_SILENCE_S:.0f} s. Check that they run. If they do, "
+                    f"a batch is there that no client can read: {_REMEDY}"
+                )
             yield [each for each in found if (each.offset() or 0) < ends[_place(each)]]
         self._consumer.unassign()
 
@@ -136,6 +144,12 @@ class Reader:
             elif error.code() == ck.KafkaError._PARTITION_EOF:
                 # Markers of transactions take offsets that no record fills.
                 self._ends[_place(message)] = message.offset() or 0
+            elif error.code() in NOT_UNPACKED:
+                place = _place(message)
+                raise ConnectError(
+                    f"{place} can't be read{_from(message.offset() or 0)}: a batch there is broken, or too large once it is "
+                    f"unpacked ({error.str()}). {_REMEDY[0].upper()}{_REMEDY[1:]}"
+                )
             elif error.fatal() or error.code() not in (*AWAY, *MOVING, ck.KafkaError._RESOLVE):
                 raise failure(error, f"the topic {message.topic()}", self._client)
         portion = self._portions.portion(found, _MANY + 1)
@@ -149,6 +163,10 @@ class Reader:
 
     def _persistently(self, ask: Callable[[], _T], passing: Collection[int], what: str) -> _T:
         return persistently(ask, passing, what, self._client, _ANSWER_S)
+
+
+def _from(offset: int) -> str:
+    return f" from offset {offset} on" if offset >= 0 else ""
 
 
 def _place(message: Message) -> Place:

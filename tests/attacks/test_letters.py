@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import itertools
 from collections.abc import Iterator
 from typing import Any
@@ -18,6 +19,7 @@ from kconnect.dlq.origins import Reporters
 from kconnect.dlq.planning import Left, Rules, plan
 from kconnect.dlq.queue import Queue
 from kconnect.errors import ConnectError
+from kconnect.kafka import reader
 from kconnect.kafka.consumer import TaskConsumer
 from kconnect.kafka.message_headers import UNREADABLE
 from kconnect.kafka.positions import Place
@@ -201,3 +203,24 @@ def test_no_letter_hides_those_of_others(broker: str) -> None:
         assert [letter.value for letter in letters] == [b"first", b"second"]
         assert [letter.offset for letter in queue.letters({0: (3, 12)})] == list(range(3, 12)), "by themselves"
         assert queue.at(0, [8])[8].value == b"5"
+
+
+@pytest.mark.parametrize(
+    ("data", "codec", "said"),
+    [(b"no gzip at all", 1, "a batch there is broken"), (gzip.compress(raw_batches.record(0, b"", length=-5)), 1, "no client")],
+    ids=["broken", "senseless"],
+)
+def test_a_letter_that_nobody_can_read_says_how_to_read_the_others(
+    broker: str, monkeypatch: pytest.MonkeyPatch, data: bytes, codec: int, said: str
+) -> None:
+    """Who may write to a queue sends a batch that no client can read: the letters behind it are shown by their offsets."""
+    monkeypatch.setattr(reader, "_SILENCE_S", 1.0)
+    create(broker, "q")
+    raw_batches.produce(broker, "q", [(b"first", [])])
+    raw_batches.send(broker, "q", data, 1, codec)
+    raw_batches.produce(broker, "q", [(b"last", [])])
+    with Queue(lambda kind: {"bootstrap.servers": broker, "log_level": 0}, "q") as queue:
+        with pytest.raises(ConnectError, match=rf"q/0.* from offset 1 on.*{said}.*--offset :N or N:"):
+            list(queue.letters(queue.bounds()))
+        assert [letter.value for letter in queue.letters({0: (0, 1)})] == [b"first"]
+        assert [letter.value for letter in queue.letters({0: (2, 3)})] == [b"last"]

@@ -180,9 +180,11 @@ def put_back(configs: Sequence[Mapping[str, str]], raw: Mapping[str, str], resol
 
 def substitute(text: str, replacements: Mapping[str, str]) -> str:
     """The text with each of `replacements` put in, the longest first: one may be part of another. What is put in stays."""
-    if not any(old in text for old in replacements):
+    # There may be thousands of them, of which a pattern takes seconds to make.
+    found = sorted((old for old in replacements if old in text), key=len, reverse=True)
+    if not found:
         return text
-    pattern = "|".join(_whole(old) for old in sorted(replacements, key=len, reverse=True))
+    pattern = "|".join(map(_whole, found))
     return re.sub(pattern, lambda match: replacements[match[0]], text)
 
 
