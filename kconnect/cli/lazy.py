@@ -14,6 +14,8 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
+_OF_VERBS = frozenset(("--url", "--user", "--context"))
+
 
 class LazyGroup(click.Group):
     """
@@ -34,6 +36,9 @@ class LazyGroup(click.Group):
         self._synonyms = synonyms or {}
         self._commands_in = commands_in
         self._sections = sections or {}
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, _behind(args))
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted(self._commands_in)
@@ -84,6 +89,19 @@ class LazyGroup(click.Group):
             if names:
                 with formatter.section(heading):
                     formatter.write_dl([(name.ljust(widest), self.line(name)) for name in names])
+
+
+def _behind(args: list[str]) -> list[str]:
+    """Return arguments with those options behind the verb that all verbs have which ask a worker."""
+    moved: list[str] = []
+    rest = list(args)
+    while rest and rest[0].partition("=")[0] in _OF_VERBS:
+        count = 1 if "=" in rest[0] else 2
+        moved, rest = [*moved, *rest[:count]], rest[count:]
+    if not moved or not rest:
+        return args
+    end = rest.index("--") if "--" in rest else len(rest)
+    return [*rest[:end], *moved, *rest[end:]]
 
 
 class KindsGroup(LazyGroup):

@@ -318,6 +318,8 @@ def test_a_dry_run_has_the_worker_check_the_configs(run: Any, herder: Herder) ->
             "kconnect: a: Invalid value bad for configuration topic: no",
             "would be created 1, changed 0, unchanged 0, refused 1",
         ]
+        out = told.out.splitlines()
+        assert command == ["diff"] or out == ["a would be refused", "b would be created"]
     assert herder.writes() == []
 
 

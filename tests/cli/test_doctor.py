@@ -47,6 +47,22 @@ def test_a_worker_file_that_can_not_be_used(
     assert not [each for each in found if "failed (" in each["message"]], found
 
 
+def test_a_worker_file_s_own_listener_is_asked_and_what_is_unknown_is_named(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    be_patient(monkeypatch)
+    port = free_port()
+    file = worker_file(tmp_path, "127.0.0.1:1", "own", listeners=f"http://:{port}", **{"gruop.id": "x", "no.such.setting": "x"})
+    found = json.loads(call("doctor", "-o", "json", "-w", str(file)).out)["findings"]
+    (asked,) = [each for each in found if each["check"] == "worker"]
+    assert (asked["severity"], asked["location"]) == ("skipped", f"Worker http://localhost:{port}")
+    unknown = {each["message"]: each["remedy"] for each in found if "is unknown" in each["message"]}
+    assert unknown == {
+        "The setting gruop.id is unknown, and has no effect": "did you mean group.id?",
+        "The setting no.such.setting is unknown, and has no effect": "take it out, or see docs/operating.md for what there is",
+    }
+
+
 def test_a_worker_file_that_lacks_what_a_worker_must_have(tmp_path: Path) -> None:
     file = tmp_path / "worker.properties"
     file.write_text(f"bootstrap.servers=127.0.0.1:{free_port()}\ngroup.id=x\n")

@@ -291,6 +291,28 @@ def test_a_state_that_is_not_reached_in_time_is_7_and_tells_why(url: str, herder
     assert run(url, "wait", "bills", "--for", "failed").out == "bills is FAILED\n"
 
 
+def test_a_wait_ends_when_something_has_failed_for_good(url: str, herder: Herder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(target_states, "_FAILED_S", 0.2)
+    herder.failed.add(("bills", 1))
+    called = run(url, "resume", "bills", "--wait", "--timeout", "10m")
+    assert (called.status, "Connector bills has failed: " in called.err) == (7, True)
+    assert "fix the cause, then kconnect restart bills --failed" in called.err
+    # Where it is restarted by itself, and for whoever only waits, it may still come.
+    herder.configs["bills"]["errors.restart.max.attempts"] = "3"
+    assert "was not RUNNING within 1 s" in run(url, "resume", "bills", "--wait", "--timeout", "1").err
+    del herder.configs["bills"]["errors.restart.max.attempts"]
+    assert "was not RUNNING within 1 s" in run(url, "wait", "bills", "--for", "running", "--timeout", "1").err
+
+
+def test_options_of_a_verb_may_stand_before_it(url: str, herder: Herder) -> None:
+    whole = call("get", "connectors", "--url", url)
+    for typed in (["--url", url, "get", "connectors"], ["get", f"--url={url}", "connectors"], ["--url", url, "connectors"]):
+        assert call(*typed) == whole, typed
+    refused = call("--url", url, "broker", "status")
+    assert (refused.status, "No such option" in refused.err) == (2, True)
+    assert call("--url", url).status == 2
+
+
 def test_what_is_waited_for_is_told_after_a_moment(url: str, herder: Herder, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(waiting, "AFTER_S", 0.0)
     called = run(url, "wait", "bills", "--for", "stopped", "--timeout", "0.5s")

@@ -90,13 +90,13 @@ def apply(
         doomed = [step.name for step in steps if step.action == DELETE]
         if doomed:
             asking.confirm(f"{_count(doomed)} in no file: {', '.join(doomed)}. Delete {_them(doomed)}?", yes)
-        failed, status = applying.perform(client, steps, timeout if wait else None, verbose=form == "table")
+        done = applying.perform(client, steps, timeout if wait else None, verbose=form == "table")
         if form != "table":
-            show.write(steps, form, failed)
+            show.write(steps, form, done.failed)
         else:
-            summary(steps, failed)
-    if failed:
-        return 1 if diff else status
+            summary(steps, done.failed, late=done.late)
+    if done.failed:
+        return 1 if diff else done.status
     return DIFFERS if diff and any(step.action != UNCHANGED for step in steps) else 0
 
 

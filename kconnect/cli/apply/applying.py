@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 
@@ -81,12 +81,21 @@ def _bare(client: ConnectClient, stopped: Sequence[Manifest]) -> set[str]:
     return {name for name, found in offsets.items() if not found}
 
 
-def perform(client: ConnectClient, steps: Sequence[Step], timeout: float | None, verbose: bool = True) -> tuple[set[str], int]:
+class Performed(NamedTuple):
+    """`late` are those of `failed` that were done, and did not come to their state. `status` is the command's."""
+
+    failed: set[str]
+    late: set[str]
+    status: int
+
+
+def perform(client: ConnectClient, steps: Sequence[Step], timeout: float | None, verbose: bool = True) -> Performed:
     """
     Do them, and wait if there is a `timeout`; gives the names of those that failed, and the exit status: that which all
     failures share, else 1. What is to be deleted comes last, if nothing failed before.
     """
     failed: set[str] = set()
+    late: set[str] = set()
     statuses: set[int] = set()
     by_name = {step.name: step for step in steps}
     expected: dict[str, str] = {}
@@ -102,8 +111,10 @@ def perform(client: ConnectClient, steps: Sequence[Step], timeout: float | None,
 
     def waited(name: str) -> None:
         failed.add(name)
+        late.add(name)
         apply_run.wait(client, name, expected[name], timeout or 0.0)
         failed.discard(name)
+        late.discard(name)
 
     todo = [step.name for step in steps if step.action in (CREATE, CHANGE)]
     statuses.add(selection.each(todo, one, "Applying"))
@@ -116,7 +127,7 @@ def perform(client: ConnectClient, steps: Sequence[Step], timeout: float | None,
     else:
         statuses.add(selection.each(doomed, one, "Deleting"))
     statuses.discard(0)
-    return failed, statuses.pop() if len(statuses) == 1 else int(bool(failed))
+    return Performed(failed, late, statuses.pop() if len(statuses) == 1 else int(bool(failed)))
 
 
 def dry_run(client: ConnectClient, steps: Sequence[Step], show: Show, form: str, quiet: bool) -> int:
@@ -137,7 +148,7 @@ def dry_run(client: ConnectClient, steps: Sequence[Step], show: Show, form: str,
     else:
         if not quiet:
             for step in changed:
-                click.echo(f"{step.name} would be {DONE[step.action]}")
+                click.echo(f"{step.name} would be {'refused' if step.name in wrong else DONE[step.action]}")
         summary(steps, wrong, would=True)
     return 1 if wrong else DIFFERS if changed else 0
 

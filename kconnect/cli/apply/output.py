@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import click
 
@@ -56,9 +56,11 @@ class Show:
         return set().union(*(self._passwords[str(name)] for name in classes - {None}))
 
 
-def summary(steps: Sequence[Step], failed: set[str], would: bool = False) -> None:
+def summary(steps: Sequence[Step], failed: set[str], would: bool = False, late: Collection[str] = ()) -> None:
+    """Write how many there are of each kind. Those of `failed` that are `late` were done all the same."""
+
     def count(action: str) -> int:
-        return sum(step.action == action and step.name not in failed for step in steps)
+        return sum(step.action == action and (step.name not in failed or step.name in late) for step in steps)
 
     told = [f"{DONE[action]} {count(action)}" for action in (CREATE, CHANGE, DELETE, UNCHANGED)]
     # Who prunes nothing need not read of it.

@@ -5,6 +5,9 @@ threads at once.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import click
 
 from kconnect.cli import refusals
@@ -20,10 +23,25 @@ _STEADY_S = 0.5
 
 def do(client: ConnectClient, step: Step) -> None:
     """RestError if the worker refuses, or does not answer. Settings that nothing knows are told, once it is done."""
-    with refusals.explained(client):
-        _do(client, step)
+    try:
+        with refusals.explained(client):
+            _do(client, step)
+    except refusals.Refusal as refusal:
+        raise _placed(client, step, refusal) from refusal
     if step.manifest is not None and step.differences:
         warn(client, step.name, step.manifest.config)
+
+
+def _placed(client: ConnectClient, step: Step, refusal: refusals.Refusal) -> Exception:
+    """The refusal of a config, with whole names of settings: what a transform finds wrong does not say in which one."""
+    if step.manifest is None or not step.differences:
+        return refusal
+    try:
+        wrong = _wrong(client, step.manifest)
+    except RestError:
+        return refusal
+    # Whoever is asked again may say less, such as of a class that is not there.
+    return refusals.Refusal(refusal, wrong) if len(wrong) == len(refusal.faults) else refusal
 
 
 def warn(client: ConnectClient, name: str, config: Config) -> None:
@@ -123,10 +141,20 @@ def check(client: ConnectClient, manifest: Manifest) -> None:
         found = client.validate(str(config["connector.class"]), config)
     for line in unknown.told(config, found):
         click.echo(f"kconnect: warning: {manifest.name}: {line}", err=True)
+    if wrong := _faults(client, found):
+        raise Problems(wrong)
+
+
+def _wrong(client: ConnectClient, manifest: Manifest) -> list[str]:
+    config = {**manifest.config, "name": manifest.name}
+    return _faults(client, client.validate(str(config.get("connector.class")), config))
+
+
+def _faults(client: ConnectClient, found: Mapping[str, Any]) -> list[str]:
+    """What a validation has found wrong, by settings."""
     values = [each["value"] for each in found["configs"] if each["value"]]
     errors = [error if value["name"] in error else f"{value['name']}: {error}" for value in values for error in value["errors"]]
-    if errors:
-        raise Problems(refusals.problems(client, errors))
+    return refusals.problems(client, errors)
 
 
 def _unknown(error: RestError, field: str) -> bool:

@@ -6,10 +6,13 @@ What it looks at is in `checkup`, from `run.py` on; the form of what it says is 
 
 from __future__ import annotations
 
+import contextlib
+import difflib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import click
 
@@ -50,7 +53,8 @@ def doctor(target: Target | None, brokers: Brokers, form: str) -> int:
     settings = _settings(brokers)
     files = [Check("files", problem.location, partial(iter, [problem]))] if problem is not None else [*_of_files(brokers)]
     kafka = _of_kafka(brokers) if problem is None else ()
-    checks = [*files, *_of_machine(brokers, settings), *_of_workers(target), *_of_configs(target, brokers), *kafka]
+    asked, named = target or Target(_url(settings)), target is not None
+    checks = [*files, *_of_machine(brokers, settings), *_of_workers(asked, named), *_of_configs(asked, brokers), *kafka]
     found = sorted_by_place(beside_each_other(checks, run.ALL_S))
     wrong = sum(each.severity == ERROR for each in found)
     if form == "table":
@@ -98,16 +102,20 @@ def _of_files(brokers: Brokers) -> Iterator[Check]:
 def _starts_with_it(brokers: Brokers, where: str) -> Iterator[Finding]:
     """What other commands do without, a worker asks for."""
     from kconnect.core.settings import secrets
-    from kconnect.core.settings.worker import WorkerSettings
+    from kconnect.core.settings.worker import WORKER_CONFIG, WorkerSettings
 
     told = brokers.told
     try:
-        WorkerSettings.from_properties(told, {})
+        settings = WorkerSettings.from_properties(told, {})
     except ConfigError as error:
         wrong = " ".join(secrets.hide(str(error), secrets.values(told)).split())
         yield Finding(ERROR, "files", where, f"A worker can't start with it. {wrong}", "add or correct these settings")
     else:
         yield Finding(OK, "files", where, "It has the settings that a worker must have")
+        for name in settings.unknown_keys:
+            near = difflib.get_close_matches(name, WORKER_CONFIG.keys, 1, 0.8)
+            remedy = f"did you mean {near[0]}?" if near else "take it out, or see docs/operating.md for what there is"
+            yield Finding(WARNING, "files", where, f"The setting {name} is unknown, and has no effect", remedy)
 
 
 def _settings(brokers: Brokers) -> Mapping[str, str]:
@@ -143,22 +151,34 @@ def _plugins(brokers: Brokers) -> Iterator[Finding]:
         yield Finding(OK, "plugins", "Plugins", f"No problems in {where}")
 
 
-def _of_workers(target: Target | None) -> Iterator[Check]:
+def _url(settings: Mapping[str, str]) -> str:
+    """Where the worker of a file listens on this machine, which may not run yet."""
+    if not settings:
+        return connection.DEFAULT_URL
+    from kconnect.core.settings.worker import WorkerSettings
+
+    with contextlib.suppress(ConnectError, ValueError):
+        listener = urlsplit(WorkerSettings.from_properties(settings, {}).listeners[0])
+        host = "localhost" if listener.hostname in (None, "", "0.0.0.0", "::") else listener.hostname
+        if listener.port:
+            return f"{listener.scheme.lower()}://{f'[{host}]' if ':' in host else host}:{listener.port}"
+    return connection.DEFAULT_URL
+
+
+def _of_workers(asked: Target, named: bool) -> Iterator[Check]:
     from kconnect.cli.checkup import workers
 
-    asked = target or Target(connection.DEFAULT_URL)
     asked.log_in()
-    yield Check("workers", f"Worker {asked.url}", partial(workers.check, asked, target is not None))
+    yield Check("workers", f"Worker {asked.url}", partial(workers.check, asked, named))
 
 
-def _of_configs(target: Target | None, brokers: Brokers) -> Iterator[Check]:
+def _of_configs(asked: Target, brokers: Brokers) -> Iterator[Check]:
     from kconnect.cli.checkup import reach
 
     settings = brokers.settings if brokers.worker_file is not None and brokers.known else None
     if settings is not None:
         where = f"File {brokers.worker_file}"
         yield Check("files of connectors", where, partial(reach.check_files, settings, where))
-    asked = target or Target(connection.DEFAULT_URL)
     asked.log_in()
     yield Check("configs", f"Worker {asked.url}", partial(reach.check_configs, asked, settings))
 

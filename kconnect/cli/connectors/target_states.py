@@ -31,6 +31,9 @@ A restart that no status has shown is taken for done after so long: Connect lets
 (task.shutdown.graceful.timeout.ms) before it writes that they restart, and then they may be quicker than who asks.
 """
 
+_FAILED_S = 5.0
+"""What is FAILED for so long is not FAILED from before."""
+
 _UNITS = {"": 1, "s": 1, "m": 60, "h": 3600}
 
 
@@ -54,7 +57,7 @@ def timeout(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def waiting(command: Callable[..., Any]) -> Callable[..., Any]:
     """Adds `--wait`, and `--timeout` for it."""
-    wait = click.option("--wait", is_flag=True, help="Wait until all its tasks are there, too; exit status 7 if not in time.")
+    wait = click.option("--wait", is_flag=True, help="Wait until all its tasks run, too; exit status 7 if not in time, or FAILED.")
     return wait(timeout(command))
 
 
@@ -81,18 +84,28 @@ def change(
 
 
 def reach(
-    client: ConnectClient, name: str, state: str, timeout: float, tasks: int | None = None, steady: float = 0.0
+    client: ConnectClient,
+    name: str,
+    state: str,
+    timeout: float,
+    tasks: int | None = None,
+    steady: float = 0.0,
+    gives_up: bool = True,
 ) -> dict[str, Any]:
     """
     Wait until the connector and all its tasks are in a state, `steady` seconds long, and give the status.
 
-    WaitError, which says what was seen last and why, when the time is over.
+    WaitError, which says what was seen last and why, when the time is over; with `gives_up`, also once something is FAILED, and
+    stays so, that nothing restarts by itself.
     """
     empty_since: float | None = None
     so_since: float | None = None
+    failure = _Failure(client, name) if gives_up and state != "FAILED" else None
 
     def so_for_long(status: dict[str, Any]) -> bool:
         nonlocal so_since
+        if failure is not None:
+            failure.look(status)
         so_since = (so_since or time.monotonic()) if reached(status) else None
         return so_since is not None and time.monotonic() - so_since >= steady
 
@@ -120,6 +133,32 @@ def reach(
 
     wanted = state if tasks is None else f"{state} with {tasks} task(s)"
     return client.wait_until(name, so_for_long, wanted, timeout, Seen(f"{name} to be {wanted}"))
+
+
+class _Failure:
+    """What ends a wait before its time. A status of before a change may say FAILED for a moment after it."""
+
+    def __init__(self, client: ConnectClient, name: str) -> None:
+        self._client, self._name = client, name
+        self._since: float | None = None
+        self._restarts: bool | None = None
+
+    def look(self, status: Mapping[str, Any]) -> None:
+        """Raise WaitError if something has been FAILED for a while, and is not restarted by itself."""
+        from kconnect.rest.client import WaitError, summary
+
+        if "FAILED" not in (unit["state"] for unit in (status["connector"], *status["tasks"])):
+            self._since = None
+            return
+        self._since = self._since or time.monotonic()
+        if time.monotonic() - self._since < _FAILED_S:
+            return
+        if self._restarts is None:
+            attempts = self._client.get_config(self._name).get("errors.restart.max.attempts") or "0"
+            self._restarts = attempts.strip() != "0"
+        if not self._restarts:
+            text = f"{summary(dict(status))}. Nothing restarts it by itself: fix the cause, then kconnect restart"
+            raise WaitError(f"Connector {self._name} has failed: {text} {self._name} --failed", dict(status))
 
 
 class Restart:

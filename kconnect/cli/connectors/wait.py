@@ -38,7 +38,8 @@ def wait(wanted: Wanted, state: str, tasks: int | None, timeout: float, target: 
             if state == "deleted":
                 target_states.be_gone(client, name, timeout)
                 return f"{name} is gone"
-            target_states.reach(client, name, state, timeout, tasks)
+            # Somebody else may be about to mend what has failed.
+            target_states.reach(client, name, state, timeout, tasks, gives_up=False)
             return f"{name} is {state}"
 
         if state == "deleted" and not wanted.all:
