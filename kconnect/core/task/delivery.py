@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -383,6 +384,8 @@ class ExactlyOnce:
         """What the open transaction has, if that is not too much to keep; a task that says where transactions end sends it."""
         self._torn = False
         """Whether a batch was sent in part."""
+        self._sending = False
+        """Whether one is being sent."""
 
     def begin(self, now: float) -> bool:
         # Before stored offsets are read: those of a predecessor's last transaction are final then.
@@ -427,6 +430,10 @@ class ExactlyOnce:
         try:
             if not failed and not self._torn:
                 self._end(self._boundary.at_rest())
+            if failed and self._producer.open and not life.cancelled() and self._is_whole():
+                # Whatever keeps it from being committed, the next instance begins where the last transaction ended.
+                with suppress(Exception):
+                    self._commit()
             if self._producer.open and not life.cancelled():
                 good = self._before_refusals() if failed else []
                 log.info("Aborting the open transaction: %s come again", "the others of its records" if good else "its records")
@@ -437,6 +444,19 @@ class ExactlyOnce:
                 raise
             # Its producer may be of no use any more; whoever runs the task next ends the transaction.
             log.debug("The open transaction was not aborted: %s", error)
+
+    def _is_whole(self) -> bool:
+        """
+        Whether what is open is nothing but whole batches, and good: then it was the task's `poll` that has failed, and what it
+        gave before need not come again. A task that says where transactions end goes back to the last one.
+        """
+        if self.context is not None or self._torn or self._sending:
+            return False
+        try:
+            self._producer.check()
+            return self._producer.flush(self._ports.flush_s)
+        except ConnectError:
+            return False
 
     def _before_refusals(self) -> list[Converted]:
         """What the open transaction has before the first record that Kafka will never take, if there is one."""
@@ -470,6 +490,7 @@ class ExactlyOnce:
         ports.topics.written(ports.topics.new(batch.topics))
         # Before it is sent: of what the producer refuses meanwhile, too, the place is to be known.
         self._hold(batch)
+        self._sending = True
         if messages:
             if ports.tracks:
                 sent = self._producer.send_reported(messages, batch.origins, self._heard)
@@ -479,6 +500,7 @@ class ExactlyOnce:
                 return None
         ports.use.sent(batch.topics, messages)
         self._offsets.add(batch.offsets)
+        self._sending = False
         if ports.tracks:
             # Of those that were dropped on the way it hears at the same time, and in the same order.
             self._given += batch.given
