@@ -205,12 +205,15 @@ def test_a_transaction_that_takes_brokers_too_long_is_made_again(there: There, a
     class Late(Numbers):
         def poll(self) -> list[SourceRecord] | None:
             if self.last == 10:
+                # As the client does whose transaction has failed.
+                failed = ck.KafkaError(ck.KafkaError._MSG_TIMED_OUT, "Local: Message timed out"), there.topic
+                unit._loop._delivery._producer._reports.failure = failed
                 raise StartAgainError("5 message(s) timed out")
             return super().poll()
 
     host = there.host(Late)
     host.starts_again = again
-    unit = host.unit(there.config(limit="30", **INTERVAL))
+    unit: Any = host.unit(there.config(limit="30", **INTERVAL))
     until(lambda: host.started_again, 120)
     if not again:
         until(lambda: "FAILED" in host.states, 60)
