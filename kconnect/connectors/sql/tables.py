@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql
 from sqlalchemy.exc import DBAPIError, NoSuchTableError
 
 from kconnect.api import ConnectError, DataError, Schema
@@ -122,6 +123,8 @@ class Tables:
                 known = sa.Table(name, sa.MetaData(), schema=schema, autoload_with=self._engine)
             except NoSuchTableError:
                 return None
+            for column, described in zip(known.columns, self._described.get(topic, ())):
+                column.type = _without_domain(column.type, described)
             # It may be another connector's.
             _check_columns(name, (column.name for column in known.columns))
             if len(self._known) >= _KEPT:
@@ -269,6 +272,22 @@ class Tables:
     def _written(self, name: str) -> str:
         # PostgreSQL takes names without quotes for small letters; SQLAlchemy looks for a name as it is.
         return name if self._quote or self._backend != "postgresql" else name.lower()
+
+
+def _without_domain(kind: Any, described: tuple[Any, ...]) -> Any:
+    """Return the type of a domain of PostgreSQL with its digits or length, which SQLAlchemy leaves out; others as they are."""
+    if not isinstance(kind, postgresql.DOMAIN):
+        return kind
+    while isinstance(kind, postgresql.DOMAIN):
+        kind = kind.data_type
+    length, precision, scale = described[2], described[4], described[5]
+    if isinstance(kind, sa.Numeric) and not isinstance(kind, sa.Float):
+        return sa.Numeric(precision, scale)
+    if isinstance(kind, sa.DateTime):
+        return postgresql.TIMESTAMP(kind.timezone, precision)
+    if isinstance(kind, sa.Time):
+        return postgresql.TIME(kind.timezone, precision)
+    return sa.String(length) if isinstance(kind, sa.String) and length else kind
 
 
 def _description(connection: sa.Connection, table: sa.FromClause) -> Any:

@@ -25,7 +25,7 @@ CONVERTERS: dict[str, tuple[type[Converter], dict[str, str]]] = {
 class Way:
     """From the table of a name to the one of the same name with `_to` behind it."""
 
-    def __init__(self, database: Database, table: str, converter: str, **settings: str) -> None:
+    def __init__(self, database: Database, table: str, converter: str, query: bool = False, **settings: str) -> None:
         self.database, self.table = database, table
         kind, config = CONVERTERS[converter]
         self._there, self._back = kind(), kind()
@@ -39,7 +39,7 @@ class Way:
             "incrementing.column.name": "id",
             "topic.prefix": "",
             "poll.interval.ms": "0",
-            "table.whitelist": table,
+            **({"query": f"select * from {table}", "topic.prefix": table} if query else {"table.whitelist": table}),
             **more,
         }
         self.sink_config = {

@@ -152,6 +152,13 @@ def test_a_number_in_a_column_of_bytes_is_no_number_of_zeros(database: Database,
     assert "a column of bytes takes bytes and texts, but it is int" in errors[0]
 
 
+@pytest.mark.parametrize("database", EVERY[1:2], indirect=True)
+def test_a_domain_has_room_for_what_its_type_has(database: Database, topic: str) -> None:
+    database.execute(f"create domain {topic}_amount as numeric(10,2)")
+    stored, errors = put_one(database, topic, f"{topic}_amount", schema.decimal_schema(4), decimal.Decimal("1.2345"))
+    assert (stored, len(errors)) == ([], 1)
+
+
 @only_mariadb
 def test_a_number_that_the_database_has_not_is_one_bad_record(database: Database, topic: str) -> None:
     stored, errors = put_one(database, topic, "double", FLOAT64_SCHEMA, math.nan)

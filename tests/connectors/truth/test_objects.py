@@ -16,6 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import pytest
 from hypothesis import example, given, note
 from hypothesis import strategies as st
 from obstore.exceptions import GenericError
@@ -35,9 +36,12 @@ from kconnect.api import (
 from kconnect.connectors.objects.connector import ObjectStoreSinkConnector
 from kconnect.connectors.objects.source import ObjectStoreSourceConnector
 from kconnect.testing import SinkRunner, SourceRunner
-from tests.connectors.objects.test_sink import read
+from tests.connectors.objects.test_sink import of_s3, read, server
 from tests.connectors.truth.budget import histories
 from tests.connectors.truth.engine import Engine, KilledError, Step
+from tests.rig.systems.s3 import S3Server
+
+__all__ = ["server"]
 
 ROW = schema.struct({"n": STRING_SCHEMA, "p": OPTIONAL_STRING_SCHEMA, "f": OPTIONAL_FLOAT64_SCHEMA}, name="Row")
 MORE = schema.struct({"n": STRING_SCHEMA, "p": OPTIONAL_STRING_SCHEMA, "more": OPTIONAL_INT32_SCHEMA}, name="More")
@@ -101,8 +105,18 @@ reads: st.SearchStrategy[list[Step]] = st.lists(st.sampled_from((("poll",), ("po
 
 
 class Play:
-    def __init__(self, folder: Path, form: Form) -> None:
+    """`store` is what a config has for a store, `files` what there is in it; by default these are of a folder."""
+
+    def __init__(
+        self,
+        folder: Path,
+        form: Form,
+        store: dict[str, str] | None = None,
+        files: Callable[[], dict[str, bytes]] | None = None,
+    ) -> None:
         self.folder, self.form = folder, form
+        self.store = store or {"store": f"file://{folder}/store"}
+        self.files = files or self._of_folder
         self.spool = folder / "spool"
         self.spool.mkdir()
         places = [TopicPartition("t", number) for number in range(3)]
@@ -114,7 +128,7 @@ class Play:
         form = self.form
         compression = {"s3.compression.type": "gzip"} if form.gzip and form.format in ("JsonFormat", "CsvFormat") else {}
         return {
-            "store": f"file://{self.folder}/store",
+            **self.store,
             "format.class": form.format,
             "partitioner.class": form.partitioner,
             "partition.field.name": "p",
@@ -163,6 +177,10 @@ class Play:
 
         return make
 
+    def _of_folder(self) -> dict[str, bytes]:
+        root = self.folder / "store"
+        return {str(path.relative_to(root)): path.read_bytes() for path in sorted(root.rglob("*")) if path.is_file()}
+
     def play(self, step: Step) -> None:
         name, *arguments = step
         engine = self.engine
@@ -203,13 +221,11 @@ class Play:
         self.engine.finish()
         assert not self.engine.failures, self.engine.failures[0]
         found: dict[Any, list[tuple[str, Any]]] = {}
-        for path in sorted((self.folder / "store").rglob("*")):
-            if path.is_file():
-                name = str(path.relative_to(self.folder / "store"))
-                rows = read(name, path.read_bytes())
-                assert rows, f"{name} is empty"
-                for row in rows:
-                    found.setdefault(row["n"] if isinstance(row, dict) else row, []).append((name, row))
+        for name, data in self.files().items():
+            rows = read(name, data)
+            assert rows, f"{name} is empty"
+            for row in rows:
+                found.setdefault(row["n"] if isinstance(row, dict) else row, []).append((name, row))
         for record in self.engine.records():
             place = TopicPartition("t", record.original_partition)
             where = f"{record.original_partition}-{record.original_offset}"
@@ -276,7 +292,7 @@ class Play:
         if self.form.format == "CsvFormat":
             return
         config = {**self.config, "name": "r", "mode": "RESTORE_BACKUP", "s3.poll.interval.ms": "1", "batch.max.rows": "2"}
-        known = {"store", "format.class", "name", "mode", "s3.poll.interval.ms", "file.delim", "spool.dir"}
+        known = {*self.store, "format.class", "name", "mode", "s3.poll.interval.ms", "file.delim", "spool.dir"}
         with SourceRunner(ObjectStoreSourceConnector, {key: config[key] for key in known & config.keys()}) as source:
             taken: list[SourceRecord] = []
             for (name,) in how:
@@ -293,8 +309,7 @@ class Play:
                 taken += records
                 idle = 0 if records else idle + 1
         values = [json.dumps(_plain(record.value), sort_keys=True, default=int) for record in taken]
-        files = [path for path in sorted((self.folder / "store").rglob("*")) if path.is_file()]
-        rows = [row for path in files for row in read(str(path), path.read_bytes())]
+        rows = [row for name, data in self.files().items() for row in read(name, data)]
         assert sorted(values) == sorted(json.dumps(row, sort_keys=True, default=int) for row in rows)
         assert {(record.topic, record.partition) for record in taken} <= {("t", number) for number in range(3)}
 
@@ -324,6 +339,26 @@ def test_each_record_is_in_one_file(form: Form, history: list[Step], how: list[S
     note(f"form={form!r}, history={history!r}, how={how!r}")
     with tempfile.TemporaryDirectory(prefix="kconnect-truth-") as folder:
         play = Play(Path(folder), form)
+        try:
+            for step in history:
+                play.play(step)
+            play.check()
+            play.check_that_it_comes_back(how)
+        finally:
+            play.engine.close()
+
+
+_buckets = (f"truth{number}" for number in itertools.count(1))
+
+
+@pytest.mark.long
+@histories(10)
+@given(form=forms, history=steps, how=reads)
+def test_each_record_is_in_one_file_of_s3(server: S3Server, form: Form, history: list[Step], how: list[Step]) -> None:
+    note(f"form={form!r}, history={history!r}, how={how!r}")
+    bucket = server.bucket(next(_buckets))
+    with tempfile.TemporaryDirectory(prefix="kconnect-truth-") as folder:
+        play = Play(Path(folder), form, of_s3(server, bucket), lambda: server.files(bucket))
         try:
             for step in history:
                 play.play(step)

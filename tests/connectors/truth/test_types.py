@@ -118,8 +118,9 @@ def polled(source: SourceRunner) -> list[SourceRecord]:
 
 
 @servers
+@pytest.mark.parametrize("query", [False, True], ids=["table", "query"])
 @pytest.mark.parametrize("converter", CONVERTERS)
-def test_a_row_of_every_type_comes_as_it_is(database: Database, topic: str, converter: str) -> None:
+def test_a_row_of_every_type_comes_as_it_is(database: Database, topic: str, converter: str, query: bool) -> None:
     make_types(database, topic)
     kinds = [kind.replace("{t}", topic) for kind in TYPES[database.backend]]
     literals = [[each.replace("{t}", topic) for each in values] for values in TYPES[database.backend].values()]
@@ -129,7 +130,7 @@ def test_a_row_of_every_type_comes_as_it_is(database: Database, topic: str, conv
     for row in range(count):
         values = [each[row] if row < len(each) else "null" for each in literals]
         execute(database, f"insert into {topic} values ({row}, {', '.join(values)})")
-    way = Way(database, topic, converter)
+    way = Way(database, topic, converter, query)
     with way.source() as source:
         records = polled(source)
     with way.sink() as sink:
