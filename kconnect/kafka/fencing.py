@@ -1,5 +1,5 @@
 """
-Fences the transactional producers of tasks that must not write any more (KIP-618). Called by `worker/world.py`.
+Fences the transactional producers of tasks that must not write any more (KIP-618). Called by `worker/brokers.py`.
 
 `init_transactions` of a transactional id ends its open transaction and gives it a new epoch, so that whoever used the id
 before can write no more.

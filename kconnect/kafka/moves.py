@@ -1,7 +1,7 @@
 """
 Where a sink goes on, moved to a time, an end of its topics, or back: what that means for each partition.
 
-Used by `kconnect offsets rewind` and by the worker's REST API (`worker/world.py`).
+Used by `kconnect offsets rewind` and by the worker's REST API (`worker/brokers.py`).
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ A source connector's own offset topic: which it is, on which Kafka cluster, and 
 A connector has one if it asks for it (`offsets.storage.topic`), or if it is to be exactly-once and its producer writes to
 another Kafka cluster than the worker, for a transaction can't reach further. The topic is always on the cluster of the
 connector's producer. Tasks get at it by way of `units/offsets.py`; requests of REST by `read` and `write`, called by
-`worker/world.py`.
+`worker/brokers.py`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """
 What requests have done in a process of their own: chains tried on records (`preview/child.py`), dead letters (`dlq/child.py`),
-internal topics (`internal_topics/child.py`).
+internal topics (`internal_topics/child.py`), what brokers that only a config names are asked (`brokers.py`).
 
 Held by `world.py`. A chain that hangs, crashes or takes too much memory costs its own request an error,
 and nobody else anything.
@@ -13,14 +13,20 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+import orjson
+
 from kconnect import errors
 from kconnect.core.settings import secrets
 from kconnect.core.settings.worker import WorkerSettings
 from kconnect.errors import ConnectError, RequestTimeoutError, UnavailableError
 from kconnect.plugins.child import Child, ChildEndedError
 
-_AT_ONCE = {"kconnect.preview.child": 2, "kconnect.dlq.child": 2, "kconnect.internal_topics.child": 1}
-"""Of each kind, as `rest/errands.py` lets callers have them in turns: one kind takes no place of another's."""
+_BROKERS = "kconnect.worker.brokers"
+_AT_ONCE = {"kconnect.preview.child": 2, "kconnect.dlq.child": 2, "kconnect.internal_topics.child": 1, _BROKERS: 36}
+"""
+Of each kind, as `rest/errands.py` lets callers have them in turns: one kind takes no place of another's. Of brokers as many are
+asked as there are threads for it (`loop.py`).
+"""
 _LIMIT_S = 60.0
 
 
@@ -52,6 +58,10 @@ class Errands:
     def check_topics(self) -> str:
         """The answer as JSON."""
         return self._run("kconnect.internal_topics.child", {}, set())
+
+    def ask_brokers(self, request: Mapping[str, Any]) -> Any:
+        """What `brokers.py` gives, as JSON has it. ConnectError also if the process died, RequestTimeoutError."""
+        return orjson.loads(self._run(_BROKERS, dict(request), secrets.values(request["config"])))
 
     def _run(self, module: str, request: dict[str, Any], hidden: set[str]) -> str:
         if not self._slots[module].acquire(blocking=False):

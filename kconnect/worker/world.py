@@ -24,17 +24,17 @@ from kconnect.core.state.assignment_records import Held
 from kconnect.core.state.config import Properties
 from kconnect.core.state.offsets import OffsetState
 from kconnect.core.state.records import SessionKey, Topic
-from kconnect.errors import ConnectError, NotFoundError
-from kconnect.kafka import clients, fencing, group, group_offsets, inferred, moves, own_offsets, schema_topic, stamped
-from kconnect.kafka.admin import Admin, committed
+from kconnect.errors import ConnectError
+from kconnect.kafka import clients, group, group_offsets, inferred, schema_topic, stamped
+from kconnect.kafka.admin import Admin
 from kconnect.kafka.log import LeaderWriter, LogReader, LogWriter
-from kconnect.kafka.positions import Place, Positions
 from kconnect.kafka.stamped import Stamped
 from kconnect.plugins.registry import Registry
 from kconnect.plugins.sandbox import Sandbox
 from kconnect.processes import logs, process
 from kconnect.processes.levels import PythonLoggers
 from kconnect.worker import session_key
+from kconnect.worker.brokers import Brokers
 from kconnect.worker.errands import Errands
 from kconnect.worker.metrics import Feed
 from kconnect.worker.topic_watch import TopicWatch
@@ -65,6 +65,7 @@ class World:
         self.registry = registry
         self._reloading = threading.Lock()
         self._errands = Errands(settings)
+        self._brokers = Brokers(settings, self._errands)
         self._writer = LogWriter(client, topics)
         self._leader = LeaderWriter(client, topics, f"connect-cluster-{settings.group_id}")
 
@@ -187,24 +188,12 @@ class World:
     @performs(effects.GroupOffsets, Lane.CLIENT)
     def group_offsets(self, effect: effects.GroupOffsets) -> list[tuple[str, int, int]]:
         with self._overrides(effect.config) as overrides:
-            client = clients.admin(self._settings, effect.connector, overrides)
-            return committed(client, clients.group_of(self._settings, effect.connector, overrides))
+            return self._brokers.group_offsets(effect.connector, overrides)
 
     @performs(effects.PlanMoves, Lane.LOOK)
     def plan_moves(self, effect: effects.PlanMoves) -> list[Body]:
         with self._overrides(effect.config) as overrides:
-            client = clients.admin(self._settings, effect.connector, overrides)
-            group = clients.group_of(self._settings, effect.connector, overrides)
-            now = {Place(topic, number): offset for topic, number, offset in committed(client, group)}
-            positions = Positions(client)
-            places = positions.partitions({*effect.topics, *(place.topic for place in now)})
-            if not places:
-                raise NotFoundError("None of its topics is there")
-            found = moves.planned(positions, places, now, effect.to, effect.number)
-        return [
-            {**each.place._asdict(), "now": each.now, "then": each.new, "again": each.again, "skipped": each.skipped}
-            for each in found
-        ]
+            return self._brokers.moves(effect.connector, overrides, effect.topics, effect.to, effect.number)
 
     @performs(effects.AskConnector, Lane.PLUGIN)
     def ask_connector(self, effect: effects.AskConnector) -> bool:
@@ -223,26 +212,18 @@ class World:
     @performs(effects.ReadOwnOffsets, Lane.CLIENT)
     def read_own_offsets(self, effect: effects.ReadOwnOffsets) -> OffsetState | None:
         with self._overrides(effect.config) as overrides:
-            own = own_offsets.of(self._settings, effect.connector, overrides)
-            if own is not None and effect.prepare:
-                own_offsets.ensure(own, self._settings, lambda: False, _WRITE_S)
-                own = None if own_offsets.is_the_workers(own, self._settings) else own
-            return None if own is None else own_offsets.read(own, _WRITE_S)
+            return self._brokers.own_offsets(effect.connector, overrides, effect.prepare)
 
     @performs(effects.WriteOwnOffsets, Lane.CLIENT)
     def write_own_offsets(self, effect: effects.WriteOwnOffsets) -> None:
-        settings = self._settings
-        transactional_id = f"{settings.group_id}-{effect.connector}" if settings.exactly_once_enabled else None
         with self._overrides(effect.config) as overrides:
-            own = own_offsets.of(settings, effect.connector, overrides)
-            assert own is not None, "it was read before"
-            own_offsets.write(own, effect.entries, transactional_id, _WRITE_S)
+            self._brokers.write_own_offsets(effect.connector, overrides, effect.entries)
 
     @performs(effects.Fence, Lane.FENCE)
     def fence(self, effect: effects.Fence) -> None:
         ids = [clients.transactional_id(self._settings, effect.connector, task) for task in range(effect.tasks)]
         with self._overrides(effect.config) as overrides:
-            fencing.fence(clients.producer(self._settings, effect.connector, 0, overrides), ids, _WRITE_S)
+            self._brokers.fence(effect.connector, overrides, ids)
 
     @contextmanager
     def _overrides(self, config: Properties) -> Iterator[dict[str, str]]:

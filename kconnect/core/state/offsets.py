@@ -31,6 +31,10 @@ class OffsetState:
         """What has to be written for the topic to say all that is known here."""
         return [records.source_offset(known.key, known.offset) for known in self._unsaid.values()]
 
+    def entries(self) -> list[Entry]:
+        """All that is known, as records."""
+        return [records.source_offset(each.key, each.offset) for known in self._stored.values() for each in known.values()]
+
     def apply(self, record: LogRecord) -> SourceOffset | Broken:
         decoded = records.decode_offset(record)
         if isinstance(decoded, SourceOffset):

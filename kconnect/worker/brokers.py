@@ -1,0 +1,133 @@
+"""
+What requests ask of Kafka for a connector: its offsets, where it would go on, whose producers are to be fenced.
+
+A config may name brokers of its own, and librdkafka trusts what brokers answer: a few wrong bytes end its process. So those
+that only a config names are asked in another process, which `errands.py` starts with this module; those of the worker are asked
+here. Called by `world.py`. Read next: `kafka/positions.py`, `kafka/own_offsets.py`, `kafka/fencing.py`.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from kconnect.core.settings.worker import WorkerSettings
+from kconnect.core.state.offsets import OffsetState
+from kconnect.core.state.records import Entry, LogRecord, Topic
+from kconnect.errors import NotFoundError
+from kconnect.kafka import clients, fencing, moves, own_offsets
+from kconnect.kafka.admin import committed
+from kconnect.kafka.positions import Place, Positions
+from kconnect.plugins import one_request
+from kconnect.worker.errands import Errands
+
+_WRITE_S = 30.0
+_SERVERS = ("bootstrap.servers", "metadata.broker.list")
+
+Config = Mapping[str, str]
+
+
+class Brokers:
+    """Those of the connectors of one worker. `config` has a connector's overrides, with references resolved."""
+
+    def __init__(self, settings: WorkerSettings, errands: Errands) -> None:
+        self._settings, self._errands = settings, errands
+
+    def group_offsets(self, connector: str, config: Config) -> list[tuple[str, int, int]]:
+        return [(topic, number, offset) for topic, number, offset in self._ask("group_offsets", connector, config)]
+
+    def moves(self, connector: str, config: Config, topics: Iterable[str], to: str, number: int) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = self._ask("moves", connector, config, sorted(topics), to, number)
+        return found
+
+    def own_offsets(self, connector: str, config: Config, prepare: bool) -> OffsetState | None:
+        found = self._ask("own_offsets", connector, config, prepare)
+        if found is None:
+            return None
+        state = OffsetState()
+        for key, value in found:
+            state.apply(LogRecord(Topic.OFFSET, 0, 0, base64.b64decode(key), _bytes(value)))
+        return state
+
+    def write_own_offsets(self, connector: str, config: Config, entries: Iterable[Entry]) -> None:
+        self._ask("write_own_offsets", connector, config, [_packed(each) for each in entries])
+
+    def fence(self, connector: str, config: Config, ids: Sequence[str]) -> None:
+        self._ask("fence", connector, config, list(ids))
+
+    def _ask(self, what: str, connector: str, config: Config, *more: Any) -> Any:
+        if not any(name.endswith(_SERVERS) for name in config):
+            return _ASKED[what](self._settings, connector, config, *more)
+        return self._errands.ask_brokers({"what": what, "connector": connector, "config": dict(config), "more": more})
+
+
+def _group_offsets(settings: WorkerSettings, connector: str, config: Config) -> list[tuple[str, int, int]]:
+    return committed(clients.admin(settings, connector, config), clients.group_of(settings, connector, config))
+
+
+def _moves(
+    settings: WorkerSettings, connector: str, config: Config, topics: Iterable[str], to: str, number: int
+) -> list[dict[str, Any]]:
+    now = {Place(topic, place): offset for topic, place, offset in _group_offsets(settings, connector, config)}
+    positions = Positions(clients.admin(settings, connector, config))
+    places = positions.partitions({*topics, *(place.topic for place in now)})
+    if not places:
+        raise NotFoundError("None of its topics is there")
+    return [
+        {**each.place._asdict(), "now": each.now, "then": each.new, "again": each.again, "skipped": each.skipped}
+        for each in moves.planned(positions, places, now, to, number)
+    ]
+
+
+def _own_offsets(
+    settings: WorkerSettings, connector: str, config: Config, prepare: bool
+) -> list[tuple[str, str | None]] | None:
+    own = own_offsets.of(settings, connector, config)
+    if own is not None and prepare:
+        own_offsets.ensure(own, settings, lambda: False, _WRITE_S)
+        own = None if own_offsets.is_the_workers(own, settings) else own
+    return None if own is None else [_packed(each) for each in own_offsets.read(own, _WRITE_S).entries()]
+
+
+def _write_own_offsets(settings: WorkerSettings, connector: str, config: Config, packed: Iterable[Sequence[Any]]) -> None:
+    own = own_offsets.of(settings, connector, config)
+    assert own is not None, "it was read before"
+    entries = [Entry(Topic.OFFSET, base64.b64decode(key), _bytes(value)) for key, value in packed]
+    transactional_id = f"{settings.group_id}-{connector}" if settings.exactly_once_enabled else None
+    own_offsets.write(own, entries, transactional_id, _WRITE_S)
+
+
+def _fence(settings: WorkerSettings, connector: str, config: Config, ids: Sequence[str]) -> None:
+    fencing.fence(clients.producer(settings, connector, 0, config), ids, _WRITE_S)
+
+
+_ASKED: Mapping[str, Any] = {
+    "group_offsets": _group_offsets,
+    "moves": _moves,
+    "own_offsets": _own_offsets,
+    "write_own_offsets": _write_own_offsets,
+    "fence": _fence,
+}
+
+
+def _packed(entry: Entry) -> tuple[str, str | None]:
+    value = None if entry.value is None else base64.b64encode(entry.value).decode()
+    return base64.b64encode(entry.key).decode(), value
+
+
+def _bytes(text: str | None) -> bytes | None:
+    return None if text is None else base64.b64decode(text)
+
+
+def _work(request: Mapping[str, Any], memory: int | None) -> Any:
+    settings = WorkerSettings.from_properties(request["worker"], {})
+    return _ASKED[request["what"]](settings, request["connector"], request["config"], *request["more"])
+
+
+def main() -> None:
+    one_request.serve(_work)
+
+
+if __name__ == "__main__":
+    main()

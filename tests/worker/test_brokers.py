@@ -1,0 +1,85 @@
+"""What connectors' own brokers are asked, and by whom: those that only a config names could end the process that asks them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import confluent_kafka as ck
+import pytest
+
+from kconnect.core.settings.worker import WorkerSettings
+from kconnect.core.state import records
+from kconnect.errors import ConnectError
+from kconnect.kafka import own_offsets
+from kconnect.worker import brokers
+from kconnect.worker.brokers import Brokers
+from kconnect.worker.errands import Errands
+
+LIMIT_S = 60.0
+
+
+@pytest.fixture
+def address() -> Iterator[str]:
+    """A broker in memory, librdkafka's own, with a topic of three records."""
+    holder = ck.Producer({"test.mock.num.brokers": 1, "log_level": 0, "partitioner": "murmur2_random"})
+    known = next(iter(holder.list_topics(timeout=LIMIT_S).brokers.values()))
+    holder.list_topics("t", timeout=LIMIT_S)
+    for number in range(3):
+        holder.produce("t", key=json.dumps(["c", {"file": number}]), value='{"at": 1}')
+    holder.flush(LIMIT_S)
+    yield f"{known.host}:{known.port}"
+    del holder
+
+
+def made(address: str) -> Brokers:
+    names = ("group.id", "config.storage.topic", "offset.storage.topic", "status.storage.topic")
+    converters = dict.fromkeys(("key.converter", "value.converter"), "org.apache.kafka.connect.storage.StringConverter")
+    properties = {**dict.fromkeys(names, "x"), **converters, "bootstrap.servers": address}
+    settings = WorkerSettings.from_properties(properties, {})
+    return Brokers(settings, Errands(settings))
+
+
+def named(address: str) -> dict[str, str]:
+    """The overrides of a config that names brokers."""
+    return {f"{client}.override.bootstrap.servers": address for client in ("consumer", "producer", "admin")}
+
+
+@pytest.mark.process
+def test_brokers_that_only_a_config_names_are_asked_by_another_process(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    Whoever may create connectors names brokers whose answers end the process of librdkafka's client: a reader's look at a
+    sink's offsets ended the worker, with all that it runs.
+    """
+    here = made(address).moves("c", {}, ["t"], "earliest", 0)
+    assert {(each["topic"], each["then"]) for each in here} == {("t", 0)}
+
+    def die(*arguments: Any) -> None:
+        raise AssertionError("the worker asks them itself")
+
+    monkeypatch.setattr(brokers, "_ASKED", dict.fromkeys(brokers._ASKED, die))
+    with pytest.raises(AssertionError):
+        made(address).moves("c", {}, ["t"], "earliest", 0)
+    apart = made("127.0.0.1:1")
+    assert apart.moves("c", named(address), ["t"], "earliest", 0) == here
+    assert apart.group_offsets("c", named(address)) == []
+    apart.fence("c", named(address), ["x-0"])
+    with pytest.raises(ConnectError, match="None of its topics is there"):
+        apart.moves("c", named(address), ["other"], "earliest", 0)
+
+
+def test_offsets_come_as_they_are_stored(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    # The broker in memory can't be asked for it.
+    monkeypatch.setattr(own_offsets, "_exists", lambda own: True)
+    config = {"offsets.storage.topic": "t"}
+    state = made(address).own_offsets("c", config, prepare=False)
+    assert state is not None
+    assert [(each.partition, each.offset) for each in state.of("c")] == [({"file": number}, {"at": 1}) for number in range(3)]
+    known = [each.key for each in state.of("c")]
+    changed = [records.source_offset(known[1], None), records.source_offset(known[2], {"at": 2})]
+    made(address).write_own_offsets("c", config, changed)
+    state = made(address).own_offsets("c", config, prepare=False)
+    assert state is not None
+    assert [each.offset for each in state.of("c")] == [{"at": 1}, {"at": 2}]
+    assert made(address).own_offsets("c", {}, prepare=False) is None
