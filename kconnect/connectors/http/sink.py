@@ -115,6 +115,8 @@ class HttpSinkTask(Informed, SinkTask):
             else:
                 record, error = made
                 self._bad(record, error)
+        # What comes again after this is meant: the topic may have been made anew.
+        self._done.clear()
 
     def _is_done(self, record: SinkRecord) -> bool:
         return record.original_offset < self._done.get((record.original_topic, record.original_partition), 0)

@@ -36,6 +36,8 @@ class ObjectStoreSinkTask(Informed, SinkTask):
     def __init__(self) -> None:
         self._files: dict[TopicPartition, Files] = {}
         self._scheduled_at = 0.0
+        self._again = False
+        """Whether the last put has failed: then the next one has what was taken of it, too."""
 
     def version(self) -> str:
         return kconnect.__version__
@@ -74,15 +76,32 @@ class ObjectStoreSinkTask(Informed, SinkTask):
         self._put([Group(batch.topic, batch.key, batch.value, Origins(batch))])
 
     def _put(self, groups: Sequence[Group]) -> None:
+        again, self._again = self._again, True
         if self._schedule_s > 0 and time.time() >= self._scheduled_at:
             self._scheduled_at = self._next_schedule()
             for files in self._files.values():
                 files.finish()
         for files in self._files.values():
             self._send(files)
+        begun: set[TopicPartition] = set()
         for group in groups:
             for place, some in slices_of(group):
+                if not again and place not in begun and some.offsets[0] < self._files[place].next:
+                    self._go_back(place)
+                begun.add(place)
                 self._take(place, some, group)
+        self._again = False
+
+    def _go_back(self, place: TopicPartition) -> None:
+        """
+        Take records again whose offsets were taken: after a commit that failed, or of a topic that was made anew. What is left
+        of those before is sent first, for Kafka may not have it any more.
+        """
+        files = self._files[place]
+        files.finish()
+        self._send(files)
+        files.drop()
+        self._files[place] = Files(self._config, self._partitioner, place, self._is_read)
 
     def _next_schedule(self) -> float:
         """The next multiple, by the clock of the zone."""

@@ -170,6 +170,14 @@ def test_what_may_pass_is_tried_again_and_nothing_before_it(service: HttpService
     assert bodies(service) == [b'{"n":0}', b'{"n":1}', b'{"n":2}']
 
 
+def test_the_records_of_a_topic_that_is_made_anew_are_sent(service: HttpService) -> None:
+    with sink(service) as runner:
+        runner.put(records({"n": 0}, {"n": 1}, {"n": 2}))
+        # Its offsets begin at 0 again.
+        runner.put(records({"n": 10}, {"n": 11}))
+    assert bodies(service) == [b'{"n":%d}' % number for number in (0, 1, 2, 10, 11)]
+
+
 def test_it_fails_when_there_were_too_many_tries(service: HttpService) -> None:
     service.end()
     with sink_without_validation(service, max_retries="2", retry_backoff_ms="0") as runner:

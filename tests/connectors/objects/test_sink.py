@@ -390,6 +390,20 @@ def test_a_put_that_comes_again_is_taken_once(folder: Folder) -> None:
     assert [each["id"] for each in lines(data)] == [0, 1, 2, 3]
 
 
+def test_a_topic_that_is_made_anew_is_not_passed_over(folder: Folder) -> None:
+    with folder.sink(JSON, flush_size="3") as sink:
+        sink.put(folder.rows(*range(8)))
+        # Offsets begin at 0 again, and what was taken and not sent is not in Kafka any more.
+        anew = folder.rows(20, 21)
+        for offset, each in enumerate(anew):
+            each.original_offset = offset
+        sink.put(anew)
+        sink.put([])
+        assert {each["id"] for data in folder.files().values() for each in lines(data)} >= {6, 7}
+    names = sorted(folder.files())
+    assert [[each["id"] for each in lines(folder.files()[name])] for name in names[1:]] == [[3, 4, 5], [6, 7]]
+
+
 @pytest.mark.parametrize("format", FORMATS)
 def test_a_bad_record_is_told_and_the_others_are_written(folder: Folder, format: str) -> None:
     own = schema.struct({"id": INT32_SCHEMA, "moment": TIMESTAMP_SCHEMA})
