@@ -137,6 +137,11 @@ class Engine:
         gc.collect()
         self._open(number)
 
+    def go_back(self, number: int) -> None:
+        """The task that runs gets again what is not committed, as after a commit that it could not make."""
+        for place in self._own(number):
+            self._go_to(place, self.committed[place])
+
     def restart(self, number: int) -> None:
         """In order, as a user does: a last commit, `close`, `stop`."""
         runner = self.tasks[number]

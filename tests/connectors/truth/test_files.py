@@ -126,7 +126,7 @@ sink_steps: st.SearchStrategy[list[Step]] = st.lists(
     st.one_of(
         st.tuples(st.just("produce"), st.integers(0, 2), st.lists(st.sampled_from(KINDS), min_size=1, max_size=15)),
         st.tuples(st.just("put"), st.integers(0, 1), st.sampled_from((1, 500))),
-        st.tuples(st.sampled_from(("commit", "kill", "restart", "abandon")), st.integers(0, 1)),
+        st.tuples(st.sampled_from(("commit", "go_back", "kill", "restart", "abandon")), st.integers(0, 1)),
         st.tuples(st.just("move"), st.integers(0, 2), st.integers(0, 1)),
         st.tuples(st.sampled_from(("stir",))),
     ),

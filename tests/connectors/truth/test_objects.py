@@ -93,7 +93,7 @@ steps: st.SearchStrategy[list[Step]] = st.lists(
     st.one_of(
         st.tuples(st.just("produce"), st.integers(0, 2), st.lists(st.sampled_from(KINDS), min_size=1, max_size=25)),
         st.tuples(st.just("put"), st.integers(0, 1), st.sampled_from((1, 5, 500))),
-        st.tuples(st.sampled_from(("commit", "kill", "restart", "abandon")), st.integers(0, 1)),
+        st.tuples(st.sampled_from(("commit", "go_back", "kill", "restart", "abandon")), st.integers(0, 1)),
         st.tuples(st.sampled_from(("kill before a file", "kill behind a file", "fail")), st.integers(0, 1), st.integers(1, 3)),
         st.tuples(st.just("move"), st.integers(0, 2), st.integers(0, 1)),
         st.tuples(st.sampled_from(("stir",))),
@@ -189,7 +189,7 @@ class Play:
                 engine.produce(self._make(kind), engine.places[arguments[0]])
         elif name == "move":
             engine.move(engine.places[arguments[0]], arguments[1])
-        elif name in ("put", "commit", "kill", "restart", "abandon", "stir"):
+        elif name in ("put", "commit", "go_back", "kill", "restart", "abandon", "stir"):
             getattr(engine, name)(*arguments)
         else:
             self._with_store(name, *arguments)

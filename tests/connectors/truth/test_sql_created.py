@@ -45,7 +45,7 @@ steps: st.SearchStrategy[list[Step]] = st.lists(
             st.lists(st.tuples(st.sampled_from(KINDS), st.sampled_from(KEYS)), min_size=1, max_size=20),
         ),
         st.tuples(st.just("put"), st.integers(0, 1), st.sampled_from((1, 5, 500))),
-        st.tuples(st.sampled_from(("commit", "kill", "restart", "abandon")), st.integers(0, 1)),
+        st.tuples(st.sampled_from(("commit", "go_back", "kill", "restart", "abandon")), st.integers(0, 1)),
         st.tuples(st.just("move"), st.integers(0, 2), st.integers(0, 1)),
         st.tuples(st.sampled_from(("stir",))),
     ),

@@ -54,7 +54,7 @@ steps: st.SearchStrategy[list[Step]] = st.lists(
     st.one_of(
         st.tuples(st.just("produce"), st.integers(0, 2), kinds),
         st.tuples(st.just("put"), st.integers(0, 1), st.sampled_from((1, 5, 500))),
-        st.tuples(st.sampled_from(("commit", "kill", "restart", "abandon")), st.integers(0, 1)),
+        st.tuples(st.sampled_from(("commit", "go_back", "kill", "restart", "abandon")), st.integers(0, 1)),
         st.tuples(st.sampled_from(("kill within", "break within")), st.integers(0, 1), st.integers(1, 12)),
         st.tuples(st.just("move"), st.integers(0, 2), st.integers(0, 1)),
         st.tuples(st.sampled_from(("stir", "widen", "add a column"))),
@@ -157,7 +157,7 @@ class Play:
             number, made = arguments
             for kind in made:
                 engine.produce(self._make(kind), engine.places[number])
-        elif name in ("put", "commit", "kill", "restart"):
+        elif name in ("put", "commit", "go_back", "kill", "restart"):
             getattr(engine, name)(*arguments)
         elif name == "abandon":
             if self.mode in ("exactly once", "deletes"):
