@@ -66,8 +66,8 @@ _LOGIN = (
     "{prefix}bootstrap.servers"
 )
 _TLS = (
-    "Check {prefix}ssl.truststore.* and {prefix}ssl.keystore.*, and that the name in {prefix}bootstrap.servers is in the "
-    "broker's certificate"
+    "Check {prefix}ssl.truststore.* and {prefix}ssl.keystore.*, that the name in {prefix}bootstrap.servers is in the broker's "
+    "certificate, and that no certificate has expired"
 )
 _SESSION = (
     "Set {prefix}session.timeout.ms, now {session}, to a time between the brokers' group.min.session.timeout.ms and "

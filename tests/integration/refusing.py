@@ -36,17 +36,18 @@ class RefusingBroker:
     """Alice may do all once she has logged in, bob only what a test allows him. Groups have two members at most."""
 
     def __init__(self, directory: Path) -> None:
-        self.ports = {name: free_port() for name in ("PLAINTEXT", "SASL", "SSL", "OTHER", "TOKEN")}
+        self.ports = {name: free_port() for name in ("PLAINTEXT", "SASL", "SSL", "OTHER", "OLD", "TOKEN")}
         self.authority, self.stranger = Authority("known"), Authority("unknown")
         self._directory, self._controller = directory, free_port()
         store = key_store(directory / "broker.p12", self.authority.issue("broker"))
         other = key_store(directory / "other.p12", self.authority.issue("other", host="elsewhere.example"))
+        old = key_store(directory / "old.p12", self.authority.issue("old", hours=-1))
         self._stores = {
             f"listener.name.{name}.ssl.keystore.{part}": text
-            for name, path in (("ssl", store), ("other", other))
+            for name, path in (("ssl", store), ("other", other), ("old", old))
             for part, text in (("location", path), ("type", "PKCS12"), ("password", STORE_PASSWORD))
         }
-        self._stores |= {f"listener.name.{name}.ssl.key.password": STORE_PASSWORD for name in ("ssl", "other")}
+        self._stores |= {f"listener.name.{name}.ssl.key.password": STORE_PASSWORD for name in ("ssl", "other", "old")}
         self.broker = self._with_password("bob-secret")
 
     def _with_password(self, password: str) -> Broker:
@@ -60,7 +61,7 @@ class RefusingBroker:
                 "listeners": f"{listeners},CONTROLLER://127.0.0.1:{self._controller}",
                 "advertised.listeners": listeners,
                 "listener.security.protocol.map": (
-                    "PLAINTEXT:PLAINTEXT,SASL:SASL_PLAINTEXT,SSL:SSL,OTHER:SSL,TOKEN:SASL_PLAINTEXT,CONTROLLER:PLAINTEXT"
+                    "PLAINTEXT:PLAINTEXT,SASL:SASL_PLAINTEXT,SSL:SSL,OTHER:SSL,OLD:SSL,TOKEN:SASL_PLAINTEXT,CONTROLLER:PLAINTEXT"
                 ),
                 "sasl.enabled.mechanisms": "PLAIN",
                 "listener.name.token.sasl.enabled.mechanisms": "OAUTHBEARER",
@@ -183,6 +184,11 @@ CASES: dict[str, Case] = {
         "OTHER",
         lambda broker: {"security_protocol": "ssl", "ssl_ca_pem": broker.authority.root.pem},
         ("certificate verify failed", "the broker's certificate"),
+    ),
+    "a certificate that has expired": Case(
+        "OLD",
+        lambda broker: {"security_protocol": "ssl", "ssl_ca_pem": broker.authority.root.pem},
+        ("certificate verify failed", "that no certificate has expired"),
     ),
     "a session above the brokers' limit": Case(
         "PLAINTEXT",

@@ -44,11 +44,14 @@ class Authority:
     def __init__(self, name: str) -> None:
         self.root = _issue(name, None, None, authority=True)
 
-    def issue(self, name: str, host: str | None = None, authority: bool = False, by: Issued | None = None) -> Issued:
-        return _issue(name, host, by or self.root, authority)
+    def issue(
+        self, name: str, host: str | None = None, authority: bool = False, by: Issued | None = None, hours: int = 720
+    ) -> Issued:
+        """Issue a certificate that is good for so many hours from now on."""
+        return _issue(name, host, by or self.root, authority, hours)
 
 
-def _issue(name: str, host: str | None, by: Issued | None, authority: bool) -> Issued:
+def _issue(name: str, host: str | None, by: Issued | None, authority: bool, hours: int = 720) -> Issued:
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
     names: list[x509.GeneralName] = (
@@ -66,7 +69,7 @@ def _issue(name: str, host: str | None, by: Issued | None, authority: bool) -> I
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
         .not_valid_before(NOW - datetime.timedelta(days=1))
-        .not_valid_after(NOW + datetime.timedelta(days=30))
+        .not_valid_after(NOW + datetime.timedelta(hours=hours))
         .add_extension(x509.BasicConstraints(ca=authority, path_length=None), critical=True)
         .add_extension(x509.SubjectAlternativeName(names), critical=False)
     )
