@@ -147,7 +147,7 @@ class Play:
 
 
 @pytest.mark.parametrize("database", EVERY, indirect=True)
-@histories(5)
+@histories(3)
 @given(history=steps)
 @example(
     history=[("produce", [("row", key) for key in KEYS]), ("put", 0, 500), ("produce", [("null", key) for key in KEYS[:4]])]
