@@ -1,8 +1,9 @@
 """
-Values of records as JSON documents, for systems that take such: HTTP services, search indexes.
+Values of records as JSON documents, for systems that take such: HTTP services, search indexes; and back.
 
 A struct is an object, a decimal a number with all its digits. Dates and times are texts as in ISO 8601, bytes are in base64.
-What a schema asks for is worked out once for each schema. Used by `http/requests.py`, `objects/formats.py` and `sql/types.py`.
+What a schema asks for is worked out once for each schema. Used by `http/requests.py`, `http/pages.py`, `objects/formats.py`,
+`objects/readers.py` and `sql/types.py`.
 """
 
 from __future__ import annotations
@@ -11,7 +12,9 @@ import base64
 import datetime
 import decimal
 import functools
+import json
 import math
+import re
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -21,6 +24,9 @@ import orjson
 from kconnect.api import Column, DataError, Schema, SchemaType, Struct, schema, values
 from kconnect.data.kept import Kept, weight_of
 
+_LONG = re.compile(rb"[0-9]{19}")
+"""What an integer that is too large has; it may be a part of a text, too."""
+_DIGITS_OF_INT64 = 20
 _GREATEST_SCALE = 100_000
 """1E+999999999 has ten characters, and a billion digits."""
 _OPTIONS = orjson.OPT_NON_STR_KEYS | orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_SUBCLASS
@@ -49,6 +55,23 @@ def check_finite(value: Any) -> None:
         within = value.values if isinstance(value, Struct) else value
     for element in within:
         check_finite(element)
+
+
+def parsed(data: bytes) -> Any:
+    """
+    Return the value of a JSON text. orjson's JSONDecodeError if it is none. DataError for an integer that is none of Connect's:
+    it would come as the nearest floating point number.
+    """
+    found = orjson.loads(data)
+    if _LONG.search(data):
+        json.loads(data, parse_int=_in_int64)
+    return found
+
+
+def _in_int64(text: str) -> int:
+    if len(text) > _DIGITS_OF_INT64 or not -(2**63) <= int(text) < 2**63:
+        raise DataError(f"the number {text[:30]} has no place in INT64: a text can have it")
+    return int(text)
 
 
 def to_lines(column: Column) -> list[bytes]:

@@ -17,7 +17,7 @@ import httpx
 import orjson
 
 from kconnect.api import ConnectError, DataError
-from kconnect.connectors import limits
+from kconnect.connectors import documents, limits
 from kconnect.connectors.http import requests, settings, source_settings
 from kconnect.connectors.http.address import Address
 from kconnect.connectors.http.origins import Origins
@@ -148,7 +148,7 @@ class Pages:
             return None
         limits.check_depth(response.content, source_settings.MAX_DEPTH, self._deepest)
         try:
-            return orjson.loads(response.content)
+            return documents.parsed(response.content)
         except orjson.JSONDecodeError as error:
             raise BrokenError(f"The service's answer is not JSON: {error}") from None
 

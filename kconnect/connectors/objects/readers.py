@@ -18,12 +18,11 @@ from typing import Any, BinaryIO
 
 import fastavro.read
 import fastavro.schema
-import orjson
 import pyarrow as pa
 from pyarrow import parquet
 
 from kconnect.api import BYTES_SCHEMA, OPTIONAL_STRING_SCHEMA, DataError, RetriableError, Schema, SchemaType, Struct, schema
-from kconnect.connectors import common, limits
+from kconnect.connectors import common, documents, limits
 from kconnect.connectors.limits import TooMuchError
 from kconnect.connectors.objects import parquet_pages, source_settings
 from kconnect.connectors.objects.avro_blocks import Blocks
@@ -106,7 +105,7 @@ def opened(kind: str, path: Path, name: str, skip: int, most: int, separator: st
 
 def _json(line: bytes, budget: Budget) -> Any:
     limits.check_depth(line, source_settings.MAX_DEPTH, budget.depth)
-    return orjson.loads(line)
+    return documents.parsed(line)
 
 
 def _pieces(rows: Iterator[tuple[Any, int]], skip: int, most: int, budget: Budget) -> Iterator[list[Any]]:

@@ -15,11 +15,14 @@ from typing import Any
 
 import pytest
 
-from kconnect.api import INT32_SCHEMA, STRING_SCHEMA, Schema, SchemaType, SinkRecord, Struct, schema
+from kconnect.api import INT32_SCHEMA, STRING_SCHEMA, ConnectError, Schema, SchemaType, SinkRecord, Struct, schema
+from kconnect.connectors.http.source import HttpSourceConnector
 from kconnect.connectors.objects.connector import ObjectStoreSinkConnector
-from kconnect.testing import SinkRunner
+from kconnect.connectors.objects.source import ObjectStoreSourceConnector
+from kconnect.testing import SinkRunner, SourceRunner
 from tests.connectors.iceberg.test_iceberg_sink import Lake
 from tests.connectors.objects.test_sink import read
+from tests.connectors.truth.moody_service import AUTHORITY, MoodyService
 from tests.connectors.truth.values import TYPED, same
 
 Wrap = Callable[[Schema, Any], tuple[Schema, Any]]
@@ -145,3 +148,26 @@ def test_texts_of_json_are_read_as_they_were(tmp_path: Path) -> None:
         sink.put([SinkRecord("orders", 0, None, None, own, Struct(own, {"v": number}), 0)])
     (path,) = (path for path in tmp_path.rglob("*.json"))
     assert json.loads(path.read_text(), parse_float=decimal.Decimal) == {"v": number}
+
+
+def test_an_integer_that_is_too_large_is_refused_where_json_is_read(tmp_path: Path) -> None:
+    """orjson makes the nearest floating point number of it."""
+    (tmp_path / "topics").mkdir()
+    (tmp_path / "topics" / "t+0+0.json").write_text(
+        '{"a": 9223372036854775807, "s": "18446744073709551616"}\n{"a": 18446744073709551616}\n'
+    )
+    config = {"store": f"file://{tmp_path}", "format.class": "JsonFormat", "s3.poll.interval.ms": "1"}
+    with SourceRunner(ObjectStoreSourceConnector, config) as source:
+        found: list[Any] = []
+        with pytest.raises(ConnectError, match="behind its record 1: the number 18446744073709551616 has no place in INT64"):
+            for _ in range(3):
+                found += [record.value for record in source.poll()]
+        assert found == [{"a": 2**63 - 1, "s": "18446744073709551616"}]
+    service = MoodyService()
+    service.answer = lambda path: ({}, [{"id": 2**64}])
+    try:
+        config = {"kafka.topic": "t", "http.api.url": f"{service.url}/x", "ssl.ca.location": AUTHORITY}
+        with SourceRunner(HttpSourceConnector, config) as http, pytest.raises(ConnectError, match="has no place in INT64"):
+            http.poll()
+    finally:
+        service.end()
