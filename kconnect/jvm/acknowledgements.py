@@ -9,6 +9,7 @@ Exactly once, the task hears in its own thread, after the commit. Read next: `co
 
 from __future__ import annotations
 
+import logging
 import threading
 from array import array
 from collections.abc import Callable, Iterator
@@ -21,10 +22,13 @@ from kconnect.api.record import RecordMetadata
 from kconnect.jvm import logs, machine
 from kconnect.jvm.errors import translated
 
+log = logging.getLogger(__name__)
+
 _DROPPED = -2
 _LAST = 2**31 - 1
 _MOST = 100_000
 """As many records as a producer has under way at most: one whose task is slow to hear is not polled for more."""
+_SETTLE_S, _GLANCE_S = 5.0, 0.05
 _SHORTEST_S, _LONGEST_S, _LONGER = 0.001, 0.02, 1.25
 """How long to wait before the producer is served again, while something is under way: it can't be woken while it is served."""
 
@@ -40,6 +44,7 @@ class Acknowledgements:
         self._serve: Callable[[bool], int] | None = None
         self._fail: Callable[[BaseException], None] = lambda error: None
         self._waits = self._wanted = self._settles = self._telling = self._over = False
+        self._settled = True
         self._raised: BaseException | None = None
 
     def begin(self, serve: Callable[[bool], int], fail: Callable[[BaseException], None]) -> None:
@@ -78,16 +83,24 @@ class Acknowledgements:
         if self._raised is not None:
             raise self._raised
 
-    def settle(self) -> None:
-        """Wait until the task has heard of all that was added."""
+    def settle(self) -> bool:
+        """
+        Wait until the task has heard of all that was added. False if it has not for a while: a call that hangs must not hold up
+        the task, which Kafka Connect makes in another thread as well. From then on it is hardly waited for until it goes on.
+        """
         if self._serve is None:
             self.tell()
-            return
+            return True
         with self._changed:
             self._settles = True
             self._changed.notify_all()
-            self._changed.wait_for(lambda: self._over or not (self._heard or self._telling))
+            limit_s = _SETTLE_S if self._settled else _GLANCE_S
+            settled = self._changed.wait_for(lambda: self._over or not (self._heard or self._telling), limit_s)
             self._settles = False
+        if self._settled and not settled:
+            log.warning("commitRecord() has not returned for %.0f s: commit() is not called until it does", _SETTLE_S)
+        self._settled = settled
+        return settled
 
     def end(self) -> None:
         """Have `run` end, after the call that it makes: the task has stopped."""

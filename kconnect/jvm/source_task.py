@@ -146,8 +146,8 @@ class JavaSourceTask(SourceTask):
         self.acknowledgements.add(record if isinstance(record, int) else record.number, metadata)
 
     def commit(self) -> None:
-        if self.acknowledgements is not None:
-            self.acknowledgements.settle()
+        if self.acknowledgements is not None and not self.acknowledgements.settle():
+            return
         try:
             self.batches.commit()
         except jpype.JException as thrown:

@@ -13,10 +13,11 @@ from kconnect.core.task.converted import Converted
 from kconnect.core.task.source_offsets import SourceOffsets
 from kconnect.core.task.transactions import End, TaskBoundary
 from kconnect.errors import ConnectError, DataError, RetriableError
-from kconnect.jvm import beans, classes, logs
+from kconnect.jvm import acknowledgements, beans, classes, logs
 from kconnect.jvm.chain import Chain
 from kconnect.jvm.source_task import JavaSourceTask, SourceConversion
 from tests.jvm.java import JSON, LONG, STRING, Judged, Part, chain
+from tests.support import wait_until
 
 pytestmark = [pytest.mark.process, pytest.mark.timeout(600)]
 
@@ -216,6 +217,24 @@ def test_a_commit_comes_once_the_task_has_heard_of_all(java_plugin: Path, tmp_pa
     task.commit()
     told = heard.read_text().splitlines()
     assert (len(told), told[1], told[2], told[-1]) == (501, "1 dropped", "2 numbers-0@2", "commit")
+    hearing.end()
+
+
+def test_one_that_hangs_while_it_hears_of_a_record_goes_on_with_all_else(
+    java_plugin: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(acknowledgements, "_SETTLE_S", 0.1)
+    heard, go = tmp_path / "heard", tmp_path / "go"
+    task = numbers(java_plugin, chain(LONG, STRING), heard=str(heard), hears_after=str(go))
+    hearing = Hearing(task)
+    for _ in range(3):
+        task.commit_record(task.poll()[0], None)
+        task.commit()
+    assert not heard.exists()
+    assert sum("commitRecord() has not returned" in line for line in caplog.messages) == 1
+    go.touch()
+    wait_until(lambda: task.commit() or (heard.exists() and heard.read_text().splitlines()[-1] == "commit"))
+    assert heard.read_text().splitlines()[:3] == ["0 dropped", "5 dropped", "10 dropped"]
     hearing.end()
 
 

@@ -1,5 +1,6 @@
 package rig;
 
+import java.io.File;
 import java.io.FileWriter;
 import java.io.IOException;
 import java.util.ArrayList;
@@ -15,7 +16,8 @@ import org.apache.kafka.connect.source.SourceTask;
 /**
  * With `heard`, the name of a file, it writes down there what it hears of its records. With `waits`, `poll` waits until it has
  * heard of all that it gave before. `gives` is what `poll` gives in the place of its second record. So many records as `page`
- * says have the same offset; `offset=an object` is one that can't be stored.
+ * says have the same offset; `offset=an object` is one that can't be stored. It hears of nothing before the file `hears_after` is
+ * there.
  */
 public final class NumbersTask extends SourceTask {
     private Map config;
@@ -110,6 +112,13 @@ public final class NumbersTask extends SourceTask {
     public void commitRecord(SourceRecord record, RecordMetadata metadata) {
         if ("commitRecord".equals(config.get("fails")) && record.value().equals("1")) {
             throw new IllegalStateException("it fails in commitRecord, as it was told");
+        }
+        while (config.containsKey("hears_after") && !new File((String) config.get("hears_after")).exists()) {
+            try {
+                Thread.sleep(10);
+            } catch (InterruptedException error) {
+                throw new IllegalStateException(error);
+            }
         }
         hear(record.value() + " " + (metadata == null ? "dropped" : metadata.topic() + "-" + metadata.partition() + "@" + metadata.offset()));
         synchronized (this) {
