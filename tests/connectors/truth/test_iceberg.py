@@ -186,3 +186,57 @@ def test_each_record_is_in_the_table_once(tasks: int, history: list[Step]) -> No
             play.check()
         finally:
             play.engine.close()
+
+
+KEYED = schema.struct({"k": STRING_SCHEMA, "n": STRING_SCHEMA, "more": OPTIONAL_STRING_SCHEMA})
+
+
+class Upserts(Play):
+    """Of each key the last record is there: keys are divided among partitions, as Kafka does."""
+
+    def _start(self, number: int) -> SinkRunner:
+        more = {"errors.tolerance": "all", "max.retries": "25", "iceberg.tables.upsert-mode-enabled": "true"}
+        return self.lake.sink(number, **more, **{"iceberg.tables.default-id-columns": "k", "tasks.max": str(self._tasks)})
+
+    def _make(self, kind: str) -> Callable[[TopicPartition, int], SinkRecord]:
+        serial = next(self._serial)
+
+        def make(place: TopicPartition, offset: int) -> SinkRecord:
+            fields = {"k": f"{place.partition}-{serial % 3}", "n": f"{place.partition}-{offset}", "more": kind}
+            value: Any = {"text": "text", "tombstone": None}.get(kind, Struct(KEYED, fields))
+            return SinkRecord(
+                "orders", place.partition, None, None, KEYED if isinstance(value, Struct) else None, value, offset
+            )
+
+        return make
+
+    def check(self) -> None:
+        engine = self.engine
+        engine.finish(committed=True)
+        assert not engine.failures, engine.failures[0]
+        wanted = {}
+        for record in engine.records():
+            if record.value == "text":
+                assert engine.is_reported(record)
+            elif record.value is not None:
+                wanted[record.value["k"]] = record.value["n"]
+        rows = self.lake.catalog.load_table("shop.orders").scan().to_arrow().to_pylist()
+        assert sorted((row["k"], row["n"]) for row in rows) == sorted(wanted.items())
+
+
+@histories(2)
+@given(tasks=st.sampled_from((1, 2)), history=steps)
+@example(
+    tasks=1, history=[("produce", 1, ["row"] * 7), ("kill behind a commit", 0), ("produce", 1, ["row"] * 4), ("put", 0, 3)]
+)
+def test_the_last_record_of_a_key_is_in_the_table(tasks: int, history: list[Step]) -> None:
+    note(f"tasks={tasks!r}, history={history!r}")
+    with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory(prefix="kconnect-truth-") as folder:
+        patch.setattr(task_module, "_ALONE_S", 0.0)
+        play = Upserts(Path(folder), tasks)
+        try:
+            for step in history:
+                play.play(step, patch)
+            play.check()
+        finally:
+            play.engine.close()
