@@ -16,7 +16,7 @@ import pytest
 
 from kconnect.api import ConnectError, DataError, RetriableError, SinkRecord
 from kconnect.connectors.addresses import is_public
-from kconnect.connectors.http import settings, source_settings
+from kconnect.connectors.http import requests, settings, source_settings, templates
 from kconnect.connectors.http.answers import Answers
 from kconnect.connectors.http.dialer import Dialer
 from kconnect.connectors.http.requests import Request
@@ -133,6 +133,19 @@ def test_a_header_that_a_record_spoils_is_that_records_fault(service: Hostile, v
         runner.put([record(0, "k", {"u": "a"}), record(1, "k", {"u": value}), record(2, "k", {"u": " b "})])
         assert [each.original_offset for each, _ in runner.reported] == [1]
     assert [each.headers["x-user"] for each in service.asked if each.method == "POST"] == ["a", "b"]
+
+
+def test_a_template_makes_no_more_of_a_record_than_memory_has_room_for(
+    service: Hostile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever may create connectors names a record's value in a template thousands of times: no memory is left in the host."""
+    monkeypatch.setattr(templates, "LONGEST", 1000)
+    monkeypatch.setattr(requests, "_LARGEST", 1500)
+    with sink(service.url, request_body_template="${value}" * 50, request_body_format="string", batch_max_size="10") as runner:
+        runner.put([record(0, "k", "x" * 10), record(1, "k", "x" * 30), *(record(at, "k", "x" * 19) for at in range(2, 7))])
+        assert [each.original_offset for each, _ in runner.reported] == [1]
+    # They share requests as far as there is room.
+    assert [len(each.body) for each in service.asked if each.method == "POST"] == [500, 1901, 1901, 950]
 
 
 def test_an_answer_has_no_more_records_than_memory_has_room_for(service: Hostile) -> None:

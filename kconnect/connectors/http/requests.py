@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,6 +20,8 @@ from kconnect.connectors.http import settings
 from kconnect.connectors.http.address import Address
 from kconnect.connectors.http.templates import Template, part
 
+_LARGEST = 32 * 2**20
+"""A body of several records ends with the one that makes it larger."""
 _TOKEN = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 """What the name of a header may be."""
 _FRAMING = frozenset(
@@ -102,14 +104,25 @@ class Maker:
                     yield Request(records[first : first + self._most], method, url, headers, body)
                 return
         for where, group in itertools.groupby(map(self._part, records), key=lambda part: part.where):
-            parts = list(group)
             if where is None:
-                yield from ((part.record, part.error) for part in parts if part.error is not None)
+                yield from ((part.record, part.error) for part in group if part.error is not None)
                 continue
-            for first in range(0, len(parts), self._most):
-                some = parts[first : first + self._most]
+            for some in self._lots(group):
                 body = self._joined([part.body for part in some if part.body is not None])
                 yield Request([part.record for part in some], where[0], where[1], dict(where[2]), body)
+
+    def _lots(self, parts: Iterable[_Part]) -> Iterator[list[_Part]]:
+        """Yield what has a request together: no more than are wanted, nor than memory has room for."""
+        some: list[_Part] = []
+        size = 0
+        for each in parts:
+            some.append(each)
+            size += len(each.body or b"")
+            if len(some) == self._most or size > _LARGEST:
+                yield some
+                some, size = [], 0
+        if some:
+            yield some
 
     def _part(self, record: SinkRecord) -> _Part:
         if record.value is None and self._nulls == "ignore":

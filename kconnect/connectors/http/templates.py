@@ -24,6 +24,10 @@ _OWN: Mapping[str, Callable[[SinkRecord], Part]] = {
 }
 
 
+LONGEST = 32 * 2**20
+"""Characters of one text; records have a megabyte or so."""
+
+
 class Template:
     def __init__(self, text: str) -> None:
         self._pieces = _PART.split(text)
@@ -39,11 +43,23 @@ class Template:
         return self._pieces[0]
 
     def fill(self, record: SinkRecord, write: Callable[[Any, Schema | None], str]) -> str:
-        """The text for a record; `write` gets each part with its schema. DataError if it has no such part."""
+        """
+        The text for a record; `write` gets each part with its schema. DataError if it has no such part, or if the text would be
+        longer than memory has room for: a template may name a part many times.
+        """
         pieces = self._pieces
         if len(pieces) == 1:
             return pieces[0]
-        return "".join(write(*part(record, each)) if number % 2 else each for number, each in enumerate(pieces))
+        texts: dict[str, str] = {}
+        made, length = [], 0
+        for number, each in enumerate(pieces):
+            if number % 2 and each not in texts:
+                texts[each] = write(*part(record, each))
+            made.append(texts[each] if number % 2 else each)
+            length += len(made[-1])
+            if length > LONGEST:
+                raise DataError(f"The text that is made of it has more than {LONGEST} characters")
+        return "".join(made)
 
 
 def part(record: SinkRecord, name: str) -> Part:
