@@ -44,7 +44,7 @@ KEY = schema.struct({"id": INT32_SCHEMA})
 KINDS = ("row", "other order", "more", "map", "fewer", "tombstone", "forbidden", "long", "large", "keyless", "text", "stranger")
 """What a record is; from "forbidden" on it is a bad one."""
 BAD = KINDS[KINDS.index("forbidden") :]
-MODES = ("exactly once", "insert", "upsert value", "upsert key", "deletes", "update")
+MODES = ("exactly once", "insert", "kafka", "upsert value", "upsert key", "deletes", "update")
 
 kinds = st.lists(st.sampled_from(KINDS), min_size=1, max_size=14) | st.tuples(
     st.sampled_from(("row", "map")), st.integers(8, 40), st.sampled_from(KINDS), st.integers(0, 7)
@@ -71,13 +71,17 @@ class Play:
     def __init__(self, database: Database, mode: str, schemaless_only: bool = False) -> None:
         self.database, self.mode = database, mode
         self.table = f"truth{next(_numbers)}"
-        self.keyed = mode not in ("exactly once", "insert")
+        self.keyed = mode not in ("exactly once", "insert", "kafka")
         text = f"varchar({LONGEST})"
         check = f"check (a <> {FORBIDDEN})"
         key = "primary key" if self.keyed else "not null"
         offsets = "" if self.keyed else "place varchar(20) not null, "
         a = "integer" if database.backend != "sqlite" else "integer check (a < 2147483648)"
         s = text if database.backend != "sqlite" else f"{text} check (length(s) <= {LONGEST})"
+        if mode == "kafka":
+            names = ("topic varchar(50)", "partition integer", "offset bigint")
+            offsets += "".join(f"__connect_{name}, " for name in names)
+            check += f", primary key ({', '.join(f'__connect_{name.split()[0]}' for name in names)})"
         database.execute(f"create table {self.table} ({offsets}id integer {key}, a {a}, s {s}, {check})")
         if mode == "update":
             database.execute(*(f"insert into {self.table} (id) values ({id})" for id in range(3 * KEYS)))
@@ -105,6 +109,8 @@ class Play:
         if self.keyed:
             pk = "record_value" if self.mode in ("upsert value", "update") else "record_key"
             config |= {"pk.mode": pk, "pk.fields": "id", "insert.mode": "update" if self.mode == "update" else "upsert"}
+        if self.mode == "kafka":
+            config |= {"pk.mode": "kafka", "insert.mode": "upsert"}
         if self.mode == "deletes":
             config["delete.enabled"] = "true"
         return SinkRunner(SqlSinkConnector, config, number)
@@ -160,7 +166,7 @@ class Play:
         elif name in ("put", "commit", "go_back", "kill", "restart"):
             getattr(engine, name)(*arguments)
         elif name == "abandon":
-            if self.mode in ("exactly once", "deletes"):
+            if self.mode in ("exactly once", "deletes", "kafka"):
                 engine.abandon(*arguments)
         elif name == "move":
             engine.move(engine.places[arguments[0]], arguments[1])
@@ -252,7 +258,7 @@ class Play:
             assert not self.engine.is_reported(record), f"{where} is reported: {self._reason(record)}"
             assert there, f"{where} is lost"
             place = (TopicPartition(record.original_topic, record.original_partition), record.original_offset)
-            exact = self.mode == "exactly once" or place not in self.engine.again
+            exact = self.mode in ("exactly once", "kafka") or place not in self.engine.again
             assert len(there) == 1 or not exact, f"{where} is there {len(there)} times"
             for row in there:
                 self._check_row(record, row)
