@@ -11,6 +11,7 @@ task fails, what REST answers.
     ├── NotFoundError            what was asked for is not there
     ├── AlreadyExistsError       what was to be made is there
     ├── ConflictError            not now, because of a conflicting operation
+    ├── ChangedError             what was to be changed is not what the caller has read
     ├── BadRequestError          not so, now or later
     ├── ForbiddenError           not allowed, by settings or by rights
     ├── RequestTimeoutError      the request's limit passed

@@ -44,6 +44,8 @@ class TopicIds:
     ) -> None:
         self._context, self._connector, self._wait, self._clock = context, connector, wait, clock
         self._ids: dict[str, str | None] = {}
+        self._checked: set[tuple[str, TopicPartition, Mark]] = set()
+        """What was looked at since partitions were opened last."""
         self._look_at = clock() + _LOOK_S
 
     def of(self, topics: Collection[str]) -> dict[str, str]:
@@ -56,6 +58,7 @@ class TopicIds:
 
     def check(self, marks: Mapping[TopicPartition, Mark], where: str) -> None:
         """Raise ConnectError if one of the marks is not of the topic that is there, or is behind its end."""
+        marks = {place: mark for place, mark in marks.items() if (where, place, mark) not in self._checked}
         ids = self.of({place.topic for place in marks})
         known = {place: mark for place, mark in marks.items() if mark.offset > 0}
         for place, mark in sorted(known.items()):
@@ -70,6 +73,7 @@ class TopicIds:
                 )
         for place, end in self._short(known).items():
             self._refuse(place, known[place], where, f"the partition ends at {end}")
+        self._checked.update((where, place, mark) for place, mark in marks.items())
 
     def _short(self, marks: Mapping[TopicPartition, Mark]) -> dict[TopicPartition, int]:
         """Return the ends of partitions that end before what a target has of them."""
@@ -99,6 +103,7 @@ class TopicIds:
     def forget(self) -> None:
         """Ask anew, of whatever topic is opened next."""
         self._ids.clear()
+        self._checked.clear()
 
     def _refuse(self, place: TopicPartition, mark: Mark | None, where: str, why: str) -> None:
         offsets = "offsets" if mark is None else f"the offset {mark.offset}"

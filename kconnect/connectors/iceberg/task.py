@@ -9,6 +9,7 @@ Started by `connector.py`. Read next: `commits.py`.
 from __future__ import annotations
 
 import contextlib
+import functools
 import re
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -119,10 +120,13 @@ class IcebergSinkTask(Informed, SinkTask):
         self._most: int = config[settings.ROWS]
         self._patience = Patience(settings.RETRIES, config[settings.RETRIES], config[settings.BACKOFF])
         self._due_at = time.monotonic() + self._interval_s
-        self._ids = TopicIds(self.context, self._connector)
 
     def stop(self) -> None:
         self._parts.clear()
+
+    @functools.cached_property
+    def _ids(self) -> TopicIds:
+        return TopicIds(self.context, self._connector)
 
     def open(self, partitions: Collection[TopicPartition]) -> None:
         """The table goes before the offsets of the group, if there is one table that all records of a topic go to."""

@@ -165,9 +165,9 @@ class SinkRunner:
         delivered. After a RetriableError a worker would put the same records again.
         """
         batch = [_Message(record) for record in records]
+        self.open(*dict.fromkeys(each.place for each in batch))
         for each in batch:
             self.end_offsets[each.place] = max(self.end_offsets.get(each.place, 0), each.offset() + 1)
-        self.open(*dict.fromkeys(each.place for each in batch))
         self._pump.ready(self._now)
         self._now += _STEP_S
         try:
