@@ -200,7 +200,7 @@ class SinkPlay:
         assert all(line in sent for line in there), "nobody has sent that"
 
 
-@histories(30)
+@histories(15)
 @given(history=sink_steps)
 def test_each_record_is_a_line(history: list[Step]) -> None:
     note(f"history={history!r}")

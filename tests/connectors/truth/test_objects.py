@@ -328,7 +328,7 @@ def _plain(value: Any) -> Any:
     return int(value) if isinstance(value, decimal.Decimal) else value
 
 
-@histories(20)
+@histories(15)
 @given(form=forms, history=steps, how=reads)
 @example(
     form=Form("JsonFormat", "DefaultPartitioner", 3, False, 1000, True, False),

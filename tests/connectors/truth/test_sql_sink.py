@@ -326,7 +326,7 @@ def _fields(value: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("database", EVERY, indirect=True)
-@histories(6)
+@histories(4)
 @given(mode=st.sampled_from(MODES), history=steps)
 @example(mode="deletes", history=[("produce", 0, ["row", "map", "tombstone", "row"]), ("put", 0, 500), ("kill", 0)])
 def test_the_table_has_what_the_records_say(database: Database, mode: str, history: list[Step]) -> None:
