@@ -175,6 +175,8 @@ class Engine:
                     runner.put(batch)
                 except (ConnectError, RetriableError):
                     continue
+                for record in batch:
+                    positions[TopicPartition(record.original_topic, record.original_partition)] = record.original_offset + 1
                 self._gather()
 
     def finish(self, committed: bool = False) -> None:

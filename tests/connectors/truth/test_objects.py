@@ -335,6 +335,16 @@ def _plain(value: Any) -> Any:
     history=[("produce", 0, ["row"] * 5), ("kill behind a file", 0, 1)],
     how=[("poll",), ("lose",)],
 )
+@example(
+    form=Form("JsonFormat", "DefaultPartitioner", 3, False, 2, False, False),
+    history=[("produce", 0, ["row"] * 3), ("put", 0, 1), ("abandon", 0), ("produce", 0, ["row"]), ("stir",), ("stir",)],
+    how=[],
+)
+@example(
+    form=Form("JsonFormat", "DefaultPartitioner", 1, False, 2, False, False),
+    history=[("produce", 0, ["row", "row", "row"]), ("put", 0, 1), ("fail", 0, 2)],
+    how=[],
+)
 def test_each_record_is_in_one_file(form: Form, history: list[Step], how: list[Step]) -> None:
     note(f"form={form!r}, history={history!r}, how={how!r}")
     with tempfile.TemporaryDirectory(prefix="kconnect-truth-") as folder:
