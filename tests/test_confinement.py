@@ -25,6 +25,7 @@ ALLOWED: dict[str, tuple[frozenset[str], str]] = {
     "data": (frozenset(), "values: the same in, the same out"),
     "java": (frozenset((CLOCK,)), "`SimpleDateFormat` reads two digits of a year by the year that it is"),
     "cel": (frozenset(), "an expression's result depends on its record only"),
+    "deadlines.py": (frozenset((THREADS,)), "who waits for another machine can be ended by another thread only"),
     "errors.py": (frozenset(), "names and texts"),
     "interpreter.py": (frozenset(), "how others start processes: a list of texts"),
     "transforms": (frozenset(), "a record that comes again must become the same record"),

@@ -3,7 +3,7 @@ Interrupts: how a sink that waits for an outside system is brought to an end whe
 
 A put that is nearly over may go on for a moment: what is delivered need not be delivered again. Then its connections are shut
 down under it, so that whatever waits for them fails, as if the other side had gone away. Used by the sinks' tasks, and by
-whoever has a time limit for answers (`data/deadlines.py`).
+whoever has a time limit for answers (`kconnect/deadlines.py`).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from kconnect.data.deadlines import shut_down as shut_down
+from kconnect.deadlines import shut_down as shut_down
 
 GRACE_S = 2.0
 """Less than what hosts wait for a task by default."""

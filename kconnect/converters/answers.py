@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from kconnect.data import deadlines
+from kconnect import deadlines
 
 
 class TooMuchError(Exception):

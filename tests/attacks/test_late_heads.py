@@ -16,6 +16,7 @@ import pytest
 from obstore import exceptions
 from opensearchpy import OpenSearchException
 
+from kconnect import deadlines
 from kconnect.api import RetriableError
 from kconnect.connectors.objects import hadoop
 from kconnect.connectors.objects import settings as objects
@@ -101,3 +102,11 @@ def test_a_file_that_drips_is_late(monkeypatch: pytest.MonkeyPatch) -> None:
         store = HadoopStore(objects.CONFIG.parse({**given, "store": f"webhdfs://127.0.0.1:{port}/lake", "hdfs.user": "me"}), 2)
         with pytest.raises(exceptions.GenericError):
             store.get("a", io.BytesIO())
+
+
+def test_who_asks_once_more_is_ended_once_more() -> None:
+    """Whoever is the service is asked anew by a library whose connection was ended: the new one ends, too."""
+    ended = threading.Semaphore(0)
+    with pytest.raises(TimeoutError), deadlines.within(0.01, ended.release, TimeoutError):
+        for _ in range(2):
+            assert ended.acquire(timeout=LATE_S)

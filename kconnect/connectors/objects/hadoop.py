@@ -27,11 +27,11 @@ from hdfs.util import HdfsError
 from obstore import exceptions
 from requests.adapters import HTTPAdapter
 
+from kconnect import deadlines
 from kconnect.api import ConfigError
 from kconnect.connectors.interrupts import Kept
 from kconnect.connectors.objects import settings
 from kconnect.connectors.objects.stores import DENIED, Listed, Store
-from kconnect.data import deadlines
 
 log = logging.getLogger(__name__)
 

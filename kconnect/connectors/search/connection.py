@@ -14,11 +14,11 @@ from typing import Any
 
 from opensearchpy import Urllib3HttpConnection
 
+from kconnect import deadlines
 from kconnect.connectors import limits
 from kconnect.connectors.interrupts import Kept as Kept
 from kconnect.connectors.limits import BrokenError, TooMuchError
 from kconnect.connectors.search import settings
-from kconnect.data import deadlines
 
 _PIECE = 64 * 1024
 _DEEPEST = 500

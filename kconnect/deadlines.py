@@ -3,7 +3,8 @@ Deadlines: whatever waits for another machine is ended from outside when its tim
 
 Libraries limit each wait for bytes, and not the sum of them: who sends a head without an end, "100 Continue" again and again,
 or the size of a chunk digit by digit, is never late. What has been asked is ended by shutting its connections down. Used by
-the clients of registries, OpenSearch and HDFS; HttpSink's and HttpSource's have a dialer of their own.
+the clients of registries, OpenSearch, HDFS and Iceberg's catalogs; HttpSink's and HttpSource's have a dialer of their own. It
+is below all folders, for connectors and converters import nothing of each other's.
 """
 
 from __future__ import annotations
@@ -14,22 +15,26 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 
+_AGAIN_S = 0.5
+
 
 @contextlib.contextmanager
 def within(seconds: float, end: Callable[[], object], late: Callable[[], Exception]) -> Iterator[None]:
     """
     Have `end` called, in another thread, if what is done within takes longer, and raise what `late` gives then. `end` is to
-    make whatever waits fail.
+    make whatever waits fail. It is called again and again until that has happened: a library may have just made a connection
+    that nobody knew of, or ask once more.
     """
-    is_late = threading.Event()
+    is_late, is_over = threading.Event(), threading.Event()
 
-    def over() -> None:
-        is_late.set()
-        end()
+    def watch() -> None:
+        wait_s = seconds
+        while not is_over.wait(wait_s):
+            is_late.set()
+            end()
+            wait_s = _AGAIN_S
 
-    watch = threading.Timer(seconds, over)
-    watch.daemon = True
-    watch.start()
+    threading.Thread(target=watch, name="deadline", daemon=True).start()
     try:
         yield
     except Exception:
@@ -37,7 +42,7 @@ def within(seconds: float, end: Callable[[], object], late: Callable[[], Excepti
             raise late() from None
         raise
     finally:
-        watch.cancel()
+        is_over.set()
     if is_late.is_set():
         raise late()
 
