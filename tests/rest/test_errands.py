@@ -11,7 +11,7 @@ import pytest
 from kconnect.errors import UnavailableError
 from kconnect.rest import errands
 from kconnect.rest.app import OPERATIONS
-from kconnect.worker.errands import _AT_ONCE
+from kconnect.worker.errands import _AT_ONCE, _BROKERS
 
 
 class Runs:
@@ -133,4 +133,6 @@ def test_every_errand_has_a_kind(operation: Any) -> None:
 
 
 def test_a_worker_has_as_many_processes_as_there_are_turns() -> None:
-    assert sorted(_AT_ONCE.values()) == sorted(errands.AT_ONCE.values())
+    # Brokers are asked by the loop's threads, which have turns of their own.
+    in_turns = [most for module, most in _AT_ONCE.items() if module != _BROKERS]
+    assert sorted(in_turns) == sorted(errands.AT_ONCE.values())
