@@ -75,7 +75,7 @@ def test_no_server_reads_files_by_a_driver_that_would_let_it() -> None:
     made = _database("mysql+mysqldb://u:p%40@h/x", {})
     assert make_url(made).query == {"local_infile": "false"}
     assert make_url(made).password == "p@"
-    assert _arguments(make_url("mysql+mysqldb://h/x"), None, True)["local_infile"] == 0
+    assert _arguments(make_url("mysql+mysqldb://h/x"), 5.0, True)["local_infile"] == 0
 
 
 @pytest.mark.parametrize(

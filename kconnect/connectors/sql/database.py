@@ -41,13 +41,15 @@ _PASSING_CODES = frozenset(
     (1040, 1041, 1053, 1105, 1152, 1158, 1159, 1160, 1161, 1205, 1213, 1317, 1927, 2002, 2003, 2006, 2013, 3101)
 )
 """Of MySQL and MariaDB: the same."""
+_CONNECT_S = 30.0
+_KEEPALIVES = {"keepalives_idle": 60, "keepalives_interval": 10, "keepalives_count": 6}
 _STRICT = ", sql_mode = CONCAT_WS(',', NULLIF(@@sql_mode, ''), 'STRICT_ALL_TABLES')"
 _BAD_CODES = frozenset((1048, 1062, 1216, 1217, 1264, 1292, 1364, 1366, 1406, 1451, 1452, 1690, 3819, 4025))
 """Of rows that the table does not take; some come as errors of operation."""
 
 
 def made_engine(
-    config: Mapping[str, Any], worker: Mapping[str, str], timeout_s: float | None = None, writes: bool = True
+    config: Mapping[str, Any], worker: Mapping[str, str], timeout_s: float = _CONNECT_S, writes: bool = True
 ) -> sa.Engine:
     """
     An engine without connections. ConfigError if the URL can't be used, or its driver is not installed. `timeout_s` is how long
@@ -99,16 +101,14 @@ def patiently(
     raise AssertionError("there is at least one attempt")
 
 
-def _arguments(url: URL, timeout_s: float | None, writes: bool) -> dict[str, Any]:
+def _arguments(url: URL, timeout_s: float, writes: bool) -> dict[str, Any]:
     found: dict[str, Any] = {}
-    if (
-        timeout_s is not None
-        and url.get_backend_name() in ("postgresql", "mysql", "mariadb")
-        and "connect_timeout" not in url.query
-    ):
+    if url.get_backend_name() in ("postgresql", "mysql", "mariadb") and "connect_timeout" not in url.query:
         found["connect_timeout"] = max(1, round(timeout_s))
     if url.get_backend_name() == "postgresql":
         found["application_name"] = "kconnect"
+        # By the system's own, a machine that is gone is noticed after two hours.
+        found |= {name: number for name, number in _KEEPALIVES.items() if name not in url.query}
     if url.get_driver_name() == "mysqldb":
         found["local_infile"] = 0
     if url.get_backend_name() == "sqlite":

@@ -6,12 +6,14 @@ Called by `source.py`, for the tasks' configs, and when a config is validated.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
+from kconnect.connectors.patterns import Pattern
 from kconnect.connectors.sql import source_settings as settings
 
 _OWN = {
@@ -96,4 +98,10 @@ def named(name: TableName, names: Iterable[str]) -> bool:
 
 
 def _matches(name: TableName, patterns: Iterable[str]) -> bool:
-    return any(re.fullmatch(each.strip(), name.full) for each in patterns)
+    # Who may make tables names them.
+    return any(_compiled(each.strip()).fullmatch(name.full) for each in patterns)
+
+
+@functools.cache
+def _compiled(pattern: str) -> Pattern:
+    return Pattern(pattern)

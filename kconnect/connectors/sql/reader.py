@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import collections
 import datetime
+import logging
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -17,12 +18,15 @@ import sqlalchemy as sa
 from sqlalchemy.types import NullType
 
 from kconnect.api import ConnectError, DataError, SourceRecord, Struct, schema
+from kconnect.connectors import names
 from kconnect.connectors.common import MISFITS
 from kconnect.connectors.sql import database, positions
 from kconnect.connectors.sql import source_settings as settings
 from kconnect.connectors.sql.fields import Options, ReadField, may_be_null, moment_of, zone_of
 from kconnect.connectors.sql.positions import Position
 from kconnect.connectors.sql.relations import Relation
+
+log = logging.getLogger(__name__)
 
 _UTC = datetime.timezone.utc
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=_UTC)
@@ -60,6 +64,7 @@ class Reader:
         self._seen: collections.deque[tuple[float, int]] = collections.deque()
         """When a greatest number was seen first."""
         self._most_bytes: int = config[settings.BYTES]
+        self._passes_over = config[settings.ON_ERROR].lower() == "log"
         self._average = _LONG
         self._rows: sa.CursorResult[Any] | None = None
         self._rest: list[Any] = []
@@ -288,11 +293,12 @@ class Reader:
         try:
             converted = [_converted(field, values) for field, values in zip(fields, columns)]
         except MISFITS:
-            count = self._before_trouble(columns, count)
-            if not count:
-                assert self._trouble is not None
+            places = self._readable(columns, count)
+            if self._trouble is not None and not places:
                 raise self._trouble from None
-            converted = [_converted(field, values[:count]) for field, values in zip(fields, columns)]
+            offsets = [offsets[place] for place in places]
+            converted = [_converted(field, [values[place] for place in places]) for field, values in zip(fields, columns)]
+            count = len(places)
         own, make = relation.schema, Struct.unchecked
         first = SourceRecord(relation.partition, None, relation.topic, None, None, None, own, None)
         records = [first.copy() for _ in range(count)]
@@ -300,24 +306,30 @@ class Reader:
             record.value, record.source_offset = make(own, list(values)), offset
         return records
 
-    def _before_trouble(self, columns: Sequence[Sequence[Any]], count: int) -> int:
-        """Note what is wrong with the first row that can't be read. Return how many rows before it may be taken."""
-        fields = self.relation.fields
-        place = 0
+    def _readable(self, columns: Sequence[Sequence[Any]], count: int) -> list[int]:
+        """
+        Return the places of the rows that can be read. If those that can't be are not to be passed over, these are the rows
+        before the first one, and what is wrong with it is noted.
+        """
+        found: list[int] = []
         for place in range(count):
             try:
-                for field, values in zip(fields, columns):
+                for field, values in zip(self.relation.fields, columns):
                     _converted(field, values[place : place + 1])
             except MISFITS as error:
-                where = self._row(columns, place)
-                self._trouble = ConnectError(f"{self.relation.shown} has a value that can't be read{where}: {error}")
+                text = f"{self.relation.shown} has a value that can't be read{self._row(columns, place)}: {error}"
+                if self._passes_over:
+                    log.error("%s. It is passed over", names.printable(text))
+                    continue
+                remedy = f"With {settings.ON_ERROR}=log such rows are passed over."
+                self._trouble = ConnectError(f"{text}. {remedy}")
+                if self._by_time and not self._by_id:
+                    # The others of its time come again: there is no position in between.
+                    times = columns[-1]
+                    found = [before for before in found if times[before] != times[place]]
                 break
-        if self._by_time and not self._by_id:
-            # The others of its time come again: there is no position in between.
-            times = columns[-1]
-            while place and times[place - 1] == times[place]:
-                place -= 1
-        return place
+            found.append(place)
+        return found
 
     def _row(self, columns: Sequence[Sequence[Any]], place: int) -> str:
         """Return which row it is, by its primary key, or by what says that it is new."""

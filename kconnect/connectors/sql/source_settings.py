@@ -21,7 +21,7 @@ WHITELIST, BLACKLIST, INCLUDE, EXCLUDE = "table.whitelist", "table.blacklist", "
 CATALOGS, SCHEMAS, KINDS, LOOK = "catalog.pattern", "schema.pattern", "table.types", "table.poll.interval.ms"
 NUMBERS, PRECISIONS, GRANULARITY, ZONE = "numeric.mapping", "numeric.precision.mapping", "timestamp.granularity", "db.timezone"
 PREFIX, ROWS, BYTES, INTERVAL = "topic.prefix", "batch.max.rows", "batch.max.bytes", "poll.interval.ms"
-ISOLATION, RETRIES = "transaction.isolation.mode", "query.retry.attempts"
+ISOLATION, RETRIES, ON_ERROR = "transaction.isolation.mode", "query.retry.attempts", "behavior.on.error"
 TABLES = "tables"
 """In the configs of tasks only: what they read, in JSON."""
 
@@ -323,5 +323,17 @@ CONFIG = ConfigDef(
         Range.at_least(-1),
         group=_TOPICS,
         order=5,
+    ),
+    ConfigKey(
+        ON_ERROR,
+        Type.STRING,
+        "fail",
+        Importance.MEDIUM,
+        "What a row does that has a value of which there is no record. fail: the task fails, behind the rows before it. log: it "
+        "is passed over, and the log says so, with its key, the column and the reason.",
+        OneOf(("fail", "log"), ignore_case=True),
+        group=_TOPICS,
+        order=6,
+        recommender=lambda name, values: ["fail", "log"],
     ),
 )

@@ -18,9 +18,11 @@ import sqlalchemy as sa
 from sqlalchemy.exc import SQLAlchemyError
 
 from kconnect.api import ConnectError, SourceRecord
+from kconnect.connectors import interrupts
 from kconnect.connectors.common import Patience, Polling
 from kconnect.connectors.libraries import Informed
 from kconnect.connectors.sql import database, positions, settings, source_settings
+from kconnect.connectors.sql.connections import Connections
 from kconnect.connectors.sql.listing import TableName
 from kconnect.connectors.sql.positions import Position
 from kconnect.connectors.sql.reader import Reader
@@ -35,6 +37,7 @@ class SqlSourceTask(Informed, Polling):
     def __init__(self) -> None:
         super().__init__()
         self._engine: sa.Engine | None = None
+        self._connections: Connections | None = None
         self._connection: sa.Connection | None = None
         self._reader: Reader | None = None
         """Whose round it is."""
@@ -42,6 +45,7 @@ class SqlSourceTask(Informed, Polling):
     def start(self, props: dict[str, str]) -> None:
         config = source_settings.CONFIG.parse(props)
         self._engine = database.made_engine(config, self.worker, writes=False)
+        self._connections = Connections(self._engine)
         self._patience = Patience(source_settings.RETRIES, config[source_settings.RETRIES], config[settings.CONNECT_BACKOFF])
         self._interval_s: float = config[source_settings.INTERVAL] / 1000
         self._most: int = config[source_settings.ROWS]
@@ -53,6 +57,11 @@ class SqlSourceTask(Informed, Polling):
         else:
             relations = [TableRelation(TableName(*each), prefix) for each in json.loads(props[source_settings.TABLES])]
         self._readers = [Reader(each, config, self._engine.dialect.name, self._stored(each.partition)) for each in relations]
+
+    def interrupt(self) -> None:
+        if self._connections is not None:
+            # A round that is nearly over need not be read again.
+            interrupts.after_grace(self._connections.end)
 
     def _stored(self, partition: Mapping[str, Any]) -> Position | None:
         wanted = [partition]

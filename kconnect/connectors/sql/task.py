@@ -26,6 +26,7 @@ from kconnect.connectors.groups import Group, groups_of, groups_of_batch
 from kconnect.connectors.identity import TopicIds
 from kconnect.connectors.libraries import Informed
 from kconnect.connectors.sql import database, settings
+from kconnect.connectors.sql.connections import Connections
 from kconnect.connectors.sql.offsets import Offsets
 from kconnect.connectors.sql.rows import Bad, Maker, Rows
 from kconnect.connectors.sql.statements import Writer
@@ -43,6 +44,7 @@ class SqlSinkTask(Informed, SinkTask):
 
     def __init__(self) -> None:
         self._engine: sa.Engine | None = None
+        self._connections: Connections | None = None
         self._connection: sa.Connection | None = None
         self._look_again_at = 0.0
         self._stopped = threading.Event()
@@ -54,6 +56,7 @@ class SqlSinkTask(Informed, SinkTask):
     def start(self, props: dict[str, str]) -> None:
         config = self._config = settings.CONFIG.parse(props)
         engine = self._engine = database.made_engine(config, self.worker)
+        self._connections = Connections(engine)
         self._batch: int = config[settings.BATCH]
         self._patience = Patience(settings.RETRIES, config[settings.RETRIES], config[settings.BACKOFF])
         self._tables = Tables(engine, config)
@@ -76,14 +79,8 @@ class SqlSinkTask(Informed, SinkTask):
 
     def _end(self) -> None:
         """End a statement that the database has not answered. Called from another thread."""
-        connection = self._connection
-        with contextlib.suppress(Exception):  # It may be closed at any moment.
-            driver: Any = None if connection is None else connection.connection.driver_connection
-            if hasattr(driver, "interrupt"):
-                # SQLite's.
-                driver.interrupt()
-            elif driver is not None:
-                interrupts.shut_down((driver if hasattr(driver, "fileno") else driver._sock).fileno())
+        if self._connections is not None:
+            self._connections.end()
 
     def stop(self) -> None:
         self._disconnect()
