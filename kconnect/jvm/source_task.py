@@ -208,22 +208,24 @@ class SourceConversion:
             topics = [message[0] for message in messages]
             offsets = self._task.newest(first, counted)
 
-        def until(count: int) -> tuple[int, list[Stored]] | None:
-            failed = begin + origins[count]
+        def before(failed: int) -> tuple[int, list[Stored]] | None:
             if not self._task.knows(first, failed):
                 return None
             counted = failed if self._tracks else self._task.beginning(first, failed)
             return bisect_left(origins, counted - begin), self._task.newest(first, counted)
 
+        def until(count: int) -> tuple[int, list[Stored]] | None:
+            return before(begin + origins[count])
+
         if not self._tracks and not self._errors.settings.tolerant:
             return Converted(messages, frozenset(topics), offsets, failure=failure, cut=until)
         given = self._given(records)
-        before = first - begin
-        made_of = [given[origin - before] for origin in origins]
+        skipped = first - begin
+        made_of = [given[origin - skipped] for origin in origins]
         if self._errors.settings.tolerant:
             for origin, message in zip(made_of, messages):
                 origin.topic, origin.value, origin.key = message[:3]
-        return Converted(messages, frozenset(topics), offsets, given, made_of, failure, until)
+        return Converted(messages, frozenset(topics), offsets, given, made_of, failure, until, lambda at: before(first + at))
 
     def _given(self, records: Sequence[int]) -> Sequence[Any]:
         return [Origin(number) for number in records] if self._errors.settings.tolerant else list(records)

@@ -321,6 +321,20 @@ def test_no_offset_is_counted_that_the_bad_record_has_too(java_plugin: Path, hea
     assert [stored.source_offset for stored in before.offsets] == [{"last": 1 if hears else 0}]
 
 
+def test_what_comes_before_a_record_without_a_message_can_be_had(java_plugin: Path) -> None:
+    """As before one whose dead letter is refused; also of a batch that has lost messages meanwhile."""
+    found = polled(numbers(java_plugin, chain(LONG, STRING), gives="no topic"), Judged(tolerant=True))
+    assert [message[1] for message in found.messages] == [b"0", b"2", b"3", b"4"]
+    before = found.without(1)
+    assert before is not None
+    assert ([message[1] for message in before.messages], before.offsets) == ([b"0"], [({"task": "0"}, {"last": 0})])
+    fewer = found.only([0, 2, 3])
+    before, until = fewer.without(3), fewer.until(2, hears=False)
+    assert before is not None and until is not None
+    assert ([message[1] for message in before.messages], before.offsets) == ([b"0"], [({"task": "0"}, {"last": 2})])
+    assert ([message[1] for message in until.messages], until.offsets) == ([b"0", b"3"], [({"task": "0"}, {"last": 3})])
+
+
 def test_an_offset_that_can_not_be_stored_holds_up_no_record(java_plugin: Path) -> None:
     """As in Connect: the log says that it is not stored."""
     judged = Judged(tolerant=True)

@@ -7,6 +7,7 @@ known yet whether Kafka has them. Read next: `delivery.py`.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -43,6 +44,8 @@ class Converted(NamedTuple):
     How many messages come before what a restart begins with if that message fails, and their `offsets`; None if that can't be
     had any more. Without it, `given` says.
     """
+    ahead: Callable[[int], tuple[int, Sequence[Any]] | None] | None = None
+    """The same of what comes before that one of `given`, of which there may be no message."""
 
     def dropped(self) -> list[Any]:
         """Those of `given` that no message was made of, in order."""
@@ -79,6 +82,32 @@ class Converted(NamedTuple):
         messages = self.messages[:count]
         topics = {message[0] for message in messages}
         return self._replace(messages=messages, topics=topics, offsets=given, given=given, origins=self.origins[:count])
+
+    def only(self, places: Sequence[int]) -> Converted:
+        """The batch with those of its messages that are at these places, in order."""
+        messages, origins = [self.messages[at] for at in places], [self.origins[at] for at in places]
+
+        def renumbered(found: tuple[int, Sequence[Any]] | None) -> tuple[int, Sequence[Any]] | None:
+            return None if found is None else (bisect_left(places, found[0]), found[1])
+
+        cut, ahead = self.cut, self.ahead
+        return self._replace(
+            messages=messages,
+            topics={message[0] for message in messages},
+            origins=origins,
+            cut=None if cut is None else lambda count: renumbered(cut(places[count])),
+            ahead=None if ahead is None else lambda at: renumbered(ahead(at)),
+        )
+
+    def without(self, at: int) -> Converted | None:
+        """What comes before that one of `given`, by `ahead`, with the same failure. None if that can't be had."""
+        found = None if self.ahead is None else self.ahead(at)
+        if found is None:
+            return None
+        messages = self.messages[: found[0]]
+        topics = {message[0] for message in messages}
+        given, origins = self.given[:at], self.origins[: found[0]]
+        return self._replace(messages=messages, topics=topics, offsets=found[1], given=given, origins=origins)
 
     def count_before(self, at: int) -> int:
         """How many messages were made of what comes before that one of `given`."""

@@ -145,8 +145,11 @@ class Ports:
             self.left_out.extend(refused)
             at = min(place for place in places if place is not None)
             if batch.cut is not None:
-                # What is before it can't be had alone: none of it is sent, and nothing comes twice.
-                raise
+                part = batch.without(at)
+                if part is None:
+                    # What is before it can't be had alone: none of it is sent, and nothing comes twice.
+                    raise
+                return part._replace(failure=failure)
             counted = at if self.tracks else beginning(batch.given[:at], batch.given[at])
             return batch.before(counted)._replace(failure=failure)
 
@@ -171,9 +174,8 @@ class Ports:
                 except Exception as final:  # noqa: BLE001 - for whoever sends what was before it
                     return self.before(batch, at, final)
             else:
-                kept.append((message, origin))
-        messages, origins = [message for message, _ in kept], [origin for _, origin in kept]
-        return batch._replace(messages=messages, origins=origins, topics=set(batch.topics) - refusals.keys())
+                kept.append(at)
+        return batch.only(kept)
 
     def _required(self, batch: Converted, new: list[str], producer: Producer) -> Converted | None:
         try:
