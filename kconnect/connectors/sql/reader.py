@@ -101,7 +101,10 @@ class Reader:
         if self._trouble is not None:
             raise self._trouble
         try:
-            return self._taken(most)
+            # Of a piece all rows may have been passed over.
+            while not (records := self._taken(most)) and (self._rows is not None or self._rest):
+                pass
+            return records
         except sa.exc.DataError as error:
             self._reads_anew(error)
             self.end()

@@ -329,8 +329,8 @@ CONFIG = ConfigDef(
         Type.STRING,
         "fail",
         Importance.MEDIUM,
-        "What a row does that has a value of which there is no record. fail: the task fails, behind the rows before it. log: it "
-        "is passed over, and the log says so, with its key, the column and the reason.",
+        "What a row does that has a value of which there is no record. fail: the task fails, behind the rows before it. log: "
+        "it is passed over, and the log says so, with its key, the column and the reason.",
         OneOf(("fail", "log"), ignore_case=True),
         group=_TOPICS,
         order=6,

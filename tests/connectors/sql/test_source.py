@@ -156,7 +156,8 @@ def test_a_row_waits_until_its_time_is_old_enough(database: Database, topic: str
         assert notes(polled(runner)) == ["old"]
     early = {"timestamp_column_name": "changed", "timestamp_initial": str(int(now.timestamp() * 1000) - 60_000)}
     with source(database, topic, "timestamp", **early) as runner:
-        assert notes(polled(runner)) == ["young"]
+        # In SQLite, whose own times are whole seconds, once its second is over.
+        assert notes(runner.read(1)) == ["young"]
     with source(database, topic, "timestamp", timestamp_column_name="changed", timestamp_initial="-1") as runner:
         assert polled(runner) == []
         add(database, topic, (3, datetime.datetime.now(UTC) + datetime.timedelta(milliseconds=1500), "new"))

@@ -155,6 +155,8 @@ def test_a_row_that_has_no_record_is_named(database: Database, topic: str) -> No
         good = {"time": "'10:00'", "int[]": "'{1}'", "numeric": "1", "bigint unsigned": "1"}.get(kind, "'2024-01-01'")
         execute(database, f"create table {table} (id integer primary key, v {kind})")
         execute(database, f"insert into {table} values (1, {good}), (2, null), (3, {literal}), (4, {good})")
+        with Way(database, table, "json", behavior_on_error="log").source() as source:
+            assert [record.value["id"] for record in polled(source)] == [1, 2, 4], f"{kind} {literal}: it is passed over"
         with Way(database, table, "json").source() as source:
             records: list[SourceRecord] = []
             with pytest.raises(ConnectError) as refused:
@@ -172,3 +174,12 @@ def test_geometry_is_read_as_text(database: Database, topic: str) -> None:
     with Way(database, topic, "json").source() as source:
         found = [(record.value["v"], record.value["w"]) for record in polled(source)]
     assert found == [("POINT(1 2)", "SRID=4326;POINT(3 4)"), (None, None)]
+
+
+@pytest.mark.parametrize("database", EVERY[2:], indirect=True)
+def test_a_round_does_not_end_where_rows_are_passed_over(database: Database, topic: str) -> None:
+    execute(database, f"create table {topic} (id integer primary key, v date)")
+    values = ["'0000-00-00'"] * 7 + ["'2024-01-01'"]
+    execute(database, f"insert into {topic} values {', '.join(f'({at}, {value})' for at, value in enumerate(values))}")
+    with Way(database, topic, "json", mode="bulk", batch_max_rows="2", behavior_on_error="log").source() as source:
+        assert [record.value["id"] for record in source.poll()] == [7]
