@@ -28,24 +28,46 @@ def after_grace(end: Callable[[], None]) -> None:
 
 
 class Kept:
-    """The connections of a client, so that they can be ended from another thread. `noting` has them noted."""
+    """The connections of a client, so that they can be ended from another thread. `noting` and `watch` have them noted."""
 
     def __init__(self) -> None:
         self._connections: weakref.WeakSet[Any] = weakref.WeakSet()
+        # A connection forgets its socket where that is to be closed behind an answer, which is read from it still.
+        self._sockets: weakref.WeakSet[Any] = weakref.WeakSet()
+        self._managers: weakref.WeakSet[Any] = weakref.WeakSet()
 
     def noting(self, kind: Any) -> Any:
         """Return a class like this one of http.client's or urllib3's, of whose connections each is noted."""
-        connections = self._connections
+        connections, sockets = self._connections, self._sockets
 
         class Noted(kind):  # type: ignore[misc]
             def connect(self) -> None:
-                super().connect()
+                # Before it: a proxy answers, too.
                 connections.add(self)
+                super().connect()
+                sockets.add(self.sock)
 
         return Noted
 
+    def watch(self, adapter: Any) -> Any:
+        """Have the connections of one of requests' adapters noted, those by way of a proxy, too. Return it."""
+        by_proxy = adapter.proxy_manager_for
+        adapter.proxy_manager_for = lambda *arguments, **more: self._watched(by_proxy(*arguments, **more))
+        self._watched(adapter.poolmanager)
+        return adapter
+
+    def _watched(self, manager: Any) -> Any:
+        # That of a proxy is the same for each request.
+        if manager not in self._managers:
+            self._managers.add(manager)
+            manager.pool_classes_by_scheme = {
+                scheme: type(kind.__name__, (kind,), {"ConnectionCls": self.noting(kind.ConnectionCls)})
+                for scheme, kind in manager.pool_classes_by_scheme.items()
+            }
+        return manager
+
     def shut_down(self) -> None:
         """End them all."""
-        for connection in list(self._connections):
+        for stream in {*self._sockets, *(getattr(connection, "sock", None) for connection in list(self._connections))}:
             with contextlib.suppress(OSError, AttributeError):
-                shut_down(connection.sock.fileno())
+                shut_down(stream.fileno())

@@ -10,10 +10,15 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+import yaml
+from botocore.awsrequest import AWSRequest
 from pyiceberg.catalog import load_catalog
+from pyiceberg.exceptions import RESTError
+from pyiceberg.io.fsspec import S3V4RestSigner
 from pyiceberg.utils.config import Config
 
 from kconnect.api import ConfigError, ConnectError
+from kconnect.connectors.iceberg import answers
 from kconnect.connectors.iceberg.connector import IcebergSinkConnector
 from kconnect.connectors.iceberg.guard import Rules
 from kconnect.connectors.iceberg.task import IcebergSinkTask
@@ -21,7 +26,7 @@ from kconnect.core.settings.validation import errors_of
 from kconnect.plugins.registry import Registry
 from kconnect.plugins.sandbox import Sandbox
 from kconnect.testing import SinkRunner
-from tests.attacks.hostile import Asked, Hostile, Reply
+from tests.attacks.hostile import Asked, Hostile, Reply, bomb
 from tests.support import wait_until
 
 SWITCH = "connector.library.implementations.allowed"
@@ -248,6 +253,92 @@ def test_a_redirect_does_not_lead_elsewhere(catalog: Catalog, other: Hostile) ->
     [message] = problems(given)
     assert "a service redirected to" in message
     assert other.asked == []
+
+
+CREDENTIAL = "id:canary-33-secret"
+TOKENS = "/v1/oauth/tokens"
+
+
+@pytest.mark.parametrize("status", [302, 307])
+@pytest.mark.parametrize("named", [False, True], ids=["of nobody", "of the config"])
+def test_a_request_for_a_token_is_not_redirected_elsewhere(catalog: Catalog, other: Hostile, status: int, named: bool) -> None:
+    """Whoever is the catalog redirects the request that has the secret: no other address gets it, those of files neither."""
+    catalog.paths[TOKENS] = lambda asked: Reply(status, {"Location": f"{other.url}/internal"})
+    with contextlib.suppress(ValueError, RESTError):
+        load_catalog("lake", type="rest", uri=catalog.url, credential=CREDENTIAL)
+    assert other.asked, "the control: pyiceberg goes there"
+    assert ("canary-33-secret" in str(other.asked)) == (status == 307)
+    other.asked.clear()
+    given = of_rest(catalog, **{"iceberg.catalog.credential": CREDENTIAL})
+    if named:
+        given["iceberg.catalog.s3.endpoint"] = other.url
+    [message] = problems(given)
+    assert f"a service redirected the request for a token to {other.url}" in message
+    assert other.asked == []
+    catalog.paths[TOKENS] = lambda asked: Reply(status, {"Location": f"{catalog.url}/token"})
+    catalog.paths["/token"] = lambda asked: _json({"access_token": "t", "token_type": "bearer"})
+    assert problems(given) == [], "the control: it may be redirected on its host"
+
+
+def test_a_later_request_for_a_token_is_not_redirected_elsewhere(catalog: Catalog, other: Hostile) -> None:
+    """Whoever is the catalog gives a token, calls it too old, and redirects the request for the next one."""
+    catalog.paths[TOKENS] = lambda asked: _json({"access_token": "t", "token_type": "bearer"})
+    task = IcebergSinkTask()
+    task.start(of_rest(catalog, **{"iceberg.catalog.credential": CREDENTIAL}))
+    catalog.paths[TOKENS] = lambda asked: Reply(307, {"Location": f"{other.url}/internal"})
+    catalog.default = lambda asked: Reply(419)
+    with pytest.raises(ConfigError, match="redirected the request for a token"):
+        task._tables.existing("shop.orders")
+    assert other.asked == []
+
+
+@pytest.mark.parametrize("kind", ["elsewhere", "bomb", "silent"])
+def test_the_environment_s_own_service_for_tokens_is_not_believed(
+    catalog: Catalog, other: Hostile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    """Whoever is the service that the hosts' environment names for tokens redirects, packs a bomb, or says nothing."""
+    own = {"client_id": "id", "client_secret": "canary-33-secret", "token_url": f"{catalog.url}/token"}
+    named = {"uri": catalog.url, "auth": {"type": "oauth2", "oauth2": own}}
+    (tmp_path / ".pyiceberg.yaml").write_text(yaml.safe_dump({"catalog": {"prod": named}}))
+    monkeypatch.setenv("PYICEBERG_HOME", str(tmp_path))
+    monkeypatch.setattr("pyiceberg.catalog._ENV_CONFIG", Config())
+    given = {**of_rest(catalog), "iceberg.catalog": "prod"}
+    catalog.paths["/token"] = lambda asked: _json({"access_token": "t", "expires_in": 600})
+    assert problems(given) == [], "the control"
+    monkeypatch.setattr(answers, "WHOLE_S", 0.3)
+    catalog.paths["/token"] = {
+        "elsewhere": lambda asked: Reply(307, {"Location": f"{other.url}/internal"}),
+        "bomb": bomb(16_000_000),
+        "silent": catalog.silent(),
+    }[kind]
+    [message] = problems(given)
+    assert {"elsewhere": "redirected", "bomb": "has more than", "silent": "takes longer"}[kind] in message
+    assert other.asked == []
+
+
+def test_a_service_that_signs_leads_nowhere_else(catalog: Catalog, other: Hostile) -> None:
+    """Whoever is the service that signs requests for files redirects what it is asked, with the catalog's token."""
+    assert problems(of_rest(catalog)) == []
+    signer = S3V4RestSigner({"uri": catalog.url, "token": "canary-33-secret"})
+    request = AWSRequest("GET", "https://lake/orders")
+    request.context["client_region"] = "eu-west-1"
+    catalog.default = lambda asked: Reply(307, {"Location": f"{other.url}/internal"})
+    with pytest.raises(ConfigError, match="a service redirected to"):
+        signer(request)
+    assert other.asked == []
+
+
+def test_requests_that_aws_signs_are_read_within_limits(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever is a catalog whose requests AWS's rules sign packs a bomb: connections for these are mounted last."""
+    monkeypatch.setattr(answers, "MOST_BYTES", 1_000_000)
+    aws = {"rest.sigv4-enabled": "true", "rest.signing-region": "eu-west-1", "client.access-key-id": "a"}
+    aws |= {"client.secret-access-key": "b", "client.region": "eu-west-1"}
+    given = of_rest(catalog, **{f"iceberg.catalog.{name}": value for name, value in aws.items()})
+    assert problems(given) == [], "the control"
+    assert "AWS4-HMAC-SHA256" in catalog.asked[0].headers["authorization"]
+    catalog.paths["/v1/config"] = bomb(16_000_000)
+    [message] = problems(given)
+    assert "has more than 1000000 bytes" in message
 
 
 def test_no_address_is_read_in_two_ways(catalog: Catalog, other: Hostile) -> None:

@@ -211,6 +211,31 @@ def test_an_answer_of_a_catalog_has_an_end(monkeypatch: pytest.MonkeyPatch) -> N
             assert time.monotonic() - begin < 30
 
 
+def test_an_answer_with_a_token_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who is the catalog drips the token that a credential asks for, sends one without an end, packs it, or says nothing."""
+    props = {"name": "n", "topics": "t", "iceberg.tables": "shop.orders", "iceberg.catalog.credential": "id:secret"}
+    with Hostile() as service:
+        service.default = given({"defaults": {}, "overrides": {}})
+        props["iceberg.catalog.uri"] = service.url
+        config = settings.CONFIG.parse(props)
+        for name, value in (("SILENT_S", 0.5), ("WHOLE_S", 0.5)):
+            monkeypatch.setattr(answers, name, value)
+        token = given({"access_token": "t", "token_type": "bearer"})
+        odd = bytes("{}", "utf-16")
+        last = ""
+        for answer in (
+            *(token, service.dripping(), service.endless(), service.silent(), bomb(16_000_000)),
+            lambda asked: Reply(200, {"Content-Type": "application/json; charset=utf-16"}, odd),
+        ):
+            service.paths["/v1/oauth/tokens"] = answer
+            try:
+                catalogs.made_catalog(config, props, {})
+            except ConfigError as error:
+                last = str(error)
+            assert (last == "") == (answer is token), last
+        assert "Invalid JSON" in last
+
+
 def _nested(levels: int) -> Schema:
     return OPTIONAL_STRING_SCHEMA if levels == 0 else schema.array(_nested(levels - 1))
 

@@ -17,7 +17,9 @@ from obstore import exceptions
 from opensearchpy import OpenSearchException
 
 from kconnect import deadlines
-from kconnect.api import RetriableError
+from kconnect.api import ConfigError, RetriableError
+from kconnect.connectors.iceberg import answers, catalogs
+from kconnect.connectors.iceberg import settings as iceberg
 from kconnect.connectors.objects import hadoop
 from kconnect.connectors.objects import settings as objects
 from kconnect.connectors.objects.hadoop import HadoopStore
@@ -32,6 +34,7 @@ ANSWERS = {
     "head": (OK, b"x"),
     "fields": (OK, b"x: y\r\n"),
     "size": (CHUNKED, b"0"),
+    "size, to be closed": (OK + b"Connection: close\r\nTransfer-Encoding: chunked\r\n\r\n", b"0"),
 }
 """What comes first, and then for ever."""
 LATE_S = 30.0
@@ -83,11 +86,23 @@ def ask_name_node(port: int) -> None:
         list(store.names(""))
 
 
-@pytest.mark.parametrize("ask", [ask_registry, ask_search, ask_name_node])
+def ask_catalog(port: int, **more: str) -> None:
+    given = {"name": "n", "topics": "t", "iceberg.tables": "shop.orders", "iceberg.catalog.uri": f"http://127.0.0.1:{port}"}
+    given |= {f"iceberg.catalog.{name}": value for name, value in more.items()}
+    with pytest.raises(ConfigError, match="takes longer than"):
+        catalogs.made_catalog(iceberg.CONFIG.parse(given), given, {})
+
+
+def ask_for_a_token(port: int) -> None:
+    ask_catalog(port, credential="id:secret")
+
+
+@pytest.mark.parametrize("ask", [ask_registry, ask_search, ask_name_node, ask_catalog, ask_for_a_token])
 @pytest.mark.parametrize("answer", ANSWERS)
 def test_what_never_gets_to_an_answer_is_late(monkeypatch: pytest.MonkeyPatch, answer: str, ask: Callable[[int], None]) -> None:
     """Whoever is the service keeps the task waiting, byte by byte, for ever, and nobody could stop it."""
     monkeypatch.setattr(hadoop, "_TIMES", 1)
+    monkeypatch.setattr(answers, "WHOLE_S", 0.3)
     begin = time.monotonic()
     with endless(*ANSWERS[answer]) as port:
         ask(port)

@@ -73,6 +73,7 @@ def made_catalog(config: Mapping[str, Any], props: Mapping[str, str], worker: Ma
         rules.check_own(given)
         if kind in ("sql", "in-memory") and given.get("uri"):
             properties["uri"] = _database(given["uri"], worker)
+        answers.bind()
         made = guard.guarded(kind, rules)
         return (answers.bounded(made) if kind == "rest" else made)(config[settings.NAME], **properties)
     except (NotInstalledError, ImportError) as error:

@@ -19,7 +19,7 @@ from urllib.parse import urljoin, urlsplit
 from pyiceberg.catalog import Catalog
 from pyiceberg.io import FileIO
 from pyiceberg.table import CommitTableResponse, Table
-from requests import Response, Session
+from requests import PreparedRequest, Response, Session
 
 from kconnect.api import ConfigError
 from kconnect.connectors.host_files import HostFiles
@@ -61,6 +61,7 @@ _IDENTITY = re.compile(
     re.IGNORECASE,
 )
 """Who the worker says it is, to whom: a service may not choose that."""
+_MOST_REDIRECTS = 5
 _LOCATIONS = re.compile(r"warehouse|write\..*path", re.IGNORECASE)
 
 
@@ -126,13 +127,16 @@ class Rules:
             raise ConfigError(settings.WAREHOUSE, location, rule)
 
     def check_target(self, response: Response, url: str | None) -> str | None:
-        """Return where a redirect leads. Raise ConfigError if that is an address that the config does not name."""
-        if (
-            url
-            and (origin := origin_of(urljoin(response.url, url))) not in self._origins
-            and not _is_same(response.url, origin)
-        ):
-            self._refuse("uri", f"a service redirected to {_shown(url)}, which is another address than those of the config")
+        """
+        Return where a redirect leads. Raise ConfigError if that is an address that the config does not name, or if a login was
+        sent, and it is another one than it was sent to: 307 and 308 would send it there.
+        """
+        origin = origin_of(urljoin(response.url, url)) if url else None
+        if url and not _is_same(response.url, origin):
+            if is_login(response.request):
+                self._refuse("oauth2-server-uri", f"a service redirected the request for a token to {_shown(url)}")
+            if origin not in self._origins:
+                self._refuse("uri", f"a service redirected to {_shown(url)}, which is another address than those of the config")
         return url
 
     def _may_be(self, location: str) -> bool:
@@ -156,9 +160,12 @@ class Guarded(Catalog):
         # The first time with the config's properties, and then with those that the catalog has merged into them.
         self.rules.check(self.properties)
         session: Session = super()._create_session()  # type: ignore[misc]
-        found: Callable[[Response], str | None] = session.get_redirect_target
-        session.get_redirect_target = lambda response: self.rules.check_target(response, found(response))  # type: ignore[method-assign, assignment]
         return session
+
+    def _config_headers(self, session: Session) -> None:
+        # What is done first with a session, and before a token is asked for by it.
+        watch_redirects(session, self.rules)
+        super()._config_headers(session)  # type: ignore[misc]
 
     def _load_file_io(self, properties: Mapping[str, Any] = {}, location: str | None = None) -> FileIO:
         merged = {**self.properties, **properties}
@@ -182,6 +189,18 @@ class Guarded(Catalog):
         for place in (metadata.location, location):
             self.rules.check_location(place)
         check_parents({each.snapshot_id: each.parent_snapshot_id for each in metadata.snapshots})
+
+
+def watch_redirects(session: Session, rules: Rules) -> None:
+    """Have a session follow redirects by the rules only."""
+    found: Callable[[Response], str | None] = session.get_redirect_target
+    session.get_redirect_target = lambda response: rules.check_target(response, found(response))  # type: ignore[method-assign, assignment]
+    session.max_redirects = _MOST_REDIRECTS
+
+
+def is_login(request: PreparedRequest) -> bool:
+    """Whether a request is one for a token: all others have JSON, or nothing."""
+    return str(request.headers.get("Content-Type", "")).lower().startswith("application/x-www-form-urlencoded")
 
 
 def check_parents(parents: Mapping[int, int | None]) -> None:

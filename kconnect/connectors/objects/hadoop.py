@@ -166,7 +166,7 @@ class _Session(requests.Session):
         self.max_redirects = _MOST_REDIRECTS
         self.headers["Accept-Encoding"] = "identity"
         for scheme in ("http://", "https://"):
-            self.mount(scheme, _Noted(self.kept))
+            self.mount(scheme, self.kept.watch(HTTPAdapter()))
 
     def request(self, method: str, url: str | bytes, *arguments: Any, **more: Any) -> requests.Response:
         _check_place(str(url))
@@ -177,28 +177,6 @@ class _Session(requests.Session):
         if target is not None:
             _check_place(urllib.parse.urljoin(resp.url, target))
         return target
-
-
-class _Noted(HTTPAdapter):
-    """Its connections are noted in `kept`."""
-
-    def __init__(self, kept: Kept) -> None:
-        self._kept = kept
-        super().__init__()
-
-    def init_poolmanager(self, *arguments: Any, **more: Any) -> None:
-        super().init_poolmanager(*arguments, **more)
-        self._note(self.poolmanager)
-
-    def proxy_manager_for(self, *arguments: Any, **more: Any) -> Any:
-        return self._note(super().proxy_manager_for(*arguments, **more))
-
-    def _note(self, manager: Any) -> Any:
-        manager.pool_classes_by_scheme = {
-            scheme: type(kind.__name__, (kind,), {"ConnectionCls": self._kept.noting(kind.ConnectionCls)})
-            for scheme, kind in manager.pool_classes_by_scheme.items()
-        }
-        return manager
 
 
 def _check_place(url: str) -> None:
