@@ -205,3 +205,14 @@ def test_a_column_that_was_made_narrower_meanwhile(database: Database, topic: st
         runner.put(records[1:])
         assert [record.original_offset for record, _ in runner.reported] == [1]
     assert not database.rows(f"select v from {topic}")
+
+
+@pytest.mark.parametrize("database", EVERY[:1], indirect=True)
+def test_records_whose_schemas_are_equal_are_alike(database: Database, topic: str) -> None:
+    """A transform may make a schema for each record."""
+    database.execute(f"create table {topic} (v integer)")
+    rows = [Struct(schema.struct({"v": INT32_SCHEMA}), {"v": at}) for at in range(12)]
+    with sink(database, topic) as runner:
+        runner.put([SinkRecord(topic, 0, None, None, row.schema, row, at) for at, row in enumerate(rows)])
+        assert not runner.reported
+    assert len(database.rows(f"select v from {topic}")) == 12

@@ -171,3 +171,12 @@ def test_an_integer_that_is_too_large_is_refused_where_json_is_read(tmp_path: Pa
             http.poll()
     finally:
         service.end()
+
+
+def test_a_number_that_json_has_not_is_refused_however_deep(tmp_path: Path) -> None:
+    config = {"name": "o", "topics": "orders", "store": f"file://{tmp_path}", "format.class": "JsonFormat", "flush.size": "1"}
+    values = [{"v": [1.5, None]}, {"v": [{"x": math.nan}]}, {"v": "null"}, math.inf]
+    with SinkRunner(ObjectStoreSinkConnector, {**config, "errors.tolerance": "all"}) as sink:
+        sink.put([SinkRecord("orders", 0, None, None, None, value, at) for at, value in enumerate(values)])
+        sink.flush()
+        assert [each.original_offset for each, _ in sink.reported] == [1, 3]

@@ -271,3 +271,21 @@ def test_each_row_is_read_in_its_last_version(database: Database, mode: str, dig
         play.check()
     finally:
         play.close()
+
+
+@pytest.mark.parametrize("database", [EVERY[0], EVERY[2]], indirect=True)
+def test_rows_of_one_second_are_all_read(database: Database) -> None:
+    """Those that come within the second in which the last ones were read have the same time."""
+    play = Play(database, "timestamp", 0)
+    try:
+        while time.time() % 1 > 0.3:
+            time.sleep(0.01)
+        config = {**play.source.config, "timestamp.delay.interval.ms": "0"}
+        with SourceRunner(SqlSourceConnector, config) as source:
+            play._insert(1)
+            first = source.poll()
+            play._insert(1)
+            found = [record.value["v"] for record in (*first, *source.read(2 - len(first), timeout=20))]
+        assert found == [1, 2]
+    finally:
+        play.close()
