@@ -12,10 +12,12 @@ import contextlib
 import socket
 import ssl
 import struct
+import time
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-_ANSWER_S = 1.0
+_CONNECT_S, _PROBE_S = 1.0, 2.0
+"""For a connection, and for all of a probe: a task waits for it."""
 _MOST_SERVERS = 3
 _LARGEST = 1 << 20
 _VERSIONS, _METADATA = 18, 3
@@ -27,7 +29,7 @@ def mismatch(client: Mapping[str, Any]) -> str | None:
     protocol = str(client.get("security.protocol", "plaintext")).lower()
     for server in str(client.get("bootstrap.servers", "")).split(",")[:_MOST_SERVERS]:
         host, _, port = server.strip().rpartition("://")[2].rpartition(":")
-        if not port.isdecimal():
+        if not port.isdecimal() or len(port) > 5:
             continue
         address = (host.removeprefix("[").removesuffix("]"), int(port))
         encrypted = protocol.endswith("ssl")
@@ -54,36 +56,74 @@ def _answers(address: tuple[str, int], tls: bool) -> bool | None:
         # Of no topic. Before a login, brokers hang up on this.
         try:
             return _ask(stream, _METADATA, struct.pack(">i", 0), version=1)
+        except TimeoutError:
+            return None
         except OSError:
             return False
     return None
 
 
 @contextlib.contextmanager
-def _connected(address: tuple[str, int], tls: bool) -> Iterator[socket.socket]:
+def _connected(address: tuple[str, int], tls: bool) -> Iterator[_Stream]:
+    """One probe's connection. TimeoutError once the probe has taken too long, whatever comes and how."""
+    end = time.monotonic() + _PROBE_S
     with contextlib.ExitStack() as stack:
-        stream = stack.enter_context(socket.create_connection(address, _ANSWER_S))
+        stream = stack.enter_context(_opened(address, end))
+        stream.settimeout(_left(end))
         if tls:
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
             # Nothing is sent that anybody may not read, and no answer is believed.
             context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
             stream = stack.enter_context(context.wrap_socket(stream))
-        yield stream
+        yield _Stream(stream, end)
 
 
-def _ask(stream: socket.socket, kind: int, body: bytes, version: int = 0) -> bool:
+def _opened(address: tuple[str, int], end: float) -> socket.socket:
+    for family, kind, number, _, place in socket.getaddrinfo(*address, type=socket.SOCK_STREAM):
+        stream = socket.socket(family, kind, number)
+        try:
+            stream.settimeout(min(_CONNECT_S, _left(end)))
+            stream.connect(place)
+        except OSError:
+            stream.close()
+        else:
+            return stream
+    raise OSError(f"nobody listens at {address[0]}:{address[1]}")
+
+
+def _left(end: float) -> float:
+    if (left := end - time.monotonic()) <= 0:
+        raise TimeoutError
+    return left
+
+
+class _Stream:
+    """A connection until its time is over."""
+
+    def __init__(self, stream: socket.socket, end: float) -> None:
+        self._stream, self._end = stream, end
+
+    def send(self, data: bytes) -> None:
+        self._stream.settimeout(_left(self._end))
+        self._stream.sendall(data)
+
+    def receive(self, size: int) -> bytes:
+        """As many bytes, or fewer if the other side hangs up."""
+        received = bytearray()
+        while len(received) < size:
+            self._stream.settimeout(_left(self._end))
+            if not (part := self._stream.recv(size - len(received))):
+                break
+            received += part
+        return bytes(received)
+
+
+def _ask(stream: _Stream, kind: int, body: bytes, version: int = 0) -> bool:
     """Return whether there is an answer to a request, by the form of its head."""
     head = struct.pack(">hhih", kind, version, _CORRELATION, -1)
-    stream.sendall(struct.pack(">i", len(head) + len(body)) + head + body)
-    answer = _received(stream, 8)
+    stream.send(struct.pack(">i", len(head) + len(body)) + head + body)
+    answer = stream.receive(8)
     size, correlation = struct.unpack(">ii", answer) if len(answer) == 8 else (0, 0)
     if correlation != _CORRELATION or not 4 < size <= _LARGEST:
         return False
-    return len(_received(stream, size - 4)) == int(size) - 4
-
-
-def _received(stream: socket.socket, size: int) -> bytes:
-    received = b""
-    while len(received) < size and (part := stream.recv(size - len(received))):
-        received += part
-    return received
+    return len(stream.receive(size - 4)) == int(size) - 4

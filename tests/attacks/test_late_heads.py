@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import io
 import socket
+import struct
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -26,6 +27,7 @@ from kconnect.connectors.objects.hadoop import HadoopStore
 from kconnect.connectors.search import settings as search
 from kconnect.connectors.search.service import made_client
 from kconnect.converters.avro import AvroConverter
+from kconnect.kafka import listeners
 
 OK = b"HTTP/1.1 200 OK\r\n"
 CHUNKED = OK + b"Transfer-Encoding: chunked\r\n\r\n"
@@ -117,6 +119,20 @@ def test_a_file_that_drips_is_late(monkeypatch: pytest.MonkeyPatch) -> None:
         store = HadoopStore(objects.CONFIG.parse({**given, "store": f"webhdfs://127.0.0.1:{port}/lake", "hdfs.user": "me"}), 2)
         with pytest.raises(exceptions.GenericError):
             store.get("a", io.BytesIO())
+
+
+PROBED = {"answer": ("plaintext", struct.pack(">ii", 1 << 20, 7)), "handshake": ("ssl", b"\x16\x03\x03\x40\x00")}
+
+
+@pytest.mark.parametrize("form", PROBED)
+def test_a_probe_of_a_listener_that_drips_is_late(monkeypatch: pytest.MonkeyPatch, form: str) -> None:
+    """Whoever is a broker that a config names answers a task's probe byte by byte: nothing is proved, and it is over soon."""
+    monkeypatch.setattr(listeners, "_PROBE_S", 0.3)
+    protocol, first = PROBED[form]
+    with endless(first, b"\0") as port:
+        begin = time.monotonic()
+        assert listeners.mismatch({"bootstrap.servers": f"127.0.0.1:{port}", "security.protocol": protocol}) is None
+        assert time.monotonic() - begin < LATE_S
 
 
 def test_who_asks_once_more_is_ended_once_more() -> None:
