@@ -31,9 +31,11 @@ log = logging.getLogger(__name__)
 
 TRANSACTION: Mapping[str, int] = {"transaction.timeout.ms": 10_000, "socket.timeout.ms": 10_000}
 """No client is made whose requests may take longer than its transactions."""
-MOST_BYTES = 256 * 2**20
-"""Of the offsets in a topic, which a request holds in memory: some millions."""
-_AT_ONCE = 100
+MOST_BYTES = 512 * 2**20
+"""What the offsets of a topic may take in memory, in a request or in a host: half a million of them."""
+_OF_EACH, _OF_PART = 300, 100
+"""What one offset takes in Python beside its bytes, and what each part of its JSON does: up to 24 times its bytes."""
+AT_ONCE = 100
 _STEP_S = 10.0
 AWAY_S = 60.0
 """How long a cluster may say nothing before a task fails of it; one that waited for ever would look as if it ran."""
@@ -123,7 +125,7 @@ def read(own: OwnTopic, timeout: float) -> OffsetState:
     RequestTimeoutError if its end is not reached within `timeout` seconds, ConnectError if it can't be read, or has more than a
     worker has room for: a config may name any topic, whoever writes to it.
     """
-    end, state, room = time.monotonic() + timeout, OffsetState(), _Room(own)
+    end, state, room = time.monotonic() + timeout, OffsetState(), Room(own.topic)
     if not _exists(own):
         return state
     reader = LogReader(own.consumer, {Topic.OFFSET: own.topic}, _STEP_S)
@@ -132,9 +134,8 @@ def read(own: OwnTopic, timeout: float) -> OffsetState:
         while ends is None or not reader.has_read(ends):
             if time.monotonic() > end:
                 raise RequestTimeoutError(f"The offset topic {own.topic} was not read to its end within {timeout:.0f} s")
-            for record in reader.read(0.2, _AT_ONCE):
-                if isinstance(state.apply(record), SourceOffset):
-                    room.take(record)
+            for record in reader.read(0.2, AT_ONCE):
+                room.apply(state, record)
             # None at first where partitions that were created a moment ago have no leader yet.
             ends = ends or reader.ends_behind_open(_STEP_S)
     finally:
@@ -142,24 +143,34 @@ def read(own: OwnTopic, timeout: float) -> OffsetState:
     return state
 
 
-class _Room:
-    """What the offsets of one topic may take, the latest of each partition."""
+class Room:
+    """What the offsets of one topic may take in memory, the latest of each partition. `units/offset_topic.py` has one, too."""
 
-    def __init__(self, own: OwnTopic) -> None:
-        self._own = own
+    def __init__(self, topic: str) -> None:
+        self._topic = topic
         self._sizes: dict[bytes, int] = {}
         self._size = 0
 
-    def take(self, record: LogRecord) -> None:
-        """ConnectError if there is no room for this one any more."""
-        key, size = record.key or b"", len(record.key or b"") + len(record.value or b"")
-        self._size += size - self._sizes.get(key, 0)
-        self._sizes[key] = size
+    def apply(self, state: OffsetState, record: LogRecord) -> None:
+        """Have a record change what is known. ConnectError if there is no room for it, or for all of them, any more."""
+        key, size = record.key or b"", _size(record.key or b"") + _size(record.value or b"") + _OF_EACH
+        if size > MOST_BYTES:
+            raise self._refusal()
+        if isinstance(state.apply(record), SourceOffset):
+            self._size += size - self._sizes.get(key, 0)
+            self._sizes[key] = size
         if self._size > MOST_BYTES:
-            raise ConnectError(
-                f"The offset topic {self._own.topic} has more than {MOST_BYTES} bytes of offsets, so they are not shown, and "
-                "can't be altered. Name a topic of offsets alone in offsets.storage.topic"
-            )
+            raise self._refusal()
+
+    def _refusal(self) -> ConnectError:
+        return ConnectError(
+            f"The offset topic {self._topic} has more offsets than {MOST_BYTES} bytes of memory have room for, so they are "
+            "neither shown, altered nor used. Name a topic of offsets alone in offsets.storage.topic"
+        )
+
+
+def _size(text: bytes) -> int:
+    return len(text) + _OF_PART * sum(text.count(mark) for mark in (b",", b"[", b"{"))
 
 
 def write(own: OwnTopic, entries: Iterable[Entry], transactional_id: str | None, timeout: float) -> None:

@@ -16,10 +16,11 @@ from typing import Any
 
 from kconnect.core.state import offsets as state
 from kconnect.core.state.offsets import OffsetState
-from kconnect.core.state.records import Entry, Topic
+from kconnect.core.state.records import Entry, LogRecord, Topic
 from kconnect.core.task.ports import Offset, Pairs, Partition
 from kconnect.errors import ConnectError, RetriableError
 from kconnect.kafka.log import LogReader, LogWriter
+from kconnect.kafka.own_offsets import AT_ONCE, Room
 
 log = logging.getLogger(__name__)
 
@@ -27,10 +28,16 @@ _TOLD_S = 30.0
 
 
 class OffsetTopic:
-    """One offset topic, read when somebody first asks and followed from then on."""
+    """
+    One offset topic, read when somebody first asks and followed from then on. One that a config names is `limited` to the
+    memory that there is for it.
+    """
 
-    def __init__(self, client: Mapping[str, Any], topic: str, make_writer: Callable[[], LogWriter]) -> None:
+    def __init__(
+        self, client: Mapping[str, Any], topic: str, make_writer: Callable[[], LogWriter], limited: bool = False
+    ) -> None:
         self.topic = topic
+        self._room = Room(topic) if limited else None
         self._client, self._make_writer = client, make_writer
         self._reader: LogReader | None = None
         self._writer: LogWriter | None = None
@@ -95,10 +102,10 @@ class OffsetTopic:
                 self._reader = self._reader or LogReader(self._client, {Topic.OFFSET: self.topic}, timeout=2)
                 # What another task has open must not hide what this connector's tasks have committed since.
                 ends = ends or self._reader.ends_behind_open(2)
-                found = self._reader.read(0.1)
+                found = self._reader.read(0.1, *(() if self._room is None else (AT_ONCE,)))
                 with self._lock:
                     for record in found:
-                        self._state.apply(record)
+                        self._apply(record)
                 if self._reader.lost:
                     # What is known stays: it is the best that there is, and what the topic says now comes over it.
                     log.error("The offset topic %s was recreated, or has lost its end: reading it again", self.topic)
@@ -115,3 +122,17 @@ class OffsetTopic:
                     self.topic,
                 )
         raise ConnectError(f"Stopped while reading the offset topic {self.topic}")
+
+    def _apply(self, record: LogRecord) -> None:
+        if self._room is None:
+            self._state.apply(record)
+            return
+        try:
+            self._room.apply(self._state, record)
+        except ConnectError:
+            # Whoever asks next reads it from its beginning: there may be less by then.
+            self._state, self._room = OffsetState(), Room(self.topic)
+            if self._reader is not None:
+                self._reader.close()
+                self._reader = None
+            raise

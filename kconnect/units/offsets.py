@@ -167,7 +167,9 @@ class _Shared:
         expires_s = settings.session_timeout_ms / 1000 * 0.75
         self.users = 0
         self.is_the_workers = False
-        self.topic = OffsetTopic(own.consumer, own.topic, lambda: LogWriter(own.producer, {Topic.OFFSET: own.topic}, expires_s))
+        self.topic = OffsetTopic(
+            own.consumer, own.topic, lambda: LogWriter(own.producer, {Topic.OFFSET: own.topic}, expires_s), limited=True
+        )
         self._ready = False
         self._failed_at, self._failure = 0.0, ""
         self._lock = threading.Lock()

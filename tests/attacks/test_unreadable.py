@@ -13,14 +13,18 @@ import pyarrow as pa
 import pytest
 
 from kconnect.api.record import TopicPartition
+from kconnect.core.state.offsets import OffsetState
+from kconnect.core.state.records import LogRecord, Topic
 from kconnect.errors import ConnectError
 from kconnect.kafka import own_offsets, unreadable
 from kconnect.kafka.consumer import TaskConsumer
+from kconnect.kafka.log import LogWriter
 from kconnect.kafka.offset_order import Order
 from kconnect.kafka.own_offsets import OwnTopic
 from kconnect.kafka.resting import RestingConsumer
 from kconnect.kafka.unreadable import Stalls
 from kconnect.kafka.watch import Watchers
+from kconnect.units.offset_topic import OffsetTopic
 from tests.attacks import raw_batches
 from tests.attacks.raw_batches import record
 
@@ -248,5 +252,24 @@ def test_a_topic_of_offsets_takes_no_more_memory_than_there_is(broker: str, monk
     monkeypatch.setattr(own_offsets, "_exists", lambda own: True)
     assert len(own_offsets.read(own, LIMIT_S).of("c")) == 10
     monkeypatch.setattr(own_offsets, "MOST_BYTES", 1000)
-    with pytest.raises(ConnectError, match=r"more than 1000 bytes of offsets.*offsets\.storage\.topic"):
+    refusal = r"more offsets than 1000 bytes.*offsets\.storage\.topic"
+    with pytest.raises(ConnectError, match=refusal):
         own_offsets.read(own, LIMIT_S)
+    # In a host, where a task asks for its own.
+    topic = OffsetTopic(client, "t", lambda: LogWriter(client, {Topic.OFFSET: "t"}, LIMIT_S), limited=True)
+    for _ in range(2):
+        with pytest.raises(ConnectError, match=refusal):
+            topic.read("c", [{"file": 1}], lambda: False)
+        assert topic.known_key("c", {"file": 1}) is None
+    monkeypatch.undo()
+    assert topic.read("c", [{"file": 1}], lambda: False) == [{"at": "x" * 100}]
+    topic.close()
+
+
+@pytest.mark.parametrize("value", [b"[" * 600 + b"]" * 600, b"[" + b"{}," * 600 + b"{}]", b"[" + b"1," * 600 + b"1]"])
+def test_offsets_are_measured_by_what_python_makes_of_them(monkeypatch: pytest.MonkeyPatch, value: bytes) -> None:
+    """Whoever may write to a topic of offsets has a few bytes of JSON take twenty times as many."""
+    monkeypatch.setattr(own_offsets, "MOST_BYTES", 50_000)
+    with pytest.raises(ConnectError, match="more offsets than"):
+        own_offsets.Room("t").apply(OffsetState(), LogRecord(Topic.OFFSET, 0, 0, b'["c",{}]', b'{"a":' + value + b"}", 0))
+    own_offsets.Room("t").apply(OffsetState(), LogRecord(Topic.OFFSET, 0, 0, b'["c",{}]', b'{"a":"' + b"x" * 2000 + b'"}', 0))
