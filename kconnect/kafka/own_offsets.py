@@ -31,8 +31,8 @@ log = logging.getLogger(__name__)
 
 TRANSACTION: Mapping[str, int] = {"transaction.timeout.ms": 10_000, "socket.timeout.ms": 10_000}
 """No client is made whose requests may take longer than its transactions."""
-MOST_BYTES = 512 * 2**20
-"""What the offsets of a topic may take in memory, in a request or in a host: half a million of them."""
+MOST_BYTES = 2**30
+"""What the offsets of a topic may take in memory, in a request or in a host: a million of them."""
 _OF_EACH, _OF_PART = 300, 100
 """What one offset takes in Python beside its bytes, and what each part of its JSON does: up to 24 times its bytes."""
 AT_ONCE = 100
@@ -150,6 +150,7 @@ class Room:
         self._topic = topic
         self._sizes: dict[bytes, int] = {}
         self._size = 0
+        self._has_warned = False
 
     def apply(self, state: OffsetState, record: LogRecord) -> None:
         """Have a record change what is known. ConnectError if there is no room for it, or for all of them, any more."""
@@ -161,11 +162,16 @@ class Room:
             self._sizes[key] = size
         if self._size > MOST_BYTES:
             raise self._refusal()
+        if self._size > MOST_BYTES / 2 and not self._has_warned:
+            self._has_warned = True
+            text = "The offset topic %s takes more than half of the memory that it may, %d bytes: then it is refused"
+            log.warning(text, self._topic, MOST_BYTES)
 
     def _refusal(self) -> ConnectError:
         return ConnectError(
             f"The offset topic {self._topic} has more offsets than {MOST_BYTES} bytes of memory have room for, so they are "
-            "neither shown, altered nor used. Name a topic of offsets alone in offsets.storage.topic"
+            "neither shown, altered nor used. Name a topic of offsets alone in offsets.storage.topic, or leave it out: the "
+            "worker's topic has copies"
         )
 
 
