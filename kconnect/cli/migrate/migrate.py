@@ -46,7 +46,12 @@ from kconnect.rest.client import RestError
     metavar="FILE",
     help="The journal of the moves. Default: one for these two clusters, in your home.",
 )
-@click.option("--user", metavar="NAME", help="Your user name at both clusters. Default: each context's user.")
+@click.option(
+    "--user",
+    metavar="NAME",
+    help="Your user name at both clusters. Default: each context's user. KCONNECT_PASSWORD, or KCONNECT_TOKEN, goes to both, "
+    "with --dry-run, too: set neither that one of them must not have.",
+)
 @click.option("--timeout", default=120.0, show_default=True, metavar="SECONDS", help="How long to wait for a state.")
 @click.option("--same-topics", is_flag=True, help="Take over the whole cluster on its topics: check it, and print the steps.")
 @connection.kafka_options
