@@ -57,7 +57,7 @@ def timeout(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def waiting(command: Callable[..., Any]) -> Callable[..., Any]:
     """Adds `--wait`, and `--timeout` for it."""
-    wait = click.option("--wait", is_flag=True, help="Wait until all its tasks run, too; exit status 7 if not in time, or FAILED.")
+    wait = click.option("--wait", is_flag=True, help="Wait until all its tasks run, too; exit status 7 if late or FAILED.")
     return wait(timeout(command))
 
 
