@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from kconnect.cli.brokers import Brokers
+from kconnect.cli.checkup import doctor
 from kconnect.local.broker import free_port
 from tests.cli.calls import call
 from tests.integration.doctored import be_patient, worker_file
@@ -47,17 +49,14 @@ def test_a_worker_file_that_can_not_be_used(
     assert not [each for each in found if "failed (" in each["message"]], found
 
 
-def test_a_worker_file_s_own_listener_is_asked_and_what_is_unknown_is_named(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    be_patient(monkeypatch)
-    port = free_port()
-    file = worker_file(tmp_path, "127.0.0.1:1", "own", listeners=f"http://:{port}", **{"gruop.id": "x", "no.such.setting": "x"})
-    found = json.loads(call("doctor", "-o", "json", "-w", str(file)).out)["findings"]
-    (asked,) = [each for each in found if each["check"] == "worker"]
-    assert (asked["severity"], asked["location"]) == ("skipped", f"Worker http://localhost:{port}")
-    unknown = {each["message"]: each["remedy"] for each in found if "is unknown" in each["message"]}
-    assert unknown == {
+def test_a_worker_file_s_own_listener_is_asked_and_what_is_unknown_is_named(tmp_path: Path) -> None:
+    names = {"gruop.id": "x", "no.such.setting": "x"}
+    brokers = Brokers(worker_file=worker_file(tmp_path, "127.0.0.1:1", "own", listeners="http://:8099,https://:8443", **names))
+    assert doctor._url(brokers.settings.raw) == "http://localhost:8099"
+    assert doctor._url({**brokers.settings.raw, "listeners": "HTTP://[::1]:8099"}) == "http://[::1]:8099"
+    assert doctor._url({**brokers.settings.raw, "listeners": "nonsense"}) == doctor._url({}) == "http://localhost:8083"
+    _, *unknown = doctor._starts_with_it(brokers, "the file")
+    assert {each.message: each.remedy for each in unknown} == {
         "The setting gruop.id is unknown, and has no effect": "did you mean group.id?",
         "The setting no.such.setting is unknown, and has no effect": "take it out, or see docs/operating.md for what there is",
     }

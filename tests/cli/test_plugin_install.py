@@ -74,6 +74,7 @@ def children(path: Path) -> list[str]:
     return sorted(child.name for child in path.iterdir()) if path.exists() else []
 
 
+@pytest.mark.long
 def test_versions_beside_each_other_and_away_again(wheels: Path, path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert install(wheels, path, "flat<2", "--dry-run") == 0
     assert capsys.readouterr().out.splitlines() == [
@@ -123,6 +124,7 @@ def test_versions_beside_each_other_and_away_again(wheels: Path, path: Path, cap
     assert children(path) == []
 
 
+@pytest.mark.long
 def test_a_version_once_more_and_older_ones_away(wheels: Path, path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for version in ("0.9", "1.0", "9"):
         flat(version).install(path)
@@ -220,6 +222,7 @@ def test_an_interrupted_installation_leaves_no_half_plugin(path: Path, tmp_path:
     assert children(path) == []
 
 
+@pytest.mark.long
 def test_a_plugin_that_another_has_brought_along_is_the_other_s(tmp_path: Path, path: Path) -> None:
     """Neither a newer version of it nor the same once more takes the other away."""
     wheels, code = tmp_path / "wheels", TRANSFORM.replace("import flatlib", "")

@@ -65,7 +65,8 @@ def target() -> Iterator[Bucket]:
     server.stop()
 
 
-@pytest.mark.parametrize("trial", trials.shared(sinks.TRIALS))
+# Kills are tried by day with a folder and HDFS, and by the histories of `tests/connectors/truth`.
+@pytest.mark.parametrize("trial", trials.shared(sinks.TRIALS, trials.crash))
 def test_trial(
     trial: Callable[[Trial], None], worker: WorkerProcess, bootstrap: str, unique: Callable[[str], str], target: Bucket
 ) -> None:

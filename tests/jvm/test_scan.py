@@ -39,6 +39,7 @@ def test_a_location_is_scanned_once_for_each_state_that_it_is_in(java_plugin: Pa
     (java_plugin / "more.jar").unlink()
 
 
+@pytest.mark.long
 @pytest.mark.process
 def test_plugins_without_a_manifest_are_found_as_plugin_discovery_says(
     java_plugin: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture

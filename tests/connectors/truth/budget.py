@@ -7,11 +7,14 @@ import os
 from hypothesis import HealthCheck, Phase, settings
 
 _EXAMPLES = "KCONNECT_TRUTH_EXAMPLES"
+_BY_DAY = 0.6
+"""What part of them: `scripts/test --long` plays all, and then an hour of new ones."""
 
 
 def histories(count: int) -> settings:
-    """`count` is that of `scripts/test`."""
-    examples = int(os.environ.get(_EXAMPLES, "0")) or count
+    """`count` is that of a night without a number of its own."""
+    by_day = count if os.environ.get("KCONNECT_NIGHT") else max(1, round(count * _BY_DAY))
+    examples = int(os.environ.get(_EXAMPLES, "0")) or by_day
     phases = [Phase.explicit, Phase.generate, *([Phase.shrink] if examples > count else [])]
     checks = [
         HealthCheck.too_slow,

@@ -217,7 +217,10 @@ def many(trial: Trial) -> None:
 TRIALS: tuple[Callable[[Any], None], ...] = (control, crash, rebalance, away, schema_change)
 
 
-def shared(trials: Iterable[Callable[[Any], None]]) -> list[Any]:
-    """Parameters of a test: what the worker does alike for all is tried by day with one connector, by night with this one."""
-    by_night = (rebalance, away, schema_change)
+def shared(trials: Iterable[Callable[[Any], None]], *more: Callable[[Any], None]) -> list[Any]:
+    """
+    Parameters of a test: what the worker does alike for all is tried by day with one connector, by night with this one. `more`
+    is for nights, too.
+    """
+    by_night = (rebalance, away, schema_change, *more)
     return [pytest.param(trial, marks=pytest.mark.long) if trial in by_night else trial for trial in trials]
