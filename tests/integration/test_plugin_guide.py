@@ -9,6 +9,7 @@ import pytest
 from tests.docs.pages import Reader, blocks
 
 
+@pytest.mark.long
 # A worker of its own: on a machine with much else to do Spark alone took 80 s to start.
 @pytest.mark.timeout(900)
 def test_the_source_of_the_guide_moves_rows(tmp_path: Path, bootstrap: str) -> None:
