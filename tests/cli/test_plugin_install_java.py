@@ -225,6 +225,7 @@ def test_what_is_no_plugin_says_why(
     assert "ask its author" not in told
 
 
+@pytest.mark.long
 def test_out_of_maven_central(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("install", f"org.apache.kafka:connect-file:{CONNECT_VERSION}", "-p", path) == 0
     assert "  brings connect-file-4.3.1.jar" in capsys.readouterr().out.splitlines()

@@ -52,7 +52,9 @@ def target() -> Iterator[Index]:
         server.stop()
 
 
-@pytest.mark.parametrize("trial", [*trials.shared(sinks.TRIALS), pytest.param(trials.many, marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    "trial", [*trials.shared(sinks.TRIALS, trials.crash), pytest.param(trials.many, marks=pytest.mark.long)]
+)
 def test_trial(
     trial: Callable[[Trial], None], worker: WorkerProcess, bootstrap: str, unique: Callable[[str], str], target: Index
 ) -> None:
