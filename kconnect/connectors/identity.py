@@ -31,8 +31,8 @@ class Mark(NamedTuple):
 
 class TopicIds:
     """
-    Of one task's topics. `where` says in errors what has the offsets, as in "the table o"; `wait` is given seconds. From the
-    task's thread only.
+    The ids of one task's topics, and whether marks in a target are still theirs. `wait` is given seconds, `clock` returns them.
+    From the task's thread only.
     """
 
     def __init__(
@@ -57,7 +57,10 @@ class TopicIds:
         return {topic: each for topic in topics if (each := self._ids[topic]) is not None}
 
     def check(self, marks: Mapping[TopicPartition, Mark], where: str) -> None:
-        """Raise ConnectError if one of the marks is not of the topic that is there, or is behind its end."""
+        """
+        Raise ConnectError if one of the marks is not of the topic that is there, or is behind its end. The
+        error says by `where` what has the marks, as in "the table o".
+        """
         marks = {place: mark for place, mark in marks.items() if (where, place, mark) not in self._checked}
         ids = self.of({place.topic for place in marks})
         known = {place: mark for place, mark in marks.items() if mark.offset > 0}

@@ -150,9 +150,9 @@ def _wrong(client: ConnectClient, manifest: Manifest) -> list[str]:
     return _faults(client, client.validate(str(config.get("connector.class")), config))
 
 
-def _faults(client: ConnectClient, found: Mapping[str, Any]) -> list[str]:
-    """What a validation has found wrong, by settings."""
-    values = [each["value"] for each in found["configs"] if each["value"]]
+def _faults(client: ConnectClient, answer: Mapping[str, Any]) -> list[str]:
+    """Return the errors in a validation's answer; each names its setting."""
+    values = [each["value"] for each in answer["configs"] if each["value"]]
     errors = [error if value["name"] in error else f"{value['name']}: {error}" for value in values for error in value["errors"]]
     return refusals.problems(client, errors)
 

@@ -152,7 +152,7 @@ def _plugins(brokers: Brokers) -> Iterator[Finding]:
 
 
 def _url(settings: Mapping[str, str]) -> str:
-    """Where the worker of a file listens on this machine, which may not run yet."""
+    """Return the address at which the worker of a file listens on this machine; it may not run yet."""
     if not settings:
         return connection.DEFAULT_URL
     from kconnect.core.settings.worker import WorkerSettings

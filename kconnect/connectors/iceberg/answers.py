@@ -55,7 +55,7 @@ def bound(session: requests.Session) -> None:
 
 
 class Session(requests.Session):
-    """One that pyiceberg makes beside its catalog's. It is redirected to nowhere else."""
+    """A session that pyiceberg makes beside its catalog's. It is redirected to nowhere else."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -65,7 +65,7 @@ class Session(requests.Session):
 
 
 class Requests:
-    """What pyiceberg has in the place of the library where it asks without its catalog's session."""
+    """Stands in for the module `requests` where pyiceberg asks without its catalog's session."""
 
     Session = Session
 

@@ -38,7 +38,7 @@ def name_of(connector: str, place: TopicPartition) -> str:
 
 
 def _id_of(name: str) -> str:
-    """Of the property that has the topic's id, beside that of an offset."""
+    """Return the name of the property with the topic's id; it stands beside the one with an offset."""
     return name.replace("offset", "topic-id", 1)
 
 
@@ -72,7 +72,7 @@ def stored(table: Table, connector: str, places: Iterable[TopicPartition]) -> di
 
 
 def marks(table: Table, connector: str, places: Iterable[TopicPartition]) -> dict[TopicPartition, Mark]:
-    """As `stored`, with the ids of the topics that they are of, as far as those were known."""
+    """Return what `stored` does, each with the id of its topic, as far as that was known."""
     wanted = {name_of(connector, place): place for place in places}
     _require_own(table, connector, wanted.values())
     found: dict[TopicPartition, Mark] = {}

@@ -413,7 +413,7 @@ class IcebergSinkTask(Informed, SinkTask):
         raise again from None
 
     def pre_commit(self, offsets: dict[TopicPartition, OffsetAndMetadata]) -> dict[TopicPartition, OffsetAndMetadata]:
-        """Only what is in tables. A put that is to be made again may have taken more than is asked for."""
+        """Return the offsets of what is in tables. A put that is to be made again may have taken more than is asked for."""
         behind = {place: self._safe(place) for place in offsets}
         return {
             place: OffsetAndMetadata(min(offset, offsets[place].offset))

@@ -170,7 +170,7 @@ class ObjectStoreSinkTask(Informed, SinkTask):
         raise again from None
 
     def pre_commit(self, offsets: dict[TopicPartition, OffsetAndMetadata]) -> dict[TopicPartition, OffsetAndMetadata]:
-        """Only what is behind files that were sent. A put that is to be made again may have sent more than is asked for."""
+        """Return the offsets of files that were sent. A put that is to be made again may have sent more than is asked for."""
         found = {}
         for place, asked in offsets.items():
             files = self._files.get(place)
