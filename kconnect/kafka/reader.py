@@ -107,6 +107,7 @@ class Reader:
     def begin(self, starts: Mapping[Place, int]) -> None:
         self.positions = dict(starts)
         self._portions = Portions()
+        self._broken: dict[Place, tuple[int, str]] = {}
         self._ends: dict[Place, int] = {}
         self._consumer.assign([ck.TopicPartition(*place, start) for place, start in starts.items()])
 
@@ -120,7 +121,7 @@ class Reader:
         self.begin({place: starts.get(place, BEGINNING) for place, end in ends.items() if end > max(0, starts.get(place, 0))})
         heard, before = time.monotonic(), dict(self.positions)
         while left := sorted(place for place, at in self.positions.items() if at < ends[place]):
-            found = self.some(1.0)
+            found = self._some(1.0, ends)
             if self.positions != before:
                 heard, before = time.monotonic(), dict(self.positions)
             elif time.monotonic() - heard > _SILENCE_S:
@@ -133,7 +134,19 @@ class Reader:
         self._consumer.unassign()
 
     def some(self, timeout: float) -> list[Message]:
-        """What has come, after `timeout` seconds at most."""
+        """
+        What has come, after `timeout` seconds at most.
+
+        ConnectError where a batch is broken, once what had come before it was returned.
+        """
+        return self._some(timeout, {})
+
+    def _some(self, timeout: float, ends: Mapping[Place, int]) -> list[Message]:
+        """The same; nobody wants to know of what is broken from `ends` on."""
+        if not self._portions:
+            for place, (offset, reason) in self._broken.items():
+                if place not in ends or offset < ends[place]:
+                    raise ConnectError(f"{place} can't be read{_from(offset)}: {reason}. {_REMEDY[0].upper()}{_REMEDY[1:]}")
         found = []
         # What is left of the last turn comes first.
         first = None if self._portions else self._consumer.poll(timeout)
@@ -145,11 +158,8 @@ class Reader:
                 # Markers of transactions take offsets that no record fills.
                 self._ends[_place(message)] = message.offset() or 0
             elif error.code() in NOT_UNPACKED:
-                place = _place(message)
-                raise ConnectError(
-                    f"{place} can't be read{_from(message.offset() or 0)}: a batch there is broken, or too large once it is "
-                    f"unpacked ({error.str()}). {_REMEDY[0].upper()}{_REMEDY[1:]}"
-                )
+                reason = f"a batch there is broken, or too large once it is unpacked ({error.str()})"
+                self._broken.setdefault(_place(message), (message.offset() or 0, reason))
             elif error.fatal() or error.code() not in (*AWAY, *MOVING, ck.KafkaError._RESOLVE):
                 raise failure(error, f"the topic {message.topic()}", self._client)
         portion = self._portions.portion(found, _MANY + 1)
