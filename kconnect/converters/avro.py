@@ -253,7 +253,7 @@ class AvroConverter(Converter):
             if nested is not None:
                 avro_depth.check_depth(nested, data, 5)
             plain: Any = schemaless_reader(
-                stream, encoding.schema, None, return_record_name=True, return_record_name_override=True
+                stream, encoding.reading, None, return_record_name=True, return_record_name_override=True
             )
             return SchemaAndValue(schema, read(plain["v"] if encoding.wrapped else plain))
         except DataError as error:

@@ -8,6 +8,7 @@ of the bytes only: no docs, logical types or defaults. Used by the other `avro_*
 
 from __future__ import annotations
 
+import copy
 import json
 import re
 from collections.abc import Iterable, Mapping
@@ -16,6 +17,7 @@ from typing import Any
 
 from fastavro import parse_schema
 
+from kconnect.data import avro_indexes
 from kconnect.errors import DataError
 
 PRIMITIVES = frozenset(("null", "boolean", "int", "long", "float", "double", "bytes", "string"))
@@ -306,6 +308,14 @@ class Encoding:
         if self.wrapped:
             body = {"type": "record", "name": self._name("top"), "fields": [{"name": "v", "type": body}]}
         self.schema: Any = parse_schema(body)
+        self._reading: Any = None
+
+    @property
+    def reading(self) -> Any:
+        """`schema` as records are read with it: what is no index of an enum or a union is refused."""
+        if self._reading is None:
+            self._reading = avro_indexes.refusing(copy.deepcopy(self.schema))
+        return self._reading
 
     def branch_names(self, union: Avro) -> list[str]:
         """For a union with several branches besides null: the names of those, in their order."""

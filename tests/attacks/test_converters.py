@@ -113,6 +113,21 @@ def test_a_text_has_no_more_bytes_than_its_record(registry: MemoryRegistry, body
         converter().to_connect_data("t", message(id, body))
 
 
+@pytest.mark.parametrize("body", [b"\1\0", b"\3\0", b"\0\1\2", b"\0\5\2"], ids=["enum", "far enum", "union", "far union"])
+def test_no_index_of_avro_is_below_zero(registry: MemoryRegistry, body: bytes) -> None:
+    """Who may write to the topic has indexes from the end: a bad record, in place of another symbol, or null."""
+    enum = {"type": "enum", "name": "E", "symbols": ["A", "B"]}
+    kind = {
+        **{"type": "record", "name": "R"},
+        "fields": [{"name": "e", "type": enum}, {"name": "u", "type": ["null", "int"]}],
+    }
+    id = registry.register("t-value", json.dumps(kind))
+    value = converter().to_connect_data("t", message(id, b"\2\2\4")).value
+    assert (value.get("e"), value.get("u")) == ("B", 2), "the control"
+    with pytest.raises(DataError):
+        converter().to_connect_data("t", message(id, body))
+
+
 DECIMAL = '{"type":"bytes","name":"org.apache.kafka.connect.data.Decimal","version":1,"parameters":{"scale":"%s"}}'
 
 

@@ -416,6 +416,19 @@ def test_an_answer_without_an_end_is_cut_off(service: Hostile) -> None:
     _failed(service.url, r"http\.response\.max\.bytes is 5000000", http_response_max_bytes="5000000")
 
 
+@pytest.mark.parametrize(("unit", "is_whole"), [("bytes 0-9/500", False), ("0-9/*", True), ("items 0-9/500", True)])
+def test_a_part_of_the_bytes_is_no_answer(service: Hostile, unit: str, is_whole: bool) -> None:
+    """The service answers with a part that reads like the whole. One that counts in records has its own parts: a control."""
+    service.default = lambda asked: hostile.Reply(206, {"Content-Range": unit}, b"[1, 2]")
+    if is_whole:
+        with source(service.url) as runner:
+            assert [each.value for each in runner.poll()] == [1, 2]
+        with source(service.url, headers="Range: bytes=0-9") as runner:
+            assert len(runner.poll()) == 2
+    else:
+        _failed(service.url, "with a part of the bytes only")
+
+
 def test_an_answer_that_drips_is_late(service: Hostile) -> None:
     """The service answers a byte at a time, each in time: the limit is of the whole answer."""
     service.default = service.dripping(pause_s=0.1)

@@ -260,9 +260,13 @@ def avro(path: Path, kind: Any, blocks: list[tuple[int, bytes]], codec: str = "n
 
 
 def _text(count: int) -> bytes:
+    return _long(count) + b"a" * count
+
+
+def _long(number: int) -> bytes:
     out = io.BytesIO()
-    fastavro.schemaless_writer(out, "long", count)
-    return out.getvalue() + b"a" * count
+    fastavro.schemaless_writer(out, "long", number)
+    return out.getvalue()
 
 
 def _deflated(data: bytes) -> bytes:
@@ -311,6 +315,40 @@ def test_a_list_of_nothing_has_no_billion_elements(tmp_path: Path, items: Any) -
     path = avro(tmp_path / "a.avro", kind, [(1, b"\x80\x94\xeb\xdc\x03\x00")])
     with pytest.raises(readers.ERRORS, match="elements have no bytes"):
         next(pieces("AvroFormat", path))
+
+
+def test_a_schema_that_says_that_it_was_parsed_is_read_as_any_other(tmp_path: Path) -> None:
+    """Who may put a file there has a schema with names of its own, which are for fastavro only: a list of nothing."""
+    inner = {"type": "record", "name": "X", "fields": [{"name": "q", "type": "long"}]}
+    kind = {
+        **{"type": "record", "name": "R", "__fastavro_parsed": True},
+        "__named_schemas": {"X": {"type": "array", "items": "null"}},
+        "fields": [{"name": "a", "type": inner}, {"name": "b", "type": "X"}],
+    }
+    path = avro(tmp_path / "a.avro", kind, [(1, b"\2" + _long(3) + b"\0")])
+    [[row]] = pieces("AvroFormat", path)
+    assert row.get("b").get("q") == 3
+
+
+@pytest.mark.parametrize("body", [b"\1\0", b"\3\0", b"\0\1\2", b"\0\5\2"], ids=["enum", "far enum", "union", "far union"])
+def test_no_index_of_avro_is_below_zero(tmp_path: Path, body: bytes) -> None:
+    """Who may put a file there has indexes from the end: the file can't be read, in place of being another symbol, or null."""
+    enum, union = {"type": "enum", "name": "E", "symbols": ["A", "B"]}, ["null", "int"]
+    kind = {"type": "record", "name": "R", "fields": [{"name": "e", "type": enum}, {"name": "u", "type": union}]}
+    path = avro(tmp_path / "a.avro", kind, [(1, b"\2\2\4")])
+    assert [row.get("e") for rows in pieces("AvroFormat", path) for row in rows] == ["B"], "the control"
+    with pytest.raises(readers.ERRORS):
+        next(pieces("AvroFormat", avro(path, kind, [(1, body)])))
+    with pytest.raises(readers.ERRORS):
+        next(pieces("AvroFormat", avro(path, union, [(1, b"\1\2")])))
+
+
+def test_a_field_of_csv_is_as_long_as_a_record_may_be(tmp_path: Path) -> None:
+    """The control: Python's own limit, of 128 KB, is none that a setting has."""
+    path = tmp_path / "a.csv"
+    path.write_bytes(b"a,b\n1," + b"x" * (RECORD - 100) + b"\n")
+    [[row]] = pieces("CsvFormat", path)
+    assert len(row.get("b")) == RECORD - 100
 
 
 @pytest.mark.parametrize("codec", ["null", "deflate", "bzip2", "xz"])

@@ -166,6 +166,8 @@ class Service:
         if len(self._client.cookies.jar) > _MOST_COOKIES:
             self._client.cookies.clear()
         if response.is_success:
+            if keep and not cut and _is_part(request, response):
+                return Answer(f"{where} answers 206, with a part of the bytes only, though it was asked for the whole")
             try:
                 body = self._body(response, dialer, keep, cut)
             except BrokenError as error:
@@ -255,6 +257,16 @@ def _reason(error: httpx.TransportError) -> str:
 
 
 _SECONDS = re.compile("[0-9]+")
+
+
+def _is_part(request: Request, response: httpx.Response) -> bool:
+    """
+    Return whether an answer has a part of the bytes, of which nobody has asked for one. Services that count in records may
+    answer 206, too: these have all bytes of what was asked for.
+    """
+    unit = response.headers.get("content-range", "").strip().lower()
+    asked = any(name.lower() == "range" for name in request.headers)
+    return response.status_code == 206 and unit.startswith("bytes") and not asked
 
 
 def _after(response: httpx.Response) -> float:

@@ -21,6 +21,7 @@ import pyarrow as pa
 from kconnect.api import DataError
 from kconnect.connectors import limits
 from kconnect.connectors.limits import TooMuchError
+from kconnect.data import avro_indexes
 
 _MAGIC, _SYNC = b"Obj\1", 16
 _LONGEST_HEAD = 16 * 1024 * 1024
@@ -29,6 +30,7 @@ _RECORDS_IN_A_BLOCK = 4
 _DEEPEST = 100
 _MOST_PARTS = 100_000
 _LEAST = 64
+_WHOLE = "kconnect_whole"
 
 
 class Blocks:
@@ -43,8 +45,10 @@ class Blocks:
         self._sync = file.read(_SYNC)
         self._codec = head.get("avro.codec", b"null").decode("utf-8", "replace")
         try:
-            self.schema: Any = json.loads(head["avro.schema"])
-            self._parsed = fastavro.parse_schema(self.schema)
+            self.schema: Any = json.loads(head["avro.schema"], object_pairs_hook=_plain)
+            # fastavro keeps the parsed form of records only, and would parse others for each value.
+            whole = {"type": "record", "name": _WHOLE, "fields": [{"name": "v", "type": self.schema}]}
+            self._parsed = avro_indexes.refusing(fastavro.parse_schema(whole))
         except (KeyError, ValueError, RecursionError, fastavro.schema.SchemaParseException) as error:
             raise DataError(f"its schema can't be read: {type(error).__name__}") from None
         check_elements(self.schema)
@@ -61,9 +65,9 @@ class Blocks:
             stream = io.BytesIO(data)
             for _ in range(count):
                 begin = stream.tell()
-                record = fastavro.schemaless_reader(stream, self._parsed, None)
+                record: Any = fastavro.schemaless_reader(stream, self._parsed, None)
                 # One without bytes takes some all the same.
-                yield record, stream.tell() - begin + _LEAST
+                yield record["v"], stream.tell() - begin + _LEAST
 
     def _too_much(self, what: str) -> TooMuchError:
         return TooMuchError(
@@ -161,6 +165,11 @@ _DECODERS: Mapping[str, Callable[[bytes], Iterator[bytes]]] = {
     "xz": lambda data: _piecewise(lzma.LZMADecompressor(memlimit=256 * 1024 * 1024), data),
     "zstandard": _zstandard,
 }
+
+
+def _plain(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object without what fastavro would take for its own: a schema that says that it has been parsed already."""
+    return {name: value for name, value in pairs if not name.startswith("__")}
 
 
 def check_elements(schema: Any) -> None:

@@ -186,6 +186,8 @@ def _csv(path: Path, name: str, skip: int, most: int, budget: Budget) -> Iterato
                     raise budget.too_long()
                 yield line
 
+        # The limit is ours, and not the library's 128 KB of a field: it is one for all that the process reads.
+        csv.field_size_limit(max(csv.field_size_limit(), source_settings.LONGEST_RECORD))
         rows = csv.reader(lines())
         names = next(rows, None)
         if names is None:

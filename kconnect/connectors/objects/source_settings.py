@@ -19,6 +19,8 @@ MODE, FOLDER, TOPICS, INTERVAL = "mode", "topics.dir", "topic.regex.list", "s3.p
 BATCH, ON_ERROR = "record.batch.max.size", "behavior.on.error"
 MAX_FILES, RESTORED = "files.max.count", "restore.topics.regex"
 MAX_FILE, MAX_RECORD, MAX_RATIO, MAX_DEPTH = "file.max.bytes", "record.max.bytes", "file.max.ratio", "record.max.depth"
+LONGEST_RECORD = 256 * 1024**2
+"""The most that `record.max.bytes` may be."""
 NUMBER, COUNT = "task.number", "task.count"
 """In the configs of tasks only."""
 GENERIC, RESTORE = "GENERIC", "RESTORE_BACKUP"
@@ -209,7 +211,7 @@ CONFIG = ConfigDef(
         Importance.LOW,
         "How many bytes a record may have: a line, with its end in sight; in Avro a quarter of a block; in Parquet an eighth "
         "of a page. Records are taken in smaller lots if they are long.",
-        Range.between(1024, 256 * 1024**2),
+        Range.between(1024, LONGEST_RECORD),
         group=_TROUBLE,
         order=12,
     ),
