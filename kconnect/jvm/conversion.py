@@ -3,7 +3,8 @@ The conversion of a batch between a task in Python and Kafka where a converter i
 all three converters in Java, a batch a call.
 
 Made by `units/source_task.py` and `units/sink_task.py`, of converters that `units/java_chain.py` has put together. A batch
-with a record on which a converter fails goes across in pieces. Read next: `crossing.py`.
+with a record on which a converter fails goes across in pieces, one with a record that can't cross record by record. Read next:
+`crossing.py`.
 """
 
 from __future__ import annotations
@@ -13,10 +14,10 @@ from typing import Any
 
 from kconnect.api.record import SinkRecord, SourceRecord
 from kconnect.core.task.chain import Outgoing
-from kconnect.core.task.errors import Cut, Errors
+from kconnect.core.task.errors import Component, Cut, Errors, Stage
+from kconnect.errors import UnrecoverableError
 from kconnect.jvm.chain import Chain
-from kconnect.jvm.crossing import JavaConversion
-from kconnect.jvm.errors import JavaError
+from kconnect.jvm.crossing import CROSSING, JavaConversion
 
 
 class _Conversion:
@@ -35,30 +36,60 @@ class _Conversion:
         convert: Callable[[Sequence[Any]], list[Any]],
         cut: Cut | None = None,
     ) -> list[Any]:
+        """
+        Return one result of each, None for one that failed where that is tolerated. Where it is not, raise; or, with `cut`,
+        return those before it. What can't cross has failed as well.
+        """
         done: list[Any] = []
-        while len(done) < len(given):
+        while len(done) < len(given) and (cut is None or cut.error is None):
             at = len(done)
             try:
                 done += convert(given[at:] if at else given)
-            except JavaError:
-                failed = self._java.failed()
-                if failed is None:
-                    raise
-                stage, component, error = self._java.failure()
-                bad = at + failed
-                if failed:
-                    done += convert(given[at:bad])
-                alone = given[bad]
-                try:
-                    done.append(
-                        self._errors.handle(stage, component, origins[bad], error, lambda alone=alone: convert([alone])[0])  # type: ignore[misc]
-                    )
-                except Exception as final:
-                    if cut is None:
-                        raise
-                    cut.error = final
-                    break
+                continue
+            except Exception as error:  # noqa: BLE001 - a plugin's own
+                failed, cause = self._java.failed(), error
+            if failed is None and isinstance(cause, UnrecoverableError):
+                raise cause
+            if failed is None and len(given) - at > 1:
+                # Which of them can't cross shows when each goes alone.
+                done += self._each(given[at:], origins[at:], convert, cut)
+                break
+            judged = (Stage.VALUE_CONVERTER, CROSSING, cause) if failed is None else self._java.failure()
+            if failed:
+                done += self._all(given[at : at + failed], origins[at : at + failed], convert, cut)
+            if cut is None or cut.error is None:
+                done += self._judged(judged, given[len(done)], origins[len(done)], convert, cut)
         return done
+
+    def _each(
+        self,
+        given: Sequence[Any],
+        origins: Sequence[Any],
+        convert: Callable[[Sequence[Any]], list[Any]],
+        cut: Cut | None,
+    ) -> list[Any]:
+        done: list[Any] = []
+        for one, origin in zip(given, origins):
+            if cut is None or cut.error is None:
+                done += self._all([one], [origin], convert, cut)
+        return done
+
+    def _judged(
+        self,
+        failure: tuple[Stage, Component, Exception],
+        failed: Any,
+        origin: Any,
+        convert: Callable[[Sequence[Any]], list[Any]],
+        cut: Cut | None,
+    ) -> list[Any]:
+        """Return what comes of one that failed; nothing if the batch is cut there."""
+        try:
+            return [self._errors.handle(*failure[:2], origin, failure[2], lambda: convert([failed])[0])]
+        except Exception as final:
+            if cut is None:
+                raise
+            cut.error = final
+            return []
 
 
 class JavaSourceChain(_Conversion):

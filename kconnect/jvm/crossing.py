@@ -24,10 +24,15 @@ from kconnect.jvm.errors import JavaError, translated
 from kconnect.jvm.inbox import Inbox
 from kconnect.jvm.record_codec import Batch, Decoder, Encoder
 
+CROSSING = Component("the crossing between Python and Java")
+"""What a record fails in that can't be had in the other language."""
+
 
 class _Crossing:
     def __init__(self, chain: Chain) -> None:
         self._it: Any = jpype.JClass("kconnect.shim.Crossing")(chain.it)
+        self._is_done = False
+        """Whether Java has done its work on the last batch, so that its `failure` is of that one."""
         self._encoder, self._decoder, self._inbox = Encoder(), Decoder(), Inbox()
 
     def failure(self) -> tuple[Stage, Component, JavaError]:
@@ -36,10 +41,11 @@ class _Crossing:
 
     def failed(self) -> int | None:
         """Which record of the last batch it was; None if no Java part failed."""
-        found = self._it.failure()
+        found = self._it.failure() if self._is_done else None
         return None if found is None else int(found.index)
 
     def _give(self, records: Sequence[Any]) -> None:
+        self._is_done = False
         given = self._inbox.put(self._encoder.encode(records))
         try:
             self._it.take(given)
@@ -49,12 +55,21 @@ class _Crossing:
 
     def _take(self, work: Callable[[], Any], origins: Sequence[Any] | None) -> Batch:
         """The records that `work` gives, once Java has done it."""
-        data = _bytes(work)
+        data = self._work(work)
         try:
             return self._decoder.decode(data, origins)
         except Exception:
             self._it.reset()
             raise
+
+    def _work(self, work: Callable[[], Any]) -> bytes:
+        self._is_done = False
+        try:
+            buffer = work()
+        except jpype.JException as thrown:
+            raise translated(thrown) from None
+        self._is_done = True
+        return memoryview(buffer)[: buffer.limit()].tobytes()
 
     def _raise(self) -> None:
         if self._it.failure() is not None:
@@ -92,7 +107,7 @@ class JavaConversion(_Crossing):
         if not records:
             return []
         self._give(records)
-        found = source_task.read(_bytes(self._it.messages))
+        found = source_task.read(self._work(self._it.messages))
         self._raise()
         return _in_place(found.origins, found.messages, len(records))
 
@@ -104,14 +119,6 @@ class JavaConversion(_Crossing):
         found = self._take(lambda: self._it.received(self._inbox.put(given)), None)
         self._raise()
         return _in_place(found.numbers, found.records, len(messages))
-
-
-def _bytes(work: Callable[[], Any]) -> bytes:
-    try:
-        buffer = work()
-    except jpype.JException as thrown:
-        raise translated(thrown) from None
-    return memoryview(buffer)[: buffer.limit()].tobytes()
 
 
 def _in_place(numbers: Sequence[int], found: list[Any], count: int) -> list[Any]:

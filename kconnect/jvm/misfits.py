@@ -21,8 +21,10 @@ def error(records: Sequence[Any], cause: Exception) -> DataError:
     """It names the first value that is wrong."""
     for number, record in enumerate(records):
         for found in _in_record(record):
-            return DataError(f"Record {number} of the batch can't go from Python to Java: {found}")
-    return DataError(f"A batch of records can't go from Python to Java: {cause}")
+            which = "The record" if len(records) == 1 else f"Record {number} of the batch"
+            return DataError(f"{which} can't go from Python to Java: {found}")
+    which = "The record" if len(records) == 1 else "A batch of records"
+    return DataError(f"{which} can't go from Python to Java: {cause}")
 
 
 def _in_record(record: Any) -> Iterator[str]:

@@ -1,33 +1,81 @@
 """
 Tasks in Java with a chain that has parts in Python only: their records cross as they are, and the chain is one of Python's.
 
-Made by `units/source_task.py` and `units/sink_task.py`. What a record costs to cross, `record_codec.py` tells. A chain that can
-be in Java as a whole is (`source_task.py`, `sink_task.py`), and so needs none of this.
+Made by `units/source_task.py` and `units/sink_task.py`. What a record costs to cross, `record_codec.py` tells. A batch with a
+record that can't cross goes record by record: that one has failed, and the others are as good as ever. A chain that can be in
+Java as a whole is (`source_task.py`, `sink_task.py`), and so needs none of this.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
+from itertools import groupby
 from typing import Any, Protocol
 
 import jpype
 
-from kconnect.api.record import SourceRecord, TopicPartition
-from kconnect.core.task.converted import Converted
-from kconnect.core.task.errors import Errors
+from kconnect.api.record import Header, SourceRecord, TopicPartition
+from kconnect.core.task.converted import NOTHING, Converted
+from kconnect.core.task.errors import Component, Errors, Stage
 from kconnect.core.task.sink_pump import Chain
 from kconnect.core.task.topic_use import TopicUse
+from kconnect.data.schema import Schema
+from kconnect.errors import UnrecoverableError
 from kconnect.jvm.errors import translated
 from kconnect.jvm.inbox import Inbox
 from kconnect.jvm.record_codec import Decoder, Encoder
 from kconnect.jvm.sink_task import JavaSinkTask
-from kconnect.jvm.source_task import JavaSourceTask, Origin, Stored
+from kconnect.jvm.source_task import JavaSourceTask, Stored
 
 
 class Steps(Protocol):
     def __bool__(self) -> bool: ...
 
     def apply(self, records: Sequence[Any], origins: Sequence[Any] | None, errors: Errors | None) -> list[Any]: ...
+
+
+class Crossed(SourceRecord):
+    """A record of a Java task. Java knows where it is from, and is asked once a report wants to say it."""
+
+    __slots__ = ("number", "task")
+    number: int
+    task: JavaSourceTask
+
+    def __init__(
+        self,
+        source_partition: None,
+        source_offset: None,
+        topic: str,
+        partition: int | None,
+        key_schema: Schema | None,
+        key: Any,
+        value_schema: Schema | None,
+        value: Any,
+        timestamp: int | None,
+        headers: list[Header] | tuple[Header, ...],
+    ) -> None:
+        self.topic = topic
+        self.partition = partition
+        self.key_schema = key_schema
+        self.key = key
+        self.value_schema = value_schema
+        self.value = value
+        self.timestamp = timestamp
+        self.headers = headers
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in ("source_partition", "source_offset"):
+            raise AttributeError(name)
+        self.source_partition, self.source_offset = self.task.stored(self.number)
+        return getattr(self, name)
+
+    def copy(self) -> SourceRecord:
+        """Return a copy for the chain, which has no source partition and offset."""
+        return SourceRecord(
+            None, None, self.topic, self.partition, self.key_schema, self.key, self.value_schema, self.value, self.timestamp,
+            self.headers,
+        )  # fmt: skip
 
 
 class MixedSource:
@@ -40,42 +88,99 @@ class MixedSource:
         self, task: JavaSourceTask, convert: Callable[[Sequence[SourceRecord]], Converted], errors: Errors, tracks: bool
     ) -> None:
         self._task, self._convert, self._errors, self._tracks = task, convert, errors, tracks
-        self._decoder = Decoder()
+        self._decoder = Decoder(Crossed)
 
     def __call__(self, numbers: Sequence[int]) -> Converted:
-        batches = self._task.batches
-        begin, end = numbers[0] - self._task.first, numbers[-1] + 1 - self._task.first
-        try:
-            buffer = batches.records(begin, end)
-        except jpype.JException as thrown:
-            raise translated(thrown) from None
-        try:
-            records = self._decoder.decode(memoryview(buffer)[: buffer.limit()].tobytes()).records
-        except Exception:
-            batches.reset()
-            raise
-        done = self._convert(records)
-        first = numbers[0]
-        if done.failure is not None and not self._tracks:
-            done = done.before(self._task.beginning(first, first + len(done.given)) - first)
-        numbers = numbers[: len(done.given)]
-        offsets = self._task.newest(first, first + len(numbers)) if numbers else []
-        places = {id(record): place for place, record in enumerate(records)}
+        task, tracks, first = self._task, self._tracks, numbers[0]
+        done = self._converted(first, numbers[-1] + 1)
+        places = [origin.number for origin in done.origins]
+
+        def before(failed: int) -> tuple[int, list[Stored]] | None:
+            if not task.knows(first, failed):
+                return None
+            counted = failed if tracks else task.beginning(first, failed)
+            return bisect_left(places, counted), task.newest(first, counted) if counted > first else []
 
         def until(count: int) -> tuple[int, list[Stored]] | None:
-            failed = first + places[id(done.origins[count])]
-            if not self._task.knows(first, failed):
-                return None
-            counted = failed if self._tracks else self._task.beginning(first, failed)
-            return done.count_before(counted - first), self._task.newest(first, counted)
+            return before(places[count])
 
-        if not self._tracks and not self._errors.settings.tolerant:
-            return Converted(done.messages, done.topics, offsets, failure=done.failure, cut=until)
-        given = [Origin(number) for number in numbers]
-        made_of = [given[places[id(record)]] for record in done.origins]
-        for origin, message in zip(made_of, done.messages):
-            origin.topic, origin.value, origin.key = message[:3]
-        return Converted(done.messages, done.topics, offsets, given, made_of, done.failure, until)
+        def ahead(at: int) -> tuple[int, list[Stored]] | None:
+            return before(first + at)
+
+        failure, given, end = done.failure, done.given, first + len(done.given)
+        if failure is not None and not tracks:
+            end = task.beginning(first, end)
+        count = bisect_left(places, end)
+        messages, origins, given = done.messages[:count], done.origins[:count], given[: end - first]
+        topics = done.topics if count == len(places) else {message[0] for message in messages}
+        offsets = task.newest(first, end) if end > first else []
+        if not tracks and not self._errors.settings.tolerant:
+            return Converted(messages, topics, offsets, failure=failure, cut=until)
+        return Converted(messages, topics, offsets, given, origins, failure, until, ahead)
+
+    def _converted(self, first: int, end: int) -> Converted:
+        """What Python makes of these records of the last `poll`, up to the first that may not fail."""
+        try:
+            return self._convert(self._crossed(first, end))
+        except _Misfit:
+            pass
+        parts: list[Converted] = []
+        crossings: list[Any] = [self._alone(number) for number in range(first, end)]
+        for is_record, group in groupby(crossings, lambda crossing: isinstance(crossing, Crossed)):
+            if is_record:
+                parts.append(self._convert(list(group)))
+            else:
+                parts += self._left_out(first + sum(len(part.given) for part in parts), list(group))
+            if parts[-1].failure is not None:
+                break
+        return Converted(
+            [message for part in parts for message in part.messages],
+            {topic for part in parts for topic in part.topics},
+            (),
+            [record for part in parts for record in part.given],
+            [origin for part in parts for origin in part.origins],
+            parts[-1].failure,
+        )
+
+    def _crossed(self, first: int, end: int) -> list[Crossed]:
+        """Return these records of the last `poll`. Raise _Misfit if one of them can't cross."""
+        task, batches = self._task, self._task.batches
+        try:
+            buffer = batches.records(first - task.first, end - task.first)
+            records: list[Crossed] = self._decoder.decode(memoryview(buffer)[: buffer.limit()].tobytes()).records
+        except Exception as error:  # noqa: BLE001 - whatever it is, one record is the reason, and will be found alone
+            batches.reset()
+            cause = translated(error) if isinstance(error, jpype.JException) else error
+            if isinstance(cause, UnrecoverableError):
+                raise cause from None
+            raise _Misfit(cause) from None
+        for number, record in enumerate(records, first):
+            record.number, record.task = number, task
+        return records
+
+    def _alone(self, number: int) -> Crossed | Exception:
+        try:
+            return self._crossed(number, number + 1)[0]
+        except _Misfit as misfit:
+            return misfit.cause
+
+    def _left_out(self, first: int, causes: Sequence[Exception]) -> list[Converted]:
+        """Say of each of these records that it can't cross; it is left out, if it may be."""
+        component = Component("the crossing from Java to Python", self._task.java_class)
+        parts: list[Converted] = []
+        for number, cause in enumerate(causes, first):
+            origin = self._task.described(number)
+            try:
+                self._errors.handle(Stage.VALUE_CONVERTER, component, origin, cause)
+            except Exception as final:  # noqa: BLE001 - for who sends what was before it
+                return [*parts, NOTHING._replace(failure=final)]
+            parts.append(NOTHING._replace(given=[origin]))
+        return parts
+
+
+class _Misfit(Exception):
+    def __init__(self, cause: Exception) -> None:
+        self.cause = cause
 
 
 class MixedSink:
@@ -91,15 +196,38 @@ class MixedSink:
         if self._steps:
             done = self._steps.apply(done, messages, self._errors)
         kept = [message for message, record in zip(messages, done) if record is not None]
+        records = [record for record in done if record is not None]
         if kept:
-            data = self._encoder.encode([record for record in done if record is not None])
             try:
-                self._task.batches.take(self._inbox.put(data))
-            except jpype.JException as thrown:
-                self._encoder.reset()
-                raise translated(thrown) from None
+                self._give(records)
+            except UnrecoverableError:
+                raise
+            except Exception:  # noqa: BLE001 - one of them can't cross, and is seen alone
+                kept = self._one_by_one(kept, records)
         self._task.wait(kept)
         return kept
+
+    def _one_by_one(self, messages: Sequence[Any], records: Sequence[Any]) -> list[Any]:
+        """Return the messages whose records have crossed. The others have failed."""
+        component = Component("the crossing from Python to Java", self._task.java_class)
+        kept = []
+        for message, record in zip(messages, records):
+            try:
+                self._give([record])
+            except Exception as error:  # noqa: BLE001 - whatever it is, it is this record's
+                self._errors.handle(Stage.VALUE_CONVERTER, component, message, error)
+            else:
+                kept.append(message)
+        return kept
+
+    def _give(self, records: Sequence[Any]) -> None:
+        """Have these wait for `put`, all or none."""
+        data = self._encoder.encode(records)
+        try:
+            self._task.batches.take(self._inbox.put(data))
+        except jpype.JException as thrown:
+            self._encoder.reset()
+            raise translated(thrown) from None
 
     def place(self, record: Any) -> TopicPartition:
         return TopicPartition(record.topic(), record.partition())

@@ -157,9 +157,10 @@ class Batch(NamedTuple):
 
 
 class Decoder:
-    """From Java to Python."""
+    """From Java to Python. `of_source` is the class of a source's records, as they come first."""
 
-    def __init__(self) -> None:
+    def __init__(self, of_source: type[SourceRecord] = SourceRecord) -> None:
+        self._of_source = of_source
         self._schemas = Known()
         readers = column_readers.Readers(())
         self._partitions, self._timestamps = readers.of(OPTIONAL_INT32_SCHEMA, ()), readers.of(OPTIONAL_INT64_SCHEMA, ())
@@ -188,7 +189,7 @@ class Decoder:
         made = [origins[number] for number in numbers] if origins is not None else None
         if made is None and not whole:
             none = repeat(None)
-            found: Iterator[Any] = map(SourceRecord, none, none, topics, partitions, *keys, *values, timestamps, headers)
+            found: Iterator[Any] = map(self._of_source, none, none, topics, partitions, *keys, *values, timestamps, headers)
         elif made is None:
             found = map(SinkRecord, topics, partitions, *keys, *values, offsets, timestamps, kinds, headers, *originals)
         elif made and isinstance(made[0], SinkRecord):

@@ -116,6 +116,11 @@ class JavaSourceTask(SourceTask):
             raise translated(thrown) from None
         return [Stored(*pair) for pair in orjson.loads(bytes(data))]
 
+    def stored(self, number: int) -> Stored:
+        """Where a record of the last `poll` is from; a later one's, and an earlier one's, is not known."""
+        found = self.newest(number, number + 1) if self.knows(number, number + 1) else []
+        return found[0] if found else Stored(None, None)
+
     def knows(self, first: int, end: int) -> bool:
         """Whether these are records of the last `poll`; Java has forgotten those of earlier ones."""
         return self.first <= first <= end <= self._next

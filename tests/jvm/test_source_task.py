@@ -10,6 +10,7 @@ import pytest
 
 from kconnect.api.record import RecordMetadata
 from kconnect.core.task.converted import Converted
+from kconnect.core.task.errors import Stage
 from kconnect.core.task.source_offsets import SourceOffsets
 from kconnect.core.task.transactions import End, TaskBoundary
 from kconnect.errors import ConnectError, DataError, RetriableError
@@ -346,6 +347,14 @@ def test_an_offset_that_can_not_be_stored_holds_up_no_record(java_plugin: Path) 
     offsets.add(found.offsets)
     with pytest.raises(DataError, match="may only contain primitive types as values, but field last contains list"):
         offsets.newest()
+
+
+def test_a_record_that_is_no_data_has_failed_and_can_be_reported(java_plugin: Path) -> None:
+    judged = Judged(tolerant=True)
+    found = polled(numbers(java_plugin, chain(LONG, JSON), gives="an object"), judged)
+    assert [message[1] for message in found.messages] == [b'"0"', b'"2"', b'"3"', b'"4"']
+    (failure,) = judged.failures
+    assert (failure.stage, failure.origin.value) == (Stage.VALUE_CONVERTER, "an object")
 
 
 def test_a_task_says_where_transactions_end(java_plugin: Path) -> None:

@@ -32,10 +32,12 @@ final class Misfit {
                 found = found != null ? found : of(header.schema(), header.value(), "header " + header.key(), 0);
             }
             if (found != null) {
-                return new DataException("Record " + numbers[at] + " of the batch can't go from Java to Python: " + found, error);
+                String which = records.length == 1 ? "The record" : "Record " + numbers[at] + " of the batch";
+                return new DataException(which + " can't go from Java to Python: " + found, error);
             }
         }
-        return new DataException("A batch of records can't go from Java to Python: " + error, error);
+        String which = records.length == 1 ? "The record" : "A batch of records";
+        return new DataException(which + " can't go from Java to Python: " + error, error);
     }
 
     private static String of(Schema schema, Object value, String path, int depth) {

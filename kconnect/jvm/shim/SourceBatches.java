@@ -192,9 +192,32 @@ public final class SourceBatches {
                 storable(record.sourcePartition()), storable(record.sourceOffset())})));
         return new String[] {
             place,
-            text(withSchemas.fromConnectData(record.topic(), record.keySchema(), record.key())),
-            text(withSchemas.fromConnectData(record.topic(), record.valueSchema(), record.value())),
+            text(shown(record.topic(), record.keySchema(), record.key())),
+            text(shown(record.topic(), record.valueSchema(), record.value())),
         };
+    }
+
+    /** What is no data of Connect's, which may be why there is a report, as the text that Java makes of it; else its class. */
+    private byte[] shown(String topic, Schema schema, Object value) {
+        try {
+            return withSchemas.fromConnectData(topic, schema, value);
+        } catch (RuntimeException error) {
+            return textOf(topic, value);
+        } catch (StackOverflowError error) {
+            return textOf(topic, value);
+        }
+    }
+
+    private byte[] textOf(String topic, Object value) {
+        String text;
+        try {
+            text = String.valueOf(value);
+        } catch (RuntimeException error) {
+            text = value.getClass().getName();
+        } catch (StackOverflowError error) {
+            text = value.getClass().getName();
+        }
+        return withSchemas.fromConnectData(topic, Schema.STRING_SCHEMA, text);
     }
 
     /**

@@ -143,7 +143,9 @@ class SourceWorld:
         tracks: bool = True,
         tolerant: bool = False,
         steps: Iterable[Step] = (),
+        plugin: Any = None,
     ) -> None:
+        """`plugin` is a task that hears of its records in the place of this world."""
         self.producer, self.life, self.letters, self.store, self.topics = MemoryProducer(), Life(), Letters(), Store(), Topics()
         self.announced: set[str] = set()
         self.told: list[tuple[Any, RecordMetadata | None]] = []
@@ -160,7 +162,9 @@ class SourceWorld:
         chain = SourceChain(Converters(Text(), Text(), TextHeaders), errors)
         self.meter = SourceMeter(Windows(), errors.counts, lambda: self.now, lambda: self.producer.active)
         use = TopicUse(lambda: self.announced, self.announced.add)
-        ports = delivery.Ports(self.life, self, self.store, self.topics, self.letters, use, errors, self.meter, tracks, 5.0)
+        ports = delivery.Ports(
+            self.life, plugin or self, self.store, self.topics, self.letters, use, errors, self.meter, tracks, 5.0
+        )
         self.delivery: Delivery = AtLeastOnce(ports, self.producer, INTERVAL_S)
         if boundary is not None:
             self.delivery = ExactlyOnce(ports, self.producer, boundary, OFFSETS)
@@ -187,8 +191,15 @@ class SinkWorld:
     """A sink task's pump with all that it asks of the world."""
 
     def __init__(
-        self, tolerant: bool = False, steps: Iterable[Step] = (), untouched: bool = False, columns: bool = False
+        self,
+        tolerant: bool = False,
+        steps: Iterable[Step] = (),
+        untouched: bool = False,
+        columns: bool = False,
+        plugin: Any = None,
+        intake: Callable[[Errors, TopicUse], Intake] | None = None,
     ) -> None:
+        """`plugin` is a task that takes the records in the place of this world, of an `intake` of its own."""
         self.life, self.letters = Life(), Letters()
         self.announced: set[str] = set()
         self.calls: list[str] = []
@@ -210,10 +221,12 @@ class SinkWorld:
         use = TopicUse(lambda: self.announced, self.announced.add)
         text: Converter = StringConverter() if columns else Text()
         chain = SinkChain(Converters(text, text, TextHeaders), errors)
-        intake: Intake = Untouched(use) if untouched else SinkConversion(chain, Steps(list(steps)), errors, use, columns)
+        take: Intake = Untouched(use) if untouched else SinkConversion(chain, Steps(list(steps)), errors, use, columns)
+        if intake is not None:
+            take = intake(errors, use)
         errant = Errant(errors, "Task")
-        ports = sink_pump.Ports(self.life, self, self.letters, self.meter, errors.counts, INTERVAL_S, 5.0, errant)
-        self.pump = SinkPump(ports, intake, self._make, {"name": "sink"})
+        ports = sink_pump.Ports(self.life, plugin or self, self.letters, self.meter, errors.counts, INTERVAL_S, 5.0, errant)
+        self.pump = SinkPump(ports, take, self._make, {"name": "sink"})
 
     def put_batch(self, batch: Any) -> None:
         self.calls.append("put_batch")

@@ -7,7 +7,7 @@ import org.apache.kafka.connect.data.SchemaAndValue;
 import org.apache.kafka.connect.errors.DataException;
 import org.apache.kafka.connect.storage.Converter;
 
-/** A text in brackets. */
+/** A text in brackets. Of `[odd]` it makes what is no data. */
 public final class Brackets implements Converter {
     public void configure(Map properties, boolean isKey) {
     }
@@ -26,6 +26,9 @@ public final class Brackets implements Converter {
         String text = new String(data, StandardCharsets.UTF_8);
         if (!text.startsWith("[")) {
             throw new DataException("it has no brackets: " + text);
+        }
+        if (text.equals("[odd]")) {
+            return new SchemaAndValue(null, new StringBuilder("no data of Connect's"));
         }
         return new SchemaAndValue(Schema.STRING_SCHEMA, text.substring(1, text.length() - 1));
     }

@@ -5,10 +5,12 @@ import java.io.FileWriter;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.Collections;
+import java.util.Date;
 import java.util.List;
 import java.util.Map;
 import org.apache.kafka.clients.producer.RecordMetadata;
 import org.apache.kafka.connect.data.Schema;
+import org.apache.kafka.connect.data.Timestamp;
 import org.apache.kafka.connect.errors.RetriableException;
 import org.apache.kafka.connect.source.SourceRecord;
 import org.apache.kafka.connect.source.SourceTask;
@@ -101,6 +103,14 @@ public final class NumbersTask extends SourceTask {
         }
         if (what.equals("a text")) {
             return "1";
+        }
+        if (what.equals("an object")) {
+            return record.newRecord(
+                record.topic(), null, record.keySchema(), record.key(), null, new StringBuilder("an object"), record.timestamp());
+        }
+        if (what.equals("a late time")) {
+            return record.newRecord(
+                record.topic(), null, record.keySchema(), record.key(), Timestamp.SCHEMA, new Date(Long.MAX_VALUE), record.timestamp());
         }
         boolean hasTopic = !what.equals("no topic");
         return record.newRecord(
