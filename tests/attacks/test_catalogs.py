@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from pyiceberg.io.fsspec import S3V4RestSigner
 from pyiceberg.utils.config import Config
 
 from kconnect.api import ConfigError, ConnectError
-from kconnect.connectors.iceberg import answers
+from kconnect.connectors.iceberg import answers, catalogs, settings
 from kconnect.connectors.iceberg.connector import IcebergSinkConnector
 from kconnect.connectors.iceberg.guard import Rules
 from kconnect.connectors.iceberg.task import IcebergSinkTask
@@ -26,6 +27,7 @@ from kconnect.core.settings.validation import errors_of
 from kconnect.plugins.registry import Registry
 from kconnect.plugins.sandbox import Sandbox
 from kconnect.testing import SinkRunner
+from tests.attacks import endless_databases as endless
 from tests.attacks.hostile import Asked, Hostile, Reply, bomb
 from tests.support import wait_until
 
@@ -483,3 +485,22 @@ def test_snapshots_that_are_their_own_ancestors_hold_up_nobody(catalog: Catalog,
         SinkRunner(IcebergSinkConnector, of_rest(catalog)) as runner,
     ):
         runner.put([])
+
+
+@pytest.mark.parametrize(
+    ("pieces", "text"),
+    [
+        ((), "not answered within 0.3 s"),
+        (itertools.chain([endless.ROWS], endless.without_end(endless.ROW)), "more than memory"),
+    ],
+    ids=["silent", "endless"],
+)
+def test_a_catalog_in_a_database_has_limits(pieces: Iterable[bytes], text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The database of a catalog says nothing behind a login, or answers the first statement without an end."""
+    monkeypatch.setattr(answers, "WHOLE_S", 0.3 if not pieces else 100.0)
+    monkeypatch.setattr(answers, "MOST_BYTES", 4 * 1024 * 1024)
+    server = endless.PostgreSQL(pieces)
+    uri = server.url.replace("postgresql:", "postgresql+psycopg:")
+    props = {"iceberg.catalog.type": "sql", "iceberg.catalog.uri": uri, "topics": "t", "iceberg.tables": "a.b"}
+    with contextlib.closing(server), pytest.raises(ConfigError, match=text):
+        catalogs.made_catalog(settings.CONFIG.parse(props), props, {})

@@ -1,80 +1,37 @@
-"""A database that takes a login and then says nothing holds no task for ever: who stops it ends the wait."""
+"""A database that takes a login and then says nothing, or never stops, holds no task for ever and fills no memory."""
 
 from __future__ import annotations
 
 import contextlib
+import itertools
 import socket
-import struct
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import pytest
 
+from kconnect.api import ConnectError
 from kconnect.connectors import interrupts
 from kconnect.connectors.patterns import LateError
-from kconnect.connectors.sql import listing
+from kconnect.connectors.sql import database, listing, settings
 from kconnect.connectors.sql.source_task import SqlSourceTask
 from kconnect.connectors.sql.task import SqlSinkTask
+from tests.attacks import endless_databases as endless
+from tests.attacks.endless_databases import Database, MySQL, PostgreSQL
 
 LONG_S = 120.0
 
 
-class Silent:
-    """A server that speaks PostgreSQL's protocol up to the login."""
-
-    def __init__(self) -> None:
-        self._socket = socket.create_server(("127.0.0.1", 0))
-        self.port = self._socket.getsockname()[1]
-        self.asked = threading.Event()
-        self._open: list[socket.socket] = []
-        threading.Thread(target=self._serve, daemon=True).start()
-
-    def _serve(self) -> None:
-        with contextlib.suppress(OSError):
-            while True:
-                stream, _ = self._socket.accept()
-                self._open.append(stream)
-                threading.Thread(target=self._answer, args=(stream,), daemon=True).start()
-
-    def _answer(self, stream: socket.socket) -> None:
-        with contextlib.suppress(OSError, struct.error):
-            while True:
-                size, code = struct.unpack(">ii", _all(stream, 8))
-                _all(stream, size - 8)
-                if code == 196608:
-                    break
-                # Neither TLS nor GSS.
-                stream.sendall(b"N")
-            # Logged in, and ready.
-            stream.sendall(b"R" + struct.pack(">ii", 8, 0) + b"Z" + struct.pack(">i", 5) + b"I")
-            if stream.recv(1):
-                self.asked.set()
-
-    def close(self) -> None:
-        for each in (self._socket, *self._open):
-            each.close()
-
-
-def _all(stream: socket.socket, size: int) -> bytes:
-    data = b""
-    while len(data) < size:
-        part = stream.recv(size - len(data))
-        if not part:
-            raise OSError("it has hung up")
-        data += part
-    return data
-
-
 @pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Silent]:
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[PostgreSQL]:
     monkeypatch.setattr(interrupts, "GRACE_S", 0.1)
-    made = Silent()
+    made = PostgreSQL()
     yield made
     made.close()
 
 
-def _ends(server: Silent, waits: threading.Thread, stop: threading.Thread) -> None:
+def _ends(server: PostgreSQL, waits: threading.Thread, stop: threading.Thread) -> None:
     waits.start()
     assert server.asked.wait(LONG_S)
     # The control: it waits.
@@ -86,9 +43,9 @@ def _ends(server: Silent, waits: threading.Thread, stop: threading.Thread) -> No
         assert not each.is_alive()
 
 
-def test_a_source_that_is_stopped_waits_no_longer(server: Silent) -> None:
+def test_a_source_that_is_stopped_waits_no_longer(server: PostgreSQL) -> None:
     task = SqlSourceTask()
-    config = {"connection.url": f"postgresql://u:p@127.0.0.1:{server.port}/d", "mode": "bulk", "query": "select 1", "name": "c"}
+    config = {"connection.url": server.url, "mode": "bulk", "query": "select 1", "name": "c"}
     task.initialize(_Context())  # type: ignore[arg-type]
     task.start({**config, "topic.prefix": "t"})
     errors: list[Exception] = []
@@ -102,15 +59,76 @@ def test_a_source_that_is_stopped_waits_no_longer(server: Silent) -> None:
     _ends(server, threading.Thread(target=poll, daemon=True), threading.Thread(target=task.stop, daemon=True))
 
 
-def test_a_sink_that_is_stopped_waits_no_longer(server: Silent) -> None:
+def test_a_sink_that_is_stopped_waits_no_longer(server: PostgreSQL) -> None:
     task = SqlSinkTask()
-    config = {"connection.url": f"postgresql://u:p@127.0.0.1:{server.port}/d", "name": "c", "connection.attempts": "1"}
+    config = {"connection.url": server.url, "name": "c", "connection.attempts": "1"}
 
     def start() -> None:
         with contextlib.suppress(Exception):
             task.start(config)
 
     _ends(server, threading.Thread(target=start, daemon=True), threading.Thread(target=task.interrupt, daemon=True))
+
+
+ANSWERS: dict[str, tuple[type[Database], Callable[[], Iterable[bytes]]]] = {
+    "rows": (PostgreSQL, lambda: itertools.chain([endless.ROWS], endless.without_end(endless.ROW))),
+    "results": (PostgreSQL, lambda: endless.without_end(endless.EMPTY)),
+    "notifications": (PostgreSQL, lambda: endless.without_end(endless.NOTIFICATION)),
+    "rows of MySQL": (MySQL, endless.rows_of_mysql),
+    "columns of MySQL": (MySQL, endless.columns_of_mysql),
+}
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_an_answer_without_an_end_takes_no_more_memory_than_it_may(name: str) -> None:
+    """The database answers the first statement, which is the driver's own, with more and more: the task fails, and says why."""
+    kind, answers = ANSWERS[name]
+    made, task = kind(answers()), SqlSinkTask()
+    config = {"connection.url": made.url, "name": "c", "connection.attempts": "3", "answer.max.bytes": str(4 * 1024 * 1024)}
+    with contextlib.closing(made), pytest.raises(ConnectError, match=r"tried 1 times.*answer\.max\.bytes is 4194304"):
+        task.start(config)
+
+
+def _drops() -> Iterator[bytes]:
+    while True:
+        time.sleep(0.02)
+        yield endless.message(b"N", b"Mno\0\0")
+
+
+def _drops_of_mysql() -> Iterator[bytes]:
+    yield b"\xff\xff\xff\1"
+    while True:
+        time.sleep(0.02)
+        yield b"x"
+
+
+LATE: dict[str, tuple[type[Database], Callable[[], Iterable[bytes]]]] = {
+    "silent": (PostgreSQL, tuple),
+    "drips": (PostgreSQL, _drops),
+    "MySQL drips": (MySQL, _drops_of_mysql),
+}
+
+
+@pytest.mark.parametrize("name", LATE)
+def test_an_answer_may_have_a_limit_of_time(name: str) -> None:
+    kind, answers = LATE[name]
+    made, task = kind(answers()), SqlSinkTask()
+    config = {"connection.url": made.url, "name": "c", "connection.attempts": "1", "answer.timeout.ms": "300"}
+    with contextlib.closing(made), pytest.raises(ConnectError, match=r"within 0\.3 s \(answer\.timeout\.ms\)"):
+        task.start(config)
+
+
+def test_a_database_that_does_not_greet_is_late() -> None:
+    """The server of MySQL takes connections, and says nothing: its driver would wait for ever, and nobody could end it."""
+
+    class Dumb(MySQL):
+        def log_in(self, stream: socket.socket) -> None:
+            stream.recv(1)
+
+    made = Dumb()
+    engine = database.made_engine(settings.CONFIG.parse({"connection.url": made.url}), {}, 0.3)
+    with contextlib.closing(made), pytest.raises(Exception, match="nobody could log in within"):
+        engine.connect()
 
 
 def test_no_name_of_a_table_keeps_a_pattern_busy() -> None:

@@ -75,7 +75,9 @@ def made_catalog(config: Mapping[str, Any], props: Mapping[str, str], worker: Ma
             properties["uri"] = _database(given["uri"], worker)
         answers.bind()
         made = guard.guarded(kind, rules)
-        return (answers.bounded(made) if kind == "rest" else made)(config[settings.NAME], **properties)
+        if kind in ("rest", "sql"):
+            made = answers.bounded(made) if kind == "rest" else _bounded_database(made)
+        return made(config[settings.NAME], **properties)
     except (NotInstalledError, ImportError) as error:
         text = f"What this kind of catalog needs is not installed here: {error}"
         raise ConfigError(settings.KIND, config[settings.KIND], text) from None
@@ -129,6 +131,21 @@ def _database(uri: str, worker: Mapping[str, str]) -> str:
     if url.get_driver_name() == "mysqldb":
         url = url.update_query_dict({"local_infile": "false"})
     return url.render_as_string(hide_password=False)
+
+
+def _bounded_database(kind: type[Catalog]) -> type[Catalog]:
+    """Return a class like that of a catalog in a database, whose answers have the limits that those of a service have."""
+
+    def init(self: Any) -> None:
+        from kconnect.connectors.sql.answers import Limits
+        from kconnect.connectors.sql.connections import Connections
+
+        limits = Limits(answers.MOST_BYTES, answers.WHOLE_S, are_set=False)
+        Connections().attach(self.engine, limits, answers.SILENT_S)
+        super(made, self)._init_catalog()
+
+    made: type[Catalog] = type(f"Bounded{kind.__name__}", (kind,), {"_init_catalog": init})
+    return made
 
 
 def errors() -> tuple[type[Exception], ...]:

@@ -1,8 +1,9 @@
 """
-The connections of a task to its database, so that another thread can end what waits for an answer.
+The connections of an engine to its database, so that another thread can end what waits for an answer.
 
 A server may be silent before a login, behind a statement, or for ever, and drivers wait. Each connection is noted as soon as
-the driver has it, before SQLAlchemy asks it anything. Made by `task.py` and `source_task.py`. Read next: `interrupts.py`.
+the driver has it, before SQLAlchemy asks it anything. Made by the tasks, and by `database.py` for all others. Read next:
+`answers.py`, `interrupts.py`.
 """
 
 from __future__ import annotations
@@ -14,29 +15,36 @@ from typing import Any
 import sqlalchemy as sa
 
 from kconnect.connectors import interrupts
+from kconnect.connectors.sql import answers
+from kconnect.connectors.sql.answers import Limits
 
 _MOST = 4
 """An engine has two at most (`database.py`); closed ones do no harm."""
 
 
 class Connections:
-    def __init__(self, engine: sa.Engine) -> None:
+    def __init__(self) -> None:
         self._noted: collections.deque[Any] = collections.deque(maxlen=_MOST)
         self._ended = False
-        sa.event.listen(engine, "do_connect", self._connect)
 
-    def _connect(self, dialect: Any, record: Any, arguments: Any, named: Any) -> Any:
-        made = dialect.connect(*arguments, **named)
-        self._noted.append(made)
+    def attach(self, engine: sa.Engine, limits: Limits, connect_s: float) -> None:
+        """Have the engine's connections made here, with limits."""
+
+        def connect(dialect: Any, record: Any, arguments: Any, named: Any) -> Any:
+            return answers.connect(dialect, arguments, named, limits, self._note, connect_s)
+
+        sa.event.listen(engine, "do_connect", connect)
+
+    def _note(self, driver: Any) -> None:
+        self._noted.append(driver)
         if self._ended:
-            _end(made)
-        return made
+            _end(driver)
 
     def end(self) -> None:
         """Have all that waits fail, as if the server had gone away. From any thread; those that are made later end, too."""
         self._ended = True
-        for each in list(self._noted):
-            _end(each)
+        for driver in list(self._noted):
+            _end(driver)
 
 
 def _end(driver: Any) -> None:

@@ -8,6 +8,7 @@ alike for all drivers, but only the drivers know which of them pass. Made by the
 from __future__ import annotations
 
 import logging
+import math
 import time
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
@@ -29,6 +30,8 @@ from sqlalchemy.exc import (
 from kconnect.api import ConfigError, ConnectError
 from kconnect.connectors import databases
 from kconnect.connectors.sql import settings
+from kconnect.connectors.sql.answers import Limits, TooMuchError
+from kconnect.connectors.sql.connections import Connections
 from kconnect.connectors.sql.urls import url_of
 
 log = logging.getLogger(__name__)
@@ -42,6 +45,8 @@ _PASSING_CODES = frozenset(
 )
 """Of MySQL and MariaDB: the same."""
 _CONNECT_S = 30.0
+_ASKED_S = 300.0
+"""For so long who only looks at a database waits for an answer."""
 _KEEPALIVES = {"keepalives_idle": 60, "keepalives_interval": 10, "keepalives_count": 6}
 _STRICT = ", sql_mode = CONCAT_WS(',', NULLIF(@@sql_mode, ''), 'STRICT_ALL_TABLES')"
 _BAD_CODES = frozenset((1048, 1062, 1216, 1217, 1264, 1292, 1364, 1366, 1406, 1451, 1452, 1690, 3819, 4025))
@@ -49,15 +54,20 @@ _BAD_CODES = frozenset((1048, 1062, 1216, 1217, 1264, 1292, 1364, 1366, 1406, 14
 
 
 def made_engine(
-    config: Mapping[str, Any], worker: Mapping[str, str], timeout_s: float = _CONNECT_S, writes: bool = True
+    config: Mapping[str, Any],
+    worker: Mapping[str, str],
+    timeout_s: float = _CONNECT_S,
+    writes: bool = True,
+    connections: Connections | None = None,
 ) -> sa.Engine:
     """
     An engine without connections. ConfigError if the URL can't be used, or its driver is not installed. `timeout_s` is how long
     it may take to connect, if the URL does not say. `writes`: whether rows are to be written, and not only read. `worker` has
-    the worker's limits.
+    the worker's limits. `connections` takes note of the engine's. Without them nobody can end a wait, and each has an end.
     """
     url = url_of(config, worker)
     databases.check_login(settings.URL, url)
+    longest_s = config[settings.ANSWER_TIME] / 1000 or (math.inf if connections is not None else _ASKED_S)
     try:
         # The task has one connection, and knows when it is lost; another one may look at tables meanwhile.
         engine = sa.create_engine(
@@ -71,6 +81,8 @@ def made_engine(
             f"The driver of {url.drivername} is not installed here ({error}): for PostgreSQL, MySQL and MariaDB it comes with "
         )
         raise ConfigError(settings.URL, "[hidden]", f"{text}pip install 'kconnect[sql]'") from None
+    limits = Limits(config[settings.ANSWER_SIZE], longest_s)
+    (connections or Connections()).attach(engine, limits, _connect_s(url, timeout_s))
     if engine.dialect.name == "sqlite" and writes:
         # Its driver would begin a transaction too late for a savepoint; and who will write is to wait for others at once.
         sa.event.listen(engine, "begin", lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))
@@ -101,6 +113,11 @@ def patiently(
     raise AssertionError("there is at least one attempt")
 
 
+def _connect_s(url: URL, timeout_s: float) -> float:
+    given = str(url.query.get("connect_timeout", ""))
+    return float(given) if given.isdecimal() and int(given) else timeout_s
+
+
 def _arguments(url: URL, timeout_s: float, writes: bool) -> dict[str, Any]:
     found: dict[str, Any] = {}
     if url.get_backend_name() in ("postgresql", "mysql", "mariadb") and "connect_timeout" not in url.query:
@@ -129,7 +146,7 @@ def shown(engine: sa.Engine) -> str:
 
 def passes(error: Exception) -> bool:
     """Whether another try may succeed."""
-    if not isinstance(error, DBAPIError):
+    if not isinstance(error, DBAPIError) or isinstance(error.orig, TooMuchError):
         return False
     if error.connection_invalidated:
         return True

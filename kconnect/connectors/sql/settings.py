@@ -11,9 +11,11 @@ from typing import Any
 
 from kconnect.api import ConfigDef, ConfigKey, Importance, NonEmptyString, OneOf, Range, Type, Width
 from kconnect.connectors.common import is_zone, retry_keys
+from kconnect.connectors.sql import answers
 
 URL, USER, PASSWORD = "connection.url", "connection.user", "connection.password"
 ATTEMPTS, CONNECT_BACKOFF, DIALECT = "connection.attempts", "connection.backoff.ms", "dialect.name"
+ANSWER_SIZE, ANSWER_TIME = answers.SIZE, answers.TIME
 MODE, BATCH, DELETE, TABLE = "insert.mode", "batch.size", "delete.enabled", "table.name.format"
 PK_MODE, PK_FIELDS, FIELDS = "pk.mode", "pk.fields", "fields.whitelist"
 CREATE, EVOLVE, QUOTE, ZONE = "auto.create", "auto.evolve", "quote.sql.identifiers", "db.timezone"
@@ -69,6 +71,28 @@ CONNECTION: tuple[ConfigKey, ...] = (
         Range.at_least(0),
         group=_WHERE,
         order=6,
+    ),
+    ConfigKey(
+        ANSWER_SIZE,
+        Type.LONG,
+        512 * 1024 * 1024,
+        Importance.LOW,
+        "How many bytes of memory an answer of the database may take: to a statement, or to a fetch of some rows. Drivers read "
+        "it whole. For PostgreSQL by psycopg, and MySQL and MariaDB by PyMySQL; others have their driver's own limits.",
+        Range.at_least(1024 * 1024),
+        group=_WHERE,
+        order=7,
+    ),
+    ConfigKey(
+        ANSWER_TIME,
+        Type.LONG,
+        0,
+        Importance.LOW,
+        "How long to wait for an answer, in ms, by the same drivers; then the connection is closed, and it is tried again. 0: "
+        "until it comes, for a query may take hours. A task that is to stop waits no longer in any case.",
+        Range.at_least(0),
+        group=_WHERE,
+        order=8,
     ),
 )
 

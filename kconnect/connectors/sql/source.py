@@ -28,6 +28,7 @@ from kconnect.connectors.sql import connector, settings, source_settings
 if TYPE_CHECKING:
     import sqlalchemy as sa
 
+    from kconnect.connectors.sql.connections import Connections
     from kconnect.connectors.sql.listing import TableName
     from kconnect.connectors.sql.relations import Relation
 
@@ -40,6 +41,7 @@ class SqlSourceConnector(Informed, Checked, SourceConnector):
     def __init__(self) -> None:
         self._stopped = threading.Event()
         self._tables: Sequence[TableName] | None = None
+        self._asking: Connections | None = None
 
     def task_class(self) -> type[SourceTask]:
         from kconnect.connectors.sql.source_task import SqlSourceTask
@@ -61,6 +63,9 @@ class SqlSourceConnector(Informed, Checked, SourceConnector):
 
     def stop(self) -> None:
         self._stopped.set()
+        asking = self._asking
+        if asking is not None:
+            asking.end()
 
     def task_configs(self, max_tasks: int) -> list[dict[str, str]]:
         if self._config[source_settings.QUERY]:
@@ -76,8 +81,12 @@ class SqlSourceConnector(Informed, Checked, SourceConnector):
     def _listed(self, attempts: int | None = None) -> Sequence[TableName]:
         """ConnectError, after so many attempts; by default as the config says."""
         from kconnect.connectors.sql import database, listing
+        from kconnect.connectors.sql.connections import Connections
 
-        engine = database.made_engine(self._config, self.worker, connector.PROBE_S, writes=False)
+        asking = self._asking = Connections()
+        engine = database.made_engine(self._config, self.worker, connector.PROBE_S, writes=False, connections=asking)
+        if self._stopped.is_set():
+            asking.end()
         config = self._config if attempts is None else {**self._config, settings.ATTEMPTS: attempts}
         try:
             return database.patiently(engine, config, lambda: listing.tables(engine, config), self._stopped.wait)

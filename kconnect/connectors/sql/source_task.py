@@ -44,8 +44,8 @@ class SqlSourceTask(Informed, Polling):
 
     def start(self, props: dict[str, str]) -> None:
         config = source_settings.CONFIG.parse(props)
-        self._engine = database.made_engine(config, self.worker, writes=False)
-        self._connections = Connections(self._engine)
+        self._connections = Connections()
+        self._engine = database.made_engine(config, self.worker, writes=False, connections=self._connections)
         self._patience = Patience(source_settings.RETRIES, config[source_settings.RETRIES], config[settings.CONNECT_BACKOFF])
         self._interval_s: float = config[source_settings.INTERVAL] / 1000
         self._most: int = config[source_settings.ROWS]

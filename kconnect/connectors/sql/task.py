@@ -55,8 +55,8 @@ class SqlSinkTask(Informed, SinkTask):
 
     def start(self, props: dict[str, str]) -> None:
         config = self._config = settings.CONFIG.parse(props)
-        engine = self._engine = database.made_engine(config, self.worker)
-        self._connections = Connections(engine)
+        connections = self._connections = Connections()
+        engine = self._engine = database.made_engine(config, self.worker, connections=connections)
         self._batch: int = config[settings.BATCH]
         self._patience = Patience(settings.RETRIES, config[settings.RETRIES], config[settings.BACKOFF])
         self._tables = Tables(engine, config)

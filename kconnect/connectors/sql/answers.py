@@ -1,0 +1,233 @@
+"""
+Answers of databases that have an end: of size, and of time.
+
+Drivers read an answer whole, whatever was asked: rows without an end may come behind a BEGIN. So the drivers that kconnect
+installs are watched as they read: while an answer comes, the process may grow by so much, and a wait may take so long. Other
+drivers have their own limits only. Used by `connections.py`, for a catalog of Iceberg that is in a database, too. Read next:
+`resident.py`.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import time
+from collections.abc import Callable, Generator
+from typing import Any, NamedTuple
+
+from kconnect.connectors.resident import resident
+from kconnect.deadlines import shut_down, within
+
+SIZE, TIME = "answer.max.bytes", "answer.timeout.ms"
+_UNWATCHED = 8
+"""So many pieces of an answer come before it is looked at: most have fewer."""
+_SAMPLE = 256
+_PIECE = 64 * 1024
+
+
+class TooMuchError(Exception):
+    """An answer that takes more memory than it may. Those of drivers have their driver's class beside this one."""
+
+
+class Limits(NamedTuple):
+    """
+    How much memory an answer may take, in bytes, and how long to wait for one, in seconds. `are_set`: by the settings of that
+    name.
+    """
+
+    most: int
+    longest_s: float
+    are_set: bool = True
+
+    @property
+    def too_much(self) -> str:
+        rule = f"{SIZE} is {self.most}" if self.are_set else f"{self.most} bytes"
+        return f"it answers with more than memory has room for: {rule}"
+
+    @property
+    def late(self) -> str:
+        return f"it has not answered within {self.longest_s:g} s{f' ({TIME})' if self.are_set else ''}"
+
+
+def connect(
+    dialect: Any, arguments: Any, named: dict[str, Any], limits: Limits, note: Callable[[Any], object], connect_s: float
+) -> Any:
+    """
+    Return a new connection of the driver. `note` is given it as soon as there is something that can be ended. What the driver
+    itself does not limit takes at most `connect_s` seconds.
+    """
+    if dialect.driver == "psycopg":
+        made = _of_psycopg().connect(*arguments, **named)
+        made.limits = limits
+        note(made)
+        return made
+    if dialect.driver == "pymysql":
+        if limits.longest_s < math.inf:
+            named.setdefault("read_timeout", limits.longest_s)
+        made = _of_pymysql()(*arguments, **named, defer_connect=True)
+        made.meter = Meter(limits, made.refusal)
+        note(made)
+        # Its own limit is of the connection only, and not of the greeting and the login behind that.
+        late = f"nobody could log in within {connect_s:g} s (connect_timeout, a parameter of the URL)"
+        with within(connect_s, lambda: _end(made), lambda: made.late(late)):
+            made.connect()
+        return made
+    made = dialect.connect(*arguments, **named)
+    note(made)
+    return made
+
+
+def _end(driver: Any) -> None:
+    if driver._sock is not None:
+        shut_down(driver._sock.fileno())
+
+
+@functools.cache
+def _of_psycopg() -> Any:
+    import psycopg
+
+    class Refused(TooMuchError, psycopg.InternalError):
+        pass
+
+    class Limited(psycopg.Connection[Any]):
+        limits: Limits | None = None
+
+        def wait(self, gen: Any, *arguments: Any, **named: Any) -> Any:
+            return super().wait(self._limited(gen, self.limits) if self.limits else gen, *arguments, **named)
+
+        def _limited(self, steps: Any, limits: Limits) -> Generator[Any, Any, Any]:
+            """Do the steps of a wait, each of which takes what has come. What others take between them does not count."""
+            end, count, grown = time.monotonic() + limits.longest_s, 0, 0
+            try:
+                state = next(steps)
+                while True:
+                    ready = yield state
+                    if time.monotonic() > end:
+                        self.pgconn.finish()
+                        raise psycopg.OperationalError(limits.late)
+                    count += bool(ready)
+                    if count <= _UNWATCHED:
+                        state = steps.send(ready)
+                        continue
+                    before = resident()
+                    try:
+                        state = steps.send(ready)
+                    finally:
+                        grown += resident() - before
+                    if grown > limits.most:
+                        # What is left of the answer would be taken for that to the next statement.
+                        self.pgconn.finish()
+                        raise Refused(limits.too_much)
+            except StopIteration as over:
+                return over.value
+
+    return Limited
+
+
+class Meter:
+    """What an answer takes, as far as it is read from a socket by Python."""
+
+    def __init__(self, limits: Limits, refusal: Callable[[str], Exception]) -> None:
+        self._limits, self._refusal = limits, refusal
+        self.begin()
+
+    def begin(self) -> None:
+        """Another answer is to come."""
+        self._end = time.monotonic() + self._limits.longest_s
+        self._reads = self._grown = 0
+        self._last: int | None = None
+
+    def read(self) -> None:
+        """Something was read. Raise what the driver is to raise if that was too much."""
+        self._reads += 1
+        if self._last is None:
+            # What others took before the answer began is not its own.
+            self._last = resident()
+        elif self._reads % _SAMPLE == 0:
+            self.look()
+
+    def look(self) -> None:
+        now = resident()
+        self._grown += now - (now if self._last is None else self._last)
+        self._last = now
+        if self._grown > self._limits.most:
+            raise self._refusal(self._limits.too_much)
+        if time.monotonic() > self._end:
+            raise TimeoutError(self._limits.late)
+
+
+class Metered:
+    """The file of a socket, as pymysql reads it."""
+
+    def __init__(self, file: Any, meter: Meter) -> None:
+        self._file, self._meter = file, meter
+
+    def read(self, size: int) -> bytes:
+        data: bytes = self._file.read1(min(size, _PIECE))
+        self._meter.read()
+        if len(data) == size or not data:
+            return data
+        parts, left = [data], size - len(data)
+        while left and (data := self._file.read1(min(left, _PIECE))):
+            parts.append(data)
+            left -= len(data)
+            self._meter.look()
+        return b"".join(parts)
+
+    def close(self) -> None:
+        self._file.close()
+
+
+@functools.cache
+def _of_pymysql() -> Any:
+    import pymysql
+    from pymysql.connections import Connection
+    from pymysql.cursors import SSCursor
+
+    class Refused(TooMuchError, pymysql.err.InternalError):  # type: ignore[misc]
+        pass
+
+    class Streaming(SSCursor):  # type: ignore[misc]
+        """Rows as they are fetched: each fetch has the limit."""
+
+        connection: Any
+
+        def fetchone(self) -> Any:
+            self.connection.meter.begin()
+            return super().fetchone()
+
+        def fetchmany(self, size: Any = None) -> Any:
+            self.connection.meter.begin()
+            return super().fetchmany(size)
+
+        def fetchall(self) -> Any:
+            self.connection.meter.begin()
+            return super().fetchall()
+
+    class Limited(Connection):  # type: ignore[misc]
+        meter: Meter
+
+        @property
+        def _rfile(self) -> Any:
+            return self.__dict__.get("_metered")
+
+        @_rfile.setter
+        def _rfile(self, file: Any) -> None:
+            self.__dict__["_metered"] = None if file is None else Metered(file, self.meter)
+
+        def refusal(self, text: str) -> Exception:
+            return Refused(text)
+
+        def late(self, text: str) -> Exception:
+            # The code of a connection that was lost.
+            error: Exception = pymysql.err.OperationalError(2013, text)
+            return error
+
+        def cursor(self, cursor: Any = None) -> Any:
+            return super().cursor(Streaming if cursor is SSCursor else cursor)
+
+        def _execute_command(self, command: Any, sql: Any) -> None:
+            self.meter.begin()
+            super()._execute_command(command, sql)
+
+    return Limited
