@@ -45,6 +45,14 @@ class Column(Sequence[Any]):
         made.schema, made._values, made._fields, made._length = schema, None, (tuple(names), columns), length
         return made
 
+    def copy(self) -> Column:
+        """Return a column with lists of its own, for a plugin that may change them."""
+        made = Column.__new__(Column)
+        made.schema, made._length = self.schema, self._length
+        made._values = None if self._values is None else list(self._values)
+        made._fields = None if self._fields is None else (self._fields[0], list(self._fields[1]))
+        return made
+
     def __len__(self) -> int:
         return self._length
 

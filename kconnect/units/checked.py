@@ -39,11 +39,12 @@ class CheckedConverter(Converter):
         return _pair(self._name, "to_connect_data", self._it.to_connect_data(topic, data, headers))
 
     def from_connect_all(self, topic: str, column: Column) -> Sequence[bytes | None] | None:
-        found = self._it.from_connect_all(topic, column)
+        # A copy, here and below: if there is no answer, the records go one by one, from the same values.
+        found = self._it.from_connect_all(topic, column.copy())
         return None if found is None else [_bytes(self._name, "from_connect_all", each) for each in found]
 
     def to_connect_all(self, topic: str, data: list[bytes]) -> Column | None:
-        found = self._it.to_connect_all(topic, data)
+        found = self._it.to_connect_all(topic, list(data))
         return found if isinstance(found, Column) else None
 
 

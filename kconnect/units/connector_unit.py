@@ -47,6 +47,8 @@ class ConnectorUnit(Unit):
         self._raised: Exception | None = None
         self._repeats = Repeats()
         self._asked_at = 0.0
+        self._reads_until: float | None = None
+        """As long as it may take to read offsets in `stop`, which has begun."""
 
     def run(self) -> None:
         raw = self.config()
@@ -71,8 +73,9 @@ class ConnectorUnit(Unit):
                 return
             # As in Connect: what these calls have opened before one of them fails, `stop` closes.
             begun = True
-            connector.initialize(_Context(self, StoredOffsets(offsets, self.stopping.is_set)))
-            connector.start(config)
+            connector.initialize(_Context(self, StoredOffsets(offsets, self._reads_no_more)))
+            # A copy: what it does to that is nobody else's.
+            connector.start(dict(config))
             self.moved(Event.STARTED)
             # What is asked for while `start` runs is answered by the first configs.
             self._requested = False
@@ -83,10 +86,17 @@ class ConnectorUnit(Unit):
         finally:
             try:
                 if begun:
+                    self._reads_until = time.monotonic() + self.ports.settings.offset_flush_timeout_ms / 1000
                     connector.stop()
             finally:
                 if offsets is not None:
                     offsets.close(self.abandoned)
+
+    def _reads_no_more(self) -> bool:
+        """Whether the connector is not to wait for stored offsets: it is to stop. In its `stop` it may, for a moment."""
+        if self._reads_until is None:
+            return self.stopping.is_set()
+        return self.abandoned or time.monotonic() > self._reads_until
 
     def _serve(self, connector: Connector, config: dict[str, str]) -> None:
         """
@@ -248,4 +258,6 @@ class StoredOffsets:
         return self.offsets([partition])[0]
 
     def offsets(self, partitions: Sequence[Mapping[str, Any]]) -> list[dict[str, Any] | None]:
-        return self._store.read([dict(each) for each in partitions], self._cancelled)
+        # Copies: what the store has is for all tasks.
+        stored = self._store.read([dict(partition) for partition in partitions], self._cancelled)
+        return [None if offset is None else dict(offset) for offset in stored]

@@ -293,7 +293,8 @@ class _Context:
     """What `kconnect.api.task.SourceTaskContext` promises."""
 
     def __init__(self, properties: dict[str, str], offsets: StoredOffsets, transactions: TransactionContext | None) -> None:
-        self._properties = properties
+        # A copy: the task is given the other one, and may do to it what it likes.
+        self._properties = dict(properties)
         self.offsets = offsets
         self.transaction_context = transactions
 

@@ -175,7 +175,7 @@ class SinkPump:
             while self._batch:
                 began, part = ports.meter.clock(), self._batch[0]
                 if isinstance(part, Batch):
-                    self._plugin.put_batch(part)
+                    self._plugin.put_batch(part.replace(part.key.copy(), part.value.copy()))
                 else:
                     # The task may take out of its list what it has delivered, and then fail: its next call gets all of it.
                     self._plugin.put(list(part))
@@ -304,7 +304,8 @@ class SinkPump:
     # --- called by the consumer, within its own calls ---
 
     def assigned(self, partitions: list[TopicPartition]) -> Mapping[TopicPartition, int]:
-        self._plugin.open(partitions)
+        # A copy, here and in `lost`: whoever calls goes by the list later on.
+        self._plugin.open(list(partitions))
         self._look_at = 0.0
         starts = self.context.take_rewinds(set(partitions))
         for partition, offset in starts.items():
@@ -329,7 +330,7 @@ class SinkPump:
         self._offsets.closed(partitions)
         if self._errant is not None:
             self._errant.closed(partitions)
-        self._plugin.close(partitions)
+        self._plugin.close(list(partitions))
 
     def committed(self, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
         self._ports.meter.committed(self._commit_began)

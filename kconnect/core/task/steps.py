@@ -183,7 +183,7 @@ def _at_once(step: Step, apply_all: BatchForm, records: list[Any]) -> list[Any]:
     try:
         taken = [place for place, record in enumerate(records) if record is not None and step.takes(record)]
         if len(taken) == len(records):
-            results = list(apply_all(records))
+            results = list(apply_all(list(records)))
             return results if len(results) == len(records) else []
         done = list(records)
         results = list(apply_all([records[place] for place in taken])) if taken else []
