@@ -1,7 +1,7 @@
 """
 The memory that this process has, for who reads answers by libraries that have no limit of size.
 
-What an answer takes is seen as the process grows while it comes. Used by `sql/answers.py`.
+What an answer takes is seen as the process grows while it comes. Used by `sql/answers.py` and `objects/asking.py`.
 """
 
 from __future__ import annotations

@@ -8,8 +8,10 @@ import io
 import json
 import lzma
 import os
+import threading
 import zlib
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -715,10 +717,43 @@ def _page(keys: str = "", more: bool = True) -> Answer:
     return lambda asked: Reply(200, {"Content-Type": "application/xml"}, data)
 
 
-def _bucket(service: Hostile) -> stores.Store:
+def _bucket(service: Hostile, **more: str) -> stores.Store:
     props = {"name": "n", "topics": "t", "format.class": "JsonFormat", "flush.size": "1", "s3.bucket.name": "b"}
     props |= {"store.url": service.url, "aws.access.key.id": "a", "aws.secret.access.key": "b", "request.timeout.ms": "300"}
-    return stores.Store(settings.CONFIG.parse(props), props, 2)
+    props |= {name.replace("_", "."): value for name, value in more.items()}
+    return stores.Store(settings.CONFIG.parse(props), props, 1000 if more else 2)
+
+
+@pytest.mark.parametrize("asked", ["names", "a refusal of names", "a refusal of a file", "a refusal to take one"])
+def test_what_a_store_says_takes_no_more_memory_than_it_may(tmp_path: Path, asked: str) -> None:
+    """Who is the store answers with a page of names, or an error, without an end: obstore would read it whole."""
+    path = tmp_path / "a"
+    path.write_bytes(b"a")
+    with Hostile() as service:
+        endless = service.endless(b"x" * MB)
+        service.default = lambda request: replace(endless(request), status=200 if asked == "names" else 500)
+        store = _bucket(service, answer_max_bytes=str(32 * MB), request_timeout_ms="100000")
+        with pytest.raises(exceptions.GenericError, match=r"answer\.max\.bytes is 33554432") as raised:
+            if "names" in asked:
+                list(store.names(""))
+            elif asked.endswith("file"):
+                store.get("a", io.BytesIO())
+            else:
+                store.put("a", path)
+        assert stores.passes(raised.value)
+
+
+def test_who_waits_for_a_store_can_be_stopped(tmp_path: Path) -> None:
+    """Who is the store says nothing: an interrupt ends what waits, and what is asked afterwards."""
+    (tmp_path / "a").write_bytes(b"a")
+    with Hostile() as service:
+        service.default = service.silent()
+        store = _bucket(service, request_timeout_ms="100000")
+        threading.Timer(0.1, store.interrupt).start()
+        with pytest.raises(exceptions.GenericError, match="to stop"):
+            list(store.names(""))
+        with pytest.raises(exceptions.GenericError, match="to stop"):
+            store.put("a", tmp_path / "a")
 
 
 def test_pages_without_names_have_an_end(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -79,6 +79,9 @@ class HadoopStore(Store):
             session.params = {"user.name": config[settings.USER]}
         self._client = _Client(addresses, timeout=(min(timeout_s, _CONNECT_S), timeout_s), session=session)
 
+    def interrupt(self) -> None:
+        """Do nothing: each answer has an end (`_TIMES`)."""
+
     def put(self, name: str, file: Path) -> None:
         path = self._path(name)
         folder, base = posixpath.split(path)

@@ -11,6 +11,7 @@ from typing import Any
 
 from kconnect.api import ConfigDef, ConfigError, ConfigKey, Importance, NonEmptyString, OneOf, Range, Type, Width
 from kconnect.connectors.common import is_zone, retry_keys
+from kconnect.connectors.objects import asking
 from kconnect.connectors.passthrough import CheckedBy, Passthrough
 
 STORE, BUCKET, REGION, ENDPOINT = "store", "s3.bucket.name", "s3.region", "store.url"
@@ -25,6 +26,7 @@ COUNT, INTERVAL, SCHEDULE, BYTES = "flush.size", "rotate.interval.ms", "rotate.s
 COMPATIBILITY, NULLS = "schema.compatibility", "behavior.on.null.values"
 USER, TOKEN = "hdfs.user", "hdfs.token"
 RETRIES, BACKOFF, TIMEOUT, SPOOL = "s3.part.retries", "retry.backoff.ms", "request.timeout.ms", "spool.dir"
+ANSWER_SIZE = asking.SIZE
 PASSTHROUGH = Passthrough("store.options.", "obstore", CheckedBy.LIST)
 
 FORMATS = ("JsonFormat", "ParquetFormat", "AvroFormat", "CsvFormat", "ByteArrayFormat")
@@ -391,6 +393,17 @@ CONFIG = ConfigDef(
         Range.at_least(1),
         group=_TROUBLE,
         order=4,
+    ),
+    ConfigKey(
+        ANSWER_SIZE,
+        Type.LONG,
+        512 * 1024 * 1024,
+        Importance.LOW,
+        "How many bytes of memory an answer of the store may take: a page of names, or the text of an error; not a file. It is "
+        "measured by what the process grows meanwhile, for whatever reason; then the request is made again.",
+        Range.at_least(16 * 1024 * 1024),
+        group=_TROUBLE,
+        order=6,
     ),
     ConfigKey(
         SPOOL,

@@ -244,5 +244,6 @@ CONFIG = ConfigDef(
     ),
     _taken(settings.BACKOFF),
     _taken(settings.TIMEOUT, doc="How long a request to the store may take, in ms."),
+    _taken(settings.ANSWER_SIZE, order=15),
     _taken(settings.SPOOL, doc="A local folder for the file that is read. By default that of the system for temporary files."),
 )

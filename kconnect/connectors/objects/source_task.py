@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, NoReturn
 
 from kconnect.api import ConnectError, RetriableError, SourceRecord
-from kconnect.connectors import names
+from kconnect.connectors import interrupts, names
 from kconnect.connectors.common import Patience, Polling
 from kconnect.connectors.libraries import Informed
 from kconnect.connectors.limits import TooMuchError
@@ -88,6 +88,7 @@ class ObjectStoreSourceTask(Informed, Polling):
         for a folder, too, which never is there.
         """
         self._open: Open | None = None
+        self._opened: stores.Store | None = None
         self._piece: Rows | None = None
         """The next one of the open file: whoever takes the last one is to know that it is."""
         self._trouble: ConnectError | None = None
@@ -95,9 +96,13 @@ class ObjectStoreSourceTask(Informed, Polling):
         self._read = 0
         self._due_at = 0.0
 
+    def interrupt(self) -> None:
+        if self._opened is not None:
+            interrupts.after_grace(self._opened.interrupt)
+
     def start(self, props: dict[str, str]) -> None:
         config = self._config = source_settings.CONFIG.parse(props)
-        self._store = stores.opened(config, props, self.worker)
+        self._store = self._opened = stores.opened(config, props, self.worker)
         self._routes = source_settings.routes(config)
         self._restores = config[source_settings.MODE].upper() == source_settings.RESTORE
         self._restored = source_settings.restored(config)

@@ -23,6 +23,7 @@ from obstore.store import S3Store, from_url
 from kconnect.api import ConfigError
 from kconnect.connectors.host_files import HostFiles
 from kconnect.connectors.objects import listing, options, settings
+from kconnect.connectors.objects.asking import Asker
 from kconnect.connectors.objects.local_files import LocalFiles
 
 _PROBE = ".kconnect"
@@ -79,6 +80,7 @@ class Store:
         self._files_here = None if folder is None else LocalFiles(folder, self._leads_out)
         timeout_s = min(config[settings.TIMEOUT] / 1000, longest_s)
         self._longest_s = timeout_s * _TIMES
+        self._asker = Asker(config[settings.ANSWER_SIZE])
         client: dict[str, Any] = {"timeout": f"{timeout_s:g}s", "connect_timeout": f"{min(timeout_s, 10):g}s", **given.client}
         self.shown = url.partition("?")[0]
         try:
@@ -112,7 +114,14 @@ class Store:
     def put(self, name: str, file: Path) -> None:
         """Send a whole file; what was there under that name is replaced."""
         self._check(name)
-        obstore.put(self._store, name, file)
+        if self._files_here is not None:
+            obstore.put(self._store, name, file)
+        else:
+            self._asker.ask(lambda: obstore.put_async(self._store, name, file))
+
+    def interrupt(self) -> None:
+        """End a request that is under way, and make none any more. Called from another thread."""
+        self._asker.end()
 
     def names(self, folder: str, stopped: Callable[[], bool] = lambda: False) -> Iterator[Listed]:
         """All files in a folder, and in those in it, or some of them once `stopped` says so."""
@@ -120,14 +129,15 @@ class Store:
             for name, known in self._files_here.names(folder):
                 yield Listed(name, datetime.datetime.fromtimestamp(known.st_mtime, datetime.timezone.utc))
             return
-        for some in listing.lots(self._store, folder or None, 1000, self._longest_s, stopped):
+        for some in listing.lots(self._store, self._asker, folder or None, 1000, self._longest_s, stopped):
             for each in some:
                 yield Listed(each["path"], each["last_modified"])
 
     def get(self, name: str, file: BinaryIO) -> None:
         """Write a file's bytes into a local one."""
         self._check(name)
-        for chunk in obstore.get(self._store, name).stream():
+        found = self._asker.ask(lambda: obstore.get_async(self._store, name))
+        for chunk in found.stream():
             file.write(chunk)
 
     def _leads_out(self, path: str) -> bool:
@@ -142,7 +152,7 @@ class Store:
         """Whether files can be listed."""
         # Whoever may put files there may have put one of which obstore can make no name: then they can be listed.
         with contextlib.suppress(exceptions.InvalidPathError):
-            for _ in listing.lots(self._store, None, 1, self._longest_s):
+            for _ in listing.lots(self._store, self._asker, None, 1, self._longest_s):
                 break
 
     def probe(self) -> None:
@@ -153,8 +163,8 @@ class Store:
             if "InvalidAccessKey" in str(error) or "SignatureDoesNotMatch" in str(error):
                 raise
             # Who may only write is asked to.
-            obstore.put(self._store, _PROBE, b"")
-            obstore.delete(self._store, _PROBE)
+            self._asker.ask(lambda: obstore.put_async(self._store, _PROBE, b""))
+            self._asker.ask(lambda: _deleted(self._store))
 
     def setting_of(self, error: Exception) -> str:
         """The setting that the store complains of."""
@@ -164,6 +174,11 @@ class Store:
         if isinstance(error, DENIED) or "AccessKey" in text:
             return settings.ACCESS_KEY
         return settings.ENDPOINT
+
+
+async def _deleted(store: Any) -> bool:
+    await obstore.delete_async(store, _PROBE)
+    return True
 
 
 DENIED = (exceptions.PermissionDeniedError, exceptions.UnauthenticatedError)

@@ -21,6 +21,7 @@ from kconnect.api import (
     SinkTask,
     TopicPartition,
 )
+from kconnect.connectors import interrupts
 from kconnect.connectors.common import Patience, bad_record
 from kconnect.connectors.groups import Group, Origins, groups_of
 from kconnect.connectors.libraries import Informed
@@ -35,6 +36,7 @@ class ObjectStoreSinkTask(Informed, SinkTask):
 
     def __init__(self) -> None:
         self._files: dict[TopicPartition, Files] = {}
+        self._opened: stores.Store | None = None
         self._scheduled_at = 0.0
         self._again = False
         """Whether the last put has failed: then the next one has what was taken of it, too."""
@@ -44,7 +46,7 @@ class ObjectStoreSinkTask(Informed, SinkTask):
 
     def start(self, props: dict[str, str]) -> None:
         config = self._config = settings.CONFIG.parse(props)
-        self._store = stores.opened(config, props, self.worker)
+        self._store = self._opened = stores.opened(config, props, self.worker)
         self._partitioner = Partitioner(config)
         self._schedule_s: float = config[settings.SCHEDULE] / 1000
         self._patience = Patience(settings.RETRIES, config[settings.RETRIES], config[settings.BACKOFF])
@@ -52,6 +54,10 @@ class ObjectStoreSinkTask(Informed, SinkTask):
         self._topics = frozenset(topic.strip() for topic in props.get("topics", "").split(","))
         self._zone = ZoneInfo(config[settings.ZONE])
         self._scheduled_at = self._next_schedule()
+
+    def interrupt(self) -> None:
+        if self._opened is not None:
+            interrupts.after_grace(self._opened.interrupt)
 
     def stop(self) -> None:
         self.close(list(self._files))
