@@ -49,6 +49,18 @@ class StartAgainError(ConnectError):
     """
 
 
+class WithdrawnError(StartAgainError):
+    """A right that the task had was taken away. It is started again until it has it back, however long that takes."""
+
+
+class NotAuthorizedError(ConnectError):
+    """Brokers do not let a client write to one of these `topics`; none: under its transactional id, or at all."""
+
+    def __init__(self, message: str, *topics: str) -> None:
+        super().__init__(message)
+        self.topics = topics
+
+
 class DataError(ConnectError):
     """A schema or value that can't be used (Connect's `DataException`)."""
 
@@ -127,6 +139,8 @@ TABLE: Mapping[type[BaseException], Row] = MappingProxyType(
         RetriableError: Row(500, 1, f"{_OF_CONNECT}.RetriableException"),
         UnrecoverableError: Row(500, 1, _CONNECT),
         StartAgainError: Row(500, 1, _CONNECT),
+        WithdrawnError: Row(500, 1, _CONNECT),
+        NotAuthorizedError: Row(500, 1, _CONNECT),
         DataError: Row(500, 1, f"{_OF_CONNECT}.DataException"),
         ConfigError: Row(500, 6, "org.apache.kafka.common.config.ConfigException"),
         # Of these the Java names are REST's own: a plugin that raises one is told as any other that fails.

@@ -326,8 +326,8 @@ class Host:
     def offset_store(self, connector: str, config: Mapping[str, str]) -> OffsetStore:
         return self._offsets.of(connector, config)
 
-    def start_again(self, spec: UnitSpec) -> bool:
-        return self._renewals.ask(spec.unit, time.monotonic())
+    def start_again(self, spec: UnitSpec, lasting: bool) -> bool:
+        return self._renewals.ask(spec.unit, time.monotonic(), lasting)
 
     def explain(self, spec: UnitSpec, error: MemoryError) -> str | None:
         if hasattr(error, "java_class"):

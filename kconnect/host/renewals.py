@@ -25,15 +25,15 @@ class Renewals:
         self._asked: defaultdict[UnitId, deque[float]] = defaultdict(deque)
         self._due: dict[UnitId, float] = {}
 
-    def ask(self, unit: UnitId, now: float) -> bool:
-        """False if the unit has been started again too often lately: then it is not a passing trouble."""
+    def ask(self, unit: UnitId, now: float, lasting: bool = False) -> bool:
+        """False if the unit was started again too often lately for a passing trouble; if it is `lasting`, never."""
         with self._lock:
             asked = self._asked[unit]
             while asked and now - asked[0] > _WITHIN_S:
                 asked.popleft()
-            if len(asked) >= _MOST:
+            if len(asked) >= _MOST and not lasting:
                 return False
-            self._due[unit] = now + min(_LONGEST_S, _FIRST_S * 2 ** len(asked))
+            self._due[unit] = now + min(_LONGEST_S, _FIRST_S * 2 ** min(len(asked), _MOST + 1))
             asked.append(now)
             return True
 

@@ -60,6 +60,9 @@ FINAL = (
 FORBIDDEN = (KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, KafkaError.CLUSTER_AUTHORIZATION_FAILED)
 """The user may not use the transactional id."""
 
+MAY_NOT_WRITE = (KafkaError.TOPIC_AUTHORIZATION_FAILED, *FORBIDDEN)
+"""The user may not write to a topic, or at all."""
+
 MAY_NOT_CREATE = (KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.CLUSTER_AUTHORIZATION_FAILED)
 """The user may not create a topic."""
 

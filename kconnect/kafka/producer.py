@@ -21,9 +21,9 @@ import confluent_kafka as ck
 from kconnect.api.record import RecordMetadata
 from kconnect.core.task.chain import Outgoing
 from kconnect.core.task.ports import OnReport, Refusal, Refused
-from kconnect.errors import ConnectError
+from kconnect.errors import ConnectError, NotAuthorizedError
 from kconnect.kafka import servers
-from kconnect.kafka.codes import AWAY, FINAL, TOO_LARGE
+from kconnect.kafka.codes import AWAY, FINAL, MAY_NOT_WRITE, TOO_LARGE
 from kconnect.kafka.liveness import Patience
 from kconnect.kafka.refusals import Access
 from kconnect.kafka.topics import require_name
@@ -31,6 +31,8 @@ from kconnect.kafka.topics import require_name
 log = logging.getLogger(__name__)
 
 _TOPIC_S = 30.0
+_FORBIDDEN_S = 5.0
+"""A right that was granted just now takes a moment to get around."""
 _LOST_S = 10.0
 _CROWDED_S = 0.05
 Message = tuple[str, "bytes | None", "bytes | None"]
@@ -161,12 +163,15 @@ class TaskProducer:
         Asked before the first message: a producer that learned that a topic is missing may say so long after.
         """
         require_name(topic)
-        deadline, patience = time.monotonic() + _TOPIC_S, Patience(_LOST_S, time.monotonic())
+        began = time.monotonic()
+        deadline, patience = began + _TOPIC_S, Patience(_LOST_S, began)
         while True:
+            forbidden = False
             try:
                 # The request itself has the brokers create the topic, if `auto.create.topics.enable` lets them.
                 found = self._client().list_topics(topic, timeout=1).topics[topic]
                 problem = None if found.error is None else found.error.str()
+                forbidden = found.error is not None and found.error.code() in MAY_NOT_WRITE
                 if problem is None and any(partition.leader >= 0 for partition in found.partitions.values()):
                     if self._access is not None:
                         self._access.is_member()
@@ -182,11 +187,12 @@ class TaskProducer:
                 return False
             self._poll(0)
             self._check_access()
-            if time.monotonic() > deadline:
-                raise ConnectError(
+            if time.monotonic() > (min(deadline, began + _FORBIDDEN_S) if forbidden else deadline):
+                text = (
                     f"Topic {topic} can't be written to: {problem or 'it has no leader'}. Create it, or have the "
                     "brokers do it (`auto.create.topics.enable`), check the task's rights, and restart the task."
                 )
+                raise NotAuthorizedError(text, topic) if forbidden else ConnectError(text)
             time.sleep(0.1)
 
     def close(self, abandon: bool = False) -> None:
@@ -286,7 +292,10 @@ class TaskProducer:
             self._producer = self._make()
 
     def _failed(self, error: ck.KafkaError, topic: str | None) -> ConnectError:
-        return ConnectError(f"Unrecoverable exception from producer send callback: {error.str()} (topic {topic})")
+        text = f"Unrecoverable exception from producer send callback: {error.str()} (topic {topic})"
+        if error.code() not in MAY_NOT_WRITE:
+            return ConnectError(text)
+        return NotAuthorizedError(text, *(() if topic is None else (topic,)))
 
 
 def _lasts(error: ck.KafkaError) -> bool:
@@ -366,7 +375,7 @@ class _Reports:
                 partition, offset = delivered.partition() or 0, delivered.offset() or 0
                 report(origin, topic, None, RecordMetadata(topic, partition, offset, delivered.timestamp()[1]))
             elif error is not None:
-                refusal = Refusal(error.str(), error.fatal(), error.code() in TOO_LARGE)
+                refusal = Refusal(error.str(), error.fatal(), error.code() in TOO_LARGE, error.code() in MAY_NOT_WRITE)
                 if report(origin, topic, refusal, None):
                     if refused is None:
                         refused = (topic, None, None) if delivered is None else (topic, delivered.value(), delivered.key())

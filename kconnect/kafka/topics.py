@@ -17,10 +17,10 @@ import confluent_kafka as ck
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from kconnect.core.settings.topic_creation import TopicCreation, TopicSettings
-from kconnect.errors import ConnectError
+from kconnect.errors import ConnectError, NotAuthorizedError
 from kconnect.kafka import asking, servers
 from kconnect.kafka.asking import Asking
-from kconnect.kafka.codes import AWAY, sentence
+from kconnect.kafka.codes import AWAY, MAY_NOT_WRITE, sentence
 from kconnect.kafka.refusals import Access
 
 log = logging.getLogger(__name__)
@@ -96,6 +96,7 @@ def _missing(admin: AdminClient, asked: Asking, rules: TopicCreation, topics: Co
                     f"{_of(settings)}",
                     "Give the task the rights to describe it, and to create it if it is missing (`admin.override.*`)",
                     cause,
+                    topic,
                 ) from error
             missing.append(settings)
     return missing
@@ -131,6 +132,7 @@ def _create(admin: AdminClient, asked: Asking, missing: list[TopicSettings]) -> 
                 f"The topic {settings.topic} could not be created by the rules of {_of(settings)}",
                 "Fix the rules, create the topic, or give the task the rights to describe and create it (`admin.override.*`)",
                 cause,
+                settings.topic,
             ) from error
 
 
@@ -138,7 +140,8 @@ def _of(settings: TopicSettings) -> str:
     return f"the group {settings.group} (topic.creation.{settings.group}.*)"
 
 
-def _failure(problem: str, remedy: str, cause: ck.KafkaError) -> Exception:
+def _failure(problem: str, remedy: str, cause: ck.KafkaError, topic: str) -> Exception:
     if cause.code() in _PASSING:
         return _Away(cause.str())
-    return ConnectError(f"{problem}: {sentence(cause)}. {remedy}; then restart the task.")
+    text = f"{problem}: {sentence(cause)}. {remedy}; then restart the task."
+    return NotAuthorizedError(text, topic) if cause.code() in MAY_NOT_WRITE else ConnectError(text)

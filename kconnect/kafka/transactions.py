@@ -18,7 +18,7 @@ import confluent_kafka as ck
 
 from kconnect.core.task.chain import Outgoing
 from kconnect.core.task.ports import Refused
-from kconnect.errors import ConnectError, StartAgainError
+from kconnect.errors import ConnectError, NotAuthorizedError, StartAgainError
 from kconnect.kafka import late_ends
 from kconnect.kafka.codes import FENCED, FINAL, FORBIDDEN, LATE, TOO_LARGE
 from kconnect.kafka.liveness import Patience
@@ -32,6 +32,7 @@ _BROKERS_END_MS = 60_000
 """When brokers end a transaction by themselves: the client's own default."""
 _TOLD_S = 30.0
 _GLANCE_S = 0.05
+_NAMED_S = 2.0
 _APART: set[str] = set()
 """Transactional ids of tasks of this process whose records go one by one, each in a request of its own."""
 
@@ -169,7 +170,13 @@ class TransactionalProducer(TaskProducer):
         return True
 
     def _failed(self, error: ck.KafkaError, topic: str | None) -> ConnectError:
-        error = self._cause(error)
+        cause = self._cause(error)
+        if cause is not error:
+            # What the client does not take since its transaction has failed is not what that failed for.
+            error, topic = cause, None
+        if error.code() == ck.KafkaError._INCONSISTENT and self._reports.failure is not None:
+            # A commit that says no more than that messages failed.
+            error, topic = self._reports.failure
         self._refuses = error.code() in FINAL
         if error.code() in FENCED:
             # After that time the brokers have ended it, and taken the epoch for it; before, somebody else has.
@@ -180,7 +187,7 @@ class TransactionalProducer(TaskProducer):
                 f"the records of the open transaction again. ({error.str()})"
             )
         if error.code() in FORBIDDEN:
-            return ConnectError(
+            return NotAuthorizedError(
                 f"The transactional id {self._id} may not be used: grant the connector's user the operations Write and "
                 "Describe on it, best on all ids that begin with the worker's group.id, and restart the task. "
                 f"({error.str()})"
@@ -197,10 +204,22 @@ class TransactionalProducer(TaskProducer):
                 "The brokers' transaction.max.timeout.ms is below the producer's transaction.timeout.ms: set the connector's "
                 f"producer.override.transaction.timeout.ms to at most that. ({error.str()})"
             )
+        text = f"The transaction of {self._id} has failed, so the task sends its records again: {error.str()}"
+        if error.code() == ck.KafkaError.TOPIC_AUTHORIZATION_FAILED and (topics := self._refused_topics()):
+            return NotAuthorizedError(f"{text} (of these topics: {', '.join(topics)})", *topics)
         where = "" if topic is None else f" (topic {topic})"
-        return (StartAgainError if error.code() in LATE else ConnectError)(
-            f"The transaction of {self._id} has failed, so the task sends its records again: {error.str()}{where}"
-        )
+        return (StartAgainError if error.code() in LATE else ConnectError)(f"{text}{where}")
+
+    def _refused_topics(self) -> list[str]:
+        """
+        The topics of which one may not be written to: brokers say that of the transaction's new partitions together, and the
+        transaction may fail before its messages do.
+        """
+        deadline = time.monotonic() + _NAMED_S
+        while (len(self._client()) or not self._reports.refused) and time.monotonic() < deadline:
+            with contextlib.suppress(ck.KafkaException):
+                self._client().poll(_GLANCE_S)
+        return sorted({refused.message[0] for refused in self._reports.refused})
 
     def _cause(self, error: ck.KafkaError) -> ck.KafkaError:
         """Why the client refuses everything: the first call that fails for it may have a text that says only that."""

@@ -21,13 +21,14 @@ import orjson
 from kconnect.api.record import Header, RecordMetadata, SourceRecord, TopicPartition
 from kconnect.converters.json import JsonConverter
 from kconnect.core.settings.errors import DLQ_TOPIC, ErrorSettings
+from kconnect.core.state.records import UnitId
 from kconnect.core.task import letter_headers
 from kconnect.core.task.answers import kind_of
 from kconnect.core.task.chain import Outgoing, sendable
 from kconnect.core.task.destination import at_time
 from kconnect.core.task.errors import Errors, Failure, error_class, place_of
 from kconnect.core.task.ports import OnReport, Refusal
-from kconnect.errors import ConnectError
+from kconnect.errors import ConnectError, NotAuthorizedError
 from kconnect.kafka import clients, servers
 from kconnect.kafka.admin import ensure_topic
 from kconnect.kafka.failures import brokers_away
@@ -40,6 +41,8 @@ log = logging.getLogger(__name__)
 
 _LONGEST = 4096
 """How much of a text a letter has whose record is too large for the queue."""
+_WRITTEN: set[tuple[UnitId, str]] = set()
+"""The tasks of this process of which Kafka has taken letters, with the topic."""
 
 
 class Reports:
@@ -108,12 +111,21 @@ class Reports:
         try:
             while self._producer.flush(max(0.0, end - time.monotonic())):
                 if not self._too_large:
+                    if self.errors.counts.dead_letters:
+                        _WRITTEN.add((self._unit.spec.unit, self.settings.topic or ""))
                     return True
                 self._send_without_records()
             return False
         except ConnectError as error:
             self.errors.counts.dead_letters_failed += 1
-            raise ConnectError(f"A record that failed can't be put into the dead letter queue either: {error}") from error
+            text = f"A record that failed can't be put into the dead letter queue either: {error}"
+            if isinstance(error, NotAuthorizedError):
+                raise NotAuthorizedError(text, *error.topics) from error
+            raise ConnectError(text) from error
+
+    def have_written(self, topic: str | None) -> bool:
+        """Return whether Kafka has taken letters of this task for a topic, in the life of this process."""
+        return (self._unit.spec.unit, topic) in _WRITTEN
 
     def refused(self) -> Mapping[TopicPartition, int] | None:
         """

@@ -31,7 +31,7 @@ from kconnect.kafka.consumer import TaskConsumer
 from kconnect.kafka.refusals import Access
 from kconnect.kafka.resting import RestingConsumer
 from kconnect.plugins.registry import class_name
-from kconnect.units import converters, inferring, java_chain
+from kconnect.units import converters, inferring, java_chain, withdrawn
 from kconnect.units.java_chain import JavaChain
 from kconnect.units.life import Life, topic_use
 from kconnect.units.reports import Reports
@@ -165,7 +165,7 @@ class SinkLoop:
             unit.moved(Event.STARTED)
             self._consume_until_stopped()
         except BaseException as error:  # noqa: BLE001 - reported: a plugin may raise anything
-            unit.fail(error)
+            withdrawn.end(unit, error, self._reports.errors.counts, self._reports.have_written)
         finally:
             try:
                 # Calls `revoked` for what is still owned. After a failure too: what was delivered needs not come again.

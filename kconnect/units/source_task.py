@@ -30,12 +30,12 @@ from kconnect.core.task.lifecycle import Event
 from kconnect.core.task.ports import Producer
 from kconnect.core.task.source_pump import SourceConversion, SourcePump
 from kconnect.core.task.transactions import boundary_of
-from kconnect.errors import RetriableError, StartAgainError
+from kconnect.errors import RetriableError
 from kconnect.kafka import clients
 from kconnect.kafka.producer import TaskProducer
 from kconnect.kafka.refusals import Access
 from kconnect.kafka.transactions import TransactionalProducer
-from kconnect.units import converters, java_chain, owners
+from kconnect.units import converters, java_chain, owners, withdrawn
 from kconnect.units.connector_unit import StoredOffsets
 from kconnect.units.gate import confirm
 from kconnect.units.hearing import Hearing
@@ -66,6 +66,7 @@ class SourceLoop:
         self._interval_s = settings.offset_flush_interval_ms / 1000
         self._shutdown_s = settings.task_shutdown_graceful_timeout_ms / 1000
         self._chain: Transforms | JavaChain | None = None
+        self._offsets_topic: str | None = None
         self._counts = self._reports.errors.counts
         try:
             convert = self._conversion(config)
@@ -120,7 +121,7 @@ class SourceLoop:
     def _deliver(self, config: dict[str, str]) -> Delivery:
         unit, settings = self._unit, self._unit.ports.settings
         connector, number = unit.spec.connector, unit.spec.task or 0
-        tracks = self._tracks
+        tracks, self._use = self._tracks, topic_use(unit)
         windows = Windows.of(settings.metrics_sample_window_ms, settings.metrics_num_samples)
         self._producer: Producer
         self._meter = unit.meter = SourceMeter(windows, self._counts, time.monotonic, lambda: self._producer.active)
@@ -130,7 +131,7 @@ class SourceLoop:
             self._store,
             self._topics,
             self._reports,
-            topic_use(unit),
+            self._use,
             self._reports.errors,
             self._meter,
             tracks,
@@ -142,6 +143,7 @@ class SourceLoop:
             self._producer = TaskProducer(client, self._life.cancelled, tracks, access)
             return AtLeastOnce(ports, self._producer, self._interval_s)
         source = SourceSettings.from_config(config)
+        self._offsets_topic = source.offsets_storage_topic or settings.offset_storage_topic
         boundary, longest_s = boundary_of(source, self._interval_s, time.monotonic())
         client = clients.transactional_producer(settings, connector, number, config, round(longest_s * 1000))
         self._producer = producer = TransactionalProducer(
@@ -152,7 +154,7 @@ class SourceLoop:
             tracks,
             Access(client, self._counts, time.monotonic, "producer.override."),
         )
-        return ExactlyOnce(ports, producer, boundary, source.offsets_storage_topic or settings.offset_storage_topic)
+        return ExactlyOnce(ports, producer, boundary, self._offsets_topic)
 
     def wake(self) -> None:
         """End a `poll` that is blocked, when the task is to stop. Called from the host's thread."""
@@ -186,12 +188,9 @@ class SourceLoop:
                 self._long_polls = LongPolls(unit, self._producer, self._counts)
             unit.moved(Event.STARTED)
             self._poll_until_stopped()
-        except StartAgainError as error:
-            failed = True
-            unit.start_again(error)
         except BaseException as error:  # noqa: BLE001 - reported: a plugin may raise anything
             failed = True
-            unit.fail(error)
+            withdrawn.end(unit, error, self._counts, self._has_written)
         finally:
             if self._started and not unit.abandoned:
                 self._end(failed)
@@ -211,6 +210,10 @@ class SourceLoop:
             self._store.close(unit.abandoned)
             self._reports.close(self._flush_s)
             close(self._chain)
+
+    def _has_written(self, topic: str | None) -> bool:
+        # The offsets of an exactly-once task are in the transactions of its records.
+        return self._use.has_used(None if topic == self._offsets_topic else topic) or self._reports.have_written(topic)
 
     def _end(self, failed: bool) -> None:
         try:

@@ -26,7 +26,7 @@ from kconnect.core.state.records import State, TargetState
 from kconnect.core.task.errors import Counts, error_class
 from kconnect.core.task.lifecycle import Event, Lifecycle
 from kconnect.core.task.ports import OffsetStore
-from kconnect.errors import ConnectError, StartAgainError
+from kconnect.errors import ConnectError, StartAgainError, WithdrawnError
 from kconnect.jvm import beans
 from kconnect.kafka.watch import Watchers
 from kconnect.plugins.providers import Providers
@@ -78,8 +78,11 @@ class Ports(Protocol):
         """False once this host has not read the log for so long that its units may be somebody else's."""
         ...
 
-    def start_again(self, spec: UnitSpec) -> bool:
-        """Have a unit stopped and started again. False, and nothing happens, if that was so too often lately."""
+    def start_again(self, spec: UnitSpec, lasting: bool) -> bool:
+        """
+        Have a unit stopped and started again. False, and nothing happens, if that was so too often lately, unless it is for
+        something that may last.
+        """
         ...
 
     def explain(self, spec: UnitSpec, error: MemoryError) -> str | None:
@@ -235,7 +238,7 @@ class Unit(ABC):
 
     def start_again(self, error: StartAgainError) -> None:
         """Nothing is wrong with the unit, so the host is to start it again; if it does not do that, the unit has failed."""
-        if self.stopping.is_set() or not self.ports.start_again(self.spec):
+        if self.stopping.is_set() or not self.ports.start_again(self.spec, isinstance(error, WithdrawnError)):
             self.fail(error)
             return
         log.warning("It is started again: %s", self._summary(error))

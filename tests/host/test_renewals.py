@@ -17,5 +17,7 @@ def test_each_start_waits_longer_and_there_are_not_many() -> None:
         assert renewals.due(now + 1000) == [], "once"
     assert waits == [1, 2, 4, 8, 16]
     assert not renewals.ask(UNIT, 500.0)
+    assert renewals.ask(UNIT, 500.0, lasting=True), "for a right that may be away for long"
+    assert next(later for later in range(100) if renewals.due(500.0 + later)) == 32
     assert renewals.ask(OTHER, 500.0)
     assert renewals.ask(UNIT, 10_000.0), "that was long ago"

@@ -12,6 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import confluent_kafka as ck
 from confluent_kafka.admin import (
     AclBinding,
     AclBindingFilter,
@@ -24,6 +25,7 @@ from confluent_kafka.admin import (
 
 from kconnect.jvm import jars, java
 from kconnect.local.broker import Broker, free_port
+from tests.integration.units import read_all
 from tests.tls.authority import STORE_PASSWORD, Authority, key_store
 
 _MODULE = "org.apache.kafka.common.security.plain.PlainLoginModule required"
@@ -99,6 +101,22 @@ class RefusingBroker:
         command = ("--bootstrap-server", self.broker.bootstrap_servers, "--alter", *change, "--entity-type", "users")
         main = ("-cp", jars.class_path(jars.kafka()), "kafka.admin.ConfigCommand")
         subprocess.run([java.checked(), *main, *command, "--entity-name", user], check=True, capture_output=True)
+
+    def end_of(self, topic: str) -> dict[int, int]:
+        """Where each partition of a topic ends."""
+        consumer = ck.Consumer({"bootstrap.servers": self.broker.bootstrap_servers, "group.id": "look"})
+        partitions = consumer.list_topics(topic, timeout=60).topics[topic].partitions
+        ends = {
+            number: consumer.get_watermark_offsets(ck.TopicPartition(topic, number), timeout=60)[1] for number in partitions
+        }
+        consumer.close()
+        return ends
+
+    def values(self, topic: str, begin: Mapping[int, int]) -> list[str]:
+        """What was committed of a topic since, in the order of its partitions."""
+        messages = read_all(self.broker.bootstrap_servers, topic)
+        new = [message for message in messages if (message.offset() or 0) >= begin[message.partition() or 0]]
+        return [(message.value() or b"").decode() for message in new]
 
     def client(self, listener: str, **settings: Any) -> dict[str, Any]:
         """Settings of a consumer at a listener, by librdkafka's names with underscores for dots."""

@@ -30,14 +30,16 @@ from kconnect.kafka.refusals import Access
 from kconnect.kafka.topics import create_missing
 from kconnect.kafka.transactions import TransactionalProducer
 from kconnect.testing.processes import WorkerProcess
+from kconnect.units.unit import Unit
 
 from .refusing import ALLOWED_GROUP, CASES, TOPIC, RefusingBroker, Tokens, by_token, login
 from .test_consumer import Listener
-from .units import until
+from .units import MemoryHost, Numbers, Plugins, end, source_of, until
 
 pytestmark = [pytest.mark.integration, pytest.mark.long]
 PAGE = Path(__file__).parents[2] / "docs" / "operating.md"
 _LIMIT_S = 60
+_LOGIN = "org.apache.kafka.common.security.plain.PlainLoginModule required"
 _NUMBERS = itertools.count()
 
 
@@ -112,10 +114,10 @@ def test_the_page_has_the_rows() -> None:
     assert refused_first == CASES.keys() | {
         "another consumer with the same `group.instance.id`",
         "a token that can't be had",
-        "a source's right to write, taken away",
     }
     assert {name for name, outcome in rows.items() if outcome == "waits"} == {
         "a right that is taken away",
+        "a source's right to write, taken away",
         "a password that is changed",
         "a token that expires and is not renewed",
         "a quota of next to nothing (brokers take none of 0)",
@@ -179,32 +181,69 @@ def test_a_password_that_is_changed_is_shown_and_it_goes_on_once_it_is_back(refu
     it.consumer.close(0)
 
 
+def _writing(refusing: RefusingBroker, once: bool, config: dict[str, str]) -> tuple[MemoryHost, Unit]:
+    host = MemoryHost(
+        f"127.0.0.1:{refusing.ports['SASL']}",
+        Plugins(Source=source_of(Numbers)),
+        security_protocol="SASL_PLAINTEXT",
+        sasl_mechanism="PLAIN",
+        sasl_jaas_config=f'{_LOGIN} username="bob" password="bob-secret";',
+        exactly_once_source_support="enabled" if once else "disabled",
+    )
+    host.starts_again = True
+    return host, host.unit(config)
+
+
 @pytest.mark.parametrize("once", [False, True], ids=["at least once", "exactly once"])
-def test_a_right_to_write_that_is_taken_away_fails_the_task(refusing: RefusingBroker, once: bool) -> None:
-    """Nothing is lost: what was not written comes again once it is started again."""
-    refusing.allow(ResourceType.TOPIC, TOPIC)
-    refusing.allow(ResourceType.TRANSACTIONAL_ID, "writes")
-    client = admin_client(refusing.client("SASL", **login("bob")))
-    access = Access(client, Counts(), time.monotonic, "producer.override.")
-    message: Any = (TOPIC, b"x", None, -1, None, None, 0, None)
-    producer: Any
+@pytest.mark.parametrize("tolerance", ["none", "all"])
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [(ResourceType.TOPIC, TOPIC), (ResourceType.TOPIC, "o"), (ResourceType.TRANSACTIONAL_ID, "test-unit-0")],
+    ids=["topic", "offsets", "id"],
+)
+def test_a_source_whose_right_to_write_is_taken_away_waits_until_it_is_back(
+    refusing: RefusingBroker, once: bool, tolerance: str, kind: ResourceType, name: str
+) -> None:
+    """Nothing is lost, and a right that it never had fails it."""
+    if name != TOPIC and not once:
+        pytest.skip("it does not write there")
+    for place in ((ResourceType.TOPIC, TOPIC), (ResourceType.TOPIC, "o"), (ResourceType.TRANSACTIONAL_ID, "test-unit-0")):
+        refusing.allow(*place)
+    begin = refusing.end_of(TOPIC)
+    config = {"connector.class": "Source", "topic": TOPIC, "limit": "1000000", "errors.tolerance": tolerance}
+    host, unit = _writing(refusing, once, config)
+    until(lambda: host.writes)
+    refusing.forbid(kind, name)
+    until(lambda: host.started_again, _LIMIT_S)
+    assert unit.meter is not None
+    what = unit.meter.retrying.partition(": ")[0]
+    assert name in what or (name == "test-unit-0" and what == "writing to Kafka")
+    # As it is started again, it is refused again.
+    for _ in range(2):
+        end(unit)
+        host.started_again.clear()
+        unit = host.unit(config)
+        until(lambda: host.started_again, _LIMIT_S)
+    end(unit)
+    assert host.states.count("FAILED") == 0
+    refusing.allow(kind, name)
+    stored = len(host.writes)
+    unit = host.unit(config)
+    until(lambda: len(host.writes) > stored)
+    end(unit)
+    written = refusing.values(TOPIC, begin)
+    numbers = [int(value) for value in written]
+    assert sorted(set(numbers)) == list(range(1, max(numbers) + 1))
     if once:
-        client["transactional.id"] = "writes"
-        producer = TransactionalProducer(client, lambda: False, lambda: True, lambda: True, access=access)
-        assert producer.begin(lambda: False)
-    else:
-        producer = TaskProducer(client, access=access)
-    assert producer.send([message]) and producer.flush(60)
-    refusing.forbid(ResourceType.TOPIC, TOPIC)
+        assert len(numbers) == len(set(numbers))
 
-    def sent() -> bool:
-        assert producer.send([message])
-        return bool(producer.flush(60) and once and producer.commit())
 
-    with pytest.raises(ConnectError, match=r"Topic authorization failed"):
-        while True:
-            sent()
-    producer.close()
+def test_a_source_that_never_had_the_right_to_write_fails(refusing: RefusingBroker) -> None:
+    refusing.allow(ResourceType.TOPIC, TOPIC)
+    host, unit = _writing(refusing, False, {"connector.class": "Source", "topic": "another"})
+    until(lambda: "FAILED" in host.states)
+    assert not host.started_again
+    end(unit)
 
 
 LOGINS = [name for name, case in CASES.items() if not case.others and "session" not in name and "right" not in name]

@@ -137,7 +137,7 @@ class MemoryHost:
     def holds_lease(self) -> bool:
         return True
 
-    def start_again(self, spec: UnitSpec) -> bool:
+    def start_again(self, spec: UnitSpec, lasting: bool) -> bool:
         self.started_again.append(spec.unit)
         return self.starts_again
 

@@ -325,6 +325,9 @@ class AtLeastOnce:
         if refusal is not None:
             if refusal.fatal or not ports.errors.settings.tolerant:
                 return True
+            if refusal.forbidden and ports.use.has_used(topic):
+                # No fault of the record's: the task waits until it may write again.
+                return True
             failure = ConnectError(f"The record can't be produced: {refusal.text}")
             ports.errors.handle(Stage.KAFKA_PRODUCE, PRODUCER, record, failure)
             ports.use.refused(topic)

@@ -52,12 +52,13 @@ class Life(Protocol):
 class Refusal(NamedTuple):
     """
     Why Kafka, or its client, does not take a message. `fatal`: the client can't go on at all. `too_large`: a smaller one would
-    be taken.
+    be taken. `forbidden`: the user has no right to write it.
     """
 
     text: str
     fatal: bool = False
     too_large: bool = False
+    forbidden: bool = False
 
 
 class Refused(NamedTuple):

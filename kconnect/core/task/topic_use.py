@@ -27,6 +27,11 @@ class TopicUse:
         self._sent: Counter[str] = Counter()
         self._refused: Counter[str] = Counter()
 
+    def has_used(self, topic: str | None) -> bool:
+        """Return whether the task has used the topic, under its present config and in this host; None: any topic."""
+        announced = self._announced()
+        return bool(announced) if topic is None else topic in announced
+
     @property
     def pending(self) -> bool:
         """Whether a topic waits to be announced until Kafka has what was sent."""

@@ -119,6 +119,21 @@ def test_where_that_is_tolerated_a_refused_record_is_reported_and_passed_over() 
         world.step(line(4), after=INTERVAL_S)
 
 
+def test_a_right_that_was_taken_away_is_no_fault_of_a_record() -> None:
+    world = SourceWorld(tolerant=True)
+    world.producer.refuses = lambda message: Refusal("forbidden", forbidden=True)
+    # A topic to which it never could write.
+    world.step(line(1), after=INTERVAL_S)
+    assert (world.readable, world.store.stored, len(world.letters.reported)) == ([], {AT: {"position": 1}}, 1)
+    world.producer.refuses = lambda message: None
+    world.step(line(2), after=INTERVAL_S)
+    world.producer.refuses = lambda message: Refusal("forbidden", forbidden=True)
+    with pytest.raises(ConnectError, match="forbidden"):
+        world.step(line(3), after=INTERVAL_S)
+    world.pump.end(failed=True)
+    assert (world.readable, world.store.stored, len(world.letters.reported)) == ([b"2"], {AT: {"position": 2}}, 1)
+
+
 def test_a_task_hears_of_dropped_records_without_a_place() -> None:
     world = SourceWorld(steps=[Step("drop", lambda record: None if record.value == "1" else record)])
     world.step(line(1), line(2), after=INTERVAL_S)
