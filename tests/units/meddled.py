@@ -295,7 +295,7 @@ class Parts(Registry):
         return super().find(name, kind, version, beside)
 
 
-class _Deaf:
+class Deaf:
     """Where a child says what it is about to ask."""
 
     def send(self, frame: bytes) -> None: ...
@@ -376,7 +376,7 @@ def validation(parts: Parts, name: str) -> Any:
     else:
         asked |= {"topics": "t"}
     worker = {"exactly_once": True, "converters": {}}
-    made = Call(parts, _Deaf(), worker, Providers(parts, {}))  # type: ignore[arg-type]
+    made = Call(parts, Deaf(), worker, Providers(parts, {}))  # type: ignore[arg-type]
     offsets = [(["t", 0], 1)] if name == "PlainSink" else [({"of": "x"}, {"last": 1})]
     infos = made.validate(name, dict(asked))
     values = {row["value"]["name"]: (row["value"]["value"], row["value"]["errors"]) for row in infos["configs"]}

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from tests.rig.plugin_faults.places import Phase, Place
 
-MILD = ("slow", "stdout", "log", "leak")
+MILD = ("slow", "stdout", "log", "leak", "changes", "thread", "within")
 """What is no failure."""
 LOUD = ("os._exit", "SIGSEGV", "SIGKILL", "GIL", "memory", "heap", "direct", "crash", "crash in a thread")
 """What may cost the process that it happens in, and so its neighbours a pause."""

@@ -98,6 +98,9 @@ KINDS = {
     "signal": "signal.signal(SIGTERM, …)",
     "builtins": "replaces builtins.open",
     "GIL": "C code keeps all Python threads waiting",
+    "changes": "changes what the call was given",
+    "thread": "calls the framework from another thread, and waits for that",
+    "within": "calls the framework within its own call",
 }
 
 JAVA_KINDS = {
@@ -118,6 +121,9 @@ JAVA_KINDS = {
     "crash in a thread": "a thread of its own writes to address 0",
     "stdout": KINDS["stdout"],
     "log": "logs 100,000 lines",
+    "changes": KINDS["changes"],
+    "thread": KINDS["thread"],
+    "within": KINDS["within"],
 }
 
 

@@ -12,16 +12,18 @@ public final class BadConverter implements Converter {
 
     public void configure(Map properties, boolean isKey) {
         chosen = Faults.chosen(properties, "");
-        Faults.at("converter.configure", chosen);
+        Faults.at("converter.configure", chosen, new Object[] {properties}, null);
     }
 
     public byte[] fromConnectData(String topic, Schema schema, Object value) {
-        Faults.at("converter.from_connect_data", chosen);
-        return value == null ? null : value.toString().getBytes(StandardCharsets.UTF_8);
+        byte[] answer = value == null ? null : value.toString().getBytes(StandardCharsets.UTF_8);
+        Faults.at("converter.from_connect_data", chosen, new Object[] {value}, null);
+        return answer;
     }
 
     public SchemaAndValue toConnectData(String topic, byte[] data) {
-        Faults.at("converter.to_connect_data", chosen);
-        return new SchemaAndValue(Schema.OPTIONAL_STRING_SCHEMA, data == null ? null : new String(data, StandardCharsets.UTF_8));
+        String text = data == null ? null : new String(data, StandardCharsets.UTF_8);
+        Faults.at("converter.to_connect_data", chosen, new Object[] {data}, null);
+        return new SchemaAndValue(Schema.OPTIONAL_STRING_SCHEMA, text);
     }
 }

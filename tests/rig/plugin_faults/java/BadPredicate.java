@@ -14,7 +14,7 @@ public final class BadPredicate implements Predicate {
     }
 
     public boolean test(ConnectRecord record) {
-        Faults.at("predicate.test", chosen);
+        Faults.at("predicate.test", chosen, new Object[] {record}, null);
         return true;
     }
 

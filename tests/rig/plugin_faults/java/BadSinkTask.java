@@ -1,6 +1,7 @@
 package faulty;
 
 import java.util.Collection;
+import java.util.HashMap;
 import java.util.Map;
 import org.apache.kafka.connect.sink.SinkTask;
 
@@ -14,34 +15,35 @@ public final class BadSinkTask extends SinkTask {
 
     public void start(Map properties) {
         chosen = Faults.chosen(properties, "fault.");
-        Faults.at("sink.start", chosen);
+        Faults.at("sink.start", chosen, new Object[] {properties}, context);
     }
 
     public void open(Collection partitions) {
-        Faults.at("sink.open", chosen);
+        Faults.at("sink.open", chosen, new Object[] {partitions}, context);
     }
 
     public void put(Collection records) {
         if (!records.isEmpty()) {
-            Faults.at("sink.put", chosen);
+            Faults.at("sink.put", chosen, new Object[] {records}, context);
         }
     }
 
     public Map preCommit(Map offsets) {
-        Faults.at("sink.pre_commit", chosen);
-        flush(offsets);
-        return offsets;
+        Map answer = new HashMap(offsets);
+        Faults.at("sink.pre_commit", chosen, new Object[] {offsets}, context);
+        flush(new HashMap(answer));
+        return answer;
     }
 
     public void flush(Map offsets) {
-        Faults.at("sink.flush", chosen);
+        Faults.at("sink.flush", chosen, new Object[] {offsets}, context);
     }
 
     public void close(Collection partitions) {
-        Faults.at("sink.close", chosen);
+        Faults.at("sink.close", chosen, new Object[] {partitions}, context);
     }
 
     public void stop() {
-        Faults.at("sink.stop", chosen);
+        Faults.at("sink.stop", chosen, new Object[0], context);
     }
 }

@@ -1,6 +1,7 @@
 package faulty;
 
 import java.util.Collections;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import org.apache.kafka.common.config.Config;
@@ -31,32 +32,33 @@ public final class BadSource extends SourceConnector {
     }
 
     public Config validate(Map properties) {
-        Faults.at("connector.validate", Faults.chosen(properties, "fault."));
-        return super.validate(properties);
+        Map answer = new HashMap(properties);
+        Faults.at("connector.validate", Faults.chosen(properties, "fault."), new Object[] {properties}, null);
+        return super.validate(answer);
     }
 
     public boolean alterOffsets(Map properties, Map offsets) {
-        Faults.at("connector.alter_offsets", Faults.chosen(properties, "fault."));
+        Faults.at("connector.alter_offsets", Faults.chosen(properties, "fault."), new Object[] {properties, offsets}, null);
         return true;
     }
 
     public void start(Map properties) {
-        config = properties;
+        config = new HashMap(properties);
         chosen = Faults.chosen(properties, "fault.");
-        Faults.at("connector.start", chosen);
+        Faults.at("connector.start", chosen, new Object[] {properties}, context);
     }
 
     public Class taskClass() {
-        Faults.at("connector.task_class", chosen);
+        Faults.at("connector.task_class", chosen, new Object[0], context);
         return BadSourceTask.class;
     }
 
     public List taskConfigs(int most) {
-        Faults.at("connector.task_configs", chosen);
+        Faults.at("connector.task_configs", chosen, new Object[0], context);
         return Collections.singletonList(config);
     }
 
     public void stop() {
-        Faults.at("connector.stop", chosen);
+        Faults.at("connector.stop", chosen, new Object[0], context);
     }
 }

@@ -1,6 +1,8 @@
 package faulty;
 
+import java.util.ArrayList;
 import java.util.Collections;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import org.apache.kafka.clients.producer.RecordMetadata;
@@ -19,32 +21,34 @@ public final class BadSourceTask extends SourceTask {
     }
 
     public void start(Map properties) {
-        config = properties;
+        config = new HashMap(properties);
         chosen = Faults.chosen(properties, "fault.");
-        Faults.at("source.start", chosen);
+        Faults.at("source.start", chosen, new Object[] {properties}, context);
     }
 
     public List poll() throws InterruptedException {
-        Thread.sleep(200);
+        Thread.sleep(config.containsKey("fault.pause.ms") ? Long.parseLong((String) config.get("fault.pause.ms")) : 200L);
         number++;
         // The first records tell that everything works until then.
         if (number > 3) {
-            Faults.at("source.poll", chosen);
+            Faults.at("source.poll", chosen, new Object[0], context);
         }
-        return Collections.singletonList(new SourceRecord(
-            Collections.singletonMap("bad", "1"), Collections.singletonMap("number", Long.valueOf(number)), (String) config.get("topic"),
-            Integer.valueOf(0), Schema.STRING_SCHEMA, "bad"));
+        Map partition = new HashMap(Collections.singletonMap("bad", "1"));
+        Map offset = new HashMap(Collections.singletonMap("number", Long.valueOf(number)));
+        SourceRecord record = new SourceRecord(
+            partition, offset, (String) config.get("topic"), Integer.valueOf(0), Schema.STRING_SCHEMA, "bad");
+        return new ArrayList(Collections.singletonList(record));
     }
 
     public void commit() {
-        Faults.at("source.commit", chosen);
+        Faults.at("source.commit", chosen, new Object[0], context);
     }
 
     public void commitRecord(SourceRecord record, RecordMetadata metadata) {
-        Faults.at("source.commit_record", chosen);
+        Faults.at("source.commit_record", chosen, new Object[] {record}, context);
     }
 
     public void stop() {
-        Faults.at("source.stop", chosen);
+        Faults.at("source.stop", chosen, new Object[0], context);
     }
 }

@@ -11,12 +11,15 @@ public final class BadTransform implements Transformation {
 
     public void configure(Map properties) {
         chosen = Faults.chosen(properties, "");
-        Faults.at("transform.configure", chosen);
+        Faults.at("transform.configure", chosen, new Object[] {properties}, null);
     }
 
     public ConnectRecord apply(ConnectRecord record) {
-        Faults.at("transform.apply", chosen);
-        return record;
+        ConnectRecord answer = record.newRecord(
+            record.topic(), record.kafkaPartition(), record.keySchema(), record.key(), record.valueSchema(), record.value(),
+            record.timestamp(), record.headers().duplicate());
+        Faults.at("transform.apply", chosen, new Object[] {record}, null);
+        return answer;
     }
 
     public ConfigDef config() {

@@ -47,10 +47,23 @@ public final class Faults {
 
     /** Misbehave, if the call `place` is the chosen one. With ` (host)` behind it, not where configs are validated. */
     public static void at(String place, String[] chosen) {
+        at(place, chosen, new Object[0], null);
+    }
+
+    /** The same within a call that was `given` this, by a plugin with this context. */
+    public static void at(String place, String[] chosen, Object[] given, Object context) {
         boolean sandbox = System.getenv("KCONNECT_SANDBOX") != null;
         if (chosen[0].equals(place) || chosen[0].equals(place + " (host)") && !sandbox) {
             note(chosen[0], chosen[1]);
-            strike(chosen[1]);
+            if (chosen[1].equals("changes")) {
+                Meddling.change(given);
+            } else if (chosen[1].equals("within")) {
+                Meddling.within(context);
+            } else if (chosen[1].equals("thread")) {
+                Meddling.inAnotherThread(context);
+            } else {
+                strike(chosen[1]);
+            }
         }
     }
 

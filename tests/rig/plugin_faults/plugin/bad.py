@@ -34,12 +34,15 @@ class _Places:
     def chosen(self, props: Mapping[str, Any]) -> None:
         self._chosen = (str(props.get("fault.place", "")), str(props.get("fault.kind", "")))
 
-    def at(self, place: str) -> None:
-        """`connector.version (host)` is a place, too: where configs are validated nothing happens. `*` is every place."""
+    def at(self, place: str, *given: Any) -> None:
+        """
+        `given` is what the call was given. `connector.version (host)` is a place, too: where configs are validated nothing
+        happens. `*` is every place.
+        """
         places = {place, "*"} if faults.in_sandbox() else {place, "*", f"{place} (host)"}
         for where, kind in (self.fixed, self._chosen):
             if where in places and kind:
-                faults.strike(where, kind)
+                faults.strike(where, kind, given, getattr(self, "context", None))
 
 
 class _BadConnector(_Places, Connector):
@@ -56,8 +59,9 @@ class _BadConnector(_Places, Connector):
 
     def validate(self, props: dict[str, str]) -> Config:
         self.chosen(props)
-        self.at("connector.validate")
-        return super().validate(props)
+        answer = dict(props)
+        self.at("connector.validate", props)
+        return super().validate(answer)
 
     def initialize(self, context: ConnectorContext) -> None:
         super().initialize(context)
@@ -67,7 +71,7 @@ class _BadConnector(_Places, Connector):
     def start(self, props: dict[str, str]) -> None:
         self._props = dict(props)
         self.chosen(props)
-        self.at("connector.start")
+        self.at("connector.start", props)
 
     def task_configs(self, max_tasks: int) -> list[dict[str, str]]:
         self.at("connector.task_configs")
@@ -88,7 +92,7 @@ class BadSource(_BadConnector, SourceConnector):
         offsets: Sequence[tuple[Mapping[str, Any] | None, Mapping[str, Any] | None]],
     ) -> bool:
         self.chosen(connector_config)
-        self.at("connector.alter_offsets")
+        self.at("connector.alter_offsets", connector_config, offsets)
         return True
 
 
@@ -108,8 +112,8 @@ class BadSourceTask(_Places, SourceTask):
         self.at("source.initialize")
 
     def start(self, props: dict[str, str]) -> None:
-        self._props, self._number = props, 0
-        self.at("source.start")
+        self._props, self._number = dict(props), 0
+        self.at("source.start", props)
 
     def poll(self) -> list[SourceRecord] | None:
         time.sleep(0.2)
@@ -123,7 +127,7 @@ class BadSourceTask(_Places, SourceTask):
         self.at("source.commit")
 
     def commit_record(self, record: SourceRecord, metadata: RecordMetadata | None) -> None:
-        self.at("source.commit_record")
+        self.at("source.commit_record", record)
 
     def stop(self) -> None:
         self.at("source.stop")
@@ -139,21 +143,22 @@ class BadSinkTask(_Places, SinkTask):
         self.at("sink.initialize")
 
     def start(self, props: dict[str, str]) -> None:
-        self.at("sink.start")
+        self.at("sink.start", props)
 
     def open(self, partitions: Collection[TopicPartition]) -> None:
-        self.at("sink.open")
+        self.at("sink.open", partitions)
 
     def put(self, records: list[SinkRecord]) -> None:
         if records:
-            self.at("sink.put")
+            self.at("sink.put", records)
 
     def pre_commit(self, offsets: dict[TopicPartition, OffsetAndMetadata]) -> dict[TopicPartition, OffsetAndMetadata]:
-        self.at("sink.pre_commit")
-        return offsets
+        answer = dict(offsets)
+        self.at("sink.pre_commit", offsets)
+        return answer
 
     def close(self, partitions: Collection[TopicPartition]) -> None:
-        self.at("sink.close")
+        self.at("sink.close", partitions)
 
     def stop(self) -> None:
         self.at("sink.stop")

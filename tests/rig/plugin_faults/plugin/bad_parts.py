@@ -28,7 +28,7 @@ class _Part:
 
     def configure(self, configs: Mapping[str, Any], is_key: bool = False) -> None:
         self._place, self._kind = str(configs.get("place", "")), str(configs.get("kind", ""))
-        self.at("configure")
+        self.at("configure", configs)
 
     def config(self) -> ConfigDef:
         return SETTINGS
@@ -36,10 +36,10 @@ class _Part:
     def version(self) -> str:
         return "1.0"
 
-    def at(self, call: str) -> None:
+    def at(self, call: str, *given: Any) -> None:
         place = f"{type(self).__name__.removeprefix('Bad').lower()}.{call}"
         if place == self._place:
-            faults.strike(place, self._kind)
+            faults.strike(place, self._kind, given)
 
     def close(self) -> None:
         self.at("close")
@@ -47,13 +47,14 @@ class _Part:
 
 class BadTransform(_Part, Transformation[Any]):
     def apply(self, record: Any) -> Any:
-        self.at("apply")
-        return record
+        answer = record.new_record()
+        self.at("apply", record)
+        return answer
 
 
 class BadPredicate(_Part, Predicate):
     def test(self, record: SourceRecord | SinkRecord) -> bool:
-        self.at("test")
+        self.at("test", record)
         return True
 
 
@@ -61,11 +62,12 @@ class BadConverter(_Part, Converter):
     def from_connect_data(
         self, topic: str, schema: Schema | None, value: Any, headers: Iterable[Header] | None = None
     ) -> bytes | None:
-        self.at("from_connect_data")
-        return None if value is None else str(value).encode()
+        answer = None if value is None else str(value).encode()
+        self.at("from_connect_data", value, headers)
+        return answer
 
     def to_connect_data(self, topic: str, data: bytes | None, headers: Iterable[Header] | None = None) -> SchemaAndValue:
-        self.at("to_connect_data")
+        self.at("to_connect_data", data, headers)
         return SchemaAndValue(STRING_SCHEMA, None if data is None else data.decode())
 
 
@@ -77,6 +79,7 @@ class BadProvider(ConfigProvider):
 
     def get(self, path: str, keys: Collection[str]) -> ConfigData:
         kind, _, where = path.partition("@")
+        answer = ConfigData(dict.fromkeys(keys, "value"))
         if kind in faults.KINDS and not (where == "host" and faults.in_sandbox()):
-            faults.strike("provider.get (host)" if where else "provider.get", kind)
-        return ConfigData(dict.fromkeys(keys, "value"))
+            faults.strike("provider.get (host)" if where else "provider.get", kind, (keys,))
+        return answer

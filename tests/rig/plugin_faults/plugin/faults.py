@@ -14,8 +14,11 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
+
+from . import meddling
 
 _HOME = Path(__file__).parent / "home"
 _LOCK = threading.Lock()
@@ -31,10 +34,13 @@ _kept: list[bytearray] = []
 true_open = builtins.open
 
 
-def strike(place: str, kind: str) -> None:
-    """Do what `kind` says, after it was noted. It may be called again and again, and from any thread."""
+def strike(place: str, kind: str, given: Sequence[Any] = (), context: Any = None) -> None:
+    """
+    Do what `kind` says, after it was noted, within a call that was given this, with the plugin's context. It may be called
+    again and again, and from any thread.
+    """
     _note(place, kind)
-    KINDS[kind]()
+    KINDS[kind](*((given, context) if kind in meddling.KINDS else ()))
 
 
 def _note(place: str, kind: str) -> None:
@@ -117,7 +123,7 @@ def _gil() -> None:
     ctypes.PyDLL(None).sleep(_GIL_S)
 
 
-KINDS: dict[str, Callable[[], None]] = {
+KINDS: dict[str, Callable[..., None]] = {
     "hang": _hang,
     "slow": _slow,
     "exception": _exception,
@@ -131,6 +137,7 @@ KINDS: dict[str, Callable[[], None]] = {
     "signal": _signal,
     "builtins": _builtins,
     "GIL": _gil,
+    **meddling.KINDS,
 }
 
 

@@ -2,7 +2,7 @@
 What plugin code may do to the framework within a call without any error of its own: change what it was given, and call the
 framework, from the same thread or from another one.
 
-Used by `faults.py`, and by `tests/units/test_misbehaving.py`, which has a row for each call of the API.
+Used by `faults.py`, and by `tests/units/test_meddling.py`, which has a row for each call of the API.
 """
 
 from __future__ import annotations
