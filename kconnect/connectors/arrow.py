@@ -68,8 +68,9 @@ def arrays(own: Schema, columns: Sequence[Sequence[Any]], made: pa.Schema) -> li
 def _array(own: Schema, column: Sequence[Any], kind: pa.DataType) -> pa.Array:
     # Whether dates are such as Arrow has, the whole column is asked below.
     convert = None if own.name in (schema.TIMESTAMP, schema.DECIMAL) else conversion(own)
-    if own.default is not None and None in column:
-        column = [own.default if each is None else each for each in column]
+    default = _default(own)
+    if default is not None and None in column:
+        column = [default if each is None else each for each in column]
     if not own.optional and None in column:
         raise DataError("a value that is required is null")
     if own.name is not None and values.FarDate in set(map(type, column)):
@@ -79,7 +80,27 @@ def _array(own: Schema, column: Sequence[Any], kind: pa.DataType) -> pa.Array:
             checked_decimal(far)
     if convert is not None:
         column = [None if each is None else convert(each) for each in column]
-    return pa.array(column, kind)
+    made = pa.array(column, kind)
+    if pa.types.is_nested(kind):
+        _check_within(made)
+    return made
+
+
+def _check_within(made: pa.Array) -> None:
+    """Raise DataError for a null within a value that may have none there: the whole file would be refused, at its end."""
+    kind = made.type
+    made = made.drop_null()
+    if pa.types.is_struct(kind):
+        parts = [(kind.field(at), made.field(at)) for at in range(kind.num_fields)]
+    elif pa.types.is_map(kind):
+        parts = [(kind.item_field, made.items)]
+    else:
+        parts = [(kind.value_field, made.flatten())]
+    for field, part in parts:
+        if not field.nullable and part.null_count:
+            raise DataError(f"a value that is required is null, in the {field.name} within another one")
+        if pa.types.is_nested(field.type):
+            _check_within(part)
 
 
 def conversion(own: Schema) -> Callable[[Any], Any] | None:
@@ -130,8 +151,13 @@ def _near(value: Any) -> Any:
     return value
 
 
+def _default(own: Schema) -> Any:
+    """Return what stands for a null: nothing where null may be. Whether it means the default there, the converter has said."""
+    return None if own.optional else own.default
+
+
 def _nullable(own: Schema) -> Callable[[Any], Any]:
-    convert, default = conversion(own), own.default
+    convert, default = conversion(own), _default(own)
     if convert is None:
         return lambda value: default if value is None else value
     return lambda value: default if value is None else convert(value)

@@ -15,6 +15,8 @@ _NUMBERS = (
     *(SchemaType.INT8, SchemaType.INT16, SchemaType.INT32, SchemaType.INT64),
     *(SchemaType.FLOAT32, SchemaType.FLOAT64),
 )
+_EXACT = {SchemaType.FLOAT32: _NUMBERS[:2], SchemaType.FLOAT64: _NUMBERS[:3]}
+"""Each number of these types is one of that. Others would be rounded: they need a file of their own schema."""
 Convert = Callable[[Any], Any]
 
 
@@ -68,7 +70,11 @@ def _conversion(own: Schema, onto: Schema) -> Convert | None:
     if own.type in _NUMBERS and own.name is None:
         if _NUMBERS.index(own.type) > _NUMBERS.index(onto.type):
             raise Unfit
-        return float if onto.type in _NUMBERS[4:] and own.type in _NUMBERS[:4] else None
+        if onto.type not in _EXACT or own.type in _EXACT:
+            return None
+        if own.type not in _EXACT[onto.type]:
+            raise Unfit
+        return float
     if own.type is SchemaType.STRUCT:
         return _of_struct(own, onto)
     if own.value_schema is None or onto.value_schema is None:

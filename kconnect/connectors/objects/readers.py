@@ -24,6 +24,7 @@ from pyarrow import parquet
 from kconnect.api import BYTES_SCHEMA, OPTIONAL_STRING_SCHEMA, DataError, RetriableError, Schema, SchemaType, Struct, schema
 from kconnect.connectors import common, documents, limits
 from kconnect.connectors.limits import TooMuchError
+from kconnect.connectors.names import shown
 from kconnect.connectors.objects import parquet_pages, source_settings
 from kconnect.connectors.objects.avro_blocks import Blocks
 
@@ -188,12 +189,14 @@ def _csv(path: Path, name: str, skip: int, most: int, budget: Budget) -> Iterato
 
         # The limit is ours, and not the library's 128 KB of a field: it is one for all that the process reads.
         csv.field_size_limit(max(csv.field_size_limit(), source_settings.LONGEST_RECORD))
-        rows = csv.reader(lines())
+        # Without `strict`, a quote that is never closed makes one cell of all that follows.
+        rows = csv.reader(lines(), strict=True)
         names = next(rows, None)
         if names is None:
             return
         if len(names) > _MOST_COLUMNS:
             raise DataError(f"its first line has {len(names)} names, of which {_MOST_COLUMNS} may be")
+        _require_distinct(names)
         own = schema.struct(dict.fromkeys(names, OPTIONAL_STRING_SCHEMA))
 
         def structs() -> Iterator[tuple[Struct, int]]:
@@ -209,6 +212,13 @@ def _csv(path: Path, name: str, skip: int, most: int, budget: Budget) -> Iterato
             yield own, some
 
 
+def _require_distinct(names: Sequence[str]) -> None:
+    """Raise DataError for two fields of one name: the values of one would be read as those of another."""
+    twice = next((name for at, name in enumerate(names) if name in names[:at]), None) if len(set(names)) < len(names) else None
+    if twice is not None:
+        raise DataError(f"it has two fields of the name {shown(twice)}")
+
+
 # Parquet.
 
 
@@ -217,7 +227,7 @@ def _parquet(path: Path, skip: int, most: int, budget: Budget) -> Iterator[Rows]
         parquet_pages.check_footer(plain)
         with parquet.ParquetFile(path) as file:
             own = _of_arrow(pa.struct(list(file.schema_arrow)))
-            convert = [_conversion(each.schema) for each in own.fields]
+            convert = [_conversion(each.schema, kind.type) for each, kind in zip(own.fields, file.schema_arrow)]
             allowed = parquet_pages.Limits(source_settings.MAX_RECORD, budget.record)
             for group in range(file.num_row_groups):
                 rows = file.metadata.row_group(group).num_rows
@@ -258,6 +268,7 @@ _ARROW: Sequence[tuple[Callable[[pa.DataType], bool], Schema]] = (
 
 def _of_arrow(kind: pa.DataType) -> Schema:
     if pa.types.is_struct(kind):
+        _require_distinct([each.name for each in kind])
         return schema.struct({each.name: _nullable(_of_arrow(each.type), each.nullable) for each in kind})
     if pa.types.is_map(kind):
         return schema.mapping(_of_arrow(kind.key_type), _nullable(_of_arrow(kind.item_type), kind.item_field.nullable))
@@ -277,8 +288,10 @@ def _nullable(own: Schema, nullable: bool) -> Schema:
     return own.replace(optional=True) if nullable else own
 
 
-def _conversion(own: Schema) -> Convert | None:
-    """How values of Arrow and Avro become Connect's; None if they are so already. They are never null."""
+def _conversion(own: Schema, kind: pa.DataType | None = None) -> Convert | None:
+    """How values of Arrow, of this type, and of Avro become Connect's; None if they are so already. They are never null."""
+    if kind is not None and pa.types.is_dictionary(kind):
+        kind = kind.value_type
     if own.name == schema.DATE:
         return lambda value: datetime.datetime(value.year, value.month, value.day, tzinfo=_UTC)
     if own.name == schema.TIME:
@@ -286,19 +299,40 @@ def _conversion(own: Schema) -> Convert | None:
     if own.name == schema.TIMESTAMP:
         return lambda value: value.astimezone(_UTC) if value.tzinfo else value.replace(tzinfo=_UTC)
     if own.type is SchemaType.STRUCT:
-        fields = [(field.name, _whole(field.schema)) for field in own.fields]
+        fields = [(field.name, _whole(field.schema, _part(kind, field.index))) for field in own.fields]
         return lambda value: Struct.unchecked(own, [convert(value.get(name)) for name, convert in fields])
     if own.type is SchemaType.ARRAY and own.value_schema is not None:
-        element = _whole(own.value_schema)
+        element = _whole(own.value_schema, _part(kind, 0))
         return lambda value: [element(each) for each in value]
     if own.type is SchemaType.MAP and own.value_schema is not None:
-        inner = _whole(own.value_schema)
-        return lambda value: {key: inner(each) for key, each in (value.items() if isinstance(value, dict) else value)}
-    return None
+        inner = _whole(own.value_schema, None if kind is None else kind.item_type)
+        return lambda value: _map(value, inner)
+    if kind is None:
+        # Avro's library makes an object of a UUID, whose schema is that of a text.
+        return str if own.type is SchemaType.STRING else None
+    return _in_int64 if pa.types.is_uint64(kind) else None
 
 
-def _whole(own: Schema) -> Convert:
-    convert = _conversion(own)
+def _part(kind: pa.DataType | None, at: int) -> pa.DataType | None:
+    return None if kind is None else kind.field(at).type
+
+
+def _map(value: Any, convert: Convert) -> dict[Any, Any]:
+    pairs = list(value.items() if isinstance(value, dict) else value)
+    found = {key: convert(each) for key, each in pairs}
+    if len(found) < len(pairs):
+        raise DataError("a map has a key twice, and a record would have one of its values only")
+    return found
+
+
+def _in_int64(value: int) -> int:
+    if value >= 2**63:
+        raise DataError(f"{value} has no place in INT64")
+    return value
+
+
+def _whole(own: Schema, kind: pa.DataType | None = None) -> Convert:
+    convert = _conversion(own, kind)
     return lambda value: value if value is None or convert is None else convert(value)
 
 

@@ -12,12 +12,25 @@ from pathlib import Path
 import fastavro
 import pytest
 
-from kconnect.api import INT32_SCHEMA, STRING_SCHEMA, Schema, SinkRecord, Struct, schema
+from kconnect.api import (
+    FLOAT32_SCHEMA,
+    FLOAT64_SCHEMA,
+    INT32_SCHEMA,
+    INT64_SCHEMA,
+    STRING_SCHEMA,
+    Column,
+    Schema,
+    SchemaType,
+    SinkRecord,
+    Struct,
+    schema,
+)
+from kconnect.connectors.objects import projection
 from kconnect.connectors.objects.connector import ObjectStoreSinkConnector
 from kconnect.testing import SinkRunner
 from tests.rig.systems.s3 import S3Server
 
-from .test_sink import JSON, Folder, folder, lines, of_s3, server
+from .test_sink import JSON, Folder, folder, lines, of_s3, read, server
 from .test_source import source
 
 __all__ = ["folder", "server"]
@@ -114,3 +127,41 @@ def test_a_source_that_finds_nothing_of_its_own_says_so_once(
     (told,) = [text for text in caplog.messages if "None of the files" in text]
     assert "topics/t-0-0.json" in told
     assert ("file.delim=+" if not more else "topic.regex.list has to match") in told
+
+
+@pytest.mark.parametrize("format", ["ParquetFormat", "AvroFormat", "CsvFormat", "JsonFormat"])
+def test_null_is_not_the_default(folder: Folder, format: str) -> None:
+    within = schema.struct({"b": Schema(SchemaType.STRING, optional=True, default="d")})
+    own = schema.struct({"a": Schema(SchemaType.STRING, optional=True, default="d"), "in": within})
+    with folder.sink({"format.class": format}, flush_size="1") as sink:
+        sink.put([folder.record(Struct.unchecked(own, [None, Struct.unchecked(within, [None])]))])
+        sink.put([])
+    ((name, data),) = folder.files().items()
+    if format == "CsvFormat":
+        assert data.decode().splitlines()[1].startswith(",")
+    else:
+        row = read(name, data)[0] if format != "JsonFormat" else lines(data)[0]
+        assert row == {"a": None, "in": {"b": None}}
+
+
+@pytest.mark.parametrize(
+    ("narrow", "wide", "fits"),
+    [(INT32_SCHEMA, FLOAT64_SCHEMA, True), (INT64_SCHEMA, FLOAT64_SCHEMA, False), (INT32_SCHEMA, FLOAT32_SCHEMA, False)],
+)
+def test_a_file_of_another_version_rounds_nothing(narrow: Schema, wide: Schema, fits: bool) -> None:
+    old, new = (schema.struct({"n": own}, name="r", version=at) for at, own in enumerate((narrow, wide), 1))
+    made = projection.together(Column(old, [Struct(old, {"n": 7})]), new, "backward")
+    assert (made is not None) is fits
+
+
+def test_a_null_within_a_value_is_the_record_s_own_fault(folder: Folder) -> None:
+    within = schema.struct({"x": STRING_SCHEMA, "l": schema.array(INT32_SCHEMA)})
+    own = schema.struct({"s": within})
+    bad = [Struct.unchecked(within, [None, [1]]), Struct.unchecked(within, ["x", [None]])]
+    good = Struct(within, {"x": "x", "l": [1]})
+    with folder.sink({"format.class": "ParquetFormat", "errors.tolerance": "all"}, flush_size="4") as sink:
+        sink.put([folder.record(Struct.unchecked(own, [each])) for each in (good, *bad, good)])
+        sink.put([])
+        assert [record.original_offset for record, _ in sink.reported] == [1, 2]
+    ((name, data),) = folder.files().items()
+    assert read(name, data) == [{"s": {"x": "x", "l": [1]}}] * 2

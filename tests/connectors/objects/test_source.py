@@ -6,6 +6,7 @@ import datetime
 import decimal
 import gzip
 import json
+import uuid
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -299,3 +300,45 @@ def test_it_is_a_plugin_like_others(tmp_path: Path) -> None:
     written(tmp_path, "ParquetFormat", 10)
     config = {"store": f"file://{tmp_path}", "format.class": "ParquetFormat"}
     check_plugin(ObjectStoreSourceConnector, config)
+
+
+BROKEN: dict[str, tuple[str, Any, str]] = {
+    "two columns of a name in CSV": ("CsvFormat", b"a,a,b\n1,2,3\n", "two fields of the name 'a'"),
+    "a quote that is never closed": ("CsvFormat", b'a\n1\n"2\n3\n', "unexpected end of data"),
+    "a text behind a quote": ("CsvFormat", b'a\n1\n"2"x\n', "expected after"),
+    "two columns of a name": (
+        "ParquetFormat",
+        pa.table([pa.array([1]), pa.array(["x"])], names=["a", "a"]),
+        "two fields of the name 'a'",
+    ),
+    "a whole number beyond 64 bits": (
+        "ParquetFormat",
+        pa.table({"a": pa.array([2**64 - 1], pa.uint64())}),
+        "no place in INT64",
+    ),
+    "one within a list": ("ParquetFormat", pa.table({"a": pa.array([[2**63]], pa.list_(pa.uint64()))}), "no place in INT64"),
+    "a key twice": (
+        "ParquetFormat",
+        pa.table({"a": pa.array([[("k", 1), ("k", 2)]], pa.map_(pa.string(), pa.int64()))}),
+        "twice",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_what_no_record_has_is_refused(tmp_path: Path, name: str) -> None:
+    format, content, reason = BROKEN[name]
+    if isinstance(content, bytes):
+        (tmp_path / "a").write_bytes(content)
+    else:
+        parquet.write_table(content, tmp_path / "a")
+    with generic(tmp_path, format) as runner, pytest.raises(ConnectError, match=reason):
+        polled(runner)
+
+
+def test_a_uuid_of_avro_is_a_text(tmp_path: Path) -> None:
+    own = {"type": "record", "name": "R", "fields": [{"name": "v", "type": {"type": "string", "logicalType": "uuid"}}]}
+    with open(tmp_path / "a.avro", "wb") as file:
+        fastavro.writer(file, fastavro.parse_schema(own), [{"v": uuid.UUID(int=5)}])
+    with generic(tmp_path, "AvroFormat") as runner:
+        assert [record.value["v"] for record in polled(runner)] == [str(uuid.UUID(int=5))]
