@@ -12,6 +12,7 @@ from dataclasses import replace
 from kconnect.core.herder.classes import Classes
 from kconnect.core.herder.desk import Desk
 from kconnect.core.herder.suspects import Suspects
+from kconnect.core.settings import lent_logins
 from kconnect.core.state import records
 from kconnect.core.state.assignment_records import Held, HostSpec
 from kconnect.core.state.records import Entry, State, UnitId, UnitStatus
@@ -20,7 +21,7 @@ from kconnect.core.state.records import Entry, State, UnitId, UnitStatus
 class Quarantine:
     def __init__(self, desk: Desk, classes: Classes) -> None:
         self._desk, self._classes = desk, classes
-        self._suspects = Suspects(desk.identity.incarnation, self._config_offset)
+        self._suspects = Suspects(desk.identity.incarnation, self._config_offset, self._names_brokers)
 
     def read(self, held: Held) -> None:
         """A held record of this worker's own hosts, in the order of the log."""
@@ -68,6 +69,10 @@ class Quarantine:
     def _say(self, texts: list[str]) -> None:
         for text in texts:
             self._desk.say("WARNING", text)
+
+    def _names_brokers(self, unit: UnitId) -> bool:
+        connector = self._desk.log.config.connectors.get(unit.connector)
+        return connector is not None and lent_logins.names_brokers(connector.properties)
 
     def _config_offset(self, unit: UnitId) -> int | None:
         connector = self._desk.log.config.connectors.get(unit.connector)

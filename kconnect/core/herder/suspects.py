@@ -6,7 +6,8 @@ the verdicts that are found here. A host's process can be ended by what no Pytho
 of memory. Whoever shares the host goes down with it, and would do so for ever. So the units of such a host are split over a
 few of their own, and those of the one that dies again once more, until one unit is alone; if its host still dies, it has
 failed. Deaths that the next process can explain (`Held.blamed`) are none of this; whom it suspects (`Held.suspected`) goes to
-a host of its own at once. Read next: `cluster/placement.py`.
+a host of its own at once. So do units whose configs name brokers of their own: librdkafka trusts what brokers answer, and
+these could end a host now and then for as long as they like. Read next: `cluster/placement.py`.
 """
 
 from __future__ import annotations
@@ -20,6 +21,10 @@ from kconnect.core.state.records import UnitId, Units
 
 _SUSPICION = (3, 120_000)
 """So many deaths within so many milliseconds make the units that were there at each of them suspects,"""
+_OF_BROKERS = (2, 600_000)
+"""
+so many those of them whose configs name brokers; the first one does, if there are others beside these;
+"""
 _SPLIT = (2, 60_000)
 """and so many split a group of them:"""
 _VERDICT = (4, 90_000)
@@ -31,7 +36,11 @@ dies less often than that hurts nobody else any more, and is left alone.
 _PARTS = 4
 """Over so many hosts they are split: with two it takes twice as many deaths, and each process costs memory and a core."""
 _QUIET_MS = 600_000
-"""For so long a group lives without a death until its units share hosts with others again."""
+"""
+For so long a group lives without a death until its units share hosts with others again. Each time that a unit has become a
+suspect again doubles it, up to a day: who can end a host when they like hurt others less and less.
+"""
+_LONGEST_QUIET_MS = 86_400_000
 _HOMELESS_MS = 60_000
 """For so long a group waits for its host: where Spark has no core left for one, its units had better run beside others."""
 
@@ -75,12 +84,21 @@ class _Past:
 class Suspects:
     """
     Of one life of a worker: the next begins without suspicion. `config_offset` tells where the config stands that a unit is run
-    with. Times are milliseconds of the herder's clock. Methods that answer texts have found what belongs into the log.
+    with, `names_brokers` whether that has brokers of its own. Times are milliseconds of the herder's clock. Methods that answer
+    texts have found what belongs into the log.
     """
 
-    def __init__(self, worker_incarnation: str, config_offset: Callable[[UnitId], int | None]) -> None:
+    def __init__(
+        self,
+        worker_incarnation: str,
+        config_offset: Callable[[UnitId], int | None],
+        names_brokers: Callable[[UnitId], bool] = lambda unit: False,
+    ) -> None:
         self._worker_incarnation = worker_incarnation
         self._config_offset = config_offset
+        self._names_brokers = names_brokers
+        self._times: dict[UnitId, int] = {}
+        """How often a unit that runs here has left the hosts of others as a suspect."""
         self._lives: dict[int, _Life] = {}
         self._past: dict[UnitId, _Past] = {}
         self._group_of: dict[UnitId, int] = {}
@@ -131,9 +149,9 @@ class Suspects:
         for number, life in self._lives.items():
             if life.died is None and (life.held.worker, number, life.held.incarnation) in dead:
                 life.died = now
-        for unit in [unit for unit in (*self._past, *self._group_of) if unit not in units]:
-            self._past.pop(unit, None)
-            self._group_of.pop(unit, None)
+        for unit in [unit for unit in (*self._past, *self._group_of, *self._times) if unit not in units]:
+            for known in (self._past, self._group_of, self._times):
+                known.pop(unit, None)
         for unit, verdict in list(self._verdicts.items()):
             if unit not in units or self._config_offset(unit) != verdict.config_offset:
                 self.clear(unit, now)
@@ -142,11 +160,15 @@ class Suspects:
             members = self._members(number)
             if any(unit in self._verdicts for unit in members):
                 continue
-            quiet = now - group.quiet_since >= _QUIET_MS
+            quiet = now - group.quiet_since >= self._quiet_ms(members)
             homeless = not group.came_up and now - group.quiet_since >= _HOMELESS_MS
             if members and (quiet or homeless):
                 one = len(members) == 1
-                reason = f"{'has' if one else 'have'} run for ten minutes" if quiet else "got no other host within a minute"
+                reason = (
+                    f"{'has' if one else 'have'} run for {self._quiet_ms(members) // 60_000} minutes"
+                    if quiet
+                    else "got no other host within a minute"
+                )
                 texts.append(f"{_named(members)} {reason}, and {'shares a host' if one else 'share hosts'} with others again")
             if not members or quiet or homeless:
                 del self._groups[number]
@@ -154,6 +176,10 @@ class Suspects:
                     del self._group_of[unit]
                     self._past.pop(unit, None)
         return texts
+
+    def _quiet_ms(self, members: Collection[UnitId]) -> int:
+        times = max((self._times.get(unit, 1) for unit in members), default=1)
+        return min(_QUIET_MS << min(times - 1, 10), _LONGEST_QUIET_MS)
 
     def clear(self, unit: UnitId, now: int) -> None:
         """Somebody wants `unit` tried again: it is, in a host of its own."""
@@ -179,6 +205,8 @@ class Suspects:
         if is_shared or len(self._members(group)) > 1:
             if found := [unit for unit in there if unit in suspected]:
                 return self._split(f"Host {host} has died, perhaps for one of its units", found, now)
+            if found := self._of_brokers(there, now):
+                return self._split(f"Host {host} has died, perhaps of what brokers answer that only a config names", found, now)
             count, within_ms = rule = _SUSPICION if is_shared else _SPLIT
             what = f"Host {host} has died {count} times within {within_ms // 1000} s for an unknown reason"
             suspects = self._hit(there, rule, now)
@@ -192,14 +220,17 @@ class Suspects:
                 texts.append(self._condemn(unit, now))
         return texts
 
+    def _of_brokers(self, units: list[UnitId], now: int) -> list[UnitId]:
+        """Return those whose configs name brokers, if they are suspects."""
+        found = [unit for unit in units if self._names_brokers(unit)]
+        return found if len(found) < len(units) else self._hit(found, _OF_BROKERS, now)
+
     def _hit(self, units: list[UnitId], rule: tuple[int, int], now: int) -> list[UnitId]:
         """Those of `units` that were there at as many deaths as the rule says, in its time."""
         count, within_ms = rule
         found = []
         for unit in units:
-            past = self._past[unit]
-            past.deaths = [death for death in past.deaths if now - death[0] <= within_ms]
-            if len(past.deaths) >= count:
+            if sum(now - death[0] <= within_ms for death in self._past[unit].deaths) >= count:
                 found.append(unit)
         return found
 
@@ -209,6 +240,8 @@ class Suspects:
             self._last_group += 1
             self._groups[self._last_group] = _Group(now)
             for unit in part:
+                if unit not in self._group_of:
+                    self._times[unit] = self._times.get(unit, 0) + 1
                 self._group_of[unit] = self._last_group
                 self._past[unit].deaths.clear()
         where = "a host of its own" if len(suspects) == 1 else f"{len(parts)} hosts of their own"

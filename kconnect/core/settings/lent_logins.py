@@ -3,13 +3,14 @@ Logins that a connector would carry away: the worker's own, to brokers that only
 
 A client of a task inherits how the worker logs in to Kafka. Whoever may create connectors could name brokers of their own in
 `producer.override.bootstrap.servers`, and would be sent the worker's password. So other brokers need a login of the config's
-own, unless the worker's file says otherwise. Asked by `kafka/clients.py` where a client is made, and by `kconnect doctor`.
+own, unless the worker's file says otherwise. Asked by `kafka/clients.py` where a client is made, and by `kconnect doctor`;
+`herder/quarantine.py` asks who names brokers at all.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from kconnect.core.settings.unsafe import UNSAFE_ALLOWLIST
 
@@ -18,6 +19,7 @@ LOGIN = re.compile(r"sasl\.(jaas\.config|username|password|oauthbearer\..*)")
 SERVERS = "bootstrap.servers"
 # librdkafka has two names for them.
 _NAMES = (SERVERS, "metadata.broker.list")
+_OWN = re.compile(r"((producer|consumer|admin)\.override|reporter)\.(bootstrap\.servers|metadata\.broker\.list)")
 
 
 def leads_elsewhere(worker: Mapping[str, str], prefix: str, own: Mapping[str, str]) -> bool:
@@ -27,6 +29,11 @@ def leads_elsewhere(worker: Mapping[str, str], prefix: str, own: Mapping[str, st
     """
     known = _servers(worker.get(SERVERS)) | _servers(worker.get(prefix + SERVERS))
     return any(not _servers(own.get(name)) <= known for name in _NAMES)
+
+
+def names_brokers(config: Iterable[str]) -> bool:
+    """Return whether a config with these settings names brokers for its clients in the hosts, be they the worker's or not."""
+    return any(_OWN.fullmatch(name) for name in config)
 
 
 def lent(worker: Mapping[str, str], prefix: str, own: Mapping[str, str]) -> frozenset[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import pytest
 
@@ -22,8 +22,14 @@ class Cluster:
     units end their process as soon as they run.
     """
 
-    def __init__(self, units: list[UnitId], bad: set[UnitId] = frozenset(), restart_ms: int = 2000) -> None:  # type: ignore[assignment]
-        self.suspects = Suspects(LIFE, lambda unit: self.offsets[unit])
+    def __init__(
+        self,
+        units: list[UnitId],
+        bad: set[UnitId] = frozenset(),  # type: ignore[assignment]
+        restart_ms: int = 2000,
+        names_brokers: Callable[[UnitId], bool] = lambda unit: False,
+    ) -> None:
+        self.suspects = Suspects(LIFE, lambda unit: self.offsets[unit], names_brokers)
         self.units, self.bad, self.restart_ms = units, bad, restart_ms
         self.now = 0
         self.offsets = dict.fromkeys(units, 1)
@@ -155,6 +161,52 @@ def test_how_long_a_host_takes_to_start_says_nothing_of_its_unit(lives_ms: int, 
     assert (bad in suspects.verdicts) is is_condemned
 
 
+def brokers_that_end_hosts(cluster: Cluster, bad: set[UnitId], every_ms: int, count: int) -> list[int]:
+    """Have brokers end the hosts of `bad` so often, and return how many others each death has hit."""
+    hit = []
+    for _ in range(count):
+        for _ in range(every_ms // MINUTE):
+            cluster.now += MINUTE
+            cluster.turn()
+        for host in [host for host in list(cluster.hosts) if bad & set(cluster.on(host))]:
+            hit.append(len(set(cluster.on(host)) - bad))
+            cluster.kill(host)
+        # Groups get their hosts.
+        cluster.turn()
+    return hit
+
+
+@pytest.mark.parametrize("minutes", [1, 3, 9])
+def test_brokers_that_only_a_config_names_end_the_hosts_of_others_once(minutes: int) -> None:
+    """They can end a host when they like, so they do it more seldom than any other suspicion lasts."""
+    everybody = units(6)
+    bad = {everybody[2]}
+    cluster = Cluster(everybody, names_brokers=bad.__contains__)
+    hit = brokers_that_end_hosts(cluster, bad, minutes * MINUTE, 50)
+    assert hit[0] == 5 and not any(hit[1:])
+    assert set(cluster.suspects.groups) == bad
+    assert "perhaps of what brokers answer that only a config names" in cluster.texts[0]
+    # The control: without such a config, others go down each time.
+    unknown = Cluster(everybody)
+    assert minutes == 1 or all(brokers_that_end_hosts(unknown, bad, minutes * MINUTE, 10))
+
+
+def test_who_waits_until_it_shares_a_host_again_has_to_wait_longer_each_time() -> None:
+    everybody = units(6)
+    bad = {everybody[2]}
+    cluster = Cluster(everybody, names_brokers=bad.__contains__)
+    assert brokers_that_end_hosts(cluster, bad, 11 * MINUTE, 50).count(5) == 2, "once more, after ten minutes"
+    # A day of it.
+    assert sum(map(bool, brokers_that_end_hosts(cluster, bad, 30 * MINUTE, 48))) < 5
+
+
+def test_units_whose_configs_all_name_brokers_are_suspects_after_two_deaths() -> None:
+    everybody = units(6)
+    cluster = Cluster(everybody, names_brokers=lambda unit: True)
+    hit = brokers_that_end_hosts(cluster, {everybody[2]}, 5 * MINUTE, 20)
+    assert hit[:2] == [5, 5] and hit[2] < 5 and not any(hit[6:])
+
+
 def test_two_deaths_are_nothing_and_three_far_apart_neither() -> None:
     cluster = Cluster(units(2))
     for _ in range(20):
@@ -243,7 +295,7 @@ def test_a_group_that_lives_quietly_for_ten_minutes_is_over() -> None:
     cluster.now += 10 * MINUTE
     cluster.turn()
     assert set(cluster.suspects.groups) == {everybody[0]}, "who has failed stays where it is"
-    assert any("c3-0 has run for ten minutes" in text for text in cluster.texts), cluster.texts
+    assert any("c3-0 has run for 10 minutes" in text for text in cluster.texts), cluster.texts
     # What was is forgotten: it takes as much as ever to be suspected.
     cluster.kill(0)
     cluster.now += 1000
