@@ -73,14 +73,15 @@ API: dict[str, dict[str, str]] = {
         "initialize": "the shim's", "start": "sink.start", "open": "sink.open", "put": "sink.put", "stop": "sink.stop",
         "preCommit": "sink.pre_commit", "flush": "sink.flush", "close": "sink.close",
     },
-    "transforms.Transformation": {"apply": "transform.apply", "close": "transform.close", "config": "nothing is given"},
-    "transforms.predicates.Predicate": {"test": "predicate.test", "close": "nothing is given", "config": "nothing is given"},
+    "transforms.Transformation": {"apply": "transform.apply", "close": "transform.close", "version": "nothing is given"},
+    "transforms.predicates.Predicate": {"test": "predicate.test", "close": "nothing is given", "version": "nothing is given"},
     "storage.Converter": {
         "configure": "converter.configure", "fromConnectData": "converter.from_connect_data",
         "toConnectData": "converter.to_connect_data", "close": "nothing is given", "config": "nothing is given",
+        "version": "nothing is given",
     },
     "storage.HeaderConverter": {
-        "fromConnectHeader": "as a value's", "toConnectHeader": "as a value's", "config": "nothing is given",
+        "fromConnectHeader": "as a value's", "toConnectHeader": "as a value's", "version": "nothing is given",
     },
 }  # fmt: skip
 """Each method of Connect's API, and the place of the matrix that has it, or why none needs to."""
