@@ -101,7 +101,7 @@ class TransactionalProducer(TaskProducer):
     def refusals(self, timeout: float) -> list[Refused]:
         # A transaction that has failed holds back what it still has, for ever; but the failure may be known before the message.
         deadline = time.monotonic() + timeout
-        while self._refuses and not self._reports.refused and time.monotonic() < deadline:
+        while self._refuses and not any(each.lasting for each in self._reports.refused) and time.monotonic() < deadline:
             with contextlib.suppress(ConnectError):
                 self._poll(_GLANCE_S)
         return super().refusals(0)
@@ -177,7 +177,8 @@ class TransactionalProducer(TaskProducer):
         if error.code() == ck.KafkaError._INCONSISTENT and self._reports.failure is not None:
             # A commit that says no more than that messages failed.
             error, topic = self._reports.failure
-        self._refuses = error.code() in FINAL
+        # What follows one that was refused is out of order, and may be heard of first.
+        self._refuses = error.code() in (*FINAL, ck.KafkaError.OUT_OF_ORDER_SEQUENCE_NUMBER)
         if error.code() in FENCED:
             # After that time the brokers have ended it, and taken the epoch for it; before, somebody else has.
             timed_out = time.monotonic() - self._opened_at >= self._longest_s
