@@ -21,7 +21,7 @@ from kconnect.connectors import documents, limits
 from kconnect.connectors.http import requests, settings, source_settings
 from kconnect.connectors.http.address import Address
 from kconnect.connectors.http.origins import Origins
-from kconnect.connectors.http.progress import compared, shown
+from kconnect.connectors.http.progress import compared, is_doubtful, shown
 from kconnect.connectors.http.requests import Request
 from kconnect.connectors.http.service import Response
 from kconnect.connectors.limits import BrokenError, TooMuchError
@@ -93,6 +93,8 @@ class Pages:
         self._equal: int = config[source_settings.EQUAL]
         self._followed: set[str] = set()
         """Digests of the cursors that led to the pages of this round."""
+        self._has_doubted, self._has_missed = False, False
+        """What was said already."""
         self._has_cursor = "${cursor}" in config[settings.URL] + self._body
 
     def first(self) -> Position:
@@ -126,6 +128,11 @@ class Pages:
         """
         document = self._document(response)
         found = None if document is None else _search(source_settings.RECORDS, self._records, document)
+        if document is not None and found is None and not self._has_missed:
+            self._has_missed = True
+            log.warning(
+                "%s finds nothing in the service's answer, and so no records: %.100s", source_settings.RECORDS, shown(document)
+            )
         every = found if isinstance(found, list) else [] if found is None else [found]
         if len(every) > self._most:
             raise TooMuchError(
@@ -168,7 +175,7 @@ class Pages:
 
     def _next(self, document: Any, response: Response) -> str | None:
         if self._mode == "link":
-            following = response.links.get("next", {}).get("url")
+            following = response.following
         elif self._mode == "cursor":
             found = _search(source_settings.CURSOR, self._cursor, document)
             following = None if found in (None, "", False) else str(found)
@@ -190,7 +197,17 @@ class Pages:
         seen = set(position.seen.split(","))
         new = []
         for record in records:
-            before, equal = compared(self._at(record), position.since)
+            at = self._at(record)
+            before, equal = compared(at, position.since)
+            if before and not self._has_doubted and is_doubtful(at, position.since):
+                self._has_doubted = True
+                log.warning(
+                    "A record is passed over as an old one: its %s is %s, letter by letter less than %s, read before. "
+                    "If the service counts otherwise, name a field with a time in ISO 8601 or a number",
+                    source_settings.SINCE,
+                    shown(at),
+                    shown(position.since),
+                )
             if not before and not (equal and _mark(record) in seen):
                 new.append(record)
         return new

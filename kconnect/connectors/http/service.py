@@ -20,7 +20,7 @@ import httpx
 
 from kconnect.api import ConnectError
 from kconnect.connectors.addresses import is_metadata_service, is_public
-from kconnect.connectors.http import bodies, settings, source_settings
+from kconnect.connectors.http import bodies, links, settings, source_settings
 from kconnect.connectors.http.dialer import Dialer
 from kconnect.connectors.http.echoes import Echoes
 from kconnect.connectors.http.login import Login, PassingLoginError
@@ -45,8 +45,8 @@ class Response:
 
     status_code: int
     content: bytes
-    links: Mapping[str | None, Mapping[str, str]]
-    """The addresses of its header Link, by `rel`."""
+    following: str | None
+    """Where its header Link says that the next page is."""
     url: httpx.URL
 
 
@@ -174,7 +174,9 @@ class Service:
                 return Answer(f"{where} answers {response.status_code}, but {error}", passing=True)
             except TooMuchError as error:
                 return Answer(f"{where} answers {response.status_code}, but {error}")
-            return Answer(response=Response(response.status_code, body, response.links, response.url))
+            return Answer(
+                response=Response(response.status_code, body, links.following(response.headers.get_list("link")), response.url)
+            )
         problem = f"{where} answers {response.status_code} {self._said(response.reason_phrase)}"
         said = ""
         # What can't be read of it is not needed.

@@ -10,9 +10,9 @@ import httpx
 import pytest
 
 from kconnect.api import ConnectError, DataError
-from kconnect.connectors.http import source_settings
+from kconnect.connectors.http import links, source_settings
 from kconnect.connectors.http.pages import Pages
-from kconnect.connectors.http.progress import compared
+from kconnect.connectors.http.progress import compared, is_doubtful
 from kconnect.connectors.http.service import Response
 from kconnect.testing import SourceRunner
 from tests.rig.systems.http_service import HttpService, Taken
@@ -26,10 +26,22 @@ ASCENDING: list[list[Any]] = [
     ["-2", "9", "10", "10.5", "0011", "100000000000000000000000000001", "100000000000000000000000000002"],
     [-1, 0, 0.5, 9, 10, 2**70],
     ["01ARZ3NDEKTSV4RRFFQ69G5FAV", "01BX5ZZKBKACTAV9WEVGEMMVRZ", "a", "b"],
+    ["20240101T100000Z", "20240101T100000.5Z", "2024/01/01 10:00:01", " 2024-01-01T10:00:02Z "],
+    [
+        "Fri, 29 Dec 2023 23:59:59 GMT",
+        "Mon, 01 Jan 2024 12:00:00 +0200",
+        "Mon Jan 01 10:00:01 +0000 2024",
+        "Mon Jan  1 10:00:02 2024",
+        "Monday, 01-Jan-2024 10:00:03 GMT",
+        "2024-01-01T10:00:04Z",
+        "5 Feb 2024 10:00",
+    ],
 ]
 
 
-@pytest.mark.parametrize("values", ASCENDING, ids=["times", "zones", "odd times", "numbers in texts", "numbers", "texts"])
+@pytest.mark.parametrize(
+    "values", ASCENDING, ids=["times", "zones", "odd times", "numbers in texts", "numbers", "texts", "short", "in words"]
+)
 def test_what_is_newer(values: list[Any]) -> None:
     for (at, one), (place, other) in itertools.product(enumerate(values), repeat=2):
         assert compared(one, other) == (at < place, at == place), (one, other)
@@ -47,6 +59,75 @@ def test_what_is_equally_new(one: Any, other: Any) -> None:
 def test_what_can_not_be_compared(one: Any, other: Any) -> None:
     with pytest.raises(DataError, match=r"since\.path finds .*, which can't be compared with .* before it"):
         compared(one, other)
+
+
+@pytest.mark.parametrize(
+    "text", ["03/05/2024 10:00", "05.03.2024", "05-03-2024", "Mar 5, 2024", "Tue Mar 5 10:00 PST 2024", "5 March 24"]
+)
+def test_dates_without_an_order(text: str) -> None:
+    with pytest.raises(DataError, match="ISO 8601"):
+        compared(text, text)
+
+
+@pytest.mark.parametrize(
+    ("at", "other", "doubtful"),
+    [
+        ("item-10", "item-9", True),
+        ("1.10.0", "1.9.0", True),
+        ("10", "a", True),
+        ("v10", "v2", True),
+        ("item-8", "item-9", False),
+        ("9", "10", False),
+        ("507f1f77bcf86cd799439011", "607f1f77bcf86cd799439011", False),
+        ("2024-01-01T00:00:00.5Z", "2024-01-01T00:00:00Z", False),
+        ("aaaa", "b", False),
+        ("mayor 10", "mayor 9", True),
+        (1, 2, False),
+    ],
+)
+def test_who_counts_would_see_it_otherwise(at: Any, other: Any, doubtful: bool) -> None:
+    assert is_doubtful(at, other) is doubtful
+
+
+def test_a_record_is_not_passed_over_in_silence(service: HttpService, caplog: pytest.LogCaptureFixture) -> None:
+    service.items = lambda taken: ({}, [{"id": "item-9"}, {"id": "item-10"}])
+    with source(service, "/items", since_path="id") as runner:
+        assert [record.value["id"] for _ in range(3) for record in runner.poll()] == ["item-9", "item-10"]
+    assert caplog.text.count('since.path is "item-10", letter by letter less than "item-9"') == 1
+
+
+def test_a_path_that_finds_nothing_says_so(service: HttpService, caplog: pytest.LogCaptureFixture) -> None:
+    service.items = lambda taken: ({}, {"error": "no such tenant"})
+    with source(service, "/items", records_path="data") as runner:
+        assert [runner.poll() for _ in range(3)] == [[], [], []]
+    assert caplog.text.count("records.path finds nothing") == 1
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        '</n>; rel="next"',
+        "</n>;rel=next",
+        '</n>; rel="prev next"',
+        '</n>; rel="next last"',
+        '</n>; Rel="NEXT"',
+        '</p>; rel="prev",</n>; rel="next"',
+        '</p?a=1,2>; rel=prev, </n> ; rel = "next"',
+        '</p>; title="a, <x>; rel=next"; rel="prev", </n>; title="b"; crossorigin; rel="next"',
+        '</n>; rel="next"; rel="prev"',
+        'nothing, </n>; rel="next"',
+    ],
+)
+def test_where_the_next_page_is(header: str) -> None:
+    assert links.following([header]) == "/n"
+    assert links.following(['</o>; rel="last"', header]) == "/n"
+
+
+@pytest.mark.parametrize(
+    "header", ["", "<", "</n>", '</n>; rel="prev"; rel="next"', '</n>; rel="nextpage"', "<" * 20_000, "<a>;b=" + " " * 20_000]
+)
+def test_that_there_is_no_next_page(header: str) -> None:
+    assert links.following([header]) is None
 
 
 @pytest.fixture
@@ -101,5 +182,5 @@ def test_a_page_that_leads_back_ends_the_round(service: HttpService, pages: int,
 @pytest.mark.parametrize("content", [b"", b" \n"])
 def test_an_answer_without_a_body_is_nothing_new(content: bytes) -> None:
     pages = Pages(source_settings.CONFIG.parse({"name": "h", "kafka.topic": "t", "http.api.url": "http://x/y"}))
-    answer = Response(204, content, {}, httpx.URL("http://x/y"))
+    answer = Response(204, content, None, httpx.URL("http://x/y"))
     assert pages.read(pages.first(), answer) == ([], pages.first(), True)
