@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import enum
 import itertools
+import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,6 +23,11 @@ from kconnect.errors import DataError
 
 MOST_DEPTH, LONGEST_NAME = 32, 256
 MOST_FIELDS = "schemas.infer.max.fields"
+LEAST_BYTES, MOST_BYTES, LENGTH = 64_000, 800_000, 128
+"""
+How many bytes a shape may have as JSON: in all, and, beyond the least, for each field that there may be. It is kept in one message, of which brokers take a million
+bytes by default, and with each field that is added once more.
+"""
 _EXACT = 1 << 53
 """Up to here a floating point number is each whole number."""
 _LONGEST = 1 << 63
@@ -222,6 +228,12 @@ def width(shape: Shape) -> int:
     return len(shape.fields) + sum(map(width, beneath))
 
 
+def size(shape: Shape) -> int:
+    """Return about how many bytes it takes as JSON."""
+    beneath = itertools.chain(shape.fields.values(), () if shape.element is None else (shape.element,))
+    return 32 + sum(len(name.encode()) for name in shape.fields) + sum(map(size, beneath))
+
+
 def is_mixed(shape: Shape) -> bool:
     """Whether some values have to be told as texts."""
     beneath = (*shape.fields.values(), *(() if shape.element is None else (shape.element,)))
@@ -237,8 +249,16 @@ def told(shape: Shape, plain: Any) -> Any:
     if shape.kind is Kind.ARRAY and shape.element is not None:
         return [told(shape.element, each) for each in plain]
     if shape.mixed and type(plain) is not str:
-        return str(plain) if type(plain) is int else orjson.dumps(plain).decode()
+        return str(plain) if type(plain) is int else _json(plain)
     return plain
+
+
+def _json(plain: Any) -> str:
+    try:
+        return orjson.dumps(plain).decode()
+    except TypeError:
+        # Integers beyond 64 bits, and halves of pairs of surrogates.
+        return json.dumps(plain, separators=(",", ":"))
 
 
 def schema_of(shape: Shape, version: int) -> Schema | None:

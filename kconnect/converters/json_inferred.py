@@ -118,6 +118,11 @@ class Inferring:
         found = inference.grown(shape, other, settled)
         if (count := inference.width(found)) > self._most:
             raise Misfit(f"with it, the inferred schema would have {count} fields, more than {MOST_FIELDS}={self._most}")
+        most = min(inference.MOST_BYTES, max(inference.LEAST_BYTES, inference.LENGTH * self._most))
+        if (length := inference.size(found)) > most:
+            raise Misfit(
+                f"with it, the inferred schema would have {length} bytes, of which {most} may be for {MOST_FIELDS}={self._most}"
+            )
         return found
 
     def one(self, topic: str, text: bytes | None) -> SchemaAndValue:

@@ -146,6 +146,12 @@ def test_new_fields_of_one_batch_are_looked_at_together() -> None:
     assert _read(converter, {"b": 1}, {"b": "x"}) == [{"a": None, "b": "1"}, {"a": None, "b": "x"}]
 
 
+def test_values_that_orjson_does_not_write_are_texts_all_the_same() -> None:
+    converter = _converter()
+    values = [{"a": "x"}, {"a": [10**30]}, {"a": {"b": "\ud800"}}]
+    assert [each["a"] for each in _read(converter, *values)] == ["x", f"[{10**30}]", '{"b":"\\ud800"}']
+
+
 def test_no_record_adds_fields_without_an_end() -> None:
     converter = _converter(schemas_infer_max_fields="3")
     first, bad, last = _read(converter, {"a": {"b": 1}}, {"c": 1, "d": 2}, {"c": 1})
@@ -157,6 +163,11 @@ def test_no_record_adds_fields_without_an_end() -> None:
         assert "an inferred schema may have 500 fields" in bad
     (bad,) = _read(_converter(), {"a" * 257: 1})
     assert "a field whose name has 257 characters: 1 to 256" in bad
+    # In one message, which a broker takes.
+    long = {f"{number:03}" + "\U0001f600" * 240: 1 for number in range(100)}
+    (bad,) = _read(_converter(), long)
+    assert "bytes, of which 64000 may be for schemas.infer.max.fields=500" in bad
+    assert isinstance(_read(_converter(schemas_infer_max_fields="900"), long)[0], dict)
     deep: Any = 1
     for _ in range(40):
         deep = [deep]
