@@ -25,8 +25,8 @@ MOST_DEPTH, LONGEST_NAME = 32, 256
 MOST_FIELDS = "schemas.infer.max.fields"
 LEAST_BYTES, MOST_BYTES, LENGTH = 64_000, 800_000, 128
 """
-How many bytes a shape may have as JSON: in all, and, beyond the least, for each field that there may be. It is kept in one message, of which brokers take a million
-bytes by default, and with each field that is added once more.
+How many bytes a shape may have as JSON: the least, the most, and between them so many for each field that there may be. It is
+kept in one message, of which brokers take a million bytes by default, and once more with each field that is added.
 """
 _EXACT = 1 << 53
 """Up to here a floating point number is each whole number."""
