@@ -60,11 +60,19 @@ def shown(said: Mapping[Key, Any]) -> list[dict[str, Any]]:
                 "part": part,
                 "version": known.version,
                 "at": known.at_ms,
-                "content": None if body is None else json.dumps(body, ensure_ascii=False, separators=(",", ":")),
+                "content": None if body is None else _content(body),
                 "fields": [{"field": path, "type": kind} for path, kind in _paths(known.shape)],
             }
         )
     return found
+
+
+def _content(body: Any) -> str:
+    """
+    Return a schema for a config. Records name its fields: in a config `${file:…}` would be a reference, and the name then the
+    secret that it stands for.
+    """
+    return json.dumps(body, ensure_ascii=False, separators=(",", ":")).replace("${", r"\u0024{")
 
 
 def _paths(shape: Shape, path: str = "") -> Iterator[tuple[str, str]]:

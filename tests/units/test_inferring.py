@@ -10,6 +10,7 @@ import pytest
 
 from kconnect.api.record import TopicPartition
 from kconnect.converters.json import JsonConverter
+from kconnect.core.settings import references
 from kconnect.data.schema import Struct
 from kconnect.errors import ConnectError
 from kconnect.kafka.inferred import folded, shown
@@ -179,3 +180,15 @@ def test_what_was_inferred_is_shown_and_can_be_pinned() -> None:
     pinned.configure({"schemas.enable": "false", "schemas.infer": "true", "schema.content": found["content"]})
     value = pinned.to_connect_data("t", b'{"id": 7, "lines": [{"price": 2}]}').value
     assert (value["id"], value["lines"][0]["price"], value["any"]) == (7, 2.0, None)
+
+
+def test_no_name_of_a_field_is_a_reference_in_a_config_that_pins_it() -> None:
+    """Who writes records names fields: a secret of the worker's would become the name of a column."""
+    topic = Topic()
+    name = "${file:/etc/secrets:password}"
+    Task(topic).put({name: 1})
+    (found,) = shown(topic.read())
+    assert not references.find(found["content"]) and found["fields"][0]["field"] == name
+    pinned = JsonConverter()
+    pinned.configure({"schemas.enable": "false", "schemas.infer": "true", "schema.content": found["content"]})
+    assert pinned.to_connect_data("t", json.dumps({name: 7}).encode()).value[name] == 7

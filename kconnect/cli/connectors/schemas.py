@@ -63,7 +63,8 @@ def _settings(known: list[dict[str, Any]], name: str, topic: str) -> str:
     if not found or found[0] is None:
         topics = ", ".join(dict.fromkeys(each["topic"] for each in known if each["content"])) or "none"
         raise NotFoundError(f"{name} has inferred no schema of the values of {topic}; its topics with one: {topics}")
-    return json.dumps({"value.converter.schema.content": found[0]}, ensure_ascii=False)
+    # In ASCII: records name the fields, and a terminal shows this.
+    return json.dumps({"value.converter.schema.content": found[0]})
 
 
 def _time(at_ms: int) -> str:
