@@ -73,7 +73,7 @@ def replay(sink: Sink, letter: dict, **more: object) -> dict:
     return after[0]
 
 
-@pytest.mark.parametrize("which", ["sink", "silent_sink"])
+@pytest.mark.parametrize("which", [pytest.param("sink", marks=pytest.mark.long), "silent_sink"])
 def test_a_record_says_that_it_came_from_the_config_topic(request: pytest.FixtureRequest, which: str) -> None:
     """Who may write to a data topic gives a bad record headers of a report: its replay must not write to the config topic."""
     sink: Sink = request.getfixturevalue(which)

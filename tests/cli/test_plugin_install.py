@@ -198,7 +198,9 @@ def test_another_python_does_it_itself(wheels: Path, path: Path, capfd: pytest.C
     assert capfd.readouterr().out.startswith(f"Would install flat 1.0 in {path / 'flat-1.0'}\n")
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL], ids=["Ctrl-C", "kill -9"])
+@pytest.mark.parametrize(
+    "how", [pytest.param(signal.SIGINT, marks=pytest.mark.long), signal.SIGKILL], ids=["Ctrl-C", "kill -9"]
+)
 def test_an_interrupted_installation_leaves_no_half_plugin(path: Path, tmp_path: Path, how: signal.Signals) -> None:
     flag = tmp_path / "being-imported"
     code = f"import pathlib, time\npathlib.Path({str(flag)!r}).touch()\nwhile True: time.sleep(1)\n"

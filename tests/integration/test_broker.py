@@ -186,7 +186,11 @@ time.sleep(600)
 """
 
 
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM], ids=lambda how: how.name)
+@pytest.mark.parametrize(
+    "how",
+    [signal.SIGKILL, *(pytest.param(each, marks=pytest.mark.long) for each in (signal.SIGINT, signal.SIGTERM))],
+    ids=lambda how: how.name,
+)
 def test_it_does_not_outlive_the_process_that_started_it(tmp_path: Path, how: signal.Signals) -> None:
     parent = subprocess.Popen(
         [sys.executable, "-c", PARENT, str(tmp_path)],

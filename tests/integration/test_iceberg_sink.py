@@ -71,7 +71,9 @@ def target(postgres_programs: Path, tmp_path_factory: pytest.TempPathFactory) ->
     server.stop()
 
 
-@pytest.mark.parametrize("trial", [*trials.shared(sinks.TRIALS), pytest.param(trials.many, marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    "trial", [*trials.shared(sinks.TRIALS, trials.crash), pytest.param(trials.many, marks=pytest.mark.long)]
+)
 def test_trial(
     trial: Callable[[Trial], None], worker: WorkerProcess, bootstrap: str, unique: Callable[[str], str], target: Lake
 ) -> None:

@@ -96,7 +96,7 @@ class Read(Origin):
         self._hadoop.begin()
 
 
-@pytest.mark.parametrize("trial", trials.shared([trials.control, trials.crash, trials.rebalance, trials.away]))
+@pytest.mark.parametrize("trial", trials.shared([trials.control, trials.crash, trials.rebalance, trials.away], trials.crash))
 def test_sink(
     trial: Callable[[sinks.Trial], None], worker: WorkerProcess, bootstrap: str, unique: Callable[[str], str], hadoop: Hadoop
 ) -> None:

@@ -84,7 +84,7 @@ def test_fetches_what_is_needed_at_run_time_once(repository: Repository, tmp_pat
     assert jars.resolve("tool", TOOL, cache=tmp_path / "cache") == found
 
 
-@pytest.mark.parametrize("harm", ["lost", "cut off", "interrupted"])
+@pytest.mark.parametrize("harm", ["lost", *(pytest.param(each, marks=pytest.mark.long) for each in ("cut off", "interrupted"))])
 def test_an_incomplete_directory_is_repaired(repository: Repository, tmp_path: Path, harm: str) -> None:
     found = jars.resolve("tool", TOOL, cache=tmp_path / "cache")
     jar = found / "library-1.0.jar"
@@ -99,7 +99,7 @@ def test_an_incomplete_directory_is_repaired(repository: Repository, tmp_path: P
     assert jar.read_bytes() == b"PKlibrary"
 
 
-@pytest.mark.parametrize("checksum", [None, "", "no checksum"])
+@pytest.mark.parametrize("checksum", [None, *(pytest.param(each, marks=pytest.mark.long) for each in ("", "no checksum"))])
 def test_a_jar_without_a_checksum_is_not_taken_over_plain_http(
     repository: Repository, tmp_path: Path, checksum: str | None
 ) -> None:
@@ -113,6 +113,7 @@ def test_a_jar_without_a_checksum_is_not_taken_over_plain_http(
     assert not list((tmp_path / "cache").glob("jars/*"))
 
 
+@pytest.mark.long
 def test_other_artefacts_under_the_same_name_are_fetched(repository: Repository, tmp_path: Path) -> None:
     jars.resolve("tool", ["org.example:library:1.0"], cache=tmp_path / "cache")
     found = jars.resolve("tool", TOOL, cache=tmp_path / "cache")

@@ -272,6 +272,7 @@ def test_java_has_the_same_schemas(java: Java, schemas: list[Schema]) -> None:
 
 
 @pytest.mark.process
+@pytest.mark.long
 def test_very_many_schemas(java: Java) -> None:
     for batch in range(3):
         schemas = [s.struct({f"f{batch}": s.INT32_SCHEMA, f"g{n}": s.INT8_SCHEMA}) for n in range(2500)]

@@ -67,6 +67,7 @@ def test_plugins_without_a_manifest_are_found_as_plugin_discovery_says(
 
 
 @pytest.mark.process
+@pytest.mark.long
 @pytest.mark.timeout(600)
 def test_a_plugin_whose_code_ends_or_holds_up_the_scan_costs_only_itself_and_is_tried_again(
     java_plugin: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -140,6 +140,7 @@ def test_another_cluster(worker: WorkerProcess, broker: Broker, secured: Secured
     client.delete(name)
 
 
+@pytest.mark.long
 def test_exactly_once_on_another_cluster(
     eos_worker: WorkerProcess, broker: Broker, secured: Secured, unique: Names, tmp_path: Path
 ) -> None:

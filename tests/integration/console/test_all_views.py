@@ -120,9 +120,8 @@ def test_the_cluster_its_plugins_and_its_loggers(watched: Watched, cluster: Clus
 @pytest.mark.parametrize(
     ("scheme", "width"),
     [
-        ("light", 1280),
         ("dark", 390),
-        *(pytest.param(*each, marks=pytest.mark.long) for each in [("dark", 1280), ("light", 390)]),
+        *(pytest.param(*each, marks=pytest.mark.long) for each in [("light", 1280), ("dark", 1280), ("light", 390)]),
     ],
 )
 def test_everybody_can_read_it(chrome: Browser, cluster: Cluster, connector: str, scheme: Any, width: int) -> None:
