@@ -8,8 +8,10 @@ looked at first, and a record with other fields is a bad one. Called by `tables.
 
 from __future__ import annotations
 
+import math
 import unicodedata
 import urllib.parse
+from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -123,14 +125,33 @@ def check_partitions(table: Table, rows: pa.Table) -> None:
         if column is None:
             continue
         kind = column.type
-        if pa.types.is_floating(kind) and pc.any(pc.is_nan(column)).as_py():
-            raise DataError(f"its {name}, which is of the partition, is not a number")
-        if _is_text(kind) and (pc.max(pc.binary_length(column)).as_py() or 0) > _SURELY_SHORT:
+        if pa.types.is_floating(kind) and _has_odd_numbers(column):
+            raise DataError(f"its {name}, which is of the partition, is not a number, or -0.0, which equals 0.0")
+        if is_text(kind) and (pc.max(pc.binary_length(column)).as_py() or 0) > _SURELY_SHORT:
             for value in pc.unique(column):
                 _check_part(field, table.schema().find_type(field.source_id), value.as_py())
 
 
-def _is_text(kind: pa.DataType) -> bool:
+def check_ids(rows: pa.Table, ids: Sequence[str]) -> None:
+    """Raise DataError for rows that an upsert finds no other one for, whatever there is."""
+    for name in ids:
+        column = rows.column(name) if name in rows.column_names else None
+        if column is None:
+            continue
+        if column.null_count:
+            raise DataError(f"its {name}, which is of the id, is null")
+        if pa.types.is_floating(column.type) and _has_odd_numbers(column):
+            raise DataError(f"its {name}, which is of the id, is not a number, or -0.0, which equals 0.0")
+
+
+def _has_odd_numbers(column: pa.ChunkedArray) -> bool:
+    """Whether there is NaN, which equals nothing, or -0.0: pyiceberg would write it twice, or not at all."""
+    zero = pc.and_(pc.equal(column, 0.0), pc.equal(pc.divide(1.0, column), -math.inf))
+    return bool(pc.any(pc.or_(pc.is_nan(column), zero)).as_py())
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Whether it is one of texts, or of bytes."""
     is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
     return bool(is_text or pa.types.is_binary(kind) or pa.types.is_large_binary(kind))
 

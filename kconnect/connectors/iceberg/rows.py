@@ -1,7 +1,7 @@
 """
 Rows: records as Arrow columns of a table's types.
 
-Called by `task.py`.
+Called by `task.py`. Read next: `casts.py`.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from kconnect.api import Column, DataError, SchemaType
 from kconnect.connectors import arrow
+from kconnect.connectors.iceberg import casts
 
 _WIDENED = {
     pa.int8(): pa.int32(),
@@ -43,23 +44,11 @@ def fitted(rows: pa.Table, wanted: pa.Schema) -> pa.Table:
     for field in wanted:
         place = rows.schema.get_field_index(field.name)
         # Not `pa.nulls`: of an optional struct without a value, those within it that are required would be null, too.
-        column = pa.array([None] * len(rows), field.type) if place < 0 else _cast(rows.column(place), field.type)
+        column = pa.array([None] * len(rows), field.type) if place < 0 else casts.cast(rows.column(place), field.type)
         if not field.nullable and (place < 0 or column.null_count):
             raise DataError(f"the column {field.name} is required, but the record has no value for it")
         columns.append(column)
     return pa.Table.from_arrays(columns, schema=wanted)
-
-
-def _cast(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
-    if column.type == kind:
-        return column
-    try:
-        return column.cast(kind)
-    except pa.ArrowInvalid:
-        if not pa.types.is_nested(kind):
-            raise
-        # What a cast puts in for a struct that is missing within another one can't be cast itself.
-        return pa.chunked_array([pa.array(column.to_pylist(), kind)])
 
 
 def _widened(rows: pa.Table) -> pa.Table:

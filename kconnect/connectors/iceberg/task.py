@@ -267,6 +267,8 @@ class IcebergSinkTask(Informed, SinkTask):
             self._failed(name, error)
         fitted = rows.fitted(found, arrow_of(table))
         columns.check_partitions(table, fitted)
+        if self._upserts:
+            columns.check_ids(fitted, self._tables.ids(name, table))
         return fitted
 
     def _bad(self, record: SinkRecord, error: DataError) -> None:

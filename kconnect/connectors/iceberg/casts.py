@@ -1,0 +1,122 @@
+"""
+Casts: columns of records as columns of a table, of which each value is the same.
+
+Arrow's own casts are about types: 5 becomes true, 1E+300 infinity, a time of day is cut off a timestamp, and a number of
+milliseconds is taken for microseconds. So what a cast has made is compared with what was there, wherever types differ by more
+than room. Called by `rows.py`.
+"""
+
+from __future__ import annotations
+
+import decimal
+import math
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kconnect.api import DataError
+from kconnect.connectors.iceberg.columns import is_list, is_text
+
+
+def cast(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+    """Return a column of that type. DataError, or one of Arrow's errors, if a value would be another one there."""
+    if column.type == kind:
+        return column
+    try:
+        made = column.cast(kind)
+    except pa.ArrowInvalid:
+        if not pa.types.is_nested(kind):
+            raise
+        # What a cast puts in for a struct that is missing within another one can't be cast itself.
+        made = pa.chunked_array([pa.array(column.to_pylist(), kind)])
+    if not _is_alike(column.type, kind):
+        _check(column.combine_chunks(), made.combine_chunks())
+    return made
+
+
+def _is_alike(own: pa.DataType, kind: pa.DataType) -> bool:
+    """Whether all values of one type are values of the other one, and are the same there."""
+    if own == kind or pa.types.is_null(own):
+        return True
+    if pa.types.is_struct(own) and pa.types.is_struct(kind):
+        there = {field.name: field.type for field in kind}
+        return all(field.name in there and _is_alike(field.type, there[field.name]) for field in own)
+    if (is_list(own) and is_list(kind)) or (pa.types.is_map(own) and pa.types.is_map(kind)):
+        return all(_is_alike(own.field(at).type, kind.field(at).type) for at in range(own.num_fields))
+    return is_text(own) and is_text(kind)
+
+
+def _check(before: pa.Array, after: pa.Array) -> None:
+    own, kind = before.type, after.type
+    if _is_alike(own, kind):
+        return
+    if pa.types.is_struct(own) and pa.types.is_struct(kind):
+        there = {field.name: at for at, field in enumerate(kind)}
+        parts = after.flatten()
+        for field, part in zip(own, before.flatten()):
+            if field.name in there:
+                _check(part, parts[there[field.name]])
+    elif pa.types.is_map(own) and pa.types.is_map(kind):
+        # A slice of maps gives the keys of all of them.
+        before, after = (each.take(pc.indices_nonzero(each.is_valid())) for each in (before, after))
+        _check(before.keys, after.keys)
+        _check(before.items, after.items)
+    elif pa.types.is_nested(own) and pa.types.is_nested(kind):
+        _check(before.flatten(), after.flatten())
+    elif _is_other(own, kind):
+        if before.null_count < len(before):
+            raise DataError(f"a value of the type {own} has no place in a column of {kind}")
+    elif pa.types.is_float64(own) and pa.types.is_float32(kind):
+        # The nearest number, as in each column of 32 bits.
+        if any(math.isinf(new) and not math.isinf(old) for old, new in _pairs(before, after)):
+            raise DataError(f"a number is too great for a column of {kind}")
+    elif is_text(own) and _is_number(kind):
+        if any(_number(old) not in _numbers(new) for old, new in _pairs(before, after)):
+            raise DataError(f"a text has a number that a column of {kind} has not")
+    elif not is_text(own) and not is_text(kind) and not _are_same(before, after):
+        raise DataError(f"a value of the type {own} would be another one in a column of {kind}")
+
+
+def _is_other(own: pa.DataType, kind: pa.DataType) -> bool:
+    """Whether types mean different things: a number is no time, and a date is no time of a day."""
+    if is_text(own) or is_text(kind):
+        return False
+    times = pa.types.is_temporal(own), pa.types.is_temporal(kind)
+    return times[0] is not times[1] or pa.types.is_time(own) is not pa.types.is_time(kind)
+
+
+def _are_same(before: pa.Array, after: pa.Array) -> bool:
+    try:
+        back = after.cast(before.type)
+    except pa.ArrowInvalid:
+        return False
+    same = pc.equal(back, before)
+    if pa.types.is_floating(before.type):
+        same = pc.or_(same, pc.and_(pc.is_nan(back), pc.is_nan(before)))
+    return pc.all(same).as_py() is not False
+
+
+def _pairs(before: pa.Array, after: pa.Array) -> list[tuple[Any, Any]]:
+    return [(old, new) for old, new in zip(before.to_pylist(), after.to_pylist()) if old is not None]
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
+
+
+def _number(text: str | bytes) -> Any:
+    try:
+        found = decimal.Decimal(text.decode() if isinstance(text, bytes) else text)
+    except (decimal.InvalidOperation, UnicodeDecodeError):
+        return None
+    return found if found.is_finite() else str(found).lower()
+
+
+def _numbers(value: Any) -> tuple[Any, ...]:
+    """What a number may have been as a text: a float has its shortest text, too."""
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            return ("nan",) if math.isnan(value) else ("infinity",) if value > 0 else ("-infinity",)
+        return decimal.Decimal(repr(value)), decimal.Decimal(value)
+    return (decimal.Decimal(value),)
