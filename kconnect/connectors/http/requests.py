@@ -6,28 +6,46 @@ Called by `sink.py`. Read next: `templates.py` and `service.py`.
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from kconnect.api import Column, ConfigError, DataError, Schema, SinkRecord, values
+from kconnect.api import Column, ConfigError, DataError, Schema, SinkBatch, SinkRecord, values
 from kconnect.connectors import documents, names
 from kconnect.connectors.common import MISFITS
+from kconnect.connectors.groups import Origins
 from kconnect.connectors.http import settings
 from kconnect.connectors.http.address import Address
 from kconnect.connectors.http.templates import Template, part
 
 _LARGEST = 32 * 2**20
 """A body of several records ends with the one that makes it larger."""
+_PLACE = ("original_topic", "original_partition", "original_offset")
 _TOKEN = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 """What the name of a header may be."""
 _FRAMING = frozenset(
     ("host", "content-length", "transfer-encoding", "connection", "upgrade", "te", "trailer", "expect", "keep-alive")
 )
 """Headers that say which server a request is for, and where it ends: the config may set them, a record may not."""
+
+
+class Lot(Sequence[SinkRecord]):
+    """Some of the records of a batch. They are made only if somebody asks for one, as of a request that was refused."""
+
+    def __init__(self, origins: Origins, first: int, end: int) -> None:
+        self._origins, self._first, self._end = origins, first, min(end, len(origins))
+
+    def __len__(self) -> int:
+        return self._end - self._first
+
+    def __getitem__(self, at: Any) -> Any:
+        return self._origins.records[self._first : self._end][at]
+
+    def every(self, name: str) -> Sequence[Any]:
+        """Return each record's `original_topic`, `original_partition` or `original_offset`."""
+        return self._origins.every(name)[self._first : self._end]
 
 
 @dataclass(frozen=True)
@@ -41,6 +59,15 @@ class Request:
     body: bytes | None = field(repr=False)
     elsewhere: bool = False
     """Whether it goes to another origin than the config's: then without login, headers, cookies and certificate."""
+
+    @property
+    def ends(self) -> dict[tuple[str, int], int]:
+        """The offset behind the last of its records, in each partition."""
+        if isinstance(self.records, Lot):
+            places = zip(*map(self.records.every, _PLACE))
+        else:
+            places = zip(*((getattr(record, name) for record in self.records) for name in _PLACE))
+        return {(topic, partition): offset + 1 for topic, partition, offset in places}
 
 
 @dataclass(frozen=True)
@@ -96,12 +123,9 @@ class Maker:
     def requests(self, records: Sequence[SinkRecord]) -> Iterator[Request | tuple[SinkRecord, DataError]]:
         """In the order of records. A record of which no request can be made comes with the reason in place of one."""
         if self._constant is not None and _are_alike(records):
-            with contextlib.suppress(*MISFITS):  # Which record it is, is found out one by one.
-                bodies = documents.to_lines(Column(records[0].value_schema, [record.value for record in records]))
-                method, url, headers = self._constant
-                for first in range(0, len(records), self._most):
-                    body = self._joined(bodies[first : first + self._most])
-                    yield Request(records[first : first + self._most], method, url, headers, body)
+            value = Column(records[0].value_schema, [record.value for record in records])
+            if (alike := self._alike(value, Origins(records))) is not None:
+                yield from alike
                 return
         for where, group in itertools.groupby(map(self._part, records), key=lambda part: part.where):
             if where is None:
@@ -110,6 +134,25 @@ class Maker:
             for some in self._lots(group):
                 body = self._joined([part.body for part in some if part.body is not None])
                 yield Request([part.record for part in some], where[0], where[1], dict(where[2]), body)
+
+    def requests_of(self, batch: SinkBatch) -> Iterator[Request] | None:
+        """Return those of a batch, if they can be made of its columns."""
+        return None if self._constant is None or batch.value.has_nulls else self._alike(batch.value, Origins(batch))
+
+    def _alike(self, value: Column, origins: Origins) -> Iterator[Request] | None:
+        """Return the requests of values that differ in nothing but their bodies; None if one has no body."""
+        assert self._constant is not None
+        try:
+            bodies = documents.to_lines(value)
+        except MISFITS:
+            # Which record it is, is found out one by one.
+            return None
+        method, url, headers = self._constant
+        most = self._most
+        return (
+            Request(Lot(origins, first, first + most), method, url, headers, self._joined(bodies[first : first + most]))
+            for first in range(0, len(bodies), most)
+        )
 
     def _lots(self, parts: Iterable[_Part]) -> Iterator[list[_Part]]:
         """Yield what has a request together: no more than are wanted, nor than memory has room for."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 import kconnect
@@ -19,6 +19,7 @@ from kconnect.api import (
     DataError,
     OffsetAndMetadata,
     RetriableError,
+    SinkBatch,
     SinkRecord,
     SinkTask,
     TopicPartition,
@@ -107,8 +108,18 @@ class HttpSinkTask(Informed, SinkTask):
             self._answers.flush()
 
     def put(self, records: list[SinkRecord]) -> None:
+        self._put(self._maker.requests([record for record in records if not self._is_done(record)]))
+
+    def put_batch(self, batch: SinkBatch) -> None:
+        requests = None if self._done else self._maker.requests_of(batch)
+        if requests is None:
+            self.put(batch.records())
+        else:
+            self._put(requests)
+
+    def _put(self, requests: Iterable[Request | tuple[SinkRecord, DataError]]) -> None:
         began = time.monotonic()
-        for made in self._maker.requests([record for record in records if not self._is_done(record)]):
+        for made in requests:
             if isinstance(made, Request):
                 self._wait(began)
                 self._send(made)
@@ -120,10 +131,6 @@ class HttpSinkTask(Informed, SinkTask):
 
     def _is_done(self, record: SinkRecord) -> bool:
         return record.original_offset < self._done.get((record.original_topic, record.original_partition), 0)
-
-    def _did(self, records: Sequence[SinkRecord]) -> None:
-        """In the order of each partition."""
-        self._done |= {(each.original_topic, each.original_partition): each.original_offset + 1 for each in records}
 
     def _wait(self, began: float) -> None:
         now = time.monotonic()
@@ -155,7 +162,7 @@ class HttpSinkTask(Informed, SinkTask):
         self._patience.succeeded()
         if answer.response is not None:
             self._keep(request, answer.response)
-            self._did(request.records)
+            self._done |= request.ends
         elif len(request.records) > 1:
             # One bad record has spoilt it for all: by itself each says which it is.
             for record in request.records:
@@ -187,4 +194,4 @@ class HttpSinkTask(Informed, SinkTask):
             log.error(
                 "Passed over %s-%s@%s: %s", record.original_topic, record.original_partition, record.original_offset, error
             )
-        self._did([record])
+        self._done[record.original_topic, record.original_partition] = record.original_offset + 1

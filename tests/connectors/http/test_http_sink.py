@@ -25,6 +25,7 @@ from kconnect.api import (
     Struct,
     schema,
 )
+from kconnect.connectors.groups import Origins
 from kconnect.connectors.http import service as service_module
 from kconnect.connectors.http.service import Service
 from kconnect.connectors.http.sink import HttpSinkConnector
@@ -168,6 +169,36 @@ def test_what_may_pass_is_tried_again_and_nothing_before_it(service: HttpService
         assert runner.timeout_ms == 7000
         runner.put(some)
     assert bodies(service) == [b'{"n":0}', b'{"n":1}', b'{"n":2}']
+
+
+@pytest.mark.parametrize("most", [1, 4, 100])
+def test_a_batch_of_columns_is_sent_without_its_records(
+    service: HttpService, monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    asked: list[int] = []
+    own: Any = vars(Origins)["records"].fget
+    monkeypatch.setattr(Origins, "records", property(lambda self: asked.append(len(self)) or own(self)))
+    with sink(service, batch_max_size=str(most), errors_tolerance="all") as runner:
+        runner.put(records(*({"n": number} for number in range(30))))
+        assert not asked
+        runner.flush()
+        assert runner.committed == {("orders", 0): 30}
+        # One is refused: it is looked for among its request's alone.
+        service.refuses = b"41"
+        runner.put([record(offset, {"n": offset}) for offset in range(30, 60)])
+        assert [bad.original_offset for bad, _ in runner.reported] == [41]
+        runner.flush()
+        assert runner.committed == {("orders", 0): 60}
+        # The service is busy in the midst of it.
+        service.answers.extend([(200, {}, ""), (503, {}, "busy")][most == 100 :])
+        some = [record(offset, {"n": offset}) for offset in range(60, 90)]
+        with pytest.raises(RetriableError):
+            runner.put(some)
+        runner.put(some)
+    sent = [json.loads(body) for body in bodies(service)]
+    taken = [each["n"] for body in sent for each in ([body] if most == 1 else body)]
+    assert [number for number in range(90) if number not in taken] == [41]
+    assert [number for number in taken if number >= 60 + most] == list(range(60 + most, 90))
 
 
 def test_the_records_of_a_topic_that_is_made_anew_are_sent(service: HttpService) -> None:
