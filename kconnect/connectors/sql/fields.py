@@ -225,17 +225,28 @@ def moment_of(kind: Any, options: Options) -> Convert:
 
     def read(value: Any) -> datetime.datetime:
         if isinstance(value, datetime.datetime):
-            return (value if value.tzinfo else value.replace(tzinfo=zone)).astimezone(_UTC)
+            return _in_utc(value if value.tzinfo else value.replace(tzinfo=zone))
         if isinstance(value, datetime.date):
             return datetime.datetime.combine(value, datetime.time(), zone).astimezone(_UTC)
         if isinstance(value, int | float):
             return _EPOCH + datetime.timedelta(milliseconds=value)
         try:
-            return point_in_time(value, zone).astimezone(_UTC)
+            return _in_utc(point_in_time(value, zone))
         except (TypeError, ValueError, OverflowError):
             raise DataError(f"{value!r:.40} is no date and time") from None
 
     return read
+
+
+def _in_utc(moment: datetime.datetime) -> datetime.datetime:
+    """DataError for a time that its zone has not: it would be another one, and so would be where to go on behind it."""
+    found = moment.astimezone(_UTC)
+    if isinstance(moment.tzinfo, ZoneInfo) and found.astimezone(moment.tzinfo).replace(tzinfo=None) != moment.replace(
+        tzinfo=None
+    ):
+        remedy = f"set {settings.ZONE} to the zone in which it was written"
+        raise DataError(f"{moment.replace(tzinfo=None)} is a time that summer time skips in {moment.tzinfo}: {remedy}")
+    return found
 
 
 def zone_of(kind: Any, options: Options) -> datetime.tzinfo:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
+from kconnect.api import ConnectError
 from kconnect.connectors.patterns import Pattern
 from kconnect.connectors.sql import source_settings as settings
 
@@ -37,7 +38,14 @@ class TableName(NamedTuple):
 
 
 def tables(engine: sa.Engine, config: Mapping[str, Any]) -> list[TableName]:
-    """In the order of their names."""
+    """In the order of their names. ConnectError if two of them have one name in offsets."""
+    found = all_tables(engine, config)
+    check_distinct(found)
+    return found
+
+
+def all_tables(engine: sa.Engine, config: Mapping[str, Any]) -> list[TableName]:
+    """As `tables`, whatever their names."""
     inspector = sa.inspect(engine)
     kinds = {each.upper() for each in config[settings.KINDS]}
     found: list[TableName] = []
@@ -51,6 +59,18 @@ def tables(engine: sa.Engine, config: Mapping[str, Any]) -> list[TableName]:
             names += inspector.get_materialized_view_names(schema)
         found += [TableName(schema, name) for name in names]
     return sorted(each for each in found if _is_wanted(each, config))
+
+
+def check_distinct(tables: Sequence[TableName]) -> None:
+    """Names have dots, too: where a was read to must not be where b goes on."""
+    before: dict[str, TableName] = {}
+    for each in tables:
+        other = before.setdefault(each.full, each)
+        if other is not each:
+            raise ConnectError(
+                f"The table {each.table} in the schema {each.schema} and {other.table} in {other.schema} have one name in "
+                f"offsets, {each.full}: leave one of them out by {settings.SCHEMAS}, or read it by a {settings.QUERY}"
+            )
 
 
 def _schemas(engine: sa.Engine, inspector: sa.Inspector, config: Mapping[str, Any]) -> Sequence[str | None]:

@@ -349,7 +349,7 @@ class Reader:
     def _offsets(self, columns: Sequence[Sequence[Any]], count: int) -> Sequence[dict[str, Any] | None]:
         if not columns:
             return [None] * count
-        numbers = list(map(int, columns[0])) if self._by_id else []
+        numbers = list(map(_whole, columns[0])) if self._by_id else []
         if not self._by_time:
             self.position = Position(numbers[-1])
             return positions.offsets(numbers=numbers)
@@ -372,6 +372,15 @@ class Reader:
     def _moment(self) -> Any:
         read = moment_of(self.relation.column(self._time_names[0]).type, self._options)
         return lambda value: (read(value) - _EPOCH) // _MICROSECOND * 1000
+
+
+def _whole(number: Any) -> int:
+    """Return a number as offsets have it. DataError for a fraction: rows behind its whole part would be read for ever."""
+    found = int(number)
+    if not isinstance(number, str) and found != number:
+        remedy = f"name a column of integers in {settings.INCREMENTING}, or read it by a {settings.QUERY} that multiplies it"
+        raise DataError(f"the number {number}, which says what is new, is no integer: {remedy}")
+    return found
 
 
 def _digits(kind: Any) -> int:

@@ -164,11 +164,14 @@ def _problems_of_tables(engine: sa.Engine, config: Mapping[str, Any]) -> list[tu
     prefix, query = config[source_settings.PREFIX], config[source_settings.QUERY]
     relations: list[Relation] = [QueryRelation(query, prefix)] if query else []
     if not query:
-        tables = listing.tables(engine, config)
+        try:
+            tables = listing.tables(engine, config)
+        except ConnectError as error:
+            return [(source_settings.SCHEMAS, f"{error}.")]
         for each in config[source_settings.WHITELIST]:
             if not any(listing.named(table, [each]) for table in tables):
                 known = ", ".join(
-                    table.full for table in listing.tables(engine, {**config, source_settings.WHITELIST: []})[:20]
+                    table.full for table in listing.all_tables(engine, {**config, source_settings.WHITELIST: []})[:20]
                 )
                 return [(source_settings.WHITELIST, f"There is no table {each} among {known or 'none'}.")]
         relations = [TableRelation(table, prefix) for table in tables[:_MOST_CHECKED]]
