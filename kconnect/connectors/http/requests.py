@@ -10,6 +10,7 @@ import itertools
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any
 
 from kconnect.api import Column, ConfigError, DataError, Schema, SinkBatch, SinkRecord, values
@@ -64,9 +65,9 @@ class Request:
     def ends(self) -> dict[tuple[str, int], int]:
         """The offset behind the last of its records, in each partition."""
         if isinstance(self.records, Lot):
-            places = zip(*map(self.records.every, _PLACE))
+            places: Iterable[Any] = zip(*map(self.records.every, _PLACE))
         else:
-            places = zip(*((getattr(record, name) for record in self.records) for name in _PLACE))
+            places = map(attrgetter(*_PLACE), self.records)
         return {(topic, partition): offset + 1 for topic, partition, offset in places}
 
 
