@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from kconnect.cli import retrying
-from kconnect.core.describe import advice, changes
+from kconnect.core.describe import advice, changes, lateness
 from kconnect.core.state import causes
 from kconnect.core.state.records import Topic, UnitId
 from kconnect.errors import BadRequestError, ConnectError, RetriableError, UnavailableError
@@ -42,8 +42,8 @@ class Look:
         RestError if there is no such connector, or no answer; anything else that fails is in `unknown`.
 
         Keys: name, type, class, version, state, worker_id, since_ms, error, retrying, tasks, plugins, schemas (None unless it
-        infers any), topics, offsets, lag, numbers, restarts, changes, seen_since_ms, moving, errors, unknown, advice. Times are
-        milliseconds since 1970.
+        infers any), topics, late_rows (None unless a row can come too late), offsets, lag, numbers, restarts, changes,
+        seen_since_ms, moving, errors, unknown, advice. Times are milliseconds since 1970.
         """
         unknown: dict[str, str] = {}
         info = self._client.connector(name)
@@ -69,6 +69,7 @@ class Look:
             "plugins": self._plugins(config),
             "schemas": self._or_why(unknown, "schemas", lambda: self._schemas(name, config)),
             "topics": self._or_why(unknown, "topics", lambda: self._client.topics(name)),
+            "late_rows": lateness.of(config),
             "offsets": self._or_why(unknown, "offsets", lambda: self._client.offsets(name)),
             "lag": None,
             "numbers": _sums(tasks) if seen is not None else None,

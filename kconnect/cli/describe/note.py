@@ -42,6 +42,8 @@ def of(found: Mapping[str, Any], now: float, verbose: bool = False, changes: int
             for each in found["schemas"]
         ]
         lines += labelled("Schemas", [*(inferred or ["none inferred yet"]), f"kconnect schemas {found['name']} shows them"])
+    if found.get("late_rows") is not None:
+        lines += labelled("Late rows", [found["late_rows"]])
     lines += _changes(found, now, changes)
     if found["advice"]:
         lines += ["", *labelled("What to do", [f"- {sentence}" for sentence in found["advice"]])]
