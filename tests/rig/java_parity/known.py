@@ -67,4 +67,22 @@ KNOWN: tuple[Known, ...] = (
         r"life-starts: connector, .*",
         (Place("", r'\["start"(, "start")?\]', r'\["start", "stop"(, "start", "stop")?\]'),),
     ),
+    Known(
+        "later-changes",
+        "a source's offset in a map that the task changes later",
+        r"meddling-changes: changes, source\.commit_record",
+        (Place(r"offsets\[0\]\.(partition|offset)\.(struck|bad|number)"),),
+    ),
+    Known(
+        "altered-in-alter-offsets",
+        "what a connector changes in the offsets that its `alterOffsets` is given",
+        r"meddling-changes: changes, connector\.alter_offsets",
+        (Place(r"altered", r'\{"status": 500\}', "null"),),
+    ),
+    Known(
+        "thread-in-open",
+        "a sink task's context, asked by another thread while the task's own is in `open`",
+        r"meddling-thread: thread, sink\.open",
+        (Place(r"state", '"FAILED"', ".*goes on.*"), Place(r"offsets.*", r"\[\]|\(absent\)")),
+    ),
 )

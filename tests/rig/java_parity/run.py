@@ -26,6 +26,7 @@ from tests.rig.java_parity.known import KNOWN
 from tests.rig.java_parity.side import GROUP, Place, Side
 from tests.rig.parity.compare import Difference, differences
 from tests.rig.parity.expected import Found, found, unmet
+from tests.rig.plugin_faults import java as faulty_plugin
 from tests.rig.systems import java_plugins
 from tests.rig.systems.connect import ConnectProcess
 
@@ -40,6 +41,9 @@ _CLASS_PATH = ("org.apache.kafka:connect-test-plugins:4.3.1",)
 
 RIG = "rig"
 """In the place of coordinates: the plugin of `tests/rig/java_plugin`, compiled for each run."""
+
+FAULTY = "faulty"
+"""The same, of `tests/rig/plugin_faults/java`."""
 
 Say = Callable[[str], None]
 Observed = dict[str, Any]
@@ -107,6 +111,9 @@ def run(cases: Sequence[Case], directory: Path, say: Say = lambda _: None) -> Re
     if any(RIG in case.plugins for case in cases):
         shutil.rmtree(_root(plugins, RIG), ignore_errors=True)
         java_plugin.write_plugin(_root(plugins, RIG))
+    if any(FAULTY in case.plugins for case in cases):
+        shutil.rmtree(_root(plugins, FAULTY), ignore_errors=True)
+        faulty_plugin.write_plugins(_root(plugins, FAULTY))
     with ExitStack() as stack:
         place = Place(directory, stack)
         ports = free_port(), free_port()
@@ -122,7 +129,7 @@ def run(cases: Sequence[Case], directory: Path, say: Say = lambda _: None) -> Re
 def _plugins(cases: Sequence[Case]) -> Path:
     """All that the cases need, beside each other as on a user's worker: the same directories for both sides."""
     path = jars.cache_dir() / "plugins" / "java-parity"
-    for plugin in dict.fromkeys(plugin for case in cases for plugin in case.plugins if plugin != RIG):
+    for plugin in dict.fromkeys(plugin for case in cases for plugin in case.plugins if plugin not in (RIG, FAULTY)):
         wanted, *more = (Coordinates(*each.split(":")) for each in plugin.split("+"))
         root = _root(path, plugin)
         done = root / ".done"

@@ -1,5 +1,6 @@
 """
-Apache Camel's generic source and sink, of 2021 and so built for Connect 2.8: files of a directory, lines into a file.
+Apache Camel's generic source and sink, of 2021 and so built for Connect 2.8: files of a directory, lines into a file. And files
+that the source deletes once it has heard by `commitRecord` that Kafka has them: each is read once.
 
 Read next: `../side.py`.
 """
@@ -18,6 +19,7 @@ _CAMEL = "3.11.1"
 CONNECTOR = "org.apache.camel.kafkaconnector:camel-kafka-connector:0.11.0"
 _PACKAGE = "org.apache.camel.kafkaconnector"
 _MODIFIED_S = 1_700_000_000
+_FILES = 20
 
 
 def _run(side: Side) -> Observed:
@@ -70,4 +72,35 @@ def _run(side: Side) -> Observed:
     return observed
 
 
-CAMEL = Case("camel", (f"{CONNECTOR}+org.apache.camel:camel-file:{_CAMEL}",), _run, unlisted=True)
+def _deletes(side: Side) -> Observed:
+    directory = side.files / "once"
+    directory.mkdir()
+    names = [f"{number:02}.txt" for number in range(_FILES)]
+    for name in names:
+        (directory / name).write_text(f"the text of {name}\n", "utf-8")
+        os.utime(directory / name, (_MODIFIED_S, _MODIFIED_S))
+    config = {
+        "connector.class": f"{_PACKAGE}.CamelSourceConnector",
+        "tasks.max": "1",
+        "topics": "camel-once",
+        "camel.source.url": f"file:{directory}?delete=true&sortBy=file:name&initialDelay=0&delay=500",
+        "camel.source.camelMessageHeaderKey": "CamelFileName",
+        "key.converter": STRING,
+        "value.converter": STRING,
+        "transforms": "text",
+        "transforms.text.type": f"{_PACKAGE}.transforms.CamelTypeConverterTransform$Value",
+        "transforms.text.target.type": "java.lang.String",
+    }
+    side.make_topics(**{"camel-once": 1})
+    side.start({"camel-deletes": config})
+    side.wait_for({"camel-once": _FILES})
+    side.wait(lambda: not list(directory.glob("*.txt")), "all files deleted")
+    observed: Observed = {"records": side.records("camel-once"), "status": side.status("camel-deletes")}
+    side.stop("camel-deletes")
+    side.delete("camel-deletes")
+    return observed
+
+
+_PLUGIN = f"{CONNECTOR}+org.apache.camel:camel-file:{_CAMEL}"
+CAMEL = Case("camel", (_PLUGIN,), _run, unlisted=True)
+CAMEL_DELETES = Case("camel-deletes", (_PLUGIN,), _deletes, unlisted=True)
