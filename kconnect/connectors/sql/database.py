@@ -48,6 +48,14 @@ _CONNECT_S = 30.0
 _ASKED_S = 300.0
 """For so long who only looks at a database waits for an answer."""
 _KEEPALIVES = {"keepalives_idle": 60, "keepalives_interval": 10, "keepalives_count": 6}
+_AS_THEY_ARE = (
+    "SELECT set_config(name, value, true) FROM (VALUES ('extra_float_digits', '1'), ('datestyle', 'ISO'), "
+    "('quote_all_identifiers', 'off')) AS needed(name, value) WHERE current_setting(name, true) IS NOT NULL"
+)
+"""
+For a transaction that reads from PostgreSQL, also behind a pool: roles and databases may have settings by which floats lose
+digits, dates have another form, and types other names.
+"""
 _STRICT = ", sql_mode = CONCAT_WS(',', NULLIF(@@sql_mode, ''), 'STRICT_ALL_TABLES')"
 _BAD_CODES = frozenset((1048, 1062, 1216, 1217, 1264, 1292, 1364, 1366, 1406, 1451, 1452, 1690, 3819, 4025))
 """Of rows that the table does not take; some come as errors of operation."""
@@ -86,6 +94,8 @@ def made_engine(
     if engine.dialect.name == "sqlite" and writes:
         # Its driver would begin a transaction too late for a savepoint; and who will write is to wait for others at once.
         sa.event.listen(engine, "begin", lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))
+    if engine.dialect.name == "postgresql" and not writes:
+        sa.event.listen(engine, "begin", lambda connection: connection.exec_driver_sql(_AS_THEY_ARE))
     return engine
 
 
@@ -124,6 +134,8 @@ def _arguments(url: URL, timeout_s: float, writes: bool) -> dict[str, Any]:
         found["connect_timeout"] = max(1, round(timeout_s))
     if url.get_backend_name() == "postgresql":
         found["application_name"] = "kconnect"
+        # In another one, some texts could not be told, and by SQL_ASCII they would come as bytes.
+        found["client_encoding"] = "utf8"
         # By the system's own, a machine that is gone is noticed after two hours.
         found |= {name: number for name, number in _KEEPALIVES.items() if name not in url.query}
     if url.get_driver_name() == "mysqldb":
@@ -131,6 +143,8 @@ def _arguments(url: URL, timeout_s: float, writes: bool) -> dict[str, Any]:
     if url.get_backend_name() == "sqlite":
         found["isolation_level"] = None
     if url.get_backend_name() in ("mysql", "mariadb"):
+        # In another one, the server gives question marks for what that has not.
+        found["charset"] = "utf8mb4"
         # A TIMESTAMP is a point in time, and comes and goes in the zone of the session. Without strict mode, texts that are too
         # long are cut off, and numbers that are too large are others.
         found["init_command"] = f"SET time_zone = '+00:00'{_STRICT if writes else ''}"

@@ -245,11 +245,32 @@ class Reader:
         return self._seen[0][1] if self._seen and self._seen[0][0] <= now - self._id_delay_s else None
 
     def _time(self) -> sa.ColumnElement[Any]:
-        columns: list[Any] = [self._comparable(self.relation.column(name)) for name in self._time_names]
+        kind = self._time_kind()
+        columns: list[Any] = [self._comparable(self.relation.column(name), kind) for name in self._time_names]
         return columns[0] if len(columns) == 1 else sa.func.coalesce(*columns)
 
-    def _comparable(self, column: sa.ColumnClause[Any]) -> sa.ColumnElement[Any]:
-        if self._options.backend != "sqlite":
+    def _time_kind(self) -> Any:
+        """
+        Return the type of what says how new a row is. Of columns with a zone and without, it has one: the database would take
+        the zone of the session for the others.
+        """
+        kinds: list[Any] = [self.relation.column(name).type for name in self._time_names]
+        if len({_has_zone(kind, self._options.backend) for kind in kinds}) == 1:
+            return kinds[0]
+        if self._options.backend == "postgresql":
+            return sa.DateTime(timezone=True)
+        if self._options.zone.key == "UTC":
+            return kinds[0]
+        raise DataError(
+            f"{self.relation.shown} has times with a zone and without in {', '.join(self._time_names)}, which can be compared "
+            f"only if {settings.ZONE} is UTC: read it by a {settings.QUERY} that converts them"
+        )
+
+    def _comparable(self, column: sa.ColumnClause[Any], kind: Any) -> sa.ColumnElement[Any]:
+        backend = self._options.backend
+        if backend == "postgresql" and _has_zone(kind, backend) and not _has_zone(column.type, backend):
+            return sa.func.timezone(self._options.zone.key, sa.cast(column, sa.DateTime()), type_=kind)
+        if backend != "sqlite":
             return column
         # It has times as texts or as numbers: the milliseconds of either.
         days = sa.func.julianday(sa.type_coerce(column, NullType())) - 2440587.5
@@ -278,7 +299,7 @@ class Reader:
         """As it is compared with the column."""
         if self._options.backend == "sqlite":
             return (moment - _EPOCH) // datetime.timedelta(milliseconds=1)
-        kind: Any = self.relation.column(self._time_names[0]).type
+        kind = self._time_kind()
         if isinstance(kind, sa.DateTime) and kind.timezone and self._options.backend == "postgresql":
             return moment
         local = moment.astimezone(zone_of(kind, self._options)).replace(tzinfo=None)
@@ -370,8 +391,13 @@ class Reader:
         return told
 
     def _moment(self) -> Any:
-        read = moment_of(self.relation.column(self._time_names[0]).type, self._options)
+        read = moment_of(self._time_kind(), self._options)
         return lambda value: (read(value) - _EPOCH) // _MICROSECOND * 1000
+
+
+def _has_zone(kind: Any, backend: str) -> bool:
+    """Whether its values are points in time: those of a TIMESTAMP of MySQL come in UTC."""
+    return isinstance(kind, sa.TIMESTAMP) if backend in ("mysql", "mariadb") else bool(getattr(kind, "timezone", False))
 
 
 def _whole(number: Any) -> int:
