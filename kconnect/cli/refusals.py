@@ -12,33 +12,13 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
+from kconnect.cli import java_classes
 from kconnect.rest.client import ConnectClient, RestError
 
 _FRAME = ("Connector configuration is invalid and contains", "You can also find the above list of errors at the endpoint")
 _NULL = re.compile(r"Invalid value null for configuration (\S+): ")
 _NO_CONNECTOR = re.compile(r"Failed to find any class that implements Connector and which name matches (\S+), available")
 _NO_CLASS = re.compile(r"(Class (\S+) could not be found\.)")
-
-_VENDORS = {
-    "io.confluent.": "Confluent",
-    "io.debezium.": "Debezium",
-    "io.aiven.": "Aiven",
-    "com.mongodb.": "MongoDB",
-    "com.snowflake.": "Snowflake",
-    "com.clickhouse.": "ClickHouse",
-    "com.wepay.": "WePay",
-    "com.couchbase.": "Couchbase",
-    "com.datastax.": "DataStax",
-    "com.github.jcustenborder.": "Jeremy Custenborder",
-    "io.lenses.": "Lenses",
-    "com.datamountaineer.": "Lenses",
-    "io.tabular.": "Tabular",
-    "org.apache.iceberg.": "Apache Iceberg",
-    "org.apache.camel.": "Apache Camel",
-    "org.apache.kafka.connect.mirror.": "Apache Kafka",
-    "org.neo4j.": "Neo4j",
-    "org.opensearch.": "OpenSearch",
-}
 
 
 class Refusal(RestError):
@@ -92,12 +72,8 @@ def _with_remedy(line: str, there: Callable[[], list[str]]) -> str:
     else:
         return line
     known = {each.rpartition(".")[2]: each for each in there()}
-    if vendor := next((who for prefix, who in _VENDORS.items() if name.startswith(prefix)), None):
-        return (
-            f"{name} of {vendor} is not installed on the worker. Kafka Connect finds its archive below plugin.path; kconnect "
-            "runs plugins in Python, not Java's: `kconnect plugin install PACKAGE` installs one, and `kconnect plugin new "
-            "NAME` creates a project for your own"
-        )
+    if (remedy := java_classes.remedy(name)) is not None:
+        return remedy
     # Aliases go without the ending.
     short = {**known, **{each.removesuffix("Connector"): full for each, full in known.items()}}
     near = difflib.get_close_matches(name.rpartition(".")[2], short, 1)

@@ -203,9 +203,15 @@ def test_a_setting_that_nothing_knows_is_warned_of_by_a_patch(run: Any, strict: 
         ("com.acme.Xyz", "There is no connector class com.acme.Xyz on the worker; `kconnect get plugins` lists its classes"),
         (
             "io.confluent.connect.jdbc.JdbcSourceConnector",
-            "io.confluent.connect.jdbc.JdbcSourceConnector of Confluent is not installed on the worker. Kafka Connect "
-            "finds its archive below plugin.path; kconnect runs plugins in Python, not Java's: `kconnect plugin "
-            "install PACKAGE` installs one, and `kconnect plugin new NAME` creates a project for your own",
+            "io.confluent.connect.jdbc.JdbcSourceConnector of Confluent is not installed on the worker: `kconnect plugin "
+            "install ARCHIVE --plugin-path DIRECTORY`, with the .zip or .tar.gz that Confluent offers, installs it, on every worker "
+            "(docs/java-connectors.md). Without Java SqlSource does that job (docs/connectors/sql-source.md)",
+        ),
+        (
+            "io.debezium.connector.postgresql.PostgresConnector",
+            "io.debezium.connector.postgresql.PostgresConnector of Debezium is not installed on the worker: `kconnect plugin "
+            "install io.debezium:debezium-connector-postgres:3.6.1.Final --plugin-path DIRECTORY` installs it, on every worker "
+            "(docs/java-connectors.md)",
         ),
     ],
 )

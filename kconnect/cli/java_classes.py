@@ -1,0 +1,87 @@
+"""
+Java connectors that people know by their classes: what to type to have one, and which of kconnect's own does the same.
+
+Asked by `refusals.py` for a class that the worker has not. Coordinates are those under which a project publishes in Maven
+Central; others have archives only. docs/java-connectors.md tells of versions that were tried.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+_DEBEZIUM = "3.6.1.Final"
+
+
+class Known(NamedTuple):
+    """Of classes with this prefix; `coordinates` with the version that was tried, or the word VERSION. None: an archive."""
+
+    prefix: str
+    vendor: str
+    coordinates: str | None = None
+
+
+KNOWN = (
+    *(
+        Known(
+            f"io.debezium.connector.{package}.", "Debezium", f"io.debezium:debezium-connector-{artefact}:{version or _DEBEZIUM}"
+        )
+        for package, artefact, version in (
+            ("postgresql", "postgres", None),
+            ("mysql", "mysql", None),
+            ("mariadb", "mariadb", None),
+            ("mongodb", "mongodb", None),
+            ("sqlserver", "sqlserver", None),
+            ("oracle", "oracle", None),
+            ("db2", "db2", None),
+            ("jdbc", "jdbc", "3.6.0.Final"),
+        )
+    ),
+    Known("io.debezium.", "Debezium"),
+    Known("com.mongodb.kafka.", "MongoDB", "org.mongodb.kafka:mongo-kafka-connect:2.0.1"),
+    Known("com.snowflake.kafka.", "Snowflake", "com.snowflake:snowflake-kafka-connector:VERSION"),
+    Known("com.datastax.oss.", "DataStax", "com.datastax.oss:kafka-connect-cassandra-sink:VERSION"),
+    Known("org.apache.kafka.connect.mirror.", "Apache Kafka", "org.apache.kafka:connect-mirror:4.3.1"),
+    Known("org.apache.kafka.connect.file.", "Apache Kafka", "org.apache.kafka:connect-file:4.3.1"),
+    Known("org.apache.iceberg.", "Apache Iceberg", "org.apache.iceberg:iceberg-kafka-connect:VERSION"),
+    Known("org.apache.camel.", "Apache Camel", "org.apache.camel.kafkaconnector:camel-NAME-kafka-connector:VERSION"),
+    Known("io.confluent.", "Confluent"),
+    Known("io.aiven.", "Aiven"),
+    Known("com.clickhouse.", "ClickHouse"),
+    Known("com.wepay.", "WePay"),
+    Known("com.couchbase.", "Couchbase"),
+    Known("com.github.jcustenborder.", "Jeremy Custenborder"),
+    Known("io.lenses.", "Lenses"),
+    Known("com.datamountaineer.", "Lenses"),
+    Known("io.tabular.", "Tabular"),
+    Known("org.neo4j.", "Neo4j"),
+    Known("org.opensearch.", "OpenSearch"),
+)
+
+_OWN = (
+    (re.compile(r"jdbc.*source", re.IGNORECASE), "SqlSource", "sql-source"),
+    (re.compile(r"jdbc", re.IGNORECASE), "SqlSink", "sql"),
+    (re.compile(r"(s3|gcs|azure|hdfs|storage).*source", re.IGNORECASE), "ObjectStoreSource", "objects-source"),
+    (re.compile(r"(s3|gcs|azureblob|azuredatalake|hdfs\d?)sink", re.IGNORECASE), "ObjectStoreSink", "objects"),
+    (re.compile(r"elasticsearch|opensearch", re.IGNORECASE), "OpenSearchSink", "search"),
+    (re.compile(r"iceberg", re.IGNORECASE), "IcebergSink", "iceberg"),
+    (re.compile(r"http.*source", re.IGNORECASE), "HttpSource", "http"),
+    (re.compile(r"http", re.IGNORECASE), "HttpSink", "http"),
+    (re.compile(r"datagen", re.IGNORECASE), "DatagenSource", "datagen"),
+)
+"""By the class's own name: what does the same job, and its page."""
+
+
+def remedy(name: str) -> str | None:
+    """Return what to do about a class of this name that is not there; None for one that nobody knows."""
+    known = next((each for each in KNOWN if name.startswith(each.prefix)), None)
+    if known is None:
+        return None
+    what = f"`kconnect plugin install {known.coordinates or 'ARCHIVE'} --plugin-path DIRECTORY`"
+    where = "" if known.coordinates else f", with the .zip or .tar.gz that {known.vendor} offers,"
+    own = next(((other, page) for pattern, other, page in _OWN if pattern.search(name.rpartition(".")[2])), None)
+    instead = "" if own is None else f". Without Java {own[0]} does that job (docs/connectors/{own[1]}.md)"
+    return (
+        f"{name} of {known.vendor} is not installed on the worker: {what}{where} installs it, on every worker "
+        f"(docs/java-connectors.md){instead}"
+    )
