@@ -7,6 +7,7 @@ merges them. For the others the drivers make one statement of many rows. Called 
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable
 from typing import Any
 
@@ -22,6 +23,7 @@ _TEMPORARY = "kconnect_rows"
 """Of one statement at a time, since it is dropped behind it."""
 _KEPT = 100
 """Statements: records without schemas may have any of the columns, in ever other sets."""
+_BY_ANY_KEY = ("mysql", "mariadb")
 UPSERTS = ("postgresql", "mysql", "mariadb", "sqlite")
 
 
@@ -62,15 +64,57 @@ class Writer:
     def _made(self, rows: Rows, mode: str) -> Callable[[sa.Connection, Rows], None]:
         if self._backend == "postgresql":
             return _copies(self._engine, rows, mode)
+        if mode == "upsert" and self._backend in _BY_ANY_KEY and _has_other_keys(rows):
+            update, insert = self._made(rows, "update"), _run(rows, _insert_of_new(rows))
+
+            def run(connection: sa.Connection, given: Rows) -> None:
+                # In their order: one may give another the place in an index. The driver sends updates one by one anyway.
+                for at in range(len(given)):
+                    update(connection, given.cut(at, at + 1))
+                    insert(connection, given.cut(at, at + 1))
+
+            return run
         if mode == "update" and rows.keys == len(rows.names):
             return _nothing
-        statement = _core(rows, mode, self._backend)
-        names = rows.names if mode in ("insert", "upsert") else tuple(f"_{name}" for name in rows.names)
+        return _run(rows, _core(rows, mode, self._backend), mode in ("insert", "upsert"))
 
-        def run(connection: sa.Connection, given: Rows) -> None:
-            connection.execute(statement, [dict(zip(names, row)) for row in zip(*given.columns)])
 
-        return run
+def _has_other_keys(rows: Rows) -> bool:
+    """
+    Return whether rows may meet one of another key: ON DUPLICATE KEY is about each unique index, and would change that row. Or
+    whether none of them is that of the rows' key, by which nothing would be met.
+    """
+    keys, names, table = set(rows.names[: rows.keys]), set(rows.names), rows.table
+    unique = [set(index.columns.keys()) for index in table.indexes if index.unique]
+    unique += [set(table.primary_key.columns.keys())] if table.primary_key.columns else []
+    # An index with columns that rows leave to the database, such as a number of its own, is met by none of them.
+    return keys not in unique or any(not each or (each & names and not each >= keys) for each in unique)
+
+
+def _insert_of_new(rows: Rows) -> Any:
+    """An insert of a row whose key is not there: what another unique index says against it is the row's own fault."""
+    columns = [rows.table.columns[name] for name in rows.names]
+    given = [sa.bindparam(f"_{column.name}", type_=column.type).label(column.name) for column in columns]
+    aliased = rows.table.alias("t")
+    same = [aliased.columns[name] == sa.bindparam(f"_{name}") for name in rows.names[: rows.keys]]
+    there = sa.exists(sa.select(sa.literal_column("1")).select_from(aliased).where(*same))
+    return sa.insert(rows.table).from_select(list(rows.names), sa.select(*given).where(~there))
+
+
+def _run(rows: Rows, statement: Any, plain: bool = False) -> Callable[[sa.Connection, Rows], None]:
+    """`plain`: the parameters have the names of the columns."""
+    names = rows.names if plain else tuple(f"_{name}" for name in rows.names)
+    kinds = [rows.table.columns[name].type for name in rows.names[: rows.keys]]
+    singles = () if plain else tuple(at for at, kind in enumerate(kinds) if isinstance(kind, mysql.FLOAT))
+
+    def run(connection: sa.Connection, given: Rows) -> None:
+        columns = list(given.columns)
+        for at in singles:
+            # The database compares with all digits of what the column has: the nearest number of 32 bits.
+            columns[at] = [struct.unpack("f", struct.pack("f", each))[0] for each in columns[at]]
+        connection.execute(statement, [dict(zip(names, row)) for row in zip(*columns)])
+
+    return run
 
 
 def _nothing(connection: sa.Connection, given: Rows) -> None:

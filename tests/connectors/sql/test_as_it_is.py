@@ -181,3 +181,26 @@ def test_upserts_leave_nothing_in_the_session(table: Table) -> None:
         left = connection.exec_driver_sql("select count(*) from pg_class where relpersistence = 't'").scalar()
         connection.rollback()
         assert left == 0
+
+
+@only_mariadb
+def test_an_upsert_changes_no_row_of_another_key(table: Table) -> None:
+    for kind in ("integer primary key", "integer", "integer unique"):
+        table.database.execute(f"drop table if exists {table.topic}")
+        table.database.execute(f"create table {table.topic} (id {kind}, mail varchar(9) unique, n integer)")
+        with table.sink(insert_mode="upsert", **_({**KEYED, **TOLERANT})) as sink:
+            sink.put([table.record({"id": id, "mail": mail, "n": 1}) for id, mail in ((1, "a"), (3, "c"))])
+            # A row gives its place in the index to one behind it.
+            for new in ([(2, "a"), (1, "a"), (4, "d"), (3, "a")], [(3, "e"), (5, "c")]):
+                sink.put([table.record({"id": id, "mail": mail, "n": 7}) for id, mail in new])
+            assert [(record.value["id"], record.value["mail"]) for record, _ in sink.reported] == [(2, "a"), (3, "a")]
+        assert table.rows("id, mail, n") == [(1, "a", 7), (3, "e", 7), (4, "d", 7), (5, "c", 7)], kind
+
+
+@only_mariadb
+def test_a_key_of_32_bits_is_met(table: Table) -> None:
+    table.database.execute(f"create table {table.topic} (id float primary key, n integer)")
+    table.database.execute(f"insert into {table.topic} values (0.1, 1)")
+    with table.sink(insert_mode="update", **_(KEYED)) as sink:
+        sink.put([table.record({"id": 0.1, "n": 2})])
+    assert table.rows("n, 0") == [(2, 0)]
