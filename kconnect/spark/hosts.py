@@ -33,21 +33,21 @@ _ABANDONED_S = 60.0
 class Hosts:
     """
     `run` is called in the executor with one payload (it is pickled by reference, so it must be importable there). Payloads
-    travel inside the task, which neither Spark's UI nor its event log shows. `on_end` is called with a host's number and the
-    reason when it has ended and is started again, from any thread.
+    travel inside the task, which neither Spark's UI nor its event log shows. `report` is called with a host's number and
+    the reason for which it is not up, when it has ended and is started again, or no core is free for it; from any thread.
     """
 
     def __init__(
-        self, context: SparkContext, run: Callable[[Iterable[bytes]], None], on_end: Callable[[int, str], object]
+        self, context: SparkContext, run: Callable[[Iterable[bytes]], None], report: Callable[[int, str], object]
     ) -> None:
         self._context = context
         self._run = run
-        self._on_end = on_end
+        self._report = report
         self._wanted: dict[int, bytes] = {}
         self._jobs: dict[int, threading.Thread] = {}
         self._changed = threading.Condition()
         self._closed = False
-        self._slots = _Slots(context)
+        self._slots = _Slots(context, report)
 
     def want(self, hosts: Mapping[int, bytes]) -> None:
         """
@@ -63,7 +63,7 @@ class Hosts:
 
     def check(self) -> None:
         """
-        Log which hosts wait for a core, once for as long as they do. The driver calls it all the time.
+        Log and report which hosts wait for a core, once for as long as they do. The driver calls it all the time.
 
         Raises:
             SparkLost: the session has ended or does not answer, or its executors are gone and none comes in their place
@@ -93,7 +93,7 @@ class Hosts:
                     break
                 failures += 1
                 log.warning("Host %d ended and is restarted: %s", host, reason(error))
-                self._on_end(host, reason(error))
+                self._report(host, f"the host has ended: {reason(error)}")
             with self._changed:
                 pause = _BACKOFF_S[min(failures, len(_BACKOFF_S) - 1)]
                 self._changed.wait_for(lambda: self._closed or host not in self._wanted, pause)
@@ -110,8 +110,8 @@ class Hosts:
 class _Slots:
     """Whether the wanted hosts got a core each. A host's task takes `spark.task.cpus` cores for as long as it lives."""
 
-    def __init__(self, context: SparkContext) -> None:
-        self._context = context
+    def __init__(self, context: SparkContext, report: Callable[[int, str], object]) -> None:
+        self._context, self._report = context, report
         self._master = str(context.master)
         self._checked_at = float("-inf")
         self._waiting: dict[int, float] = {}
@@ -147,15 +147,18 @@ class _Slots:
             needed = f"{limit} is {get(limit, 'not set')}, and a host takes spark.task.cpus, {get('spark.task.cpus', '1')}"
             memory = get("spark.executor.memory")
             unserved = f"; no executor runs: {self._master} has no worker with enough cores and memory free ({memory} for each)"
+            remedy = (
+                f"give the application more cores ({needed}), or lower task.hosts; plugins of other directories, and each "
+                f"dedicated task, have hosts of their own{'' if served else unserved}"
+            )
             log.warning(
-                "%d of %d task hosts still wait for a free core in Spark, and their units do not run: give the application "
-                "more cores (%s), or lower task.hosts; plugins of other directories, and each dedicated task, have hosts of "
-                "their own%s",
+                "%d of %d task hosts still wait for a free core in Spark, and their units do not run: %s",
                 len(late),
                 wanted,
-                needed,
-                "" if served else unserved,
+                remedy,
             )
+            for host in late:
+                self._report(host, f"no core of Spark is free for it: {remedy}")
         elif self._told and not self._waiting:
             log.info("All %d task hosts have a core now", wanted)
         self._told = frozenset(late or self._told & self._waiting.keys())

@@ -31,20 +31,20 @@ _LONGEST = 500
 
 class Driver:
     """
-    The process, and the thread that keeps it. `on_end` is called with the reason each time that it ends, and `on_host_end` with
-    a host's number and the reason each time that one of its hosts does. `hidden` are texts that no reason must have.
+    The process, and the thread that keeps it. `on_end` is called with the reason each time that it ends, and `on_host_absent`
+    with a host's number and the reason for which one of its hosts is not up. `hidden` are texts that no reason must have.
     """
 
     def __init__(
         self,
         order: dict[str, Any],
         on_end: Callable[[str], object],
-        on_host_end: Callable[[int, str], object],
+        on_host_absent: Callable[[int, str], object],
         hidden: Collection[str] = (),
     ) -> None:
         self._order = orjson.dumps(order)
         self._on_end = on_end
-        self._on_host_end = on_host_end
+        self._on_host_absent = on_host_absent
         self._hidden = hidden
         self._child: subprocess.Popen[bytes] | None = None
         self._stopping = threading.Event()
@@ -120,7 +120,7 @@ class Driver:
     def _pass(self, read: int, lines: deque[str]) -> None:
         """
         Pass on what the driver says until its hosts can run: from then on it writes to where the worker does, and here only
-        why a host ended.
+        why a host is not up.
         """
         with open(read, "rb") as pipe:
             for line in iter(lambda: pipe.readline(1 << 16), b""):
@@ -128,7 +128,7 @@ class Driver:
                 report = standard_error.report_in(text)
                 if report is not None:
                     host, reason = report
-                    self._on_host_end(host, hide(reason, self._hidden)[:_LONGEST])
+                    self._on_host_absent(host, hide(reason, self._hidden)[:_LONGEST])
                     continue
                 os.write(2, line)
                 if text.strip():

@@ -126,7 +126,7 @@ class Worker:
         self._feed.start()
         log.info("Kafka cluster %s; this worker is %s", cluster_id, settings.worker_id)
         order = {**self._order, "incarnation": self._incarnation, "plugins": self._registry.directories}
-        self._driver = Driver(order, self._spark_ended, self._host_ended, secrets.values(settings.raw))
+        self._driver = Driver(order, self._spark_ended, self._host_absent, secrets.values(settings.raw))
         self._driver.start()
         identity = Identity(
             worker_id=settings.worker_id,
@@ -190,9 +190,9 @@ class Worker:
         if self._loop is not None:
             self._loop.post(events.SparkEnded(reason))
 
-    def _host_ended(self, host: int, reason: str) -> None:
+    def _host_absent(self, host: int, reason: str) -> None:
         if self._loop is not None:
-            self._loop.post(events.HostEnded(host, reason))
+            self._loop.post(events.HostAbsent(host, reason))
 
     def _read(self, entrance: Entrance) -> None:
         """Feed the log to the herder for ever; join the group once it has been read, and then let the herder begin."""

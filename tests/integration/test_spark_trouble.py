@@ -44,7 +44,7 @@ def test_hosts_that_can_not_start_say_why(broker: Broker, tmp_path: Path) -> Non
     )
     try:
         worker.start()
-        wait_until(lambda: "Task host 0 has ended" in worker.client.health()["message"], 120)
+        wait_until(lambda: "Task host 0 is not up: the host has ended" in worker.client.health()["message"], 120)
         assert missing in worker.client.health()["message"]
         worker.client.create("waits", {"connector.class": "FileStreamSource", "file": "/dev/null", "topic": "hostless"})
         wait_until(lambda: "the host has ended" in (worker.client.status("waits")["connector"].get("trace") or ""), 60)

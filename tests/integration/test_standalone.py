@@ -213,5 +213,8 @@ def test_a_host_that_gets_no_core_is_told_of(cluster: SparkCluster, broker: Brok
         wait_until(lambda: waits in worker.log.read_text("utf-8"), 240, "nobody says that a host waits")
         line = next(line for line in worker.log.read_text("utf-8").splitlines() if "still wait" in line)
         assert "spark.cores.max is 1" in line and "task.hosts" in line
+        wait_until(
+            lambda: "no core of Spark is free for it" in worker.client.health()["message"], 60, "/health does not say so"
+        )
     finally:
         worker.stop()

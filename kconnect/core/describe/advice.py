@@ -27,6 +27,9 @@ _NO_LOGIN = re.compile(
 _NO_FILE = re.compile(r"NoSuchFileException|FileNotFoundE|AccessDeniedException|PermissionError|No such file")
 
 
+_STUCK = ("the Spark driver ended", "the host has ended", "no core of Spark is free")
+
+
 def of(found: Mapping[str, Any]) -> list[str]:
     """
     `found` as `Look.connector` makes it: name, type, state, error, retrying, tasks, numbers, lag, topics, moving and errors.
@@ -76,12 +79,12 @@ def _waiting(found: Mapping[str, Any]) -> Iterator[str]:
     if not waiting and found["state"] not in ("UNASSIGNED", "RESTARTING"):
         return
     reasons = [unit.get("waits_for") or "" for unit in (found, *found["tasks"])]
-    stuck = next((reason for reason in reasons if "the Spark driver ended" in reason or "the host has ended" in reason), None)
+    stuck = next((reason for reason in reasons if any(sign in reason for sign in _STUCK)), None)
     silent = next((reason for reason in reasons if reason.startswith(("not running: ", "not known: "))), None)
     if silent is not None:
         yield f"It was started; now it is {silent}. `GET /health` of its worker and the worker's log have more"
     elif stuck is not None:
-        yield f"It waits for Spark, which does not start: {stuck}. The worker's log has more"
+        yield f"It waits for Spark, which does not start it: {stuck}. The worker's log has more"
     elif found["moving"]:
         yield "A rebalance is under way: `kconnect cluster` shows what moves. This ends by itself."
     else:

@@ -120,8 +120,8 @@ class SparkEnded:
 
 
 @dataclass(frozen=True, slots=True)
-class HostEnded:
-    """One of this worker's hosts has ended and is started again, as its driver says."""
+class HostAbsent:
+    """One of this worker's hosts has ended and is started again, or waits for a core, as its driver says."""
 
     host: int
     reason: str
@@ -152,7 +152,7 @@ Event = (
     | HostsDead
     | HostsSilent
     | SparkEnded
-    | HostEnded
+    | HostAbsent
     | Tick
     | ShutDown
 )

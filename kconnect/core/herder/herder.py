@@ -120,7 +120,7 @@ class Herder:
                 desk.spark_trouble = reason
                 desk.host_troubles.clear()
                 desk.changed()
-            case events.HostEnded(host, reason):
+            case events.HostAbsent(host, reason):
                 desk.host_troubles[host] = reason
                 desk.changed()
             case events.ShutDown():

@@ -84,7 +84,7 @@ def _trouble(desk: Desk, worker: str, host: int | None = None) -> str:
     if worker != desk.me:
         return ""
     told = desk.host_troubles.get(host) if host is not None else next(iter(desk.host_troubles.values()), None)
-    reason = desk.spark_trouble or (told and f"the host has ended: {told}")
+    reason = desk.spark_trouble or told
     return f" ({reason})" if reason else ""
 
 

@@ -74,7 +74,7 @@ def test_why_spark_does_not_start_is_told_until_it_has_started() -> None:
     assert reasons(cluster)[0] == f"waiting for Spark: no worker has a task host yet ({reason})"
     assert cluster.call("a:1", Health()) == f"No connector runs on it: {reason}."
     [said] = [text for text in cluster.call("a:1", GetOwn("x"))["advice"] if "Spark" in text]
-    assert said.startswith("It waits for Spark, which does not start: waiting for Spark: ")
+    assert said.startswith("It waits for Spark, which does not start it: waiting for Spark: ")
     cluster.without_spark.clear()
     cluster.settle()
     assert set(reasons(cluster)) == {None}
@@ -87,12 +87,12 @@ def test_why_a_host_ends_is_told_until_it_is_up(monkeypatch: pytest.MonkeyPatch)
     allowed = {0, 1}
     monkeypatch.setattr(cluster, "may_start", lambda worker, number: number in allowed)
     cluster.call("a:1", CreateConnector("x", {**SOURCE, "tasks.isolation": "dedicated", "tasks.max": "1"}))
-    cluster.workers["a:1"]._inbox.append(events.HostEnded(2, "No module named 'kconnect'"))
-    cluster.workers["a:1"]._inbox.append(events.HostEnded(9, "of a host that nobody wants any more"))
+    cluster.workers["a:1"]._inbox.append(events.HostAbsent(2, "the host has ended: No module named 'kconnect'"))
+    cluster.workers["a:1"]._inbox.append(events.HostAbsent(9, "of a host that nobody wants any more"))
     cluster.settle()
     waits = "waiting for Spark: task host 2 of the worker a:1 is not up yet (the host has ended: No module named 'kconnect')"
     assert reasons(cluster) == [None, waits]
-    health = "Task host 2 has ended and is started again: No module named 'kconnect'."
+    health = "Task host 2 is not up: the host has ended: No module named 'kconnect'."
     assert cluster.call("a:1", Health()) == health
     assert [text for text in cluster.call("a:1", GetOwn("x"))["advice"] if "No module named" in text]
     allowed.add(2)

@@ -61,12 +61,8 @@ class Health(Look["str | None"]):
             return f"No connector runs on it: {desk.spark_trouble}."
         placement = desk.log.assignment.placements.get(desk.me)
         wanted = () if placement is None else placement.hosts or ()
-        ended = [
-            f"Task host {host} has ended and is started again: {why}."
-            for host, why in sorted(desk.host_troubles.items())
-            if host in wanted
-        ]
-        return " ".join(ended) or None
+        absent = [f"Task host {host} is not up: {why}." for host, why in sorted(desk.host_troubles.items()) if host in wanted]
+        return " ".join(absent) or None
 
 
 @dataclass(frozen=True, slots=True)
