@@ -21,7 +21,7 @@ import pytest
 from obstore import exceptions
 from pyarrow import parquet
 
-from kconnect.api import ConnectError, RetriableError, SinkRecord, Struct, schema
+from kconnect.api import ConnectError, DataError, RetriableError, SinkRecord, Struct, schema
 from kconnect.connectors import patterns
 from kconnect.connectors.limits import TooMuchError
 from kconnect.connectors.objects import hadoop, readers, settings, source_settings, stores
@@ -29,6 +29,7 @@ from kconnect.connectors.objects.connector import ObjectStoreSinkConnector
 from kconnect.connectors.objects.hadoop import HadoopStore
 from kconnect.connectors.objects.readers import Budget
 from kconnect.connectors.objects.source import ObjectStoreSourceConnector
+from kconnect.connectors.objects.thrift import Reader
 from kconnect.testing import SinkRunner, SourceRunner
 from tests.attacks import hostile
 from tests.attacks.hostile import Answer, Hostile, Reply, bomb
@@ -234,6 +235,28 @@ def test_broken_parquet_is_a_file_that_can_not_be_read(tmp_path: Path, cut: int)
 
 
 # Avro.
+
+
+def test_a_footer_that_contradicts_itself_ends_no_process(tmp_path: Path) -> None:
+    """Who may put a file there changes a byte of a footer: pyarrow, asked for the column by itself, would end the process."""
+    path = written(tmp_path / "a.parquet", pa.table({"a": [1, 2]}))
+    data = path.read_bytes()
+    assert data.count(b"\x25\x02\x18\x01a") >= 1, "the column's place in the schema, with its being optional"
+    path.write_bytes(data.replace(b"\x25\x02\x18\x01a", b"\x25\x00\x18\x01a"))
+    with pytest.raises(readers.ERRORS):
+        next(pieces("ParquetFormat", path))
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"\x15\x02\x05\x02\x04\x00", b"\x15\x02\x05\x82\x80\x08\x04\x00", b"\x05\x01\x02\x00"],
+    ids=["twice", "once more, beyond 16 bits", "below zero"],
+)
+def test_a_structure_is_read_as_pyarrow_reads_it_or_not_at_all(data: bytes) -> None:
+    """Who may put a file there writes a field twice: its size as limits see it, and as pyarrow does."""
+    with pytest.raises(DataError, match="twice"):
+        Reader(data).struct()
+    assert Reader(b"\x15\x02\x15\x04\x00").struct() == {1: 1, 2: 2}, "the control"
 
 
 def avro(path: Path, kind: Any, blocks: list[tuple[int, bytes]], codec: str = "null") -> Path:

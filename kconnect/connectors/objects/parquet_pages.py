@@ -3,13 +3,14 @@ Pages: how much a Parquet file becomes in memory, which its metadata does not sa
 
 A page names its own size, a dictionary has each value once for a million rows, and values may share a prefix: so a file of half
 a kilobyte can be gigabytes. The heads of all pages of a row group are read here, which are not packed, and of dictionaries the
-longest value. What comes out is how many rows may be read at once. Called by `readers.py`. Read next: `thrift.py`.
+longest value. What comes out is how many rows may be read at once. What the footer says of columns is read here, too: if
+pyarrow is asked for that, a footer that contradicts itself ends the process. Called by `readers.py`. Read next: `thrift.py`.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, BinaryIO, NamedTuple
 
@@ -18,7 +19,7 @@ from pyarrow import parquet
 
 from kconnect.api import DataError
 from kconnect.connectors.limits import TooMuchError
-from kconnect.connectors.objects.thrift import Reader
+from kconnect.connectors.objects.thrift import Long, Reader
 
 _MAGIC = b"PAR1"
 _LONGEST_FOOTER = 64 * 1024 * 1024
@@ -29,7 +30,8 @@ _HEAD = 64 * 1024
 _LONGEST_HEAD = 8 * 1024 * 1024
 _DATA, _OTHER, _DICTIONARY, _DATA_2 = 0, 1, 2, 3
 _PLAIN, _PLAIN_DICTIONARY, _DELTA_BYTE_ARRAY, _RLE_DICTIONARY = 0, 2, 7, 8
-_CODECS = {"SNAPPY": "snappy", "GZIP": "gzip", "ZSTD": "zstd", "BROTLI": "brotli", "LZ4_RAW": "lz4_raw"}
+_CODECS = {1: "snappy", 2: "gzip", 4: "brotli", 6: "zstd", 7: "lz4_raw"}
+"""By their numbers in footers. LZ4 is missing, which is written in two ways."""
 _WIDTHS = {"BOOLEAN": 8, "INT32": 8, "INT64": 8, "INT96": 16, "FLOAT": 8, "DOUBLE": 8}
 _FLOOR, _RATIO = 256 * 1024 * 1024, 64
 """
@@ -68,8 +70,23 @@ class Limits:
         return 2 * self.record
 
 
-def check_footer(file: BinaryIO) -> None:
-    """Raise DataError for a file whose footer is none, is too long, or has columns that are nested too deeply."""
+class Chunk(NamedTuple):
+    """A column of a row group: where its pages are, in `size` bytes, and how many values they have."""
+
+    path: str
+    codec: int
+    begin: int
+    size: int
+    values: int
+
+
+class RowGroup(NamedTuple):
+    rows: int
+    chunks: list[Chunk]
+
+
+def row_groups(file: BinaryIO) -> list[RowGroup]:
+    """Return the row groups. DataError for a file whose footer is none, is too long, or has columns nested too deeply."""
     file.seek(0, 2)
     size = file.tell()
     file.seek(max(0, size - 8))
@@ -81,16 +98,30 @@ def check_footer(file: BinaryIO) -> None:
         raise DataError(f"it is no file of Parquet: its footer has {length} bytes")
     file.seek(size - 8 - length)
     try:
-        elements = Reader(file.read(length)).struct(until=2)[2]
-        _check_depth([each.get(5, 0) for each in elements])
+        footer = Reader(file.read(length), {(0, 2): _check_depth, (0, 4): _groups, (4, 3): _chunk}).struct()
+        found: list[RowGroup] = footer[4]
     except (IndexError, KeyError, TypeError, AttributeError):
-        raise DataError("it is no file of Parquet: its footer has no schema") from None
+        raise DataError("it is no file of Parquet: its footer has no schema, or no row groups, that can be read") from None
+    return found
 
 
-def _check_depth(children: list[int]) -> None:
+def _groups(found: Any) -> list[RowGroup]:
+    return [RowGroup(each[3], [column[3] for column in each[1]]) for each in found]
+
+
+def _chunk(found: Any) -> Chunk:
+    numbers = (found[9], found.get(11), found[7], found[5])
+    if not all(each is None or (type(each) is Long and each >= 0) for each in numbers):
+        raise TypeError("a number is none")
+    begin, dictionary, size, values = numbers
+    path = b".".join(found[3]).decode("utf-8", "replace")
+    return Chunk(path, found[4], dictionary if dictionary and dictionary < begin else begin, size, values)
+
+
+def _check_depth(elements: Any) -> None:
     """The elements of a schema come in depth-first order, each with how many children it has."""
     left: list[int] = []
-    for count in children:
+    for count in [element.get(5, 0) for element in elements]:
         while left and left[-1] == 0:
             left.pop()
         if left:
@@ -100,12 +131,13 @@ def _check_depth(children: list[int]) -> None:
             raise DataError(f"its columns are nested more than {_DEEPEST} times")
 
 
-def rows_at_once(file: BinaryIO, metadata: parquet.FileMetaData, group: int, limits: Limits, most: int) -> int:
+def rows_at_once(file: BinaryIO, schema: parquet.ParquetSchema, group: RowGroup, limits: Limits, most: int) -> int:
     """How many rows of a row group may be in memory at once. TooMuchError if not even one may."""
-    row_group = metadata.row_group(group)
     a_row, unpacked, packed = 0.0, 0, 0
-    for number in range(row_group.num_columns):
-        chunk, column = row_group.column(number), metadata.schema.column(number)
+    if len(group.chunks) != len(schema):
+        raise DataError(f"a row group has {len(group.chunks)} columns, and its schema {len(schema)}")
+    for number, chunk in enumerate(group.chunks):
+        column = schema.column(number)
         pages = list(_pages(file, chunk))
         a_row += _bytes_of_a_row(file, pages, chunk, column, limits)
         unpacked += max((page.unpacked for page in pages), default=0)
@@ -119,12 +151,12 @@ def rows_at_once(file: BinaryIO, metadata: parquet.FileMetaData, group: int, lim
     return max(1, min(most, int(limits.batch / a_row) if a_row else most))
 
 
-def _bytes_of_a_row(file: BinaryIO, pages: list[Page], chunk: Any, column: Any, limits: Limits) -> float:
+def _bytes_of_a_row(file: BinaryIO, pages: list[Page], chunk: Chunk, column: Any, limits: Limits) -> float:
     """How many bytes a value of the column has at most, as far as that is known."""
     for page in pages:
         if page.unpacked > limits.page:
             raise TooMuchError(
-                f"a page of its column {chunk.path_in_schema[:60]} has {page.unpacked} bytes, unpacked, of which "
+                f"a page of its column {chunk.path[:60]} has {page.unpacked} bytes, unpacked, of which "
                 f"{limits.page} may be: {limits.setting} is {limits.record}"
             )
     longest = max((_longest_of(file, page, chunk, column) for page in pages if page.kind == _DICTIONARY), default=0)
@@ -136,7 +168,7 @@ def _bytes_of_a_row(file: BinaryIO, pages: list[Page], chunk: Any, column: Any, 
         stored = sum(page.packed for page in pages)
         if whole > _FLOOR and whole > _RATIO * stored:
             raise TooMuchError(
-                f"its column {chunk.path_in_schema[:60]} has lists of {whole:.0f} bytes, unpacked, but {stored} packed. Write "
+                f"its column {chunk.path[:60]} has lists of {whole:.0f} bytes, unpacked, but {stored} packed. Write "
                 "it with smaller row groups"
             )
     return max(sizes)
@@ -155,14 +187,14 @@ def _size(page: Page, column: Any, longest: int) -> float:
     return page.unpacked / max(1, page.values) + 16
 
 
-def _longest_of(file: BinaryIO, page: Page, chunk: Any, column: Any) -> int:
+def _longest_of(file: BinaryIO, page: Page, chunk: Chunk, column: Any) -> int:
     """The length of the longest text in a dictionary."""
     if column.physical_type != "BYTE_ARRAY":
         return 0
     file.seek(page.at)
     data = file.read(page.packed)
-    if chunk.compression != "UNCOMPRESSED":
-        codec = _CODECS.get(chunk.compression)
+    if chunk.codec:
+        codec = _CODECS.get(chunk.codec)
         if codec is None:
             return page.unpacked
         data = pa.decompress(data, page.unpacked, codec, asbytes=True)
@@ -175,13 +207,9 @@ def _longest_of(file: BinaryIO, page: Page, chunk: Any, column: Any) -> int:
     return min(longest, page.unpacked)
 
 
-def _pages(file: BinaryIO, chunk: Any) -> Iterator[Page]:
-    begin = chunk.data_page_offset
-    if chunk.has_dictionary_page and chunk.dictionary_page_offset is not None and 0 < chunk.dictionary_page_offset < begin:
-        begin = chunk.dictionary_page_offset
-    end, values = begin + chunk.total_compressed_size, 0
-    at = begin
-    while at < end and values < chunk.num_values:
+def _pages(file: BinaryIO, chunk: Chunk) -> Iterator[Page]:
+    at, end, values = chunk.begin, chunk.begin + chunk.size, 0
+    while at < end and values < chunk.values:
         page = _page(file, at)
         yield page
         if page.kind != _DICTIONARY:
@@ -204,7 +232,7 @@ def _page(file: BinaryIO, at: int) -> Page:
     own = head.get({_DATA: 5, _DICTIONARY: 7, _DATA_2: 8}.get(kind if isinstance(kind, int) else -1, -1))
     if not isinstance(packed, int) or not isinstance(unpacked, int) or packed < 0 or unpacked < 0:
         raise DataError("the head of one of its pages has no size")
-    if own is None:
+    if not isinstance(own, Mapping):
         # A kind of page that readers pass over.
         return Page(_OTHER, at + reader.at, packed, 0, 0, _PLAIN)
     values, encoding = own.get(1, 0), own.get(4 if kind == _DATA_2 else 2, _PLAIN)

@@ -224,18 +224,17 @@ def _require_distinct(names: Sequence[str]) -> None:
 
 def _parquet(path: Path, skip: int, most: int, budget: Budget) -> Iterator[Rows]:
     with open(path, "rb") as plain:
-        parquet_pages.check_footer(plain)
+        groups = parquet_pages.row_groups(plain)
         with parquet.ParquetFile(path) as file:
             own = _of_arrow(pa.struct(list(file.schema_arrow)))
             convert = [_conversion(each.schema, kind.type) for each, kind in zip(own.fields, file.schema_arrow)]
             allowed = parquet_pages.Limits(source_settings.MAX_RECORD, budget.record)
-            for group in range(file.num_row_groups):
-                rows = file.metadata.row_group(group).num_rows
-                if skip >= rows:
-                    skip -= rows
+            for number, group in enumerate(groups):
+                if skip >= group.rows:
+                    skip -= group.rows
                     continue
-                some = parquet_pages.rows_at_once(plain, file.metadata, group, allowed, most)
-                for batch in file.iter_batches(some, row_groups=[group]):
+                some = parquet_pages.rows_at_once(plain, file.schema, group, allowed, most)
+                for batch in file.iter_batches(some, row_groups=[number]):
                     budget.take(batch.nbytes)
                     if skip >= len(batch):
                         skip -= len(batch)
