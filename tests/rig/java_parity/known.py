@@ -20,6 +20,12 @@ KNOWN: tuple[Known, ...] = (
         (Place(rf"(configs\.)?({OWN_SETTINGS})", r"\(absent\)"),),
     ),
     Known(
+        "inferred-schemas",
+        "`schemas.infer`, `schemas.infer.max.fields` of `JsonConverter`",
+        r".*: validate.*",
+        (Place(r"configs\.(key|value)\.converter\.schemas\.infer(\.max\.fields)?", r"\(absent\)"),),
+    ),
+    Known(
         "source-dead-letters",
         "dead letter queue",
         _CHECKS,
