@@ -35,17 +35,19 @@ def refusing(parsed: T) -> T:
     return _refusing(parsed, {})  # type: ignore[no-any-return]
 
 
-def _refusing(node: Any, known: dict[int, Any]) -> Any:
+def _refusing(node: Any, known: dict[int, tuple[Any, Any]]) -> Any:
+    """`known` has what was made of each node, and the node as well: another one could have its address once it is gone."""
     if id(node) in known:
-        return known[id(node)]
+        return known[id(node)][1]
     if isinstance(node, list):
-        known[id(node)] = made = _Counted(node)
+        made = _Counted(node)
+        known[id(node)] = node, made
         # By places: its length says nothing.
         for place, branch in enumerate(node):
             list.__setitem__(made, place, _refusing(branch, known))
         return made
     if isinstance(node, dict):
-        known[id(node)] = node
+        known[id(node)] = node, node
         kind = node.get("type")
         if kind == "enum":
             node["symbols"] = _Counted(node["symbols"])
