@@ -18,10 +18,10 @@ from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.dialects import mysql
-from sqlalchemy.dialects.postgresql import MONEY
+from sqlalchemy.dialects.postgresql import INTERVAL, MONEY
 
 from kconnect.api import DataError, Schema, SchemaType, schema
-from kconnect.connectors.sql import settings
+from kconnect.connectors.sql import pg_texts, settings
 
 Check = Callable[[Any], None]
 """Raise DataError for a value that the column would make another of."""
@@ -36,7 +36,7 @@ _MICROSECONDS = 6
 _MOMENT = re.compile(
     r"\s*(?P<day>\d{1,4}-\d{1,2}-\d{1,2}|\d{8})?"
     r"(?:(?(day)[T ]\s*)(?P<time>\d{1,2}:\d{1,2}(?::\d{1,2}(?:\.(?P<fraction>\d*))?)?))?"
-    r"\s*(?:Z|[+-]\d\d(?::?\d\d)?)?\s*",
+    r"\s*(?P<zone>Z|[+-]\d\d(?::?\d\d)?)?\s*",
     re.ASCII,
 )
 _DIGITS = re.compile(r"\d{14}", re.ASCII)
@@ -55,10 +55,19 @@ def check_of(own: Schema | None, kind: Any, backend: str, rounds: bool) -> Check
         check = _of_bytes(own, kind, rounds)
     elif backend in _MYSQL and isinstance(kind, sa.Enum | mysql.SET):
         check = _no_number
+    elif isinstance(kind, pg_texts.Octets):
+        check = pg_texts.of_octets(kind.length or 0)
     elif isinstance(kind, sa.String):
         check = _of_text(own, kind, backend)
     elif isinstance(kind, mysql.YEAR):
         check = _year
+    elif isinstance(kind, INTERVAL):
+        check = None if rounds else pg_texts.of_interval(kind, _UNLESS)
+    elif isinstance(kind, sa.ARRAY):
+        inner = (
+            None if own is not None and own.type is not SchemaType.STRING else check_of(None, kind.item_type, backend, rounds)
+        )
+        check = None if inner is None else pg_texts.of_array(inner)
     elif not rounds:
         check = _of_number(own, kind, backend)
     # SQLAlchemy makes floats of texts for SQLite.
@@ -102,7 +111,7 @@ def _of_number(own: Schema | None, kind: Any, backend: str) -> Check | None:
     if isinstance(kind, sa.Integer):
         return _whole
     if isinstance(kind, MONEY):
-        return _scaled(2)
+        return _money
     if not isinstance(kind, sa.Numeric):
         return None
     scale = kind.scale if kind.scale is not None or kind.precision is None else 0
@@ -152,6 +161,16 @@ def _scaled(scale: int) -> Check:
             raise DataError(f"it has more than the column's {scale} digits behind the point, {_ROUNDED}")
 
     return scaled
+
+
+_CENTS = _scaled(2)
+
+
+def _money(value: Any) -> None:
+    if isinstance(value, str) and _number(value) is None:
+        pg_texts.check_money(value, _UNLESS)
+    else:
+        _CENTS(value)
 
 
 def _double(value: Any) -> None:
@@ -249,7 +268,7 @@ def _of_time(own: Schema | None, kind: Any, backend: str, rounds: bool) -> Check
             elif value.microsecond % step:
                 raise DataError(f"it has more than the column's {digits} digits of a second, {_ROUNDED}")
         if isinstance(value, str):
-            _check_text(value, kind, step, strict, rounds)
+            _check_text(value, kind, step, strict, rounds, digits if backend == "postgresql" else -1)
 
     return check
 
@@ -261,16 +280,20 @@ def _check_kinds(name: str, kind: Any, rounds: bool) -> None:
         raise DataError(f"a date has no place in a column of type {kind}")
 
 
-def _check_text(text: str, kind: Any, step: int, strict: bool, rounds: bool) -> None:
-    """`strict`: the database makes dates and times of almost any text."""
+def _check_text(text: str, kind: Any, step: int, strict: bool, rounds: bool, digits: int | None) -> None:
+    """`strict`: the database makes dates and times of almost any text. `digits`: of a column of PostgreSQL, else -1."""
     found = _MOMENT.fullmatch(text)
     if found is None or not (found["day"] or found["time"]):
         if strict and not _DIGITS.fullmatch(text):
             raise DataError(f"{text[:40]!r} is no date or time in ISO 8601")
+        if digits != -1 and not rounds:
+            pg_texts.check_date(text, kind, digits, _UNLESS)
         return
     day, time = found["day"], found["time"]
     if (day is None) is not isinstance(kind, sa.Time):
         raise DataError(f"{text[:40]!r} has no place in a column of type {kind}")
+    if found["zone"] and isinstance(kind, sa.Time) and not kind.timezone:
+        raise DataError(f"{text[:40]!r} has a time zone, and the column has none")
     if rounds or time is None:
         return
     if isinstance(kind, sa.Date) and not _MIDNIGHT.fullmatch(time):

@@ -18,7 +18,7 @@ from sqlalchemy.exc import DBAPIError, NoSuchTableError
 
 from kconnect.api import ConnectError, DataError, Schema
 from kconnect.connectors import names
-from kconnect.connectors.sql import database, faults, offsets, settings, types
+from kconnect.connectors.sql import database, faults, offsets, pg_texts, settings, types
 
 _MOST_COLUMNS, _FEWEST_COLUMNS = {"postgresql": 1600, "sqlite": 2000, "mysql": 1017, "mariadb": 1017}, 1000
 _KEPT = 5000
@@ -27,6 +27,8 @@ _LOOK_S = 1.0
 """How often to ask, at most, whether tables have other columns by now."""
 _BY_BYTES = ("utf8mb4_nopad_bin", "utf8mb4_0900_bin", "utf8mb4_bin")
 """Collations of MariaDB and MySQL, the best first: by the last one blanks at the end do not count."""
+_OCTETS = {18: 1, 19: 63}
+"""PostgreSQL's numbers of the types `"char"` and `name`, and how many bytes they have."""
 _PLAIN = re.compile(r"[^\W\d][\w$]*")
 """A name that needs no quotes. Of one that has none each character would be a part of the statement."""
 
@@ -275,7 +277,12 @@ class Tables:
 
 
 def _without_domain(kind: Any, described: tuple[Any, ...]) -> Any:
-    """Return the type of a domain of PostgreSQL with its digits or length, which SQLAlchemy leaves out; others as they are."""
+    """
+    Return the type of a domain of PostgreSQL with its digits or length, and of a text with a length in bytes, which SQLAlchemy
+    leaves out; others as they are.
+    """
+    if isinstance(kind, sa.String) and described[1] in _OCTETS:
+        return pg_texts.Octets(_OCTETS[described[1]])
     if not isinstance(kind, postgresql.DOMAIN):
         return kind
     while isinstance(kind, postgresql.DOMAIN):

@@ -21,7 +21,7 @@ from sqlalchemy.dialects import mysql
 from kconnect.api import DataError, Schema, SchemaType, Struct, schema, values
 from kconnect.connectors import documents
 from kconnect.connectors.common import point_in_time
-from kconnect.connectors.sql import room
+from kconnect.connectors.sql import pg_texts, room
 
 _SIMPLE: dict[SchemaType, sa.types.TypeEngine[Any]] = {
     SchemaType.INT8: sa.SmallInteger(),
@@ -116,6 +116,8 @@ def _of_kind(own: Schema | None, column: sa.Column[Any], backend: str, zone: Zon
         return str.encode
     if own.type is SchemaType.STRING and isinstance(kind, sa.DateTime) and kind.timezone:
         return lambda value: _zoned(value, zone)
+    if own.type is SchemaType.STRING and isinstance(kind, sa.DateTime) and backend == "postgresql":
+        return lambda value: _unzoned(value, zone)
     if own.type is SchemaType.STRING and isinstance(kind, sa.String) and not isinstance(kind, sa.Enum | mysql.SET):
         length, nul = kind.length, backend != "postgresql"
         return None if length is None and nul else Texts(length, nul)
@@ -217,6 +219,16 @@ def _zoned(text: str, zone: ZoneInfo) -> Any:
         return point_in_time(text, zone)
     except ValueError:
         return _WITHOUT_NUL(text)
+
+
+def _unzoned(text: str, zone: ZoneInfo) -> Any:
+    """The database would leave a zone out, and take the hour for one of another zone."""
+    try:
+        found = point_in_time(pg_texts.without_blanks(text), zone)
+    except ValueError:
+        pg_texts.check_no_zone(text)
+        return _WITHOUT_NUL(text)
+    return found.astimezone(zone).replace(tzinfo=None)
 
 
 class Texts:
