@@ -9,15 +9,20 @@ import io
 import math
 import time
 import zlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import orjson
 import pyarrow as pa
 import pytest
+from hypothesis import strategies
 from pyiceberg import serializers
+from pyiceberg.avro.decoder import StreamingBinaryDecoder
+from pyiceberg.avro.encoder import BinaryEncoder
 from pyiceberg.catalog import Catalog, load_catalog
+from pyiceberg.types import FixedType, ListType, LongType, NestedField, StructType
 
 from kconnect.api import (
     FLOAT64_SCHEMA,
@@ -34,6 +39,7 @@ from kconnect.api import (
 )
 from kconnect.connectors.iceberg import answers, catalogs, files, settings, staging
 from kconnect.connectors.iceberg.connector import IcebergSinkConnector
+from kconnect.connectors.iceberg.decoder import Decoder, check_elements
 from kconnect.testing import SinkRunner
 from tests.attacks.hostile import Hostile, Reply, bomb, given
 
@@ -353,6 +359,73 @@ def test_a_list_of_manifests_is_not_unpacked_without_an_end(
         path.write_bytes(head + sync + b"\x02" + _number(len(packed)) + packed + sync)
         with pytest.raises(ConnectError, match="has more than 10000 bytes in a block, unpacked"):
             runner.put([])
+
+
+def test_a_list_of_manifests_reads_nothing_beside_it(tmp_path: Path, place: dict[str, str]) -> None:
+    """Who may write a file where the table is has a text that is longer than the file: pyiceberg read the process's memory."""
+    with sink(place) as runner:
+        runner.put([row(0)])
+        runner.put([])
+        runner.put([row(1)])
+        (path,) = tmp_path.glob("lake/**/snap-*.avro")
+        data = path.read_bytes()
+        sync = data[-16:]
+        packed = PACKED["deflate"](_number(100_000) + b"s3://")
+        path.write_bytes(data[: data.index(sync)] + sync + b"\x02" + _number(len(packed)) + packed + sync)
+        with pytest.raises(Exception, match="100000 bytes are asked for, of which 5 are left"):
+            runner.put([])
+
+
+@pytest.mark.parametrize(
+    ("data", "read"),
+    [
+        (b"\x0aab", Decoder.read_bytes),
+        (b"\x0aab", Decoder.read_utf8),
+        (b"\x0aab", Decoder.skip_bytes),
+        (b"\x01ab", Decoder.skip_bytes),
+        (b"\xff" * 100, Decoder.read_int),
+        (b"\x80", Decoder.read_int),
+        (b"", Decoder.read_int),
+        (b"abc", Decoder.read_double),
+        (b"", Decoder.read_boolean),
+    ],
+)
+def test_bytes_of_manifests_end(data: bytes, read: Callable[[Decoder], Any]) -> None:
+    with pytest.raises(EOFError):
+        read(Decoder(data))
+
+
+@hypothesis.given(strategies.lists(strategies.integers(-(2**63), 2**63 - 1) | strategies.binary(max_size=300), max_size=5))
+def test_manifests_are_read_as_pyiceberg_reads_them(values: list[int | bytes]) -> None:
+    """The control: what is in order is read the same."""
+    out = io.BytesIO()
+    encoder = BinaryEncoder(out)
+    for value in values:
+        encoder.write_int(value) if isinstance(value, int) else encoder.write_bytes(value)
+    ours, theirs = Decoder(out.getvalue()), StreamingBinaryDecoder(out.getvalue())
+    for value in values:
+        for decoder in (ours, theirs):
+            assert (decoder.read_int() if isinstance(value, int) else decoder.read_bytes()) == value
+    assert ours.tell() == len(out.getvalue())
+
+
+@pytest.mark.parametrize(
+    ("element", "has_end"),
+    [
+        (StructType(NestedField(1, "a", FixedType(0), required=True)), False),
+        (StructType(NestedField(1, "a", FixedType(0))), True),
+        (LongType(), True),
+    ],
+    ids=["nothing", "optional", "long"],
+)
+def test_a_manifest_has_no_lists_of_nothing(element: Any, has_end: bool) -> None:
+    """Who may write a file where the table is has a list that nobody can count: the task would be busy for ever."""
+    kind = StructType(NestedField(1, "more", ListType(2, element, element_required=True)))
+    if has_end:
+        check_elements(kind, "x")
+        return
+    with pytest.raises(ConnectError, match="elements have no bytes"):
+        check_elements(kind, "x")
 
 
 @pytest.mark.parametrize("packed", [False, True], ids=["plain", "packed"])

@@ -15,13 +15,13 @@ from typing import Any, Generic, TypeVar
 from pyiceberg import manifest, serializers
 from pyiceberg.avro import file as avro
 from pyiceberg.avro.codecs import AVRO_CODEC_KEY
-from pyiceberg.avro.decoder import new_decoder
 from pyiceberg.avro.resolver import resolve_reader
 from pyiceberg.io import InputStream
 from pyiceberg.table.metadata import TableMetadata, TableMetadataUtil
 from pyiceberg.typedef import StructProtocol
 
 from kconnect.api import ConnectError
+from kconnect.connectors.iceberg.decoder import Decoder, check_elements
 
 D = TypeVar("D", bound=StructProtocol)
 
@@ -41,9 +41,10 @@ class BoundedAvroFile(avro.AvroFile[D], Generic[D]):
     def __enter__(self) -> BoundedAvroFile[D]:
         self._entries = 0
         with self.input_file.open() as stream:
-            self.decoder = new_decoder(_read(stream, self.input_file.location))
+            self.decoder = Decoder(_read(stream, self.input_file.location))
         self.header = self._read_header()
         self.schema = self.header.get_schema()
+        check_elements(self.schema.as_struct(), self.input_file.location)
         self.read_schema = self.read_schema or self.schema
         self.reader = resolve_reader(self.schema, self.read_schema, self.read_types, self.read_enums)
         return self
@@ -58,7 +59,7 @@ class BoundedAvroFile(avro.AvroFile[D], Generic[D]):
         codec = self.header.compression_codec()
         if codec is not None:
             packed = self._unpacked(packed, codec)
-        self.block = avro.Block(reader=self.reader, block_records=records, block_decoder=new_decoder(packed))
+        self.block = avro.Block(reader=self.reader, block_records=records, block_decoder=Decoder(packed))
         return records
 
     def _unpacked(self, packed: bytes, codec: Any) -> bytes:
