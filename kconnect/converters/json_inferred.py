@@ -134,8 +134,11 @@ class Inferring:
         plain, subject = self._batch[text], self.subject(topic)
         if isinstance(plain, DataError):
             raise plain
-        if plain is None or subject.schema is None:
+        if plain is None:
             return NULL
+        if subject.schema is None:
+            # Not null: that would be a deletion.
+            raise Misfit("it is a list, of which nobody knows yet what is in it: no value of its topic has had anything in one")
         return SchemaAndValue(subject.schema, subject.read(inference.told(subject.shape, plain) if subject.mixed else plain))
 
     def many(self, topic: str, texts: Sequence[bytes]) -> Column | None:

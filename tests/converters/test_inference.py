@@ -215,6 +215,14 @@ PINNED = json.dumps(
 )
 
 
+def test_an_empty_list_is_no_tombstone() -> None:
+    converter = _converter()
+    found = _read(converter, [], [None], None)
+    assert found[2] is None
+    assert all("of which nobody knows yet what is in it" in text for text in found[:2])
+    assert _read(converter, [1], [], [None]) == [[1], [], [None]]
+
+
 def test_what_does_not_fit_a_pinned_schema_is_refused() -> None:
     converter = _converter(schema_content=PINNED)
     good = {"id": 1, "price": 2, "tags": ["a", None], "of": {"x": True}}
