@@ -44,6 +44,8 @@ class Address:
             is_part = number % 2 == 1 and (known is None or piece in known)
             self._pieces.append((is_part, piece if is_part or number % 2 == 0 else f"${{{piece}}}"))
         self.is_constant = not any(is_part for is_part, _ in self._pieces)
+        self.in_path: frozenset[str] = frozenset()
+        """The names of the parts that are in the path, and not in the query."""
         if self.is_constant:
             return
         if not _ORIGIN.match(self._before_parts()):
@@ -51,6 +53,7 @@ class Address:
                 setting, _public(text), "${…} may stand in its path and its query only: the config says which host is asked"
             )
         self._segments = self._of_path()
+        self.in_path = frozenset(piece for segment in self._segments for is_part, piece in segment if is_part)
         try:
             self._fixed = _shape(self._joined(lambda name: _X))
         except httpx.InvalidURL as error:

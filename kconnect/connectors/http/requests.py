@@ -6,6 +6,7 @@ Called by `sink.py`. Read next: `templates.py` and `service.py`.
 
 from __future__ import annotations
 
+import datetime
 import itertools
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -13,7 +14,7 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any
 
-from kconnect.api import Column, ConfigError, DataError, Schema, SinkBatch, SinkRecord, values
+from kconnect.api import Column, ConfigError, DataError, Schema, SinkBatch, SinkRecord, schema, values
 from kconnect.connectors import documents, names
 from kconnect.connectors.common import MISFITS
 from kconnect.connectors.groups import Origins
@@ -177,11 +178,11 @@ class Maker:
             method = "DELETE" if record.value is None else self._method
             body = None if method == "DELETE" else self._body(record)
             headers = tuple(
-                (name, names.header_value(template.fill(record, values.to_text))) for name, template in self._headers.items()
+                (name, names.header_value(template.fill(record, _text))) for name, template in self._headers.items()
             )
             # Without a body a request is of one record.
             alone = (record.original_partition, record.original_offset) if body is None else None
-            url = self._url.fill(lambda name: values.to_text(*part(record, name)))
+            url = self._url.fill(lambda name: self._in_address(record, name))
             return _Part(record, (method, url, headers, alone), body)
         except DataError as error:
             return _Part(record, error=error)
@@ -197,8 +198,15 @@ class Maker:
             return bytes(record.value)
         return values.to_text(record.value, record.value_schema).encode()
 
+    def _in_address(self, record: SinkRecord, name: str) -> str:
+        value, own = part(record, name)
+        if value is None and name in self._url.in_path:
+            # All records without it would have one address, and a deletion would be of whatever is called so.
+            raise DataError(f"${{{name}}} is null, and can't be a part of the path")
+        return _text(value, own)
+
     def _in_body(self, part: Any, own: Schema | None) -> str:
-        return documents.to_json(part, own).decode() if self._json else values.to_text(part, own)
+        return documents.to_json(part, own).decode() if self._json else _text(part, own)
 
     def _joined(self, bodies: list[bytes]) -> bytes | None:
         if self._most == 1 or not bodies:
@@ -206,12 +214,20 @@ class Maker:
         return b"".join((self._prefix, self._between.join(bodies), self._suffix))
 
 
+def _text(value: Any, own: Schema | None) -> str:
+    """Return what stands for a part: dates and times as in ISO 8601, since Java's texts have no milliseconds."""
+    if isinstance(value, datetime.datetime):
+        name = own.name if own is not None and own.name in (schema.DATE, schema.TIME) else schema.TIMESTAMP
+        return documents.time_text(value, str(name))
+    return values.to_text(value, own)
+
+
 def _are_alike(records: Sequence[SinkRecord]) -> bool:
     """Whether they have values, of one schema."""
     if not records:
         return False
-    schema = records[0].value_schema
-    return not any(record.value is None or record.value_schema is not schema for record in records)
+    own = records[0].value_schema
+    return not any(record.value is None or record.value_schema is not own for record in records)
 
 
 def _reason(error: Exception) -> str:

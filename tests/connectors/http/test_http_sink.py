@@ -146,6 +146,32 @@ def test_records_of_one_request_have_one_address(service: HttpService) -> None:
     assert [(each.path, len(json.loads(each.body))) for each in service.taken] == [("/a", 2), ("/b", 2), ("/a", 1)]
 
 
+def test_times_in_addresses_and_headers_have_all_of_their_digits(service: HttpService) -> None:
+    own = schema.struct({"day": schema.DATE_SCHEMA, "time": schema.TIME_SCHEMA, "at": TIMESTAMP_SCHEMA})
+    at = datetime.datetime(1969, 12, 31, 23, 59, 59, 1000, datetime.timezone.utc)
+    value = Struct(
+        own, {"day": at.replace(hour=0, minute=0, second=0, microsecond=0), "time": at.replace(1970, 1, 1), "at": at}
+    )
+    more = {"http_api_url": f"{service.url}/${{day}}?t=${{time}}", "headers": "X-At:${at}", "request_body_format": "string"}
+    with sink(service, request_body_template="${at}", **more) as runner:
+        runner.put([record(0, value, own)])
+    (taken,) = service.taken
+    assert taken.path == "/1969-12-31?t=23%3A59%3A59.001"
+    assert (taken.headers["x-at"], taken.body) == ("1969-12-31T23:59:59.001Z", b"1969-12-31T23:59:59.001Z")
+
+
+def test_null_is_no_address(service: HttpService) -> None:
+    url = f"{service.url}/${{id}}?more=${{more}}"
+    with sink(service, http_api_url=url, request_method="PUT", **{"errors.tolerance": "all"}) as runner:
+        runner.put(records({"id": None, "more": 1}, {"id": 1, "more": None}))
+        assert [str(error) for _, error in runner.reported] == ["${id} is null, and can't be a part of the path"]
+    assert [each.path for each in service.taken] == ["/1?more=null"]
+    with sink(service, http_api_url=f"{service.url}/${{key}}", behavior_on_null_values="delete", **TOLERANT) as runner:
+        runner.put([record(0, None)])
+        assert len(runner.reported) == 1
+    assert len(service.taken) == 1
+
+
 @pytest.mark.parametrize(("nulls", "requests"), [("ignore", []), ("delete", [("DELETE", "/k1"), ("DELETE", "/k2")])])
 def test_records_without_a_value(service: HttpService, nulls: str, requests: list[Any]) -> None:
     with sink(service, behavior_on_null_values=nulls, http_api_url=f"{service.url}/${{key}}", batch_max_size="5") as runner:
