@@ -182,6 +182,13 @@ def _double(value: Any) -> None:
         raise DataError(f"it has more digits than a floating point number, {_ROUNDED}")
 
 
+def check_affinity(text: str) -> None:
+    """Raise DataError for a text that is a number of which SQLite makes another one, in a column of JSON."""
+    number = _number(text)
+    if number is not None and not (number == number.to_integral_value() and -(2**63) <= number < 2**63):
+        _double(text)
+
+
 def _single(value: Any) -> None:
     number = None if isinstance(value, float) else _number(value)
     if number is None or not number.is_finite() or len(number.as_tuple().digits) <= _SURE_DIGITS_OF_SINGLE:

@@ -127,6 +127,9 @@ class Tables:
                 return None
             for column, described in zip(known.columns, self._described.get(topic, ())):
                 column.type = _without_domain(column.type, described)
+            for column in known.columns if self._backend != "postgresql" else ():
+                if isinstance(column.type, sa.JSON):
+                    column.type = types.JsonText()
             # It may be another connector's.
             _check_columns(name, (column.name for column in known.columns))
             if len(self._known) >= _KEPT:

@@ -44,6 +44,14 @@ Convert = Callable[[Any], Any]
 
 _UTC = ZoneInfo("UTC")
 FAR = "it is a date that is not in the years 1 to 9999"
+
+
+class JsonText(sa.Text):
+    """
+    A column of JSON that gets texts. SQLAlchemy's own type writes them anew, with fewer digits, and a null as the text `null`.
+    """
+
+
 _WITHOUT_ZONE = operator.methodcaller("replace", tzinfo=None)
 """Half the time of a function in Python; who calls it looks for a FarDate before."""
 
@@ -83,8 +91,10 @@ def conversion(
     """
     kind = column.type
     # MariaDB's JSON is a long text.
+    if isinstance(kind, JsonText):
+        return _of_json_text(own, backend)
     if isinstance(kind, sa.JSON) or (isinstance(kind, mysql.LONGTEXT) and not (own is not None and own.type.is_primitive)):
-        return _of_json(own, isinstance(kind, sa.JSON) and backend != "postgresql")
+        return _of_json(own)
     check = room.check_of(own, kind, backend, rounds)
     convert = _of_kind(own, column, backend, zone, rounds)
     return convert if check is None else _checked(check, convert)
@@ -134,17 +144,23 @@ def _session_zone(kind: Any, backend: str, zone: ZoneInfo) -> ZoneInfo:
     return _UTC if isinstance(kind, sa.TIMESTAMP) and backend in ("mysql", "mariadb") else zone
 
 
-def _of_json(own: Schema | None, plain: bool) -> Convert:
-    """A text is JSON already. `plain`: SQLAlchemy makes the text."""
-    if plain:
-        return lambda value: orjson.loads(value) if isinstance(value, str) else _plain(value, own)
+def _of_json(own: Schema | None) -> Convert:
+    """A text is JSON already."""
     return lambda value: value if isinstance(value, str) else documents.to_json(value, own).decode()
 
 
-def _plain(value: Any, own: Schema | None) -> Any:
-    found = documents.to_plain(value, own)
-    documents.check_finite(found)
-    return found
+def _of_json_text(own: Schema | None, backend: str) -> Convert:
+    made = _of_json(own)
+
+    def convert(value: Any) -> str:
+        text: str = made(value)
+        if isinstance(value, str):
+            orjson.loads(text)
+        if backend == "sqlite":
+            room.check_affinity(text)
+        return text
+
+    return convert
 
 
 def _of_array(own: Schema, kind: Any, column: sa.Column[Any], backend: str, zone: ZoneInfo, rounds: bool) -> Convert:

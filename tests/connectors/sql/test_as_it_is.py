@@ -204,3 +204,21 @@ def test_a_key_of_32_bits_is_met(table: Table) -> None:
     with table.sink(insert_mode="update", **_(KEYED)) as sink:
         sink.put([table.record({"id": 0.1, "n": 2})])
     assert table.rows("n, 0") == [(2, 0)]
+
+
+@pytest.mark.parametrize("database", EVERY[:1], indirect=True)
+def test_json_stays_as_it_is(table: Table) -> None:
+    table.database.execute(f"create table {table.topic} (id integer primary key, v json)")
+    texts = [
+        '{"a":12345678901234567890123}',
+        '{"b":1.10,"a":0.1000000000000000055}',
+        '{"a":1,"a":2}',
+        '"x"',
+        "9007199254740993",
+    ]
+    refused = ["123456789012345678901234567890", "NaN", "x"]
+    with table.sink(**_(TOLERANT)) as sink:
+        sink.put([table.record({"id": at, "v": value}) for at, value in enumerate([None, {"n": None}, *texts, *refused])])
+        assert len(sink.reported) == len(refused)
+    kept = [None, '{"n":null}', *texts]
+    assert table.rows("id, cast(v as text)") == list(enumerate(kept))
