@@ -19,8 +19,8 @@ from sqlalchemy.exc import (
 from kconnect.connectors.common import MISFITS
 from kconnect.connectors.sql import database
 
-_ROW_STATES = ("22", "23", "44", "54", "0A", "P0", "42804", "42846")
-"""PostgreSQL's of values: data, constraints, views with a check, limits, what is not supported, triggers, types."""
+_ROW_STATES = ("22", "23", "44", "54", "0A", "P0", "42804", "42846", "428C9")
+"""PostgreSQL's of values: data, constraints, views with a check, limits, what is not supported, triggers, types, identities."""
 _TARGET_STATES = ("08", "25", "28", "3D", "3F", "40", "42501", "42P01", "42P07", "53", "55", "57", "58", "F0", "XX")
 """PostgreSQL's of what all records would meet: connections, logins, rights, a missing schema, no room, locks, operators."""
 _ROW_CODES = frozenset((1071, 1153, 1265, 1267, 1300, 1366, 1367, 1411, 1441, 1644, 1690, 3140, 3156, 4078))

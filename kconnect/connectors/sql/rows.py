@@ -162,6 +162,11 @@ class Maker:
                     raise DataError(
                         f"The table {table.fullname} has its field {names.shown(source.wanted.name)} by another name"
                     )
+                if column.computed is not None and not source.wanted.key:
+                    raise DataError(
+                        f"The column {column.name} of the table {table.fullname} is computed by the database: leave its field "
+                        f"out by {settings.FIELDS}"
+                    )
                 conversions.append(types.conversion(source.wanted.schema, column, self._backend, self._zone, self._rounds))
             if len({self._name(table, source) for source in sources}) < len(sources):
                 raise DataError(f"Two of its fields are one column of the table {table.fullname}")
