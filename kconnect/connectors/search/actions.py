@@ -164,10 +164,11 @@ class Maker:
         if not isinstance(found, bytes):
             return found
         plain = documents.to_plain(value, record.value_schema)
-        named = next((plain[each] for each in self._moments if plain.get(each) is not None), None)
+        name = next((each for each in self._moments if plain.get(each) is not None), None)
         try:
-            moment = record.timestamp if named is None else milliseconds(named)
-            if TIMESTAMP in plain and named is None:
+            moment = record.timestamp if name is None else milliseconds(plain[name])
+            if TIMESTAMP in plain and name in (None, TIMESTAMP):
+                # It is there already, and may not be there twice.
                 return found
             at = datetime.datetime.fromtimestamp((moment or 0) / 1000, datetime.timezone.utc)
         except DataError as error:
