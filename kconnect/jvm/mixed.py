@@ -72,10 +72,17 @@ class Crossed(SourceRecord):
 
     def copy(self) -> SourceRecord:
         """Return a copy for the chain, which has no source partition and offset."""
-        return SourceRecord(
-            None, None, self.topic, self.partition, self.key_schema, self.key, self.value_schema, self.value, self.timestamp,
-            self.headers,
-        )  # fmt: skip
+        made = SourceRecord.__new__(SourceRecord)
+        made.source_partition = made.source_offset = None
+        made.topic = self.topic
+        made.partition = self.partition
+        made.key_schema = self.key_schema
+        made.key = self.key
+        made.value_schema = self.value_schema
+        made.value = self.value
+        made.timestamp = self.timestamp
+        made.headers = self.headers
+        return made
 
 
 class MixedSource:
