@@ -46,6 +46,7 @@ doubles each time that it has not. After an empty poll of less than 10 ms the fr
 """
 _BLOCK = 256 * 1024
 _MOST_BLOCKS = 256
+_TAIL = 64
 _LONGEST = 64 * 1024 * 1024
 """Of a line. Kafka takes records of 1 MiB, unless it is told otherwise."""
 
@@ -115,7 +116,9 @@ class FileStreamSourceTask(Informed, SourceTask):
         """Where the line after each of `_texts` begins."""
         self._next = 0
         self._pause_s = _IDLE_S
-        self._warned = False
+        self._warned, self._has_replaced = False, False
+        self._tail = b""
+        """What stands before the end that was met last: if it is another text by now, the file was written anew."""
 
     def version(self) -> str:
         return kconnect.CONNECT_VERSION
@@ -179,7 +182,11 @@ class FileStreamSourceTask(Informed, SourceTask):
         change = ""
         while not self._stopped.is_set():
             block = self._file.read(_BLOCK)
+            if block and self._tail and not self._is_before(self._file, len(block)):
+                self._begin_anew("was truncated, and has grown again")
+                return False
             if block:
+                self._tail = b""
                 self._pause_s = min(_SOON_S, _IDLE_S)
                 if self._split(block):
                     return True
@@ -190,6 +197,7 @@ class FileStreamSourceTask(Informed, SourceTask):
                 # A file that was moved away may have got its last lines just before: it is read once more.
                 change = self._what_changed(self._file)
                 if not change:
+                    self._tail = os.pread(self._file.fileno(), _TAIL, max(0, self._file.tell() - _TAIL))
                     self._stopped.wait(self._pause_s)
                     self._pause_s = min(2 * self._pause_s, _IDLE_S)
                     return False
@@ -217,16 +225,36 @@ class FileStreamSourceTask(Informed, SourceTask):
             return False
         data = b"".join(lines)
         if b"\r" in data:
-            texts = [line[: -2 if line.endswith(b"\r\n") else -1].decode("utf-8", "replace") for line in lines]
+            texts = [self._decoded(line[: -2 if line.endswith(b"\r\n") else -1]) for line in lines]
         else:
             # Twice as quick, and the same: an LF is never a part of another character.
-            texts = data.decode("utf-8", "replace").split("\n")
+            texts = self._decoded(data).split("\n")
             texts.pop()
         ends = itertools.accumulate(map(len, lines), initial=self._position)
         next(ends)
         self._texts, self._ends, self._next = texts, list(ends), 0
         self._position += len(data)
         return True
+
+    def _decoded(self, data: bytes) -> str:
+        try:
+            return data.decode()
+        except UnicodeDecodeError as error:
+            if not self._has_replaced:
+                self._has_replaced = True
+                log.warning(
+                    "%s has bytes that are no UTF-8, in or behind the line at position %d (%s): as in Connect, records have "
+                    "U+FFFD in their place",
+                    self._name,
+                    self._position + data.rfind(b"\n", 0, error.start) + 1,
+                    error.reason,
+                )
+            return data.decode("utf-8", "replace")
+
+    def _is_before(self, file: IO[bytes], count: int) -> bool:
+        """Whether what stood before these bytes, which are behind an end that was met, still stands there."""
+        end = file.tell() - count
+        return os.pread(file.fileno(), len(self._tail), end - len(self._tail)) == self._tail
 
     def _open(self) -> bool:
         try:
@@ -248,7 +276,7 @@ class FileStreamSourceTask(Informed, SourceTask):
             log.warning("%s is shorter than the stored position %d: reading it from its start", self._name, self._position)
             self._position = 0
         self._file.seek(self._position)
-        self._rest = []
+        self._rest, self._tail = [], b""
         log.info("Reading %s from position %d", self._name, self._position)
         return True
 
@@ -264,7 +292,11 @@ class FileStreamSourceTask(Informed, SourceTask):
 
     def _begin_anew(self, change: str) -> None:
         log.warning("%s %s: reading it from its start", self._name, change)
+        if left := sum(map(len, self._rest)):
+            log.warning(
+                "The last %d bytes of what %s was, from position %d on, were no whole line", left, self._name, self._position
+            )
         if self._file is not None:
             self._file.close()
         self._file = None
-        self._position, self._rest = 0, []
+        self._position, self._rest, self._tail = 0, [], b""

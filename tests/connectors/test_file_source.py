@@ -136,6 +136,32 @@ def test_a_truncated_file_is_read_from_its_start(tmp_path: Path, caplog: pytest.
     assert any("was truncated" in record.message for record in caplog.records)
 
 
+def test_a_file_that_was_truncated_and_has_grown_again_is_read_from_its_start(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "f"
+    path.write_text("a\nb\nc\n")
+    source = task(path)
+    drain(source)
+    path.write_text("x\ny\nz\nmore than before\n")
+    assert values(drain(source)) == ["x", "y", "z", "more than before"]
+    assert "was truncated, and has grown again: reading it from its start" in caplog.text
+    with open(path, "a") as file:
+        file.write("on\n")
+    assert values(drain(source)) == ["on"]
+
+
+def test_half_a_line_that_nobody_ends_is_said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path, other = tmp_path / "f", tmp_path / "g"
+    path.write_text("a\nhalf")
+    source = task(path)
+    drain(source)
+    other.write_text("new\n")
+    os.replace(other, path)
+    assert values(drain(source)) == ["new"]
+    assert "The last 4 bytes of what" in caplog.text and "from position 2 on, were no whole line" in caplog.text
+
+
 def test_a_replaced_file_is_read_from_its_start(tmp_path: Path) -> None:
     path, other = tmp_path / "f", tmp_path / "g"
     path.write_text("a\n")
@@ -239,12 +265,13 @@ def test_a_stored_offset_that_is_none_is_refused(tmp_path: Path) -> None:
         task(tmp_path / "f", -1)
 
 
-def test_what_is_not_utf8_is_replaced(tmp_path: Path) -> None:
+def test_what_is_not_utf8_is_replaced(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     path = tmp_path / "f"
     path.write_bytes(b"a\xffb\n\xe2\x82\n")
     records = drain(task(path))
     assert values(records) == ["a\ufffdb", "\ufffd"]
     assert positions(records) == [4, 7]
+    assert caplog.text.count("has bytes that are no UTF-8, in or behind the line at position 0") == 1
 
 
 @given(st.binary(max_size=40), st.data())
