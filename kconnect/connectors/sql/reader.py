@@ -34,6 +34,8 @@ _MICROSECOND = datetime.timedelta(microseconds=1)
 _PIECE = 100
 _MOST_AT_ONCE, _LONG, _PARTS = 1000, 1024 * 1024, 8
 """Of the bytes that rows may have, an eighth is fetched at once, by what rows had so far; as long as the first ones may be."""
+_LOOK_S = 60.0
+"""How often to ask, at most, whether a table has been made anew."""
 _CELL = 50
 """What a value takes beside its bytes."""
 _OF_TIME = (schema.DATE, schema.TIME, schema.TIMESTAMP)
@@ -63,6 +65,7 @@ class Reader:
         self._id_delay_s: float = 0.0 if self._by_time else config[settings.ID_DELAY] / 1000
         self._seen: collections.deque[tuple[float, int]] = collections.deque()
         """When a greatest number was seen first."""
+        self._look_at, self._was_less = 0.0, False
         self._most_bytes: int = config[settings.BYTES]
         self._passes_over = config[settings.ON_ERROR].lower() == "log"
         self._average = _LONG
@@ -213,6 +216,7 @@ class Reader:
                     return None
                 conditions.append(number <= bound)
             if since is not None and since.number is not None:
+                self._look_at_greatest(number, since.number, connection, now)
                 conditions.append(number > since.number)
             return query.where(*conditions).order_by(number)
         time = self._time()
@@ -234,6 +238,24 @@ class Reader:
         if self._number_name:
             return self.relation.column(self._number_name)
         return grown_by_itself(self.relation, self._options.backend)
+
+    def _look_at_greatest(self, number: sa.ColumnClause[Any], last: int, connection: sa.Connection, now: float) -> None:
+        """Say so, once, if the table has only numbers below the one that was read last: it may have been made anew."""
+        if now < self._look_at:
+            return
+        self._look_at = now + _LOOK_S
+        greatest = connection.execute(sa.select(sa.func.max(number)).select_from(self.relation.source)).scalar()
+        is_less = greatest is not None and greatest < last
+        if is_less and not self._was_less:
+            log.warning(
+                "%s has no greater number than %s, but was read up to %s. If it was emptied or made anew, its rows are passed "
+                "over up to there: reset the offset of %s with kconnect offsets",
+                self.relation.shown,
+                greatest,
+                last,
+                dict(self.relation.partition),
+            )
+        self._was_less = is_less
 
     def _bound(self, number: sa.ColumnClause[Any], connection: sa.Connection, now: float) -> int | None:
         """The greatest number that has been there for long enough."""

@@ -29,6 +29,19 @@ def test_a_fraction_says_not_how_far_a_table_was_read(database: Database, topic:
         polled(runner)
 
 
+@on_sqlite
+def test_a_table_that_was_made_anew_is_told_of(database: Database, topic: str, caplog: pytest.LogCaptureFixture) -> None:
+    database.execute(f"create table {topic} (id integer primary key)", f"insert into {topic} values (7)")
+    offsets = [({"protocol": "1", "table": topic}, {"incrementing": 7})]
+    with source(database, topic, "incrementing", offsets, incrementing_column_name="id") as runner:
+        assert polled(runner) == []
+    assert not caplog.messages
+    database.execute(f"delete from {topic}", f"insert into {topic} values (1), (2)")
+    with source(database, topic, "incrementing", offsets, incrementing_column_name="id") as runner:
+        assert polled(runner) == []
+    assert [text for text in caplog.messages if "has no greater number than 2, but was read up to 7" in text]
+
+
 def moment(text: str, zone: str) -> Any:
     own = fields.Options("postgresql", "none", "connect_logical", ZoneInfo(zone))
     return fields.moment_of(sa.DateTime(), own)(datetime.datetime.fromisoformat(text))
