@@ -15,11 +15,15 @@ from collections.abc import Iterable
 
 
 class Database:
-    """A server at a free port. `answers` gives the pieces of its answer to the first statement; without any it is silent."""
+    """
+    A server at a free port. `answers` gives the pieces of its answer to the first statement, or those to the first ones
+    `in_turns`; without any it is silent.
+    """
 
     url: str
 
-    def __init__(self, answers: Iterable[bytes] = ()) -> None:
+    def __init__(self, answers: Iterable[bytes] = (), in_turns: bool = False) -> None:
+        self._in_turns = in_turns
         self._socket = socket.create_server(("127.0.0.1", 0))
         self.port = self._socket.getsockname()[1]
         self.asked = threading.Event()
@@ -37,9 +41,11 @@ class Database:
     def _answer(self, stream: socket.socket) -> None:
         with contextlib.suppress(OSError, struct.error):
             self.log_in(stream)
-            if stream.recv(1):
+            if stream.recv(65_536):
                 self.asked.set()
-                for piece in self._answers:
+                for number, piece in enumerate(self._answers):
+                    if number and self._in_turns:
+                        stream.recv(65_536)
                     stream.sendall(piece)
 
     def log_in(self, stream: socket.socket) -> None:
@@ -98,8 +104,19 @@ def without_end(piece: bytes) -> Iterable[bytes]:
     return itertools.repeat(piece * max(1, 65536 // len(piece)))
 
 
-_NAME = b"a\0" + struct.pack(">ihihih", 0, 0, 25, -1, -1, 0)
-ROWS = message(b"T", struct.pack(">h", 1) + _NAME)
+READY = message(b"Z", b"I")
+
+
+def columns(count: int = 1, form: int = 0, kind: int = 25) -> bytes:
+    """Return what rows have, in a form (1: binary), and of a type by its number."""
+    return message(b"T", struct.pack(">h", count) + count * (b"a\0" + struct.pack(">ihihih", 0, 0, kind, -1, -1, form)))
+
+
+def cells(*values: bytes) -> bytes:
+    return message(b"D", struct.pack(">h", len(values)) + b"".join(struct.pack(">i", len(each)) + each for each in values))
+
+
+ROWS = columns()
 ROW = message(b"D", struct.pack(">hi", 1, 1000) + b"x" * 1000)
 NULLS = message(b"D", struct.pack(">h", 1) + b"\xff" * 4)
 EMPTY = message(b"C", b"BEGIN\0")

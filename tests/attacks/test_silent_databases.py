@@ -8,13 +8,17 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
+import psycopg
 import pytest
+import sqlalchemy as sa
 
 from kconnect.api import ConnectError
 from kconnect.connectors import interrupts
 from kconnect.connectors.patterns import LateError
 from kconnect.connectors.sql import database, listing, settings
+from kconnect.connectors.sql.answers import Limits, connect
 from kconnect.connectors.sql.source_task import SqlSourceTask
 from kconnect.connectors.sql.task import SqlSinkTask
 from tests.attacks import endless_databases as endless
@@ -87,6 +91,41 @@ def test_an_answer_without_an_end_takes_no_more_memory_than_it_may(name: str) ->
     config = {"connection.url": made.url, "name": "c", "connection.attempts": "3", "answer.max.bytes": str(4 * 1024 * 1024)}
     with contextlib.closing(made), pytest.raises(ConnectError, match=r"tried 1 times.*answer\.max\.bytes is 4194304"):
         task.start(config)
+
+
+def _asked(*answers: bytes) -> Any:
+    made = PostgreSQL(answers, in_turns=True)
+    dialect = sa.create_engine(made.url.replace(":", "+psycopg:", 1)).dialect
+    limits = Limits(64 * 1024 * 1024, 60.0)
+    return connect(dialect, (made.url,), {"autocommit": True}, limits, lambda driver: None, 10)
+
+
+_OIDS = b"\0\0\0\1" + bytes(4) + b"\0\0\0\x1a" + b"\x7f\xff\xff\xff" + b"\0\0\0\1" + b"\xff\xff\xff\xfe"
+
+
+def test_an_answer_in_a_form_that_nobody_has_asked_for_is_not_read() -> None:
+    """The database answers in binary, with a list of two billion numbers in a few bytes: it ended the process."""
+    connection = _asked(
+        endless.columns(1, 1, 1028) + endless.cells(_OIDS) + endless.message(b"C", b"SELECT 1\0") + endless.READY
+    )
+    with pytest.raises(psycopg.InternalError, match="in binary"):
+        connection.execute("select 1")
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_a_fetch_has_the_columns_that_were_described(count: int) -> None:
+    """The database describes two columns, and gives rows with another number of them: the driver read what is beside them."""
+    declared = (
+        endless.message(b"1") + endless.message(b"2") + endless.message(b"n") + endless.message(b"C", b"DECLARE CURSOR\0")
+    )
+    fetched = endless.columns(count) + endless.cells(*[b"x"] * count) + endless.message(b"C", b"FETCH 1\0") + endless.READY
+    cursor = _asked(declared + endless.READY, endless.columns(2) + endless.READY, fetched).cursor("c", withhold=True)
+    cursor.execute("select 1, 2")
+    if count == 2:
+        assert cursor.fetchmany(1) == [("x", "x")]
+        return
+    with pytest.raises(psycopg.InternalError, match=f"{count} columns in place of 2"):
+        cursor.fetchmany(1)
 
 
 def _drops() -> Iterator[bytes]:

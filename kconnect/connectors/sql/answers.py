@@ -3,8 +3,9 @@ Answers of databases that have an end: of size, and of time.
 
 Drivers read an answer whole, whatever was asked: rows without an end may come behind a BEGIN. So the drivers that kconnect
 installs are watched as they read: while an answer comes, the process may grow by so much, and a wait may take so long. Other
-drivers have their own limits only. Used by `connections.py`, for a catalog of Iceberg that is in a database, too. Read next:
-`resident.py`.
+drivers have their own limits only. And psycopg, in C, believes of an answer that nobody has asked for in that form what it
+says: it would read the memory beside it. Used by `connections.py`, for a catalog of Iceberg that is in a database, too. Read
+next: `resident.py`.
 """
 
 from __future__ import annotations
@@ -59,6 +60,7 @@ def connect(
     if dialect.driver == "psycopg":
         made = _of_psycopg().connect(*arguments, **named)
         made.limits = limits
+        made.cursor_factory, made.server_cursor_factory = _cursors_of_psycopg()
         note(made)
         return made
     if dialect.driver == "pymysql":
@@ -78,8 +80,9 @@ def connect(
 
 
 def _end(driver: Any) -> None:
-    if driver._sock is not None:
-        shut_down(driver._sock.fileno())
+    stream = driver._sock
+    if stream is not None:
+        shut_down(stream.fileno())
 
 
 @functools.cache
@@ -91,6 +94,15 @@ def _of_psycopg() -> Any:
 
     class Limited(psycopg.Connection[Any]):
         limits: Limits | None = None
+        width: int | None = None
+        """How many columns the rows of a fetch have, while that is under way."""
+
+        def _exec_command(self, *arguments: Any, **named: Any) -> Generator[Any, Any, Any]:
+            result = yield from super()._exec_command(*arguments, **named)
+            if self.width is not None and result is not None and result.nfields != self.width:
+                self.pgconn.finish()
+                raise psycopg.InternalError(f"it has answered with {result.nfields} columns in place of {self.width}")
+            return result
 
         def wait(self, gen: Any, *arguments: Any, **named: Any) -> Any:
             return super().wait(self._limited(gen, self.limits) if self.limits else gen, *arguments, **named)
@@ -122,6 +134,41 @@ def _of_psycopg() -> Any:
                 return over.value
 
     return Limited
+
+
+@functools.cache
+def _cursors_of_psycopg() -> tuple[Any, Any]:
+    import psycopg
+    from psycopg.pq import Format
+
+    def check(results: Any) -> None:
+        for result in results:
+            if any(result.fformat(number) != Format.TEXT for number in range(result.nfields)):
+                raise psycopg.InternalError("it has answered in binary, which nobody has asked for")
+
+    class Plain(psycopg.Cursor[Any]):
+        def _check_results(self, results: Any) -> None:
+            super()._check_results(results)
+            check(results)
+
+    class Named(psycopg.ServerCursor[Any]):
+        _width = 0
+
+        def _check_results(self, results: Any) -> None:
+            # Of what it will have, before the first fetch.
+            super()._check_results(results)
+            check(results)
+            self._width = results[0].nfields
+
+        def _fetch_gen(self, num: Any) -> Any:
+            connection: Any = self._conn
+            connection.width = self._width
+            try:
+                return (yield from super()._fetch_gen(num))
+            finally:
+                connection.width = None
+
+    return Plain, Named
 
 
 class Meter:
