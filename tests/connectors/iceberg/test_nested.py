@@ -79,3 +79,15 @@ def test_what_a_column_lacks(name: str) -> None:
     wanted = pa.schema([pa.field("a", pa.struct([pa.field(name, pa.int32())])), pa.field("b", pa.list_(pa.int32()))])
     assert columns.lacking(there, wanted) == ["b", f"a.{name}"]
     assert columns.lacking(wanted, wanted) == []
+
+
+def test_an_upsert_of_a_row_that_is_older_than_a_column(lake: Lake) -> None:
+    upsert = {"iceberg.tables.upsert-mode-enabled": "true", "iceberg.tables.default-id-columns": "id", **EVOLVES}
+    old = schema.struct({"id": INT32_SCHEMA, "name": OPTIONAL_STRING_SCHEMA})
+    new = schema.struct({"id": INT32_SCHEMA, "name": OPTIONAL_STRING_SCHEMA, "more": OPTIONAL_STRING_SCHEMA})
+    with lake.sink(**upsert) as sink:
+        put(sink, record(0, Struct(old, {"id": 1, "name": "a"}), old), record(1, Struct(old, {"id": 2, "name": "b"}), old))
+        changed, added = Struct(new, {"id": 1, "name": "c", "more": "m"}), Struct(new, {"id": 3, "name": "d"})
+        put(sink, record(2, changed, new), record(3, added, new))
+    rows = sorted(lake.rows(), key=lambda row: row["id"])
+    assert [(row["id"], row["name"], row["more"]) for row in rows] == [(1, "c", "m"), (2, "b", None), (3, "d", None)]
