@@ -27,7 +27,7 @@ from kconnect.kafka import clients
 from kconnect.kafka.log import LogReader
 from kconnect.processes import logs, standard_error, worker_file
 from kconnect.processes.levels import PythonLoggers
-from kconnect.spark import session
+from kconnect.spark import session, sizes
 from kconnect.spark.errors import SparkLost
 from kconnect.spark.hosts import Hosts
 from kconnect.spark.output import Output
@@ -48,10 +48,13 @@ def main() -> int:
     threading.Thread(target=_watch_parent, daemon=True).start()
 
     started = time.monotonic()
-    wanted = settings.task_hosts if settings.task_hosts > 0 else os.cpu_count() or 1  # As `main.py` counts them.
+    wanted = (
+        settings.task_hosts if settings.task_hosts > 0 else sizes.default_hosts(settings.spark)
+    )
     output = Output()
     try:
-        spark = session.start(settings.spark, "kconnect.host.main", wanted, output, hidden=order["references"])
+        name = f"kconnect {settings.group_id} {settings.worker_id}"
+        spark = session.start(settings.spark, "kconnect.host.main", wanted, output, order["references"], name)
     except SparkLost as error:
         output.drain(1.0)
         log.error("%s", error)

@@ -8,7 +8,6 @@ else `core/herder/suspects.py` finds out. `host/metrics.py` reports `usage`.
 
 from __future__ import annotations
 
-import os
 import re
 import resource
 from contextlib import suppress
@@ -19,6 +18,7 @@ import psutil
 from kconnect.core.metrics.report import Usage
 from kconnect.core.settings.worker import WorkerSettings
 from kconnect.plugins import confinement
+from kconnect.spark import sizes
 
 _HEADROOM = 256 * 2**20
 """
@@ -45,7 +45,7 @@ class Memory:
         self.most = settings.host_memory if dedicated is None else dedicated
         self._setting = "task.host.memory.max.bytes" if dedicated is None else "tasks.memory.max"
         self._guarded = self.most is None and settings.guards_memory
-        self._hosts = settings.task_hosts if settings.task_hosts > 0 else os.cpu_count() or 1
+        self._hosts = settings.task_hosts if settings.task_hosts > 0 else sizes.default_hosts(settings.spark)
         self._soft: int | None = None
         if dedicated is not None:
             self._soft = _reserved() + dedicated + _HEADROOM

@@ -19,6 +19,8 @@ log = logging.getLogger("spark")
 _LINE = re.compile(r"\d\d/\d\d/\d\d \d\d:\d\d:\d\d (?P<level>[A-Z]+) (?P<text>.*)")
 _IDLE = re.compile(r"WARNING: Using incubator modules|Using Spark's default log4j|Setting |To adjust |.* NativeCodeLoader: ")
 """What Spark says at each start, and nobody can do anything about."""
+_STACK = re.compile(r"\s+at [\w.$/<>]+\(|\s+\.\.\. \d+ |\s+(Suppressed|Caused by): |Caused by: ")
+"""Of an exception whose first line is told, and whose cause is in what ends the driver (`errors.py`)."""
 
 
 class Output:
@@ -53,7 +55,7 @@ class Output:
 
 def tell(line: str) -> None:
     """Log a line of Spark's start."""
-    if not line or _IDLE.match(line):
+    if not line or _IDLE.match(line) or _STACK.match(line):
         log.debug("%s", line)
         return
     found = _LINE.match(line)

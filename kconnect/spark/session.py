@@ -26,6 +26,7 @@ from kconnect.spark import archive, home
 from kconnect.spark.daemon import KCONNECTS, PRELOAD, SAFE_PATH
 from kconnect.spark.errors import SparkLost, reason
 from kconnect.spark.output import Output
+from kconnect.spark.sizes import ROOM
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -42,7 +43,6 @@ _DEFAULTS = {
     "spark.master": "local[512,8]",
     # Or Spark starts a thread for each slot: 567 in all instead of 64, and 45 MB.
     "spark.rpc.netty.dispatcher.numThreads": "8",
-    "spark.app.name": "kconnect",
     "spark.ui.enabled": "false",
     "spark.driver.memory": "512m",
     _DRIVER_JVM: JVM,
@@ -70,15 +70,24 @@ _SPARK_REDACTS = "(?i)secret|password|token|access[.]?key"
 """Spark's own default."""
 
 
-def settings(user: Mapping[str, str], preload: str, hosts: int, hidden: Iterable[str] = ()) -> dict[str, str]:
+def settings(
+    user: Mapping[str, str], preload: str, hosts: int, hidden: Iterable[str] = (), name: str = "kconnect"
+) -> dict[str, str]:
     """
     The configuration of a session that is to run so many hosts. A user's value for one of ours is dropped with a warning.
-    Spark shows none of the settings named `hidden`.
+    Spark shows none of the settings named `hidden`, and the application under this `name`.
     """
     for key, value in _OURS.items():
         if user.get(key, value) != value:
             log.warning("Ignoring %s: kconnect's task hosts need %s here", key, value)
-    found = {**_DEFAULTS, **user, **_OURS, f"spark.executorEnv.{PRELOAD}": preload, f"spark.executorEnv.{SAFE_PATH}": KCONNECTS}
+    found = {
+        **_DEFAULTS,
+        "spark.app.name": name,
+        **user,
+        **_OURS,
+        f"spark.executorEnv.{PRELOAD}": preload,
+        f"spark.executorEnv.{SAFE_PATH}": KCONNECTS,
+    }
     # Spark shows those of Hadoop a second time, without the prefix.
     names = [re.escape(name.removeprefix("spark.hadoop.")) for name in hidden if name in user]
     if names:
@@ -115,7 +124,7 @@ def _place(master: str, given: Mapping[str, str], hosts: int) -> dict[str, str]:
     cores = hosts * _number(given, "spark.task.cpus")
     if master.startswith("spark://"):
         # Spark's default is every core of the cluster, and would leave none for the next worker's hosts.
-        found = {"spark.cores.max": str(cores)}
+        found = {"spark.cores.max": str(cores + ROOM * _number(given, "spark.task.cpus"))}
         # Spark's default is the first address that is not loopback, which need not be one that the cluster reaches.
         address = None if {"SPARK_LOCAL_IP", "SPARK_LOCAL_HOSTNAME"} & os.environ.keys() else _address_towards(master)
         return found if address is None else {**found, "spark.driver.host": address}
@@ -142,7 +151,9 @@ def _address_towards(master: str) -> str | None:
     return None
 
 
-def start(user: Mapping[str, str], preload: str, hosts: int, output: Output, hidden: Iterable[str] = ()) -> SparkSession:
+def start(
+    user: Mapping[str, str], preload: str, hosts: int, output: Output, hidden: Iterable[str] = (), name: str = "kconnect"
+) -> SparkSession:
     """
     Start the JVM and the session: 2 to 8 seconds, or a minute if the cluster does not answer. `output` is for its standard
     error; other arguments as of `settings`.
@@ -155,7 +166,7 @@ def start(user: Mapping[str, str], preload: str, hosts: int, output: Output, hid
     from pyspark.java_gateway import launch_gateway
     from pyspark.sql import SparkSession
 
-    conf = settings({_DRIVER_JVM: JVM + archive.options(), **user}, preload, hosts, hidden)
+    conf = settings({_DRIVER_JVM: JVM + archive.options(), **user}, preload, hosts, hidden, name)
     home.name_it(os.environ)
     # The setting alone has no effect for a session that Python starts. On other machines the user's names their Python.
     os.environ["PYSPARK_PYTHON"] = user.get("spark.pyspark.python", sys.executable)

@@ -39,6 +39,7 @@ from kconnect.plugins import environments
 from kconnect.plugins.registry import Registry
 from kconnect.plugins.sandbox import Sandbox
 from kconnect.processes import process, worker_file
+from kconnect.spark import sizes
 from kconnect.worker import build
 from kconnect.worker.driver import Driver
 from kconnect.worker.loop import Loop
@@ -134,7 +135,7 @@ class Worker:
             incarnation=self._incarnation,
             commit=build.commit(),
             kafka_cluster_id=cluster_id,
-            hosts=settings.task_hosts if settings.task_hosts > 0 else os.cpu_count() or 1,
+            hosts=settings.task_hosts if settings.task_hosts > 0 else sizes.default_hosts(settings.spark),
             session_timeout_ms=settings.session_timeout_ms,
             handover_grace_ms=settings.handover_grace_ms,
             task_grace_ms=settings.task_shutdown_graceful_timeout_ms,

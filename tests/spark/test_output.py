@@ -23,6 +23,10 @@ from tests.support import wait_until
         ("26/11/23 00:35:04 ERROR SparkContext: Error initializing", ("ERROR", "SparkContext: Error initializing")),
         ("26/11/23 00:35:04 WARN Utils: Your hostname resolves", ("WARNING", "Utils: Your hostname resolves")),
         ("java.net.BindException: taken", ("WARNING", "java.net.BindException: taken")),
+        ("\tat org.apache.spark.SparkContext.<init>(SparkContext.scala:585)", None),
+        ("\tat java.base/java.lang.Thread.run(Thread.java:840)", None),
+        ("\t... 12 more", None),
+        ("Caused by: java.io.IOException: Failed to connect to /127.0.0.1:1", None),
     ],
 )
 def test_of_its_start_the_log_has_what_somebody_can_use(

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import logging
+import os
 import tempfile
 from pathlib import Path
 
 import pytest
 
 from kconnect.java import properties
-from kconnect.spark import session
+from kconnect.spark import session, sizes
 
 
 def test_the_user_chooses_but_for_what_hosts_rest_on(caplog: pytest.LogCaptureFixture) -> None:
@@ -45,11 +46,34 @@ def test_spark_asks_who_calls_or_the_log_says_that_it_does_not(
 
 
 @pytest.mark.parametrize(
+    ("master", "cores", "hosts"),
+    [
+        ("spark://h:7077", 4, 3),
+        ("spark://h:7077", 1, 1),
+        ("local[*]", 4, 4),
+        ("yarn", 4, 4),
+        ("", 2, 2),
+        ("spark://h:7077", None, 1),
+    ],
+)
+def test_a_standalone_cluster_has_room_for_plugins(
+    master: str, cores: int | None, hosts: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: cores)
+    assert sizes.default_hosts({"spark.master": master} if master else {}) == hosts
+
+
+def test_the_application_has_the_worker_s_name_unless_the_user_has_given_one() -> None:
+    assert session.settings({}, "", 1, (), "kconnect g a:1")["spark.app.name"] == "kconnect g a:1"
+    assert session.settings({"spark.app.name": "mine"}, "", 1, (), "kconnect g a:1")["spark.app.name"] == "mine"
+
+
+@pytest.mark.parametrize(
     ("user", "expected"),
     [
         ({"spark.master": "local[4]"}, {}),
-        ({"spark.master": "spark://127.0.0.1:7077"}, {"spark.cores.max": "3"}),
-        ({"spark.master": "spark://127.0.0.1:7077", "spark.task.cpus": "2"}, {"spark.cores.max": "6"}),
+        ({"spark.master": "spark://127.0.0.1:7077"}, {"spark.cores.max": "4"}),
+        ({"spark.master": "spark://127.0.0.1:7077", "spark.task.cpus": "2"}, {"spark.cores.max": "8"}),
         ({"spark.master": "spark://127.0.0.1:7077", "spark.cores.max": "1"}, {"spark.cores.max": "1"}),
         ({"spark.master": "yarn"}, {"spark.executor.instances": "3"}),
         ({"spark.master": "k8s://h", "spark.executor.cores": "2"}, {"spark.executor.instances": "2"}),
