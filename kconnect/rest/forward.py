@@ -82,7 +82,8 @@ class Forwarder:
                 method,
                 _base(url) + target,
                 content=body or None,
-                headers=headers,
+                # As they came, in whatever bytes.
+                headers=httpx.Headers(headers, encoding="latin-1"),
                 timeout=limits,
                 # As it was sent, and is signed: httpx would resolve "..", leave out what comes after a "#", and encode anew.
                 extensions={"target": target.encode("latin-1")},

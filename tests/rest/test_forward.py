@@ -218,6 +218,13 @@ def test_only_the_authorization_goes_along(workers: Any, recorder: str) -> None:
     assert not {"cookie", "x-forwarded-for", "x-connect-authorization"} & headers.keys()
 
 
+def test_headers_go_along_as_they_came(workers: Any, recorder: str) -> None:
+    sent = {"Authorization": "Basic \xe9".encode("latin-1"), "If-Match": '"\xe9"'.encode("latin-1")}
+    assert call(workers(Follower(recorder)), "PUT", "connectors/a/config", json={}, headers=sent).status_code == 204
+    [(_, headers)] = Recorder.seen
+    assert (headers["authorization"], headers["if-match"]) == ("Basic \xe9", '"\xe9"')
+
+
 def test_no_redirect_is_followed(workers: Any, recorder: str) -> None:
     elsewhere = workers(MemoryHerder())
     Recorder.status, Recorder.headers_out = 302, {"Location": f"{elsewhere.url}connectors/x/stop"}
