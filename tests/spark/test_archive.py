@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import subprocess
 from pathlib import Path
 
@@ -53,7 +54,11 @@ def test_a_worker_s_jvm_uses_it(worker: WorkerProcess) -> None:
     assert path is not None and path.exists(), "scripts/setup makes it"
 
     def mapped() -> bool:
-        below = psutil.Process(worker.pid).children(recursive=True)
-        return any(str(path) in Path(f"/proc/{each.pid}/maps").read_text() for each in below if each.name() == "java")
+        for each in psutil.Process(worker.pid).children(recursive=True):
+            # One may end while it is looked at.
+            with contextlib.suppress(psutil.NoSuchProcess, OSError):
+                if each.name() == "java" and str(path) in Path(f"/proc/{each.pid}/maps").read_text():
+                    return True
+        return False
 
     wait_until(mapped, 240)
