@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
@@ -178,7 +179,10 @@ class Pages:
             following = response.following
         elif self._mode == "cursor":
             found = _search(source_settings.CURSOR, self._cursor, document)
-            following = None if found in (None, "", False) else str(found)
+            # Elasticsearch and others have a list there.
+            following = (
+                None if found in (None, "", False) else found if isinstance(found, str) else orjson.dumps(found).decode()
+            )
         else:
             return None
         if following is None:
@@ -194,7 +198,8 @@ class Pages:
         """Those that were not read in an earlier round."""
         if self._since is None:
             return list(records)
-        seen = set(position.seen.split(","))
+        # Two that are the same in all are two records.
+        seen = Counter(position.seen.split(","))
         new = []
         for record in records:
             at = self._at(record)
@@ -208,7 +213,9 @@ class Pages:
                     shown(at),
                     shown(position.since),
                 )
-            if not before and not (equal and _mark(record) in seen):
+            if equal and seen[mark := _mark(record)]:
+                seen[mark] -= 1
+            elif not before:
                 new.append(record)
         return new
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import httpx
+import orjson
 import pytest
 
 from kconnect.api import ConnectError, DataError
@@ -87,6 +88,26 @@ def test_dates_without_an_order(text: str) -> None:
 )
 def test_who_counts_would_see_it_otherwise(at: Any, other: Any, doubtful: bool) -> None:
     assert is_doubtful(at, other) is doubtful
+
+
+@pytest.mark.parametrize(
+    ("cursor", "text"), [("a b", "a b"), (2**53 + 1, "9007199254740993"), (["a", 1], '["a",1]'), (True, "true")], ids=repr
+)
+def test_a_cursor_is_a_text_or_json(cursor: Any, text: str) -> None:
+    given = {"page.mode": "cursor", "page.cursor.path": "next", "http.api.url": "http://x/y?c=${cursor}"}
+    pages = Pages(source_settings.CONFIG.parse({"name": "h", "kafka.topic": "t", **given}))
+    answer = Response(200, orjson.dumps({"next": cursor}), None, httpx.URL("http://x/y"))
+    _, after, is_last = pages.read(pages.first(), answer)
+    assert (after.cursor, is_last) == (text, False)
+
+
+def test_records_that_are_the_same_in_all_are_several(service: HttpService) -> None:
+    items = [{"id": 1, "at": "2024-01-01"}]
+    service.items = lambda taken: ({}, items)
+    with source(service, "/items", since_path="at") as runner:
+        assert polled(runner) == [1]
+        items += [{"at": "2024-01-01", "id": 1}] * 2
+        assert polled(runner) == [1, 1]
 
 
 def test_a_record_is_not_passed_over_in_silence(service: HttpService, caplog: pytest.LogCaptureFixture) -> None:
