@@ -225,7 +225,8 @@ CONFIG = ConfigDef(
         Importance.LOW,
         "What NUMERIC columns become. none: Decimal. precision_only: integers, if there are no digits behind the point and at "
         "most 18 before it. best_fit: also FLOAT64, if there are digits behind the point and at most 18 in all. "
-        "best_fit_eager_double: FLOAT64 whenever there are digits behind the point.",
+        "best_fit_eager_double: FLOAT64 whenever there are digits behind the point. A FLOAT64 has the nearest number: of more "
+        "than 15 digits it may be another one.",
         OneOf(_MAPPINGS, ignore_case=True),
         group=_VALUES,
         order=1,
