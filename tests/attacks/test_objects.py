@@ -766,6 +766,15 @@ def test_what_a_store_says_takes_no_more_memory_than_it_may(tmp_path: Path, aske
         assert stores.passes(raised.value)
 
 
+def test_a_time_that_nobody_has_is_the_store_s_fault() -> None:
+    """Who is the store lists a file of a time that Python has not: an error of the store's, and not of the program's."""
+    with Hostile() as service:
+        keys = "<Contents><Key>a</Key><LastModified>-262143-01-01T00:00:00Z</LastModified><Size>1</Size></Contents>"
+        service.default = _page(keys, more=False)
+        with pytest.raises(stores.ERRORS, match="no file"):
+            list(_bucket(service).names(""))
+
+
 def test_who_waits_for_a_store_can_be_stopped(tmp_path: Path) -> None:
     """Who is the store says nothing: an interrupt ends what waits, and what is asked afterwards."""
     (tmp_path / "a").write_bytes(b"a")

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import obstore
+from obstore import exceptions
 
 from kconnect.connectors.objects.asking import Asker
 
@@ -38,4 +39,7 @@ async def _one(stream: Any) -> Sequence[Any] | None:
         found: Sequence[Any] = await anext(stream)
     except StopAsyncIteration:
         return None
+    except ValueError as error:
+        # Such as a time before the year 1, which Python has not.
+        raise exceptions.GenericError(f"the store lists what is no file: {error}") from None
     return found
