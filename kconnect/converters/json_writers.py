@@ -176,7 +176,13 @@ class Writers:
             return float32(value)
         if isinstance(value, Int8 | Int16 | Int32 | Int64 | Float64):
             return self.free(float(value) if isinstance(value, float) else int(value))
-        raise DataError(f"Java class class {java_class(value)} does not have corresponding schema type.")
+        name = java_class(value)
+        if name == f"{kind.__module__}.{kind.__qualname__}":
+            # Of Python only: Connect's words would not help its author.
+            raise DataError(
+                f"A value of the class {name} is no data: use None, bool, int, float, str, bytes, list, dict or Struct"
+            )
+        raise DataError(f"Java class class {name} does not have corresponding schema type.")
 
 
 def is_exact(value: Any) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
@@ -94,6 +95,10 @@ def counting_task(**methods: Any) -> type[Counting]:
 
 def raising(*_: Any) -> Any:
     raise KeyError("oops")
+
+
+def leaving(*_: Any) -> Any:
+    sys.exit(3)
 
 
 class WithLateStop(CountingTask):

@@ -33,7 +33,7 @@ def _of_transform(made: Any, config: Mapping[str, str], records: Records) -> Ite
     for number, record in enumerate(records, 1):
         try:
             result = applied(made, record)
-        except Exception as error:  # noqa: BLE001 - a plugin's own
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - a plugin's own
             yield f"record {number}: {error if isinstance(error, AssertionError) else 'apply() raised ' + told(error)}"
             continue
         if result is not None:
@@ -45,7 +45,7 @@ def _of_transform(made: Any, config: Mapping[str, str], records: Records) -> Ite
             applied(made, record)
         except (ConnectError, AssertionError):
             continue
-        except Exception as error:  # noqa: BLE001 - a plugin's own
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - a plugin's own
             yield f"apply() of a tombstone (its value is None) raised {told(error)}: return the record, or raise a DataError"
             return
 
@@ -65,7 +65,7 @@ def _of_predicate(made: Any, config: Mapping[str, str], records: Records) -> Ite
             holds(type(made), config, record)
         except ConnectError:
             continue
-        except Exception as error:  # noqa: BLE001 - a plugin's own
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - a plugin's own
             yield str(error) if isinstance(error, AssertionError) else f"test() of {record!r} raised {told(error)}"
             return
 
@@ -80,7 +80,7 @@ def _of_converter(made: Any, config: Mapping[str, str], records: Records) -> Ite
             found = configured(type(made), config).to_connect_data(record.topic, data)
             if getattr(found, "value", None) != record.value:
                 yield f"record {number}: to_connect_data() returned another value than the one that was converted"
-        except Exception as error:  # noqa: BLE001 - a plugin's own
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - a plugin's own
             yield f"record {number}: the conversion raised {told(error)}"
     if not hasattr(_quietly(made.to_connect_data, "test", None), "schema"):
         yield "to_connect_data() of None, a tombstone, must return a SchemaAndValue"
@@ -96,7 +96,7 @@ def _of_header_converter(made: Any, config: Mapping[str, str], records: Records)
                     yield f"from_connect_header() returned a {type(data).__name__}, but must return bytes or None"
                     continue
                 made.to_connect_header(record.topic, header.key, data)
-            except Exception as error:  # noqa: BLE001 - a plugin's own
+            except (Exception, SystemExit) as error:  # noqa: BLE001 - a plugin's own
                 yield f"the conversion of the header {header.key} raised {told(error)}"
     yield from _of_garbage(lambda: made.to_connect_header("test", "h", b"\xff\x00garbage"), "to_connect_header()")
 
@@ -106,7 +106,7 @@ def _of_garbage(read: Callable[[], Any], what: str) -> Iterator[str]:
         read()
     except ConnectError:
         return
-    except Exception as error:  # noqa: BLE001 - a plugin's own
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - a plugin's own
         yield f"{what} of meaningless bytes raised {told(error)}: raise a DataError that says what it expects"
 
 
@@ -115,7 +115,7 @@ def _of_provider(made: Any, config: Mapping[str, str], records: Records) -> Iter
         found = made.get("", {"no-such-key"})
     except ConnectError:
         return
-    except Exception as error:  # noqa: BLE001 - a plugin's own
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - a plugin's own
         yield f"get() of a missing key raised {told(error)}: leave the key out, or raise a ConnectError"
         return
     if not isinstance(found, ConfigData):
@@ -125,7 +125,7 @@ def _of_provider(made: Any, config: Mapping[str, str], records: Records) -> Iter
 def _quietly(call: Callable[..., Any], *arguments: Any) -> Any:
     try:
         return call(*arguments)
-    except Exception:  # noqa: BLE001 - a plugin's own
+    except (Exception, SystemExit):  # noqa: BLE001 - a plugin's own
         return None
 
 

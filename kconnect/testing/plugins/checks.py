@@ -61,7 +61,7 @@ def _problems(plugin: type[Any], config: dict[str, str], records: Records) -> It
     yield from _of_module(plugin)
     try:
         made = plugin()
-    except Exception as error:  # noqa: BLE001 - a plugin's own
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - a plugin's own
         yield f"can't be made: {plugin.__name__}() raised {told(error)}; move what needs a config to start() or configure()"
         return
     yield from _of_version(plugin, made)
@@ -71,7 +71,7 @@ def _problems(plugin: type[Any], config: dict[str, str], records: Records) -> It
     else:
         try:
             declared = configs.config_def_of(made, config)
-        except Exception as error:  # noqa: BLE001 - a plugin's own
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - a plugin's own
             yield f"config() can't be used: {told(error)}; it is called on an instance that was never started or configured"
     if declared is None:
         return
@@ -85,7 +85,7 @@ def _problems(plugin: type[Any], config: dict[str, str], records: Records) -> It
     except ConfigError as error:
         yield str(error)
         return
-    except Exception as error:  # noqa: BLE001 - a plugin's own
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - a plugin's own
         yield f"configure() raised {told(error)}"
         return
     yield from chain_checks.problems(made, config, records)
@@ -119,7 +119,7 @@ def _of_module(plugin: type[Any]) -> Iterator[str]:
 def _of_version(plugin: type[Any], made: Any) -> Iterator[str]:
     try:
         version = made.version()
-    except Exception as error:  # noqa: BLE001 - a plugin's own
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - a plugin's own
         yield f"version() raised {told(error)}"
         return
     if not isinstance(version, str) or not _VERSION.fullmatch(version):
@@ -160,7 +160,7 @@ def _of_connector(plugin: type[Connector], config: dict[str, str], records: Reco
     for title, given in (("an empty config", {}), ("the config", config)):
         try:
             errors = configs.config_errors(plugin, given)
-        except Exception as error:  # noqa: BLE001 - a plugin's own
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - a plugin's own
             yield f"validate() of {title} raised {told(error)}: it should return the errors of each setting instead"
             return
     if errors:
@@ -183,7 +183,7 @@ def _of_preflight(made: SourceConnector, full: dict[str, str]) -> Iterator[str]:
         can = made.can_define_transaction_boundaries(dict(full))
         if not isinstance(can, bool):
             yield f"can_define_transaction_boundaries() returned {can!r}, but must return True or False"
-    except Exception as error:  # noqa: BLE001 - a plugin's own
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - a plugin's own
         yield (
             f"exactly_once_support() or can_define_transaction_boundaries() raised {told(error)} on an instance that was never "
             "started"
@@ -199,7 +199,7 @@ def _of_task(runner: SourceRunner | SinkRunner) -> Iterator[str]:
             task_configs_of(runner.connector, {**runner.config, "tasks.max": limit})
         except ConnectError as error:
             yield str(error)
-        except Exception as error:  # noqa: BLE001 - a plugin's own
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - a plugin's own
             yield f"task_configs({limit}) raised {told(error)}"
 
 
@@ -223,7 +223,7 @@ def _of_source(plugin: type[SourceConnector], config: dict[str, str]) -> Iterato
         return
     try:
         runner.start()
-    except Exception as error:  # noqa: BLE001 - a plugin's own
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - a plugin's own
         yield f"could not be started again with its own offsets: {told(error)}"
     else:
         yield from _raises("stop() of a task that has not polled", runner.stop)
@@ -238,7 +238,7 @@ def _poll(
     """
     try:
         runner.start()
-    except Exception as error:  # noqa: BLE001 - a plugin's own
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - a plugin's own
         found.append(f"could not be started: {told(error)}")
         ready.set()
         return
@@ -250,10 +250,10 @@ def _poll(
         pass
     except AssertionError as error:
         found.append(str(error))
-    except Exception as error:  # noqa: BLE001 - a plugin's own
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - a plugin's own
         found.append(f"poll() raised {told(error)}")
     ready.set()
-    with suppress(Exception):  # a poll that is stopped may end as it likes
+    with suppress(Exception, SystemExit):  # a poll that is stopped may end as it likes
         while not stopping.is_set() and not found:
             runner.poll(acknowledge=False)
     stopped.wait()
@@ -268,20 +268,20 @@ def _of_sink(plugin: type[SinkConnector], config: dict[str, str], records: Recor
     runner = SinkRunner(plugin, config)
     try:
         runner.start()
-    except Exception as error:  # noqa: BLE001 - a plugin's own
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - a plugin's own
         yield f"could not be started: {told(error)}"
         return
     yield from _of_task(runner)
     try:
         runner.put([])
-    except Exception as error:  # noqa: BLE001 - a plugin's own
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - a plugin's own
         yield f"put([]) raised {told(error)}: the list may be empty"
     before = [image(record) for record in given]
     try:
         if given:
             runner.put(given)
             runner.flush()
-    except Exception as error:  # noqa: BLE001 - a plugin's own
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - a plugin's own
         yield f"put() or flush() raised {told(error)}"
     if before != [image(record) for record in given]:
         yield "put() changed the records that it was given: they may be put again, or go to the dead letter queue"
@@ -291,5 +291,5 @@ def _of_sink(plugin: type[SinkConnector], config: dict[str, str], records: Recor
 def _raises(what: str, call: Callable[[], Any]) -> Iterator[str]:
     try:
         call()
-    except Exception as error:  # noqa: BLE001 - a plugin's own
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - a plugin's own
         yield f"{what} raised {told(error)}"

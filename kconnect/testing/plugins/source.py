@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from kconnect.api.connector import SourceConnector
 from kconnect.api.record import RecordMetadata, SourceRecord
 from kconnect.api.task import SourceTask, TransactionContext
+from kconnect.converters.json import JsonConverter
 from kconnect.core.metrics.task import SourceMeter
 from kconnect.core.metrics.windows import Windows
 from kconnect.core.settings.source import BOUNDARY
@@ -31,12 +32,15 @@ from kconnect.core.task.source_pump import SourcePump
 from kconnect.core.task.topic_use import TopicUse
 from kconnect.core.task.transactions import PollBoundary, TaskBoundary
 from kconnect.data.schema import validate
-from kconnect.errors import ConnectError, RetriableError
+from kconnect.errors import ConnectError, DataError, RetriableError
 from kconnect.kafka.memory_clients import MemoryProducer
+from kconnect.kafka.topics import require_name
 from kconnect.testing.plugins.configs import accepted
 from kconnect.testing.plugins.tasks import stopped_on_failure, task_configs_of
 from kconnect.testing.plugins.world import Always, NoTopics
 
+_JSON = JsonConverter()
+_JSON.configure({"schemas.enable": "false"}, is_key=False)
 _RETRY_S = 0.05
 _OFFSETS = "__offsets__"
 
@@ -244,6 +248,7 @@ def checked(records: Any) -> list[SourceRecord]:
 def _check(record: SourceRecord) -> None:
     if not isinstance(record.topic, str) or not record.topic:
         raise AssertionError(f"its topic is {record.topic!r}, but must be a non-empty text")
+    require_name(record.topic)
     if record.timestamp is not None and (not isinstance(record.timestamp, int) or record.timestamp < 0):
         raise AssertionError(f"its timestamp is {record.timestamp!r}, but must be milliseconds, as an int, or None")
     if record.source_partition is None and record.source_offset is not None:
@@ -254,6 +259,12 @@ def _check(record: SourceRecord) -> None:
     for what, schema, value in (("key", record.key_schema, record.key), ("value", record.value_schema, record.value)):
         if schema is not None:
             validate(schema, value, what)
+        else:
+            # What JSON takes without a schema, all converters do.
+            try:
+                _JSON.from_connect_data(record.topic, None, value)
+            except DataError as error:
+                raise AssertionError(f"its {what} needs a schema, or is no data: {error}") from None
 
 
 def _as_they_are(records: Sequence[SourceRecord]) -> Converted:
