@@ -126,8 +126,8 @@ def test_text_is_escaped_as_jackson_does(value: Any, text: str) -> None:
     [
         (2**63, "Java class class java.math.BigInteger does not have corresponding schema type."),
         (datetime.datetime.now(UTC), "Java class class java.util.Date does not have corresponding schema type."),
-        (UTC, "A value of the class datetime.timezone is no data; None,"),
-        ({"a": [{1, 2}]}, "A value of the class builtins.set is no data; None,"),
+        (UTC, "A value of the class datetime.timezone is no data: use None,"),
+        ({"a": [{1, 2}]}, "A value of the class builtins.set is no data: use None,"),
     ],
 )
 def test_what_is_no_data_of_connect_is_refused(value: Any, said: str) -> None:
