@@ -1,6 +1,7 @@
 """
 The SQL sink in random histories: kinds of records, inserts, upserts and deletions, tables that change, tasks and connections
-that are killed in the midst, partitions that move. At the end the table has what the records say, bad ones are reported.
+that are killed in the midst, servers that are away, partitions that move. At the end the table has what the records say, bad
+ones are reported.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from kconnect.api import (
     OPTIONAL_INT32_SCHEMA,
     OPTIONAL_INT64_SCHEMA,
     OPTIONAL_STRING_SCHEMA,
+    RetriableError,
     SinkRecord,
     Struct,
     TopicPartition,
@@ -32,6 +34,7 @@ from tests.connectors.sql.conftest import EVERY
 from tests.connectors.sql.databases import Database
 from tests.connectors.truth.budget import histories
 from tests.connectors.truth.engine import Engine, KilledError, Step
+from tests.rig.systems.proxy import Link, Proxy
 
 KEYS, LONGEST, FORBIDDEN = 4, 8, 13
 """How many keys there are; the characters of `s` at first; what the table's check refuses in `a`."""
@@ -44,7 +47,7 @@ KEY = schema.struct({"id": INT32_SCHEMA})
 KINDS = ("row", "other order", "more", "map", "fewer", "tombstone", "forbidden", "long", "large", "keyless", "text", "stranger")
 """What a record is; from "forbidden" on it is a bad one."""
 BAD = KINDS[KINDS.index("forbidden") :]
-MODES = ("exactly once", "insert", "kafka", "upsert value", "upsert key", "deletes", "update")
+MODES = ("exactly once", "insert", "kafka", "upsert value", "upsert unique", "upsert key", "deletes", "update")
 
 kinds = st.lists(st.sampled_from(KINDS), min_size=1, max_size=14) | st.tuples(
     st.sampled_from(("row", "map")), st.integers(8, 40), st.sampled_from(KINDS), st.integers(0, 7)
@@ -56,6 +59,7 @@ steps: st.SearchStrategy[list[Step]] = st.lists(
         st.tuples(st.just("put"), st.integers(0, 1), st.sampled_from((1, 5, 500))),
         st.tuples(st.sampled_from(("commit", "go_back", "kill", "restart", "abandon")), st.integers(0, 1)),
         st.tuples(st.sampled_from(("kill within", "break within")), st.integers(0, 1), st.integers(1, 12)),
+        st.tuples(st.just("outage"), st.integers(0, 1), st.integers(1, 12), st.integers(0, 4)),
         st.tuples(st.just("move"), st.integers(0, 2), st.integers(0, 1)),
         st.tuples(st.sampled_from(("stir", "widen", "add a column"))),
     ),
@@ -66,10 +70,10 @@ _numbers = itertools.count(1)
 
 
 class Play:
-    """One history: a table, two tasks, three partitions."""
+    """One history: a table, two tasks, three partitions; with a `link`, the tasks reach the server over it."""
 
-    def __init__(self, database: Database, mode: str, schemaless_only: bool = False) -> None:
-        self.database, self.mode = database, mode
+    def __init__(self, database: Database, mode: str, link: Proxy | None = None) -> None:
+        self.database, self.mode, self._link = database, mode, link
         self.table = f"truth{next(_numbers)}"
         self.keyed = mode not in ("exactly once", "insert", "kafka")
         text = f"varchar({LONGEST})"
@@ -82,6 +86,9 @@ class Play:
             names = ("topic varchar(50)", "partition integer", "offset bigint")
             offsets += "".join(f"__connect_{name}, " for name in names)
             check += f", primary key ({', '.join(f'__connect_{name.split()[0]}' for name in names)})"
+        if mode == "upsert unique":
+            # MariaDB's upserts are about each unique index.
+            check += ", unique (s)"
         database.execute(f"create table {self.table} ({offsets}id integer {key}, a {a}, s {s}, {check})")
         if mode == "update":
             database.execute(*(f"insert into {self.table} (id) values ({id})" for id in range(3 * KEYS)))
@@ -104,10 +111,13 @@ class Play:
             "max.retries": "8",
             **({"offsets.table": f"offsets_{self.table}"} if exact else {}),
         }
+        if self._link is not None:
+            url, port = config["connection.url"], self._link.target_port
+            config["connection.url"] = url.replace(f":{port}/", f":{self._link.port}/")
         if self.database.backend == "sqlite":
             config["connection.url"] = str(self.database.engine.url) + "?timeout=0.01"
         if self.keyed:
-            pk = "record_value" if self.mode in ("upsert value", "update") else "record_key"
+            pk = "record_value" if self.mode in ("upsert value", "upsert unique", "update") else "record_key"
             config |= {"pk.mode": pk, "pk.fields": "id", "insert.mode": "update" if self.mode == "update" else "upsert"}
         if self.mode == "kafka":
             config |= {"pk.mode": "kafka", "insert.mode": "upsert"}
@@ -177,8 +187,37 @@ class Play:
         elif name == "add a column":
             if "extra" not in self._columns():
                 self.database.execute(f"alter table {self.table} add column extra integer default 5")
+        elif name == "outage":
+            self._outage(*arguments)
         else:
             self._within(name == "kill within", *arguments)
+
+    def _outage(self, number: int, statement: int, more: int) -> None:
+        """The server is away from a statement of the next put on, and for some more puts."""
+        link, runner = self._link, self.engine.tasks[number]
+        engine = cast(SqlSinkTask, runner.task)._engine
+        if link is None or engine is None:
+            return
+        count, tries, put = itertools.count(1), itertools.count(), runner.put
+
+        def before(*_: Any) -> None:
+            if next(count) == statement:
+                link.set(Link.CUT)
+
+        def tried(batch: list[SinkRecord]) -> None:
+            try:
+                put(batch)
+            except RetriableError:
+                if next(tries) == more:
+                    link.set(Link.OPEN)
+                raise
+
+        sa.event.listen(engine, "before_cursor_execute", before)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(runner, "put", tried)
+            self.engine.put(number)
+        link.set(Link.OPEN)
+        sa.event.remove(engine, "before_cursor_execute", before)
 
     def _within(self, kills: bool, number: int, statement: int) -> None:
         """A statement of the next put finds the process or the connection at its end."""
@@ -328,13 +367,18 @@ def _fields(value: Any) -> dict[str, Any]:
 @pytest.mark.parametrize("database", EVERY, indirect=True)
 @histories(4)
 @given(mode=st.sampled_from(MODES), history=steps)
+@example(mode="upsert unique", history=[("produce", 0, ["row"] * 9), ("put", 0, 4), ("outage", 0, 3, 2), ("put", 0, 500)])
 @example(mode="deletes", history=[("produce", 0, ["row", "map", "tombstone", "row"]), ("put", 0, 500), ("kill", 0)])
 def test_the_table_has_what_the_records_say(database: Database, mode: str, history: list[Step]) -> None:
     note(f"mode={mode!r}, history={history!r}")
-    play = Play(database, mode)
+    port = database.engine.url.port
+    link = Proxy(port).start() if port is not None and any(step[0] == "outage" for step in history) else None
+    play = Play(database, mode, link)
     try:
         for step in history:
             play.play(step)
         play.check()
     finally:
         play.engine.close()
+        if link is not None:
+            link.close()
