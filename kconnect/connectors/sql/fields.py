@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import functools
 import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -22,6 +23,7 @@ from sqlalchemy.types import NullType
 
 from kconnect.api import DataError, Schema, SchemaType, schema
 from kconnect.connectors.common import point_in_time
+from kconnect.connectors.sql import loose
 from kconnect.connectors.sql import source_settings as settings
 
 Convert = Callable[[Any], Any]
@@ -136,30 +138,31 @@ def may_be_null(column: sa.ColumnClause[Any]) -> bool:
 def _of_type(kind: Any, options: Options) -> tuple[Schema | None, Convert | None]:
     """None as a schema: the database is to make a text of it."""
     if isinstance(kind, sa.Boolean):
-        return schema.BOOLEAN_SCHEMA, bool
+        return schema.BOOLEAN_SCHEMA, loose.boolean if options.backend == "sqlite" else bool
     if isinstance(kind, mysql.BIT):
         return (schema.BOOLEAN_SCHEMA, any) if kind.length in (None, 1) else (schema.BYTES_SCHEMA, None)
     if isinstance(kind, sa.Integer | mysql.YEAR):
         if isinstance(kind, sa.BigInteger) and getattr(kind, "unsigned", False):
             return schema.INT64_SCHEMA, _in_int64
-        return _integer(kind, options), _whole if options.backend == "sqlite" else None
+        return _integer(kind, options), loose.whole if options.backend == "sqlite" else None
     if isinstance(kind, sa.Float):
         single = isinstance(kind, sa.REAL if options.backend == "postgresql" else mysql.FLOAT)
-        return (schema.FLOAT32_SCHEMA if single else schema.FLOAT64_SCHEMA), float
+        own = schema.FLOAT32_SCHEMA if single else schema.FLOAT64_SCHEMA
+        return own, loose.double if options.backend == "sqlite" else float
     if isinstance(kind, sa.Numeric):
         return _numeric(kind, options.numbers)
     if isinstance(kind, sa.DateTime):
         return _date_and_time(options, moment_of(kind, options))
     if isinstance(kind, sa.Date):
-        return schema.DATE_SCHEMA, _date
+        return schema.DATE_SCHEMA, functools.partial(_date, zone=options.zone)
     if isinstance(kind, sa.Time):
         return (None, None) if kind.timezone else (schema.TIME_SCHEMA, _time)
     if isinstance(kind, ARRAY):
         return _array(kind, options)
     if isinstance(kind, sa.types._Binary):
-        return schema.BYTES_SCHEMA, bytes
+        return schema.BYTES_SCHEMA, loose.blob if options.backend == "sqlite" else bytes
     if isinstance(kind, sa.String):
-        return schema.STRING_SCHEMA, _text if options.backend == "sqlite" else None
+        return schema.STRING_SCHEMA, loose.text if options.backend == "sqlite" else None
     return None, None
 
 
@@ -181,7 +184,7 @@ def _numeric(kind: sa.Numeric[Any], numbers: str) -> tuple[Schema, Convert]:
         scale = 0
     if numbers != "none" and scale == 0 and precision is not None and precision < 19:
         widths = ((9, schema.INT64_SCHEMA), (4, schema.INT32_SCHEMA), (2, schema.INT16_SCHEMA), (0, schema.INT8_SCHEMA))
-        return next(made for least, made in widths if precision > least), _whole
+        return next(made for least, made in widths if precision > least), loose.whole
     eager = numbers == "best_fit_eager_double"
     if (eager and scale != 0) or (numbers == "best_fit" and scale and precision is not None and precision < 19):
         return schema.FLOAT64_SCHEMA, float
@@ -254,11 +257,11 @@ def zone_of(kind: Any, options: Options) -> datetime.tzinfo:
     return _UTC if isinstance(kind, sa.TIMESTAMP) and options.backend in ("mysql", "mariadb") else options.zone
 
 
-def _date(value: Any) -> datetime.datetime:
+def _date(value: Any, zone: datetime.tzinfo) -> datetime.datetime:
     if isinstance(value, str):
-        value = _parsed(datetime.date.fromisoformat, value[:10])
+        value = loose.day(_parsed(datetime.datetime.fromisoformat, value.removesuffix("Z")))
     elif isinstance(value, int):
-        value = _EPOCH + datetime.timedelta(milliseconds=value)
+        value = loose.day((_EPOCH + datetime.timedelta(milliseconds=value)).astimezone(zone))
     return datetime.datetime(value.year, value.month, value.day, tzinfo=_UTC)
 
 
@@ -287,23 +290,10 @@ def _array(kind: Any, options: Options) -> tuple[Schema | None, Convert | None]:
     return schema.array(inner.replace(optional=True)), read
 
 
-# SQLite's columns take values of any type.
-
-
-def _whole(value: Any) -> int:
-    if int(value) != value:
-        raise DataError(f"{value!r:.40} is no integer")
-    return int(value)
-
-
 def _in_int64(value: int) -> int:
     if value >= 2**63:
         raise DataError(f"{value} has no place in INT64: read it with {settings.QUERY} and a CAST to DECIMAL(20, 0)")
     return value
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else str(value)
 
 
 def _parsed(parse: Callable[[str], Any], text: str) -> Any:

@@ -234,3 +234,47 @@ def test_a_field_that_is_a_computed_column_is_its_record_s_fault(table: Table) -
         refused = [record.value["id"] for record, _ in sink.reported]
     assert refused == ([2, 4] if table.database.backend == "postgresql" else [2])
     assert [row for row in table.rows("id, twice") if row[0] != 4] == [(1, 2), (3, 6), (5, 10)]
+
+
+OF_SQLITE: list[tuple[str, str, Any]] = [
+    ("text", "x'ff41'", REFUSED),
+    ("text", "5", "5"),
+    ("blob", "5", REFUSED),
+    ("blob", "x'00'", b"\0"),
+    ("boolean", "2", REFUSED),
+    ("boolean", "'maybe'", REFUSED),
+    ("boolean", "'false'", False),
+    ("boolean", "1", True),
+    ("date", "'2024-01-01 10:20'", REFUSED),
+    ("date", "1704103200000", REFUSED),
+    ("date", "'2024-01-01T00:00:00'", datetime.datetime(2024, 1, 1, tzinfo=datetime.timezone.utc)),
+    ("date", "1704067200000", datetime.datetime(2024, 1, 1, tzinfo=datetime.timezone.utc)),
+]
+
+
+@pytest.mark.parametrize("database", EVERY[:1], indirect=True)
+@pytest.mark.parametrize(("kind", "literal", "expected"), OF_SQLITE, ids=[f"{kind} {text}" for kind, text, _ in OF_SQLITE])
+def test_a_value_of_sqlite(database: Database, topic: str, kind: str, literal: str, expected: Any) -> None:
+    database.execute(
+        f"create table {topic} (id integer primary key, v {kind})",
+        f"insert into {topic} values (1, {literal})".replace(":", "\\:"),
+    )
+    with source(database, topic, mode="incrementing", incrementing_column_name="id") as runner:
+        if expected is REFUSED:
+            with pytest.raises(ConnectError, match="the column v: "):
+                polled(runner)
+        else:
+            assert [record.value["v"] for record in polled(runner)] == [expected]
+
+
+@pytest.mark.parametrize("database", EVERY[:1], indirect=True)
+def test_an_integer_of_a_query_of_sqlite_is_not_rounded(database: Database, topic: str) -> None:
+    database.execute(
+        f"create table {topic} (id integer primary key, v)", f"insert into {topic} values (1, 1.5), (2, 9007199254740993)"
+    )
+    more = {"mode": "incrementing", "incrementing_column_name": "id", "query": f"select * from {topic}", "table_whitelist": ""}
+    with (
+        source(database, topic, **more) as runner,
+        pytest.raises(ConnectError, match="9007199254740993 has no place in a floating"),
+    ):
+        polled(runner)
