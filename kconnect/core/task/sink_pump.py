@@ -221,7 +221,6 @@ class SinkPump:
         """
         if self._consumer.commits:
             return
-        self.context.commit_requested = False
         try:
             allowed = self._allowed(self._consumer.assignment)
         except AnswerError:
@@ -234,6 +233,9 @@ class SinkPump:
             self._cannot_flush = True
             self._ports.counts.tries_again("pre_commit()", error, self._ports.meter.clock())
             return
+        finally:
+            # As in Connect, whatever was asked for within the call too: a task that asks in each would keep a core busy.
+            self.context.commit_requested = False
         if self._cannot_flush:
             self._cannot_flush = False
             self._ports.counts.goes_on()

@@ -53,6 +53,25 @@ def test_only_what_the_task_allows_is_committed() -> None:
     assert world.committed == {0: 2}
 
 
+def test_a_commit_that_is_asked_for_within_pre_commit_is_this_one() -> None:
+    """As in Connect: who asks in each call would be called again at once, for ever."""
+    world = started()
+
+    def answer(current: dict[TopicPartition, OffsetAndMetadata]) -> dict[TopicPartition, OffsetAndMetadata]:
+        world.pump.context.request_commit()
+        return current
+
+    world.allows = answer
+    world.step(message(0))
+    world.pump.context.request_commit()
+    for _ in range(5):
+        world.step()
+    assert world.committed == {0: 1}
+    assert world.calls.count("pre_commit") == 1
+    world.step(message(1), after=INTERVAL_S)
+    assert world.committed == {0: 2}
+
+
 def test_an_answer_of_pre_commit_that_can_not_be_used_fails_the_task() -> None:
     """Going back, as after another error, it would never commit anything."""
     world = started()
