@@ -21,12 +21,18 @@ from typing import NoReturn
 
 # How many lines of each step's output tell of progress, roughly: for the bar.
 PACKAGES = 96
+PACKAGES_LIGHT = 40
 JARS = 92
+_LIGHT = "light"
 
 
 def main(root: Path, *options: str) -> None:
-    if options not in ((), ("--browser",)):
-        fail(f"unknown option {' '.join(options)}; there is only --browser, which installs Chromium for tests of the console")
+    if options not in ((), ("--browser",), ("--light",)):
+        fail(
+            f"unknown option {' '.join(options)}; there are --browser, which installs Chromium for tests of the console, and "
+            "--light, which leaves out what only tests and some connectors need"
+        )
+    is_light = options == ("--light",)
     require_java()
     log = root / ".kconnect" / "setup.log"
     log.parent.mkdir(exist_ok=True)
@@ -41,12 +47,15 @@ def main(root: Path, *options: str) -> None:
         environment = root / ".venv"
         stamp = environment / ".kconnect-setup"
         wanted = fingerprint(root)
-        if not (stamp.exists() and stamp.read_text() == wanted and runs(environment / "bin" / "kconnect")):
-            install(root, environment, log)
-            stamp.write_text(wanted)
+        is_there = stamp.read_text() if stamp.exists() else ""
+        # All of it will do for a part of it.
+        enough = (wanted, f"{wanted} {_LIGHT}") if is_light else (wanted,)
+        if not (is_there in enough and runs(environment / "bin" / "kconnect")):
+            install(root, environment, log, is_light)
+            stamp.write_text(enough[-1])
         fetch_kafka(environment / "bin" / "python", log)
         prepare_spark(environment / "bin" / "python", log)
-        if options:
+        if options == ("--browser",):
             find_browser(environment / "bin" / "python", root, log)
 
 
@@ -80,7 +89,7 @@ def require_java() -> None:
         fail(f"{program} is Java {version}, but 17 or newer is needed. Install it, or set JAVA_HOME to one.")
 
 
-def install(root: Path, environment: Path, log: Path) -> None:
+def install(root: Path, environment: Path, log: Path, is_light: bool) -> None:
     python = environment / "bin" / "python"
     # Killed in the middle of it, pip leaves packages that look whole.
     unfinished = environment / ".kconnect-installing"
@@ -92,9 +101,9 @@ def install(root: Path, environment: Path, log: Path) -> None:
             if status != 0:
                 fail(f"The virtual environment {environment} can't be made. Details are in {log}")
     unfinished.touch()
-    with Step("Installing packages", PACKAGES) as step:
+    with Step("Installing packages", PACKAGES_LIGHT if is_light else PACKAGES) as step:
         options = ["--disable-pip-version-check", "--progress-bar", "off", "--retries", "2"]
-        command = [str(python), "-m", "pip", "install", *options, "-e", f"{root}[test]"]
+        command = [str(python), "-m", "pip", "install", *options, "-e", str(root) if is_light else f"{root}[test]"]
         status, text = run(command, log, step)
         unfinished.unlink()
         if status != 0:
@@ -104,7 +113,7 @@ def install(root: Path, environment: Path, log: Path) -> None:
 def why(text: str) -> str:
     """What to do about the trouble that pip had."""
     if "No space left on device" in text:
-        return "the disk is full. Make room (kconnect needs 1.5 GB), and run this again."
+        return "the disk is full. Make room (kconnect needs 1 GB, and its tests 1 GB more), and run this again."
     signs = "NewConnectionError|Connection broken|ConnectTimeout|ReadTimeout|ProxyError|NameResolution|SSLError|Failed to estab"
     if re.search(signs, text):
         return "PyPI can't be reached from here. Connect to the network (or set https_proxy), and run this again."
