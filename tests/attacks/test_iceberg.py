@@ -37,6 +37,7 @@ from kconnect.api import (
     TopicPartition,
     schema,
 )
+from kconnect.connectors import patterns
 from kconnect.connectors.iceberg import answers, catalogs, files, settings, staging
 from kconnect.connectors.iceberg.connector import IcebergSinkConnector
 from kconnect.connectors.iceberg.decoder import Decoder, check_elements
@@ -330,6 +331,17 @@ def test_a_topic_gives_a_connector_no_offsets_of_another(place: dict[str, str], 
     put("a.b", "d", [4, 5, 7])
     put("other", "c", [8])
     assert ids(catalog, "shop.orders") == [0, 1, 2, 3, 4, 5, 7, 8]
+
+
+def test_a_field_keeps_no_pattern_busy(place: dict[str, str], catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who may write a record has a value that splits in many ways, in the field that says which table it is for."""
+    monkeypatch.setattr(patterns, "LONGEST_S", 0.05)
+    more = {"iceberg.tables": "shop.orders", "iceberg.tables.route-field": "to"}
+    with sink(place, **more, **{"iceberg.table.shop.orders.route-regex": "(a|aa)+"}) as runner:
+        runner.put([row(0, "aaa"), row(1, "a" * 60 + "!"), row(2, "b")])
+        assert [each.offset for each, _ in runner.reported] == [1]
+        runner.put([])
+    assert ids(catalog, "shop.orders") == [0]
 
 
 PACKED = {

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kconnect.api import ConfigDef, ConfigError, ConnectError, SinkTask, TopicPartition
+from kconnect.connectors import patterns
 from kconnect.connectors.common import CheckedSink
 from kconnect.connectors.iceberg import settings
 from kconnect.connectors.libraries import Informed
@@ -67,6 +68,11 @@ def _mismatches(config: Mapping[str, Any], props: Mapping[str, str]) -> list[tup
         if without:
             text = f"iceberg.table.{without[0]}.route-regex is missing: it says which values of that field are for the table."
             found.append((settings.ROUTE_FIELD, text))
+    for name, each in own.items():
+        try:
+            patterns.Pattern(each.get("route-regex", ""))
+        except patterns.error as error:
+            found.append((settings.ROUTE_FIELD, f"iceberg.table.{name}.route-regex is no regular expression: {error}."))
     try:
         settings.partitions(settings.PARTITIONS, config[settings.PARTITIONS])
         for name, each in own.items():

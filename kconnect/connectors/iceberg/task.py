@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import re
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -42,6 +41,7 @@ from kconnect.connectors.iceberg.staging import Stage
 from kconnect.connectors.iceberg.tables import Tables, arrow_of
 from kconnect.connectors.identity import TopicIds
 from kconnect.connectors.libraries import Informed
+from kconnect.connectors.patterns import LateError, Pattern
 from kconnect.connectors.slices import Slice, record_at, slices_of
 
 Begins = dict[TopicPartition, int | None]
@@ -113,7 +113,8 @@ class IcebergSinkTask(Informed, SinkTask):
         self._route: str = config[settings.ROUTE_FIELD]
         self._dynamic: bool = config[settings.DYNAMIC]
         own = settings.of_tables(props)
-        self._routes = {name: re.compile(each["route-regex"]) for name, each in own.items() if "route-regex" in each}
+        # What a field has, whoever writes records says.
+        self._routes = {name: Pattern(each["route-regex"]) for name, each in own.items() if "route-regex" in each}
         self._upserts: bool = config[settings.UPSERT]
         self._shares = int(props.get("tasks.max", "1")) > 1 and not self._upserts and not self._route
         self._interval_s: float = config[settings.INTERVAL] / 1000
@@ -169,7 +170,7 @@ class IcebergSinkTask(Informed, SinkTask):
         for group in groups:
             for place, some in slices_of(group):
                 # A null makes no row. All values of a group are null, or none is.
-                for name, chosen in () if group.value.has_nulls else self._routed(some):
+                for name, chosen in () if group.value.has_nulls else self._routed(place, some, group):
                     self._keep(name, place, chosen, group)
                 self._next[place] = some.offsets[-1] + 1
 
@@ -178,14 +179,18 @@ class IcebergSinkTask(Informed, SinkTask):
     def _named(self, name: str, topic: str) -> str:
         return name.replace("${topic}", topic)
 
-    def _routed(self, some: Slice) -> Iterable[tuple[str, Slice]]:
-        """The tables, each with its records."""
+    def _routed(self, place: TopicPartition, some: Slice, group: Group) -> Iterable[tuple[str, Slice]]:
+        """The tables, each with its records. A value that keeps a pattern busy is a bad record."""
         if not self._route:
             return [(self._named(name, some.topic), some) for name in self._names]
         found: dict[str, list[int]] = {}
         for at, each in enumerate(some.value.values):
             value = _field(each, self._route)
-            tables = [] if value is None else [str(value).lower()] if self._dynamic else self._matching(str(value))
+            try:
+                tables = [] if value is None else [str(value).lower()] if self._dynamic else self._matching(str(value))
+            except LateError as error:
+                self._bad(record_at(group, place, some.offsets[at]), error)
+                continue
             for name in tables:
                 found.setdefault(name, []).append(at)
         return [(name, some.only(places)) for name, places in found.items()]

@@ -83,7 +83,8 @@ def _schemas(engine: sa.Engine, inspector: sa.Inspector, config: Mapping[str, An
         pattern = config[settings.CATALOGS] or pattern
         if not pattern and inspector.default_schema_name:
             return [inspector.default_schema_name]
-    like = re.compile(_of_like(pattern or "%"), re.IGNORECASE | re.DOTALL)
+    # Who may make schemas names them.
+    like = _compiled(f"(?is){_of_like(pattern or '%')}")
     own = _OWN.get(backend)
     return [name for name in inspector.get_schema_names() if like.fullmatch(name) and not (own and own.fullmatch(name))]
 

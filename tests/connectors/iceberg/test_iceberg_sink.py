@@ -542,6 +542,7 @@ def test_partitions_as_texts() -> None:
         ({"iceberg.tables": "orders"}, "iceberg.tables", "orders has no namespace"),
         ({"iceberg.tables.auto-create-enabled": "false"}, "iceberg.tables", "There is no table shop.orders"),
         ({"iceberg.tables.route-field": "x"}, "iceberg.tables.route-field", "iceberg.table.shop.orders.route-regex is missing"),
+        ({"iceberg.table.shop.orders.route-regex": "("}, "iceberg.tables.route-field", "is no regular expression"),
         ({"iceberg.tables.dynamic-enabled": "true"}, "iceberg.tables.route-field", "it names the table"),
         ({"iceberg.tables.default-partition-by": "week(at)"}, "iceberg.tables.default-partition-by", "day(at), bucket(id, 16)"),
         ({"iceberg.table.shop.orders.commit-branch": "b"}, "iceberg.tables", "rows go to main"),
