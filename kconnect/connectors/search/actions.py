@@ -7,13 +7,14 @@ What all records of a group share is worked out once. Used by `task.py`.
 from __future__ import annotations
 
 import datetime
+import decimal
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import orjson
 
-from kconnect.api import DataError, Schema, SchemaType, SinkRecord, Struct
+from kconnect.api import DataError, Schema, SchemaType, SinkRecord, Struct, schema
 from kconnect.connectors import documents, names
 from kconnect.connectors.common import MISFITS, milliseconds
 from kconnect.connectors.groups import Group
@@ -102,12 +103,15 @@ class Maker:
                 yield Bad(place, error)
 
     def _needs_values(self, group: Group) -> bool:
-        return bool(self._field) or self.is_stream() or group.value.has_nulls
+        merges = self._updates and _may_have_decimals(group.value.schema)
+        return bool(self._field) or self.is_stream() or merges or group.value.has_nulls
 
     def _written(self, place: int, index: str, id: str, value: Any, document: bytes, version: bytes) -> Action:
         if self.is_stream():
             return Action(place, index, id, (_head("create", index, id), document))
         if self._updates:
+            if value is not ...:
+                _check_exact(value)
             head = _head("update", index, id, b',"retry_on_conflict":5')
             return Action(place, index, id, (head, b'{"doc":' + document + b',"doc_as_upsert":true}'))
         return Action(place, index, id, (_head("index", index, id, version), document))
@@ -184,6 +188,30 @@ class Maker:
             raise DataError(f"it has no text in the field {self._field}, which names its index ({settings.INDEX_FIELD})")
         names.check_index(found.lower())
         return found.lower()
+
+
+def _may_have_decimals(own: Schema | None) -> bool:
+    if own is None or own.name == schema.DECIMAL:
+        return True
+    if own.type is SchemaType.STRUCT:
+        return any(_may_have_decimals(field.schema) for field in own.fields)
+    return own.type in (SchemaType.ARRAY, SchemaType.MAP) and _may_have_decimals(own.value_schema)
+
+
+def _check_exact(value: Any) -> None:
+    """Raise DataError for a decimal, however deep, that the cluster rounds when it merges a document with what is there."""
+    if isinstance(value, decimal.Decimal):
+        near = float(value)
+        if value not in (decimal.Decimal(repr(near)), decimal.Decimal(near)):
+            raise DataError(
+                f"it has the decimal {value:f}, which the cluster would round when it merges fields: {settings.METHOD}=insert "
+                "replaces documents as they are"
+            )
+        return
+    within = value.values() if isinstance(value, dict) else value.values if isinstance(value, Struct) else value
+    if isinstance(value, dict | list | Struct):
+        for each in within:
+            _check_exact(each)
 
 
 def _head(action: str, index: str, id: str, more: bytes = b"") -> bytes:
