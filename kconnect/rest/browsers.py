@@ -7,12 +7,15 @@ are read by `core/settings/browsers.py`. `resource.py` asks `check_origin` what 
 
 from __future__ import annotations
 
-import re
+import functools
+import logging
 import time
 from collections.abc import Sequence
 from email.utils import formatdate
+from typing import Any
 from urllib.parse import urlsplit
 
+import regex
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import HTTPConnection
@@ -22,6 +25,10 @@ from kconnect.core.settings.browsers import ORIGINS, Cors, HeaderRule
 from kconnect.errors import ForbiddenError
 from kconnect.rest.operation import is_json
 
+log = logging.getLogger(__name__)
+
+_LONGEST_ORIGIN, _LOOK_S = 300, 0.05
+"""A scheme, a name of 253 characters, and a port."""
 _PROTECTION = (
     HeaderRule(replaces=True, name="Cache-Control", value="no-store", is_date=False),
     HeaderRule(replaces=True, name="X-Content-Type-Options", value="nosniff", is_date=False),
@@ -36,9 +43,9 @@ def middleware(cors: Cors | None, rules: Sequence[HeaderRule]) -> list[Middlewar
     if cors is not None:
         layers.append(
             Middleware(
-                CORSMiddleware,
+                _Cors,
+                pattern=cors.pattern,
                 allow_origins=cors.origins,
-                allow_origin_regex=cors.pattern,
                 allow_methods=cors.methods,
                 # Not a default of Jetty, but without it no page of another origin could log in.
                 allow_headers=("Authorization",),
@@ -46,6 +53,34 @@ def middleware(cors: Cors | None, rules: Sequence[HeaderRule]) -> list[Middlewar
             )
         )
     return layers
+
+
+class OriginPattern:
+    """The pattern of origins, looked for in what strangers send as one, for a moment: the worker stands still meanwhile."""
+
+    def __init__(self, text: str) -> None:
+        self._compiled = regex.compile(text, regex.V0)
+
+    def fullmatch(self, origin: str) -> Any:
+        """Return whether it is the whole origin; None also if nobody knows in time."""
+        try:
+            return None if len(origin) > _LONGEST_ORIGIN else self._compiled.fullmatch(origin, timeout=_LOOK_S)
+        except TimeoutError:
+            log.warning(
+                "It takes too long to look for the pattern in %s: write it so that a text is split in few ways", ORIGINS
+            )
+            return None
+
+
+@functools.cache
+def _compiled(text: str) -> OriginPattern:
+    return OriginPattern(text)
+
+
+class _Cors(CORSMiddleware):
+    def __init__(self, app: ASGIApp, /, pattern: str | None, **more: Any) -> None:
+        super().__init__(app, **more)
+        self.allow_origin_regex: Any = None if pattern is None else _compiled(pattern)
 
 
 def protected() -> Middleware:
@@ -107,7 +142,7 @@ def _is_own(http: HTTPConnection, origin: str) -> bool:
 
 
 def _is_allowed(cors: Cors, origin: str) -> bool:
-    by_pattern = cors.pattern is not None and re.fullmatch(cors.pattern, origin) is not None
+    by_pattern = cors.pattern is not None and _compiled(cors.pattern).fullmatch(origin) is not None
     return by_pattern or not {"*", origin}.isdisjoint(cors.origins)
 
 

@@ -72,6 +72,14 @@ def test_every_origin_and_patterns(herder: MemoryHerder) -> None:
         assert (allowed(http("GET", "/", headers={"Origin": origin})) == origin) is named
 
 
+def test_no_origin_keeps_a_pattern_busy(herder: MemoryHerder) -> None:
+    """Who reaches a listener says what its origin is: it would stop the worker if the pattern tries many ways to split it."""
+    http = app(herder, r"https://([a-z]+[.]?)+[.]example")
+    assert allowed(http("GET", "/", headers={"Origin": "https://a.b.example"})) == "https://a.b.example"
+    for origin in ("https://" + "a" * 60 + "!", "https://" + "a." * 4000 + "example"):
+        assert allowed(http("GET", "/", headers={"Origin": origin})) is None
+
+
 RESTART = "/connectors/x/restart"
 ANY = "https://connect.example"
 
