@@ -147,7 +147,8 @@ def _arguments(url: URL, timeout_s: float, writes: bool) -> dict[str, Any]:
         found["charset"] = "utf8mb4"
         # A TIMESTAMP is a point in time, and comes and goes in the zone of the session. Without strict mode, texts that are too
         # long are cut off, and numbers that are too large are others.
-        found["init_command"] = f"SET time_zone = '+00:00'{_STRICT if writes else ''}"
+        # A server may have a limit of the rows that a query gives, and says nothing of the others.
+        found["init_command"] = f"SET time_zone = '+00:00', sql_select_limit = {2**64 - 1}{_STRICT if writes else ''}"
     return found
 
 

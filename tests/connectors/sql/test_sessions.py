@@ -44,3 +44,12 @@ def test_a_character_set_of_a_url_of_mariadb(database: Database, topic: str) -> 
     )
     with source(database, topic, mode="incrementing", incrementing_column_name="id") as runner:
         assert [record.value["s"] for record in polled(runner)] == ["Ωé"]
+
+
+@pytest.mark.parametrize("database", EVERY[2:], indirect=True)
+def test_a_limit_of_rows_of_mariadb(database: Database, topic: str, request: pytest.FixtureRequest) -> None:
+    database.execute(f"create table {topic} (id integer primary key)", f"insert into {topic} values (1), (2), (3)")
+    request.addfinalizer(lambda: database.execute("set global sql_select_limit = default"))
+    database.execute("set global sql_select_limit = 1")
+    with source(database, topic, mode="bulk") as runner:
+        assert [record.value["id"] for record in runner.poll()] == [1, 2, 3]
