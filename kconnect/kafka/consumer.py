@@ -37,6 +37,8 @@ log = logging.getLogger(__name__)
 
 _KAFKAS_ONLY = InternalTopics()
 _PATIENCE_S = 30.0
+_MATCH_S = 0.5
+"""For a name to be looked at by topics.regex: it has 249 characters at most."""
 _LOOK_S = 30.0
 _LEAVE_S = 10.0
 """Above what the client gives a request to leave, which is 5 s."""
@@ -88,6 +90,7 @@ class TaskConsumer:
         servers.require(client)
         # Java's, so topics are looked for here: librdkafka's own patterns are of another kind.
         self._pattern = None if self._topics else regex.compile(TOPIC_PATTERN.read(config))
+        self._late: set[str] = set()
         refresh_ms = int(client.get("topic.metadata.refresh.interval.ms", servers.LEADERS_MS))
         # Unless somebody wants it sooner: this is about all topics that there are.
         self._look_s = _LOOK_S if refresh_ms == servers.LEADERS_MS else refresh_ms / 1000
@@ -145,7 +148,7 @@ class TaskConsumer:
         except ck.KafkaException as error:
             log.warning("Topics could not be listed: %s", error.args[0].str())
             return False
-        matching = [name for name in sorted(known) if self._pattern.matches(name)]
+        matching = [name for name in sorted(known) if self._is_matched(name)]
         found = [name for name in matching if not self._internal.protects(name)]
         # Kafka's own go without a word, as in Kafka Connect.
         passed_over = [name for name in matching if name not in found and name in self._internal.names]
@@ -159,6 +162,17 @@ class TaskConsumer:
             )
         before, self._topics = self._topics, found or self._topics
         return before != self._topics
+
+    def _is_matched(self, topic: str) -> bool:
+        """Whether the pattern matches. Who may make topics names them: one that keeps it busy is passed over, aloud."""
+        assert self._pattern is not None
+        try:
+            return self._pattern.matches(topic, _MATCH_S) is not None
+        except regex.LateError as error:
+            if topic not in self._late:
+                self._late.add(topic)
+                log.warning("The topic %s is passed over: %s", topic, error)
+            return False
 
     def read(self, limit: int, timeout: float) -> list[ck.Message]:
         """Up to `limit` messages, as soon as there is one; none after `timeout` seconds without, or once `wake` is called."""
