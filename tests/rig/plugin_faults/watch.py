@@ -108,7 +108,8 @@ def journal(homes: Iterable[Path]) -> list[Struck]:
     found: list[Struck] = []
     for home in homes:
         with contextlib.suppress(FileNotFoundError):
-            for line in (home / "journal.jsonl").read_text("utf-8").splitlines():
+            # The last one may be being written.
+            for line in (home / "journal.jsonl").read_text("utf-8").split("\n")[:-1]:
                 row = json.loads(line)
                 found.append(Struck(row["place"], row["kind"], row["pid"], row["tid"]))
     return found
