@@ -28,6 +28,8 @@ PREFIX, GROUPS, DEFAULT = "topic.creation.", "topic.creation.groups", "default"
 
 _PATTERNS = ("include", "exclude")
 _NUMBERS = ("replication.factor", "partitions")
+_MATCH_S = 0.5
+"""For a topic's name to be looked at by a pattern: it has 249 characters at most."""
 
 
 def check_partitions(name: str, value: Any) -> None:
@@ -254,4 +256,12 @@ def _group(name: str, parsed: Mapping[str, Any], config: Mapping[str, str]) -> G
 
 
 def _any_matches(patterns: tuple[str, ...], topic: str) -> bool:
-    return any(java_regex.compile(pattern).matches(topic) for pattern in patterns)
+    return any(_matches(pattern, topic) for pattern in patterns)
+
+
+def _matches(pattern: str, topic: str) -> bool:
+    try:
+        return java_regex.compile(pattern).matches(topic, _MATCH_S) is not None
+    except java_regex.LateError:
+        # A record may name its topic: one that keeps a pattern busy is one for the group `default`.
+        return False

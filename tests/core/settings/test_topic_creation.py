@@ -114,6 +114,12 @@ def test_of_two_groups_that_match_the_first_counts() -> None:
     assert creation(**both, **{"topic.creation.groups": "b,a"}).group_of("t").config == {}
 
 
+def test_a_topic_that_keeps_a_pattern_busy_is_of_the_default_group() -> None:
+    """A record may name its topic: the task failed of it at each start."""
+    rules = creation(**{**LISTED, "topic.creation.g.include": "(a|aa)+b"})
+    assert (rules.group_of("aab").name, rules.group_of("a" * 60).name) == ("g", "default")
+
+
 def test_the_default_group_s_topic_settings_are_its_own() -> None:
     rules = creation(**LISTED, **{"topic.creation.default.cleanup.policy": "compact"})
     assert rules.group_of("t").config == {}
