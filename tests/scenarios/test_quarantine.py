@@ -98,6 +98,25 @@ def test_without_a_quarantine_it_would_go_on_for_ever(monkeypatch: pytest.Monkey
     assert cluster.deaths > 15
 
 
+def test_brokers_of_a_config_end_the_hosts_of_others_once() -> None:
+    """They end the host of their connector every three minutes, which no other rule notices: who was there goes down once."""
+    cluster = cluster_with(7)
+    overrides = {"producer.override.bootstrap.servers": "theirs:9092"}
+    cluster.call(cluster.group.owner or "", CreateConnector("theirs", {**SOURCE, "tasks.max": "1", **overrides}))
+    cluster.rest()
+    theirs, neighbours = UnitId("theirs", 0), []
+    for _ in range(12):
+        running = cluster.running()
+        [place] = running[theirs]
+        neighbours.append({unit.connector for unit, places in running.items() if place in places} - {"theirs"})
+        cluster.kill_host(*place)
+        cluster.rest()
+        cluster.now += 180_000
+        cluster.rest()
+    assert neighbours[0] and not any(neighbours[1:]), neighbours
+    assert_only_these_failed(cluster, set())
+
+
 def test_hosts_that_are_killed_now_and_then_have_nobody_fail() -> None:
     cluster = cluster_with(8, workers=2)
     for _ in range(30):
