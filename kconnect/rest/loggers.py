@@ -40,6 +40,8 @@ async def set_logger(call: Call) -> Response:
     level = bodies.config(call.body, bodies.LEVEL).get("level")
     if level is None:
         raise BadRequestError("Desired 'level' parameter was not specified in request.")
+    # Connect takes blanks around it for nothing.
+    level = level.strip()
     if level.upper() not in LEVELS:
         raise NotFoundError(f"invalid log level '{level}'.")
     if scope.lower() == "cluster":

@@ -138,6 +138,7 @@ def test_levels(http: Http, level: str) -> None:
 def test_refused(http: Http) -> None:
     path = "/admin/loggers/tree"
     assert_error(http("PUT", path, json={"level": "blah"}), 404, "invalid log level 'blah'.")
+    assert http("PUT", path, json={"level": " INFO "}).status_code == 200
     missing = "Desired 'level' parameter was not specified in request."
     assert_error(http("PUT", path, json={}), 400, missing)
     assert_error(http("PUT", path, json={"level": None}), 400, missing)
