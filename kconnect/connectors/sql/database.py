@@ -56,7 +56,8 @@ _AS_THEY_ARE = (
 For a transaction that reads from PostgreSQL, also behind a pool: roles and databases may have settings by which floats lose
 digits, dates have another form, and types other names.
 """
-_STRICT = ", sql_mode = CONCAT_WS(',', NULLIF(@@sql_mode, ''), 'STRICT_ALL_TABLES')"
+_OTHERS = "TRIM(BOTH ',' FROM REPLACE(CONCAT(',', @@sql_mode, ','), ',EMPTY_STRING_IS_NULL,', ','))"
+_STRICT = f", sql_mode = CONCAT_WS(',', NULLIF({_OTHERS}, ''), 'STRICT_ALL_TABLES', 'NO_AUTO_VALUE_ON_ZERO')"
 _BAD_CODES = frozenset((1048, 1062, 1216, 1217, 1264, 1292, 1364, 1366, 1406, 1451, 1452, 1690, 3819, 4025))
 """Of rows that the table does not take; some come as errors of operation."""
 
@@ -146,7 +147,7 @@ def _arguments(url: URL, timeout_s: float, writes: bool) -> dict[str, Any]:
         # In another one, the server gives question marks for what that has not.
         found["charset"] = "utf8mb4"
         # A TIMESTAMP is a point in time, and comes and goes in the zone of the session. Without strict mode, texts that are too
-        # long are cut off, and numbers that are too large are others.
+        # long are cut off, and numbers that are too large are others. 0 would be the next number of an AUTO_INCREMENT.
         # A server may have a limit of the rows that a query gives, and says nothing of the others.
         found["init_command"] = f"SET time_zone = '+00:00', sql_select_limit = {2**64 - 1}{_STRICT if writes else ''}"
     return found

@@ -24,6 +24,7 @@ from kconnect.data.column import Unusual
 
 _KAFKA = ("__connect_topic", "__connect_partition", "__connect_offset")
 _KAFKA_SCHEMAS = (schema.STRING_SCHEMA, schema.INT32_SCHEMA, schema.INT64_SCHEMA)
+_OF_NULL = ("mysql", "mariadb", "sqlite")
 _NO_ROW: tuple[type[Exception], ...] = (*MISFITS, Unusual)
 """What is raised for values of which there is no row."""
 _KEPT = 500
@@ -122,6 +123,8 @@ class Maker:
         bad: dict[int, Exception] = {}
         for at, (source, convert) in enumerate(zip(sources, conversions)):
             columns[at] = _converted(columns[at], source.wanted, convert, bad)
+            if self._backend in _OF_NULL and None in columns[at]:
+                self._refuse_nulls(columns[at], self._tables.column(table, source.wanted.name), bad)
         names = tuple(self._name(table, source) for source in sources)
         count = sum(source.wanted.key for source in sources)
         made = Rows(table, names, count, columns, origins, range(len(origins)), deletes)
@@ -129,6 +132,20 @@ class Maker:
         if bad:
             made = made.only([at for at in range(len(origins)) if at not in bad])
         return made if len(made) else None, without
+
+    def _refuse_nulls(self, values: Sequence[Any], column: sa.Column[Any] | None, bad: dict[int, Exception]) -> None:
+        """Of columns in which a null means the next number, or the present, as in MySQL, and in SQLite for a key."""
+        if column is None:
+            return
+        if self._backend == "sqlite":
+            makes = column.primary_key and isinstance(column.type, sa.Integer)
+        else:
+            makes = not column.nullable and (column.autoincrement is True or isinstance(column.type, sa.TIMESTAMP))
+        if not makes:
+            return
+        for at, each in enumerate(values):
+            if each is None:
+                bad.setdefault(at, DataError(f"Its {column.name} is null, of which the database would make a value"))
 
     def _parts(self, key: Column, value: Column, deletes: bool) -> tuple[dict[str, Any], dict[str, Any]]:
         """The fields of keys and values, with a column each; none for a key that is no struct, or where none is needed."""

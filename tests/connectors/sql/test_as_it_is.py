@@ -278,3 +278,29 @@ def test_an_integer_of_a_query_of_sqlite_is_not_rounded(database: Database, topi
         pytest.raises(ConnectError, match="9007199254740993 has no place in a floating"),
     ):
         polled(runner)
+
+
+@only_mariadb
+def test_a_server_makes_nothing_of_zero_null_and_empty_texts(table: Table, request: pytest.FixtureRequest) -> None:
+    table.database.execute(f"create table {table.topic} (id integer auto_increment primary key, name varchar(5))")
+    request.addfinalizer(lambda: table.database.execute("set global sql_mode = default"))
+    table.database.execute("set global sql_mode = 'EMPTY_STRING_IS_NULL,ONLY_FULL_GROUP_BY'")
+    for name in ("a", ""):
+        with table.sink(insert_mode="upsert", **_(KEYED)) as sink:
+            sink.put([table.record({"id": 0, "name": name})])
+        assert table.rows("id, coalesce(name, 'null')") == [(0, name)]
+    other = Table(table.database, f"{table.topic}_n")
+    table.database.execute(f"create table {other.topic} (id integer primary key, name integer auto_increment unique)")
+    with other.sink(**_(TOLERANT)) as sink:
+        sink.put([other.record({"id": 1, "name": None}), other.record({"id": 2, "name": 0}), other.record({"id": 3})])
+        assert [str(error) for _, error in sink.reported] == ["Its name is null, of which the database would make a value"]
+    assert other.rows() == [(2, 0), (3, 1)]
+
+
+@pytest.mark.parametrize("database", EVERY[:1], indirect=True)
+def test_sqlite_numbers_no_row_whose_number_is_null(table: Table) -> None:
+    table.database.execute(f"create table {table.topic} (id integer primary key, name text)")
+    with table.sink(**_(TOLERANT)) as sink:
+        sink.put([table.record({"id": None, "name": "a"}), table.record({"id": 7, "name": None}), table.record({"name": "b"})])
+        assert [record.original_offset for record, _ in sink.reported] == [0]
+    assert table.rows() == [(7, None), (8, "b")]
