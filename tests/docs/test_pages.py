@@ -183,7 +183,7 @@ def test_the_worker_file_that_is_shown_is_accepted(page: str) -> None:
 
 def test_connectors_that_are_shown_are_files_for_apply() -> None:
     for page in ("README.md", "docs/getting-started.md"):
-        (text,) = re.findall(r"cat > lines.yaml <<'?END'?\n(.*?)^    END$", (ROOT / page).read_text("utf-8"), re.M | re.S)
+        (text,) = re.findall(r"cat > \w+.yaml <<'?END'?\n(.*?)^    END$", (ROOT / page).read_text("utf-8"), re.M | re.S)
         for document in yaml.safe_load_all(re.sub("^    ", "", text, flags=re.MULTILINE)):
             assert document["name"] and document["config"]["connector.class"].startswith("FileStream")
 
