@@ -56,6 +56,7 @@ _AS_THEY_ARE = (
 For a transaction that reads from PostgreSQL, also behind a pool: roles and databases may have settings by which floats lose
 digits, dates have another form, and types other names.
 """
+_WITHOUT_TRANSACTIONS = frozenset(("myisam", "aria", "memory", "heap", "csv", "archive", "mrg_myisam", "merge"))
 _OTHERS = "TRIM(BOTH ',' FROM REPLACE(CONCAT(',', @@sql_mode, ','), ',EMPTY_STRING_IS_NULL,', ','))"
 _STRICT = f", sql_mode = CONCAT_WS(',', NULLIF({_OTHERS}, ''), 'STRICT_ALL_TABLES', 'NO_AUTO_VALUE_ON_ZERO')"
 _BAD_CODES = frozenset((1048, 1062, 1216, 1217, 1264, 1292, 1364, 1366, 1406, 1451, 1452, 1690, 3819, 4025))
@@ -178,6 +179,12 @@ def passes(error: Exception) -> bool:
     # Without a code, PostgreSQL's client did not reach the server, or lost it.
     module = type(original).__module__
     return module.startswith("psycopg") and isinstance(error, OperationalError | InterfaceError)
+
+
+def has_transactions(table: sa.Table) -> bool:
+    """Return whether a statement that fails, or is rolled back, leaves nothing in a table: by its engine, if it has one."""
+    engine = next((str(value) for name, value in table.kwargs.items() if name.endswith("_engine")), "")
+    return engine.lower() not in _WITHOUT_TRANSACTIONS
 
 
 def is_bad_row(error: Exception) -> bool:

@@ -7,6 +7,7 @@ What the database says of a table is kept until something goes wrong with it. Us
 from __future__ import annotations
 
 import contextlib
+import logging
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,6 +20,8 @@ from sqlalchemy.exc import DBAPIError, NoSuchTableError
 from kconnect.api import ConnectError, DataError, Schema
 from kconnect.connectors import names
 from kconnect.connectors.sql import database, faults, offsets, pg_texts, settings, types
+
+log = logging.getLogger(__name__)
 
 _MOST_COLUMNS, _FEWEST_COLUMNS = {"postgresql": 1600, "sqlite": 2000, "mysql": 1017, "mariadb": 1017}, 1000
 _KEPT = 5000
@@ -132,6 +135,12 @@ class Tables:
                     column.type = types.JsonText()
             # It may be another connector's.
             _check_columns(name, (column.name for column in known.columns))
+            if self._offsets and not database.has_transactions(known):
+                log.warning(
+                    "The table %s has an engine without transactions: its rows are written at least once, whatever %s is",
+                    names.shown(name),
+                    settings.OFFSETS,
+                )
             if len(self._known) >= _KEPT:
                 # Records may have any topics, by a transform, and each of them a table.
                 oldest = next(iter(self._known))

@@ -179,13 +179,15 @@ class SqlSinkTask(Informed, SinkTask):
 
     def _statements(self, rows: Sequence[Rows], bad: list[Bad]) -> None:
         for each in rows:
-            for begin in range(0, len(each), self._batch):
-                self._statement(each.cut(begin, begin + self._batch) if len(each) > self._batch else each, bad)
+            # What a statement has written before a bad row would stay there, and come again with the halves.
+            most = self._batch if database.has_transactions(each.table) else 1
+            for begin in range(0, len(each), most):
+                self._statement(each.cut(begin, begin + most) if len(each) > most else each, bad)
 
     def _statement(self, rows: Rows, bad: list[Bad]) -> None:
         assert self._connection is not None
         try:
-            with self._connection.begin_nested():
+            with self._connection.begin_nested() if database.has_transactions(rows.table) else contextlib.nullcontext():
                 self._writer.write(self._connection, rows)
         except Exception as error:
             if not database.is_bad_row(error):

@@ -304,3 +304,16 @@ def test_sqlite_numbers_no_row_whose_number_is_null(table: Table) -> None:
         sink.put([table.record({"id": None, "name": "a"}), table.record({"id": 7, "name": None}), table.record({"name": "b"})])
         assert [record.original_offset for record, _ in sink.reported] == [0]
     assert table.rows() == [(7, None), (8, "b")]
+
+
+@only_mariadb
+@pytest.mark.parametrize("engine", ["MyISAM", "Aria", "MEMORY"])
+def test_rows_beside_a_bad_one_come_once_without_transactions(
+    table: Table, engine: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    table.database.execute(f"create table {table.topic} (id integer, name varchar(5)) engine={engine}")
+    with table.sink(**_(TOLERANT), offsets_table=f"offsets_{table.topic}") as sink:
+        sink.put([table.record({"id": id, "name": "a"}) for id in (0, 1, 2, 2**40, 4)])
+        assert [record.original_offset for record, _ in sink.reported] == [3]
+    assert [row[0] for row in table.rows()] == [0, 1, 2, 4]
+    assert "has an engine without transactions: its rows are written at least once" in caplog.text
