@@ -8,6 +8,7 @@ itself only when it is polled, and waits for brokers that will never let it in u
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Mapping
 from concurrent import futures
@@ -19,6 +20,8 @@ from confluent_kafka.admin import AdminClient
 from kconnect.kafka.refusals import Access
 
 _TURN_S, _PAUSE_S = 0.5, 0.1
+_KEPT_S = 90.0
+"""More than any request may take."""
 
 
 class Asking:
@@ -35,7 +38,11 @@ class Asking:
             try:
                 answer = future.result(_TURN_S)
             except futures.TimeoutError:
-                self.check()
+                try:
+                    self.check()
+                except BaseException:
+                    keep(self._admin)
+                    raise
                 continue
             except ck.KafkaException:
                 self.check()
@@ -67,6 +74,20 @@ class Asking:
             self._admin.poll(0)
             if (failure := self._access.failure()) is not None:
                 raise failure
+
+
+def keep(admin: AdminClient) -> None:
+    """
+    Hold a client that has a request under way, of which nobody waits for the answer, until that has come. Its own thread brings
+    that, and runs Python for it: if the garbage collector came to end the client there, librdkafka would abort the process.
+    """
+    timer = threading.Timer(_KEPT_S, _forget, (admin,))
+    timer.daemon = True
+    timer.start()
+
+
+def _forget(admin: AdminClient) -> None:
+    """Let a client go, in the timer's thread."""
 
 
 def settings(client: Mapping[str, Any], access: Access | None) -> dict[str, Any]:
