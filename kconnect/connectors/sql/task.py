@@ -47,6 +47,8 @@ class SqlSinkTask(Informed, SinkTask):
         self._connections: Connections | None = None
         self._connection: sa.Connection | None = None
         self._look_again_at = 0.0
+        self._checks_rows = False
+        """Whether constraints that are deferred are looked at behind each statement."""
         self._stopped = threading.Event()
         self._offsets: Offsets | None = None
 
@@ -119,11 +121,25 @@ class SqlSinkTask(Informed, SinkTask):
 
     def _put(self, groups: Sequence[Group]) -> None:
         try:
-            self._write(groups)
+            try:
+                self._write(groups)
+            except SQLAlchemyError as error:
+                if not self._may_be_deferred(error):
+                    raise
+                # Which row it is, only a look at it by itself says.
+                self._checks_rows = True
+                self._write(groups)
         except SQLAlchemyError as error:
             self._forget()
             self._failed(error)
+        finally:
+            self._checks_rows = False
         self._patience.succeeded()
+
+    def _may_be_deferred(self, error: SQLAlchemyError) -> bool:
+        """Whether a constraint was looked at by the commit only, and so by nobody before."""
+        assert self._engine is not None
+        return self._engine.dialect.name == "postgresql" and isinstance(error, IntegrityError) and database.is_bad_row(error)
 
     def _write(self, groups: Sequence[Group]) -> None:
         assert self._engine is not None
@@ -189,6 +205,8 @@ class SqlSinkTask(Informed, SinkTask):
         try:
             with self._connection.begin_nested() if database.has_transactions(rows.table) else contextlib.nullcontext():
                 self._writer.write(self._connection, rows)
+                if self._checks_rows:
+                    self._connection.exec_driver_sql("SET CONSTRAINTS ALL IMMEDIATE")
         except Exception as error:
             if not database.is_bad_row(error):
                 raise

@@ -317,3 +317,20 @@ def test_rows_beside_a_bad_one_come_once_without_transactions(
         assert [record.original_offset for record, _ in sink.reported] == [3]
     assert [row[0] for row in table.rows()] == [0, 1, 2, 4]
     assert "has an engine without transactions: its rows are written at least once" in caplog.text
+
+
+@only_postgresql
+def test_a_deferred_constraint_refuses_a_row_and_not_the_task(table: Table) -> None:
+    unique, reference = "unique deferrable initially deferred", "references {0} (id) deferrable initially deferred"
+    table.database.execute(
+        f"create table {table.topic} (id integer primary key, n integer {unique}, p integer {reference.format(table.topic)})"
+    )
+    with table.sink(**_(TOLERANT)) as sink:
+        # Rows of one put may wait for each other.
+        sink.put([table.record({"id": 1, "n": 1, "p": 2}), table.record({"id": 2, "n": 2, "p": 1})])
+        assert not sink.reported
+        rows = [(3, 3, None), (4, 1, None), (5, 5, 99), (6, 6, 1)]
+        sink.put([table.record({"id": id, "n": n, "p": p}) for id, n, p in rows])
+        assert {record.value["id"] for record, _ in sink.reported} == {4, 5}
+        sink.put([table.record({"id": 7, "n": 7, "p": 8}), table.record({"id": 8, "n": 8, "p": 7})])
+    assert [row[0] for row in table.rows("id, n")] == [1, 2, 3, 6, 7, 8]
