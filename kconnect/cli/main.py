@@ -54,6 +54,7 @@ _COMMANDS = {
     "top": ("kconnect.cli.connectors.top", "Show live how much each connector moves, what waits, and what fails."),
     "topics": ("kconnect.cli.topics.topics", "Show, check, save and restore the workers' internal topics."),
     "user": ("kconnect.cli.cluster.user", "Print a line for the file of users, roles and tokens."),
+    "validate": ("kconnect.cli.apply.validate", "Check connectors' configs as the worker would, and change nothing."),
     "wait": ("kconnect.cli.connectors.wait", "Wait until connectors and all their tasks are in a state."),
     "worker": ("kconnect.cli.machine.worker", "Run a worker."),
 }
@@ -67,7 +68,6 @@ _SYNONYMS = {
     "log": ("logs", "logs"),
     "config": ("context", "context"),
     "explain": ("describe plugin", "describe plugin"),
-    "validate": ("apply --dry-run", "apply --dry-run"),
 }
 """Words of kcctl, kubectl and habit: what each means alone, and with a name behind it."""
 
@@ -78,6 +78,7 @@ _SECTIONS = {
         "create",
         "apply",
         "diff",
+        "validate",
         "edit",
         "patch",
         "delete",
@@ -116,7 +117,7 @@ def cli(verbose: bool) -> None:
       kconnect cluster
 
     Understood as well, for those who know other tools: ls, list, ps, connectors, tasks, plugins,
-    workers, loggers, status, info, rm, remove, log, config, explain, validate.
+    workers, loggers, status, info, rm, remove, log, config, explain.
 
     Exit status: 0 done, 1 failed, 2 wrong usage, 3 no answer, 4 not found, 5 conflict, 6 a setting or request that is
     wrong, 7 not reached in time, 8 not allowed, 9 you said no, 130 Ctrl-C.

@@ -161,7 +161,7 @@ FAULTS = [
 
 @pytest.mark.parametrize(
     ("command", "status"),
-    [(["create"], 6), (["apply"], 6), (["apply", "--dry-run"], 1), (["validate"], 1), (["diff"], 1)],
+    [(["create"], 6), (["apply"], 6), (["apply", "--dry-run"], 1), (["validate"], 6), (["diff"], 1)],
     ids=str,
 )
 def test_each_fault_is_told_once_in_a_line(run: Any, strict: str, command: list[str], status: int) -> None:
@@ -204,8 +204,8 @@ def test_a_setting_that_nothing_knows_is_warned_of_by_a_patch(run: Any, strict: 
         (
             "io.confluent.connect.jdbc.JdbcSourceConnector",
             "io.confluent.connect.jdbc.JdbcSourceConnector of Confluent is not installed on the worker: `kconnect plugin "
-            "install ARCHIVE --plugin-path DIRECTORY`, with the .zip or .tar.gz that Confluent offers, installs it, on every worker "
-            "(docs/java-connectors.md). Without Java SqlSource does that job (docs/connectors/sql-source.md)",
+            "install ARCHIVE --plugin-path DIRECTORY`, with the .zip or .tar.gz that Confluent offers, installs it, on every "
+            "worker (docs/java-connectors.md). Without Java SqlSource does that job (docs/connectors/sql-source.md)",
         ),
         (
             "io.debezium.connector.postgresql.PostgresConnector",

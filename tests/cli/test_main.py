@@ -111,7 +111,6 @@ def test_a_mistyped_command_is_guessed(arguments: list[str], meant: str, capsys:
         ("info orders", "describe connector orders"),
         ("rm orders -y", "delete orders -y"),
         ("log orders", "logs orders"),
-        ("validate -f x.yaml", "apply --dry-run -f x.yaml"),
     ],
 )
 def test_words_of_other_tools_and_bare_names_are_understood(typed: str, meant: str) -> None:

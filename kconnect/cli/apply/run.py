@@ -21,6 +21,12 @@ from kconnect.rest.client import ConnectClient, RestError
 _STEADY_S = 0.5
 
 
+class Wrong(Problems):
+    """What a worker finds wrong with a config."""
+
+    exit_code = 6
+
+
 def do(client: ConnectClient, step: Step) -> None:
     """RestError if the worker refuses, or does not answer. Settings that nothing knows are told, once it is done."""
     try:
@@ -142,7 +148,7 @@ def check(client: ConnectClient, manifest: Manifest) -> None:
     for line in unknown.told(config, found):
         click.echo(f"kconnect: warning: {manifest.name}: {line}", err=True)
     if wrong := _faults(client, found):
-        raise Problems(wrong)
+        raise Wrong(wrong)
 
 
 def _wrong(client: ConnectClient, manifest: Manifest) -> list[str]:
