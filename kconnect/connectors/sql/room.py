@@ -40,6 +40,7 @@ _MOMENT = re.compile(
     re.ASCII,
 )
 _DIGITS = re.compile(r"\d{14}", re.ASCII)
+_DIGITS_ONLY = re.compile(r"\s*[+-]?\d[\d.eE+-]*\s*", re.ASCII)
 _MIDNIGHT = re.compile(r"[0:.]*", re.ASCII)
 _UNLESS = f"({settings.ROUNDING}=true allows that)"
 _ROUNDED = f"and would be rounded {_UNLESS}"
@@ -54,7 +55,7 @@ def check_of(own: Schema | None, kind: Any, backend: str, rounds: bool) -> Check
     elif isinstance(kind, sa.types._Binary):
         check = _of_bytes(own, kind, rounds)
     elif backend in _MYSQL and isinstance(kind, sa.Enum | mysql.SET):
-        check = _no_number
+        check = _of_list(frozenset(kind.enums if isinstance(kind, sa.Enum) else kind.values))
     elif isinstance(kind, pg_texts.Octets):
         check = pg_texts.of_octets(kind.length or 0)
     elif isinstance(kind, sa.String):
@@ -246,11 +247,22 @@ def _bytes(value: Any) -> None:
         raise DataError(f"a column of bytes takes bytes and texts, but it is {type(value).__name__}")
 
 
-def _no_number(value: Any) -> None:
-    if isinstance(value, int | float | decimal.Decimal):
-        raise DataError("a number would be taken for a place in the column's list of texts")
-    if isinstance(value, str) and value.endswith(" "):
-        raise DataError("the blanks at its end would be cut off: the column's list of texts has none")
+def _of_list(texts: frozenset[str]) -> Check:
+    """Of a column of ENUM or SET with these texts."""
+    folded = {text.casefold() for text in texts}
+
+    def check(value: Any) -> None:
+        if isinstance(value, int | float | decimal.Decimal):
+            raise DataError("a number would be taken for a place in the column's list of texts")
+        for part in value.split(",") if isinstance(value, str) and value not in texts else ():
+            if part not in texts and _DIGITS_ONLY.fullmatch(part):
+                raise DataError("a number would be taken for a place in the column's list of texts, of which it is none")
+            if part not in texts and part.casefold() in folded:
+                raise DataError("it is one of the column's list of texts but for capital letters, and would become that one")
+        if isinstance(value, str) and value.endswith(" "):
+            raise DataError("the blanks at its end would be cut off: the column's list of texts has none")
+
+    return check
 
 
 # Dates and times.

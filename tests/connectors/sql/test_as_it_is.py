@@ -334,3 +334,15 @@ def test_a_deferred_constraint_refuses_a_row_and_not_the_task(table: Table) -> N
         assert {record.value["id"] for record, _ in sink.reported} == {4, 5}
         sink.put([table.record({"id": 7, "n": 7, "p": 8}), table.record({"id": 8, "n": 8, "p": 7})])
     assert [row[0] for row in table.rows("id, n")] == [1, 2, 3, 6, 7, 8]
+
+
+@only_mariadb
+def test_a_text_of_a_list_is_that_text(table: Table) -> None:
+    table.database.execute(f"create table {table.topic} (id integer primary key, e enum('1','2','0','A'), s set('a','b','7'))")
+    values = [{"e": text} for text in ("1", "0", "A", "3", " 3", "3e0", "a")] + [
+        {"s": text} for text in ("a,b", "7", "", "3", "A", "a,1")
+    ]
+    with table.sink(**_(TOLERANT)) as sink:
+        sink.put([table.record({"id": at, **value}) for at, value in enumerate(values)])
+        assert [record.value["id"] for record, _ in sink.reported] == [3, 4, 5, 6, 10, 11, 12]
+    assert table.rows("id, coalesce(e, s)") == [(0, "1"), (1, "0"), (2, "A"), (7, "a,b"), (8, "7"), (9, "")]
