@@ -68,7 +68,8 @@ def _table(found: dict[str, Any]) -> list[str]:
         hosts = [f"{host['host']}:{host['connectors']}+{host['tasks']}" for host in worker["hosts"]]
         row = (worker["worker_id"], state(worker, found["leader"]), str(worker["connectors"]), str(worker["tasks"]))
         rows.append((*row, " ".join(hosts)))
-    return table(("WORKER", "STATE", "CONNECTORS", "TASKS", "HOSTS (NUMBER:CONNECTORS+TASKS)"), rows, right=("CONNECTORS", "TASKS"))
+    heads = ("WORKER", "STATE", "CONNECTORS", "TASKS", "HOSTS (NUMBER:CONNECTORS+TASKS)")
+    return table(heads, rows, right=("CONNECTORS", "TASKS"))
 
 
 def state(worker: dict[str, Any], leader: str | None) -> str:
