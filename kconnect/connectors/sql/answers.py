@@ -181,21 +181,17 @@ class Meter:
     def begin(self) -> None:
         """Another answer is to come."""
         self._end = time.monotonic() + self._limits.longest_s
-        self._reads = self._grown = 0
+        self._grown = 0
         self._last: int | None = None
-
-    def read(self) -> None:
-        """Something was read. Raise what the driver is to raise if that was too much."""
-        self._reads += 1
-        if self._last is None:
-            # What others took before the answer began is not its own.
-            self._last = resident()
-        elif self._reads % _SAMPLE == 0:
-            self.look()
+        self.left = 0
+        """So many reads are made until it is looked again."""
 
     def look(self) -> None:
-        now = resident()
-        self._grown += now - (now if self._last is None else self._last)
+        """See what was read. Raise what the driver is to raise if that was too much."""
+        self.left, now = _SAMPLE, resident()
+        if self._last is not None:
+            # What others took before the answer began is not its own.
+            self._grown += now - self._last
         self._last = now
         if self._grown > self._limits.most:
             raise self._refusal(self._limits.too_much)
@@ -207,15 +203,19 @@ class Metered:
     """The file of a socket, as pymysql reads it."""
 
     def __init__(self, file: Any, meter: Meter) -> None:
-        self._file, self._meter = file, meter
+        self._file, self._meter, self._some = file, meter, file.read1
 
     def read(self, size: int) -> bytes:
-        data: bytes = self._file.read1(min(size, _PIECE))
-        self._meter.read()
+        # Twice a row.
+        data: bytes = self._some(size if size < _PIECE else _PIECE)
+        meter = self._meter
+        meter.left -= 1
+        if meter.left < 0:
+            meter.look()
         if len(data) == size or not data:
             return data
         parts, left = [data], size - len(data)
-        while left and (data := self._file.read1(min(left, _PIECE))):
+        while left and (data := self._some(min(left, _PIECE))):
             parts.append(data)
             left -= len(data)
             self._meter.look()
