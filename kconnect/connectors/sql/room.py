@@ -104,6 +104,8 @@ def _of_number(own: Schema | None, kind: Any, backend: str) -> Check | None:
         return None if whole and bits < (24 if single else 53) else _single if single else _double
     if backend == "sqlite":
         # Its columns take values of any type; but SQLAlchemy makes floats of what goes into a NUMERIC.
+        if isinstance(kind, sa.Integer) and not whole:
+            return _affinity
         return _double if isinstance(kind, sa.Numeric) and not (whole and bits < 53) else None
     if whole:
         return None
@@ -181,6 +183,11 @@ def _double(value: Any) -> None:
     near = float(number)
     if not math.isfinite(near) or number not in (decimal.Decimal(repr(near)), decimal.Decimal(near)):
         raise DataError(f"it has more digits than a floating point number, {_ROUNDED}")
+
+
+def _affinity(value: Any) -> None:
+    if isinstance(value, str):
+        check_affinity(value)
 
 
 def check_affinity(text: str) -> None:

@@ -346,3 +346,13 @@ def test_a_text_of_a_list_is_that_text(table: Table) -> None:
         sink.put([table.record({"id": at, **value}) for at, value in enumerate(values)])
         assert [record.value["id"] for record, _ in sink.reported] == [3, 4, 5, 6, 10, 11, 12]
     assert table.rows("id, coalesce(e, s)") == [(0, "1"), (1, "0"), (2, "A"), (7, "a,b"), (8, "7"), (9, "")]
+
+
+@pytest.mark.parametrize("database", EVERY[:1], indirect=True)
+def test_sqlite_rounds_no_text_of_digits(table: Table) -> None:
+    table.database.execute(f"create table {table.topic} (id integer primary key, n bigint)")
+    texts = ["9223372036854775807", "9223372036854775809", "0.1234567890123456789", "1.5", "007", "x"]
+    with table.sink(**_(TOLERANT)) as sink:
+        sink.put([table.record({"id": at, "n": text}) for at, text in enumerate(texts)])
+        assert [record.value["id"] for record, _ in sink.reported] == [1, 2]
+    assert table.rows("id, n") == [(0, 2**63 - 1), (3, 1.5), (4, 7), (5, "x")]
