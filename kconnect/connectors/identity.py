@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Collection, Mapping
+from shlex import quote
 from typing import NamedTuple
 
 from kconnect.api import ConnectError, SinkTaskContext, TopicPartition
@@ -114,5 +115,5 @@ class TopicIds:
         raise ConnectError(
             f"{where} has {offsets} of {of} that can't be those of the records that are there now: {why}. Records would be "
             f"passed over. To begin with the first one, set the offset of each of its partitions, as in: kconnect offsets set "
-            f"{self._connector} {place.topic}/{place.partition}=0 --stop"
+            f"{quote(self._connector)} {place.topic}/{place.partition}=0 --stop"
         )

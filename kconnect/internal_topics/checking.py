@@ -12,6 +12,7 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Iterator
+from shlex import quote
 
 import orjson
 
@@ -104,7 +105,7 @@ def _offsets(now: View) -> Iterator[Finding]:
                     Topic.OFFSET,
                     f"An offset of {name} holds more than plain values, in {', '.join(wrong)}: Kafka Connect's workers refuse "
                     "it.",
-                    f"Set it again with `kconnect offsets set {name}`.",
+                    f"Set it again with `kconnect offsets set {quote(name)}`.",
                     (name,),
                 )
 

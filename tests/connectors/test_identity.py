@@ -102,3 +102,11 @@ def test_opened_again_topics_are_asked_for_again() -> None:
     kafka.topics.forget()
     with pytest.raises(ConnectError, match="another id"):
         kafka.topics.check(marks, WHERE)
+
+
+def test_the_remedy_is_one_command_for_a_shell() -> None:
+    """Who creates connectors names them, and an operator copies the command."""
+    kafka = Kafka({"t": "b"}, {PLACE: 9})
+    topics = TopicIds(cast(SinkTaskContext, kafka), "c; reboot", lambda seconds: None)
+    with pytest.raises(ConnectError, match=r"kconnect offsets set 'c; reboot' t/0=0 --stop"):
+        topics.check({PLACE: Mark(5, "a")}, WHERE)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Sequence
+from shlex import quote
 from typing import Any, NamedTuple
 
 import click
@@ -75,7 +76,7 @@ def _bare(client: ConnectClient, stopped: Sequence[Manifest]) -> set[str]:
         if each.state is None and each.name in offsets and offsets[each.name] in ([], each.offsets):
             click.echo(
                 f"{each.name} is STOPPED and has never run, perhaps because an earlier apply was cut short. Its file gives no "
-                f"state, so it stays STOPPED. To start it: kconnect resume {each.name}",
+                f"state, so it stays STOPPED. To start it: kconnect resume {quote(each.name)}",
                 err=True,
             )
     return {name for name, found in offsets.items() if not found}

@@ -7,6 +7,7 @@ Called by `kconnect describe`. Each label is there or says why it can't be; numb
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from shlex import quote
 from typing import Any
 
 from kconnect.cli import retrying
@@ -41,7 +42,9 @@ def of(found: Mapping[str, Any], now: float, verbose: bool = False, changes: int
             f"the {each['part']}s of {each['topic']}: version {each['version']}, {len(each['fields'])} fields"
             for each in found["schemas"]
         ]
-        lines += labelled("Schemas", [*(inferred or ["none inferred yet"]), f"kconnect schemas {found['name']} shows them"])
+        lines += labelled(
+            "Schemas", [*(inferred or ["none inferred yet"]), f"kconnect schemas {quote(found['name'])} shows them"]
+        )
     if found.get("late_rows") is not None:
         lines += labelled("Late rows", [found["late_rows"]])
     lines += _changes(found, now, changes)

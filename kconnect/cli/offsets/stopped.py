@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -75,8 +76,9 @@ def require(client: ConnectClient, name: str, stop: bool) -> str:
     state: str = _status(client, name)["connector"]["state"]
     if state != "STOPPED" and not stop:
         raise NotStoppedError(
-            f"{name} is {state}, and offsets can be changed only while a connector is STOPPED. Give kconnect stop {name}, then "
-            f"this command again; or add --stop, which stops {name} for the change and then brings it back"
+            f"{name} is {state}, and offsets can be changed only while a connector is STOPPED. Give "
+            f"kconnect stop {quote(name)}, then this command again; or add --stop, which stops {name} for the change and "
+            "then brings it back"
         )
     return state
 
@@ -123,8 +125,8 @@ def _say_where_it_is(client: ConnectClient, name: str, word: str) -> None:
     except ConnectError as error:
         state = f"may be stopped (its state is not known: {error})"
     click.echo(
-        f"Interrupted: {name} {state}. Its offsets may have been changed; to see them: kconnect offsets get {name}. To let it "
-        f"continue: kconnect {word} {name}",
+        f"Interrupted: {name} {state}. Its offsets may have been changed; to see them: kconnect offsets get "
+        f"{quote(name)}. To let it continue: kconnect {word} {quote(name)}",
         err=True,
     )
 
