@@ -51,3 +51,14 @@ def end_offsets(consumer: ck.Consumer, partitions: Collection[TopicPartition]) -
             continue
         found[place] = end
     return found
+
+
+def end_offsets_apart(client: Mapping[str, Any], partitions: Collection[TopicPartition]) -> dict[TopicPartition, int]:
+    """Return the same by a consumer of its own, for a thread that must not wait for the task's. `client` are its settings."""
+    if not partitions:
+        return {}
+    consumer = ck.Consumer(dict(client))
+    try:
+        return end_offsets(consumer, partitions)
+    finally:
+        consumer.close()

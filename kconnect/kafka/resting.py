@@ -61,6 +61,8 @@ class RestingConsumer:
         self._make, self._listener, self._watchers, self._round_s = make, listener, watchers, round_s
         self._held = False
         self._closed = False
+        self._thread = threading.get_ident()
+        """The task's, which makes all calls but `wake` and those of a plugin's threads."""
         self._lock = threading.Lock()
         self._member: TaskConsumer | None = make(self)
         self._wakeups = Wakeups()
@@ -283,7 +285,10 @@ class RestingConsumer:
         return identities.topic_ids(self._client, topics)
 
     def end_offsets(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int]:
-        return self._joined().end_offsets(partitions)
+        if threading.get_ident() == self._thread:
+            return self._joined().end_offsets(partitions)
+        # The member answers no other thread while it is in a call of the listener, which may wait for that thread.
+        return identities.end_offsets_apart(self._client, partitions)
 
     def close(self, limit: float) -> None:
         """As `TaskConsumer`'s, which may be joining still, in order to commit what was read early."""

@@ -122,6 +122,25 @@ def test_one_that_rests_has_left_its_group_and_reads_on_where_it_was(bootstrap: 
     it.consumer.close(60)
 
 
+def test_another_thread_is_told_where_partitions_end_while_the_task_waits_for_it_in_open(
+    bootstrap: str, topic: str, watchers: Watchers
+) -> None:
+    create(bootstrap, topic)
+    write(bootstrap, topic, numbers(3))
+    it = Sleeper(bootstrap, topic, watchers)
+    told: list[dict[TopicPartition, int]] = []
+
+    def ask() -> None:
+        thread = threading.Thread(target=lambda: told.append(it.consumer.end_offsets([TopicPartition(topic, 0)])))
+        thread.start()
+        thread.join(60)
+
+    it.listener.on_assigned = ask
+    it.until(3)
+    assert told[:1] == [{TopicPartition(topic, 0): 3}]
+    it.consumer.close(60)
+
+
 def test_records_need_not_wait_for_the_group_and_are_committed_by_a_member(
     slow_groups: Broker, topic: str, watchers: Watchers
 ) -> None:
