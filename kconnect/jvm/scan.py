@@ -152,14 +152,21 @@ def _java_of(archive: zipfile.ZipFile, name: str) -> int:
         return 0
 
 
-def _archives(place: Path) -> Iterator[os.DirEntry[str]]:
-    """As Connect walks a plugin's directory."""
+def _archives(place: Path, above: frozenset[tuple[int, int]] = frozenset()) -> Iterator[os.DirEntry[str]]:
+    """As Connect walks a plugin's directory; of links that lead in a circle one is an archive that can't be read, if its name is."""
+    here = os.stat(place)
+    within = above | {(here.st_dev, here.st_ino)}
     with os.scandir(place) as entries:
         for entry in sorted(entries, key=lambda each: each.name):
-            if entry.is_dir():
-                yield from _archives(Path(entry.path))
-            elif entry.name.lower().endswith(_ARCHIVES):
-                yield entry
+            try:
+                is_directory = entry.is_dir()
+            except OSError:
+                is_directory = False
+            if not is_directory:
+                if entry.name.lower().endswith(_ARCHIVES):
+                    yield entry
+            elif ((seen := entry.stat()).st_dev, seen.st_ino) not in within:
+                yield from _archives(Path(entry.path), within)
 
 
 def stamp(place: Path, discovery: str = DISCOVERY) -> str:

@@ -96,6 +96,19 @@ def test_what_is_java_s(tmp_path: Path) -> None:
 
 
 @pytest.mark.process
+def test_links_that_lead_in_a_circle_end_no_scan(tmp_path: Path) -> None:
+    place = tmp_path / "plugin"
+    (place / "libs").mkdir(parents=True)
+    (place / "libs" / "up").symlink_to(place)
+    (place / "libs" / "itself").symlink_to("itself")
+    assert not scan.is_java(place)
+    zipfile.ZipFile(place / "libs" / "a.jar", "w").close()
+    assert scan.is_java(place) and scan.stamp(place)
+    (place / "b.jar").symlink_to("b.jar")
+    ((problem,),) = (each.problems for each in scan.found([place]))
+    assert f"{place}/b.jar can't be read" in problem
+
+
 def test_a_plugin_for_a_newer_java_is_told_so(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "new.jar", "w") as archive:
         archive.writestr("META-INF/services/org.apache.kafka.connect.sink.SinkConnector", "# ours\na.Sink\n")
