@@ -153,7 +153,7 @@ def _java_of(archive: zipfile.ZipFile, name: str) -> int:
 
 
 def _archives(place: Path, above: frozenset[tuple[int, int]] = frozenset()) -> Iterator[os.DirEntry[str]]:
-    """As Connect walks a plugin's directory; of links that lead in a circle one is an archive that can't be read, if its name is."""
+    """As Connect walks a plugin's directory. A link that leads to itself is an archive that can't be read, if it is called so."""
     here = os.stat(place)
     within = above | {(here.st_dev, here.st_ino)}
     with os.scandir(place) as entries:
