@@ -153,7 +153,7 @@ def _java_of(archive: zipfile.ZipFile, name: str) -> int:
 
 
 def _archives(place: Path, above: frozenset[tuple[int, int]] = frozenset()) -> Iterator[os.DirEntry[str]]:
-    """As Connect walks a plugin's directory. A link that leads to itself is an archive that can't be read, if it is called so."""
+    """As Connect walks a plugin's directory. A link to itself is an archive that can't be read, if it is called like one."""
     here = os.stat(place)
     within = above | {(here.st_dev, here.st_ino)}
     with os.scandir(place) as entries:
