@@ -21,7 +21,9 @@ _ELEMENT = re.compile(r'"((?:[^"\\]|\\.)*)"|([^{},"]+)', re.DOTALL)
 _FRACTION = re.compile(r"\.(\d+)")
 _ZONE = re.compile(r":\d\d.*?(?:[+-]\d|[a-z]{3}|/|z\s*$)", re.IGNORECASE | re.DOTALL)
 _BLANK = re.compile(r"\s+(?=(?:[+-]\d\d|z$))", re.IGNORECASE)
-_CENTS = re.compile(r"([.,])(\d{3,})\D*")
+_AMOUNT, _GAPS, _SEPARATORS = re.compile(r"\d(?:[\d.,\s'\u2019]*\d)?"), re.compile(r"[\s'\u2019]"), re.compile("[.,]")
+_GROUP = 3
+"""So many digits are between the separators of thousands."""
 _WORD = re.compile(r"[a-z]+", re.IGNORECASE)
 _MICROSECONDS = 6
 _UNITS = ("year", "month", "day", "hour", "minute", "second")
@@ -121,9 +123,18 @@ def _elements(text: str) -> Iterator[str]:
             yield plain.strip()
 
 
-def check_money(text: str, unless: str) -> None:
-    """Raise DataError for an amount that has more than two digits behind the point, with a currency or without."""
-    found = next(iter(_CENTS.finditer(text, max(text.rfind("."), text.rfind(","), 0))), None)
-    # 1,234 has thousands.
-    if found is not None and (found[1] == "." or len(found[2]) > 3):
-        raise DataError(f"it has more than the column's 2 digits behind the point, and would be rounded {unless}")
+def money(value: Any) -> Any:
+    """
+    Return the plain number of an amount, whatever its currency and separators: by a comma in the wrong place PostgreSQL makes
+    1,234.00 of 12,34. Values that are no text, or have no digits, stay.
+    """
+    found = _AMOUNT.search(value) if isinstance(value, str) else None
+    if found is None:
+        return value
+    digits = _GAPS.sub("", found[0])
+    at = max(digits.rfind("."), digits.rfind(","))
+    head, tail = (digits[:at], digits[at + 1 :]) if at >= 0 else (digits, "")
+    if len(tail) == _GROUP and (digits[at] == "," or digits[at] in head):
+        head, tail = head + tail, ""
+    sign = "-" if "-" in value or ("(" in value and ")" in value) else ""
+    return f"{sign}{_SEPARATORS.sub('', head)}.{tail or 0}"

@@ -170,10 +170,7 @@ _CENTS = _scaled(2)
 
 
 def _money(value: Any) -> None:
-    if isinstance(value, str) and _number(value) is None:
-        pg_texts.check_money(value, _UNLESS)
-    else:
-        _CENTS(value)
+    _CENTS(pg_texts.money(value))
 
 
 def _double(value: Any) -> None:

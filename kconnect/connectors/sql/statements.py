@@ -13,6 +13,7 @@ from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.dialects import mysql, sqlite
+from sqlalchemy.dialects.postgresql import MONEY
 from sqlalchemy.exc import DBAPIError, StatementError
 
 from kconnect.api import ConnectError
@@ -128,8 +129,17 @@ def _copies(engine: sa.Engine, rows: Rows, mode: str) -> Callable[[sa.Connection
     keys, others, every = names[: rows.keys], names[rows.keys :], ", ".join(names)
     if mode == "update" and not others:
         return _nothing
+    columns = [rows.table.columns[name].type for name in rows.names]
+    has_money = any(isinstance(getattr(kind, "item_type", kind), MONEY) for kind in columns)
+
+    def copy(connection: sa.Connection, target: str, given: Rows) -> None:
+        if has_money:
+            # By the settings of another country, 1.50 would be 150.
+            connection.exec_driver_sql("SET LOCAL lc_monetary = 'C'")
+        _copy(connection, f"COPY {target} ({every}) FROM STDIN", given)
+
     if mode == "insert":
-        return lambda connection, given: _copy(connection, f"COPY {table} ({every}) FROM STDIN", given)
+        return lambda connection, given: copy(connection, table, given)
     same = " AND ".join(f"t.{name} = s.{name}" for name in keys)
     sets = ", ".join(f"{name} = {'s' if mode == 'update' else 'excluded'}.{name}" for name in others)
     merge = {
@@ -144,7 +154,7 @@ def _copies(engine: sa.Engine, rows: Rows, mode: str) -> Callable[[sa.Connection
 
     def run(connection: sa.Connection, given: Rows) -> None:
         connection.exec_driver_sql(make)
-        _copy(connection, f"COPY {_TEMPORARY} ({every}) FROM STDIN", given)
+        copy(connection, _TEMPORARY, given)
         connection.exec_driver_sql(merge)
         connection.exec_driver_sql(f"DROP TABLE {_TEMPORARY}")
 

@@ -17,6 +17,7 @@ from zoneinfo import ZoneInfo
 import orjson
 import sqlalchemy as sa
 from sqlalchemy.dialects import mysql
+from sqlalchemy.dialects.postgresql import MONEY
 
 from kconnect.api import DataError, Schema, SchemaType, Struct, schema, values
 from kconnect.connectors import documents
@@ -110,6 +111,8 @@ def _checked(check: room.Check, convert: Convert | None) -> Convert:
 
 def _of_kind(own: Schema | None, column: sa.Column[Any], backend: str, zone: ZoneInfo, rounds: bool) -> Convert | None:
     kind = column.type
+    if isinstance(kind, MONEY) and (own is None or own.type is SchemaType.STRING):
+        return pg_texts.money
     if own is None:
         return _of_any(kind, backend, zone)
     if own.name == schema.DECIMAL:
