@@ -72,8 +72,10 @@ def _broken(later: View) -> Iterator[Finding]:
             )
         elif record.role is Topic.STATUS:
             remedy = "Restart the connector or task: that rewrites its status."
+        elif (name := broken.key.removeprefix("tasks-")) != broken.key:
+            remedy = f"Restart the connector, which writes it again: `kconnect restart {quote(name)}`."
         else:
-            remedy = "Stop the workers and delete the assignment topic: a worker creates it again."
+            remedy = "Restart the workers one after the other: that rewrites the record. It needs no topic to be deleted."
         yield Finding(
             Severity.WARNING if unknown else Severity.ERROR,
             "unknown-key" if unknown else "broken",
