@@ -91,6 +91,8 @@ def require_java() -> None:
 
 def install(root: Path, environment: Path, log: Path, is_light: bool) -> None:
     python = environment / "bin" / "python"
+    if environment.is_symlink():
+        fail(f"{environment} is a link to {os.path.realpath(environment)}, which this would clear: remove the link.")
     # Killed in the middle of it, pip leaves packages that look whole.
     unfinished = environment / ".kconnect-installing"
     if unfinished.exists() or version_of(python) != own_version() or not has_pip(python) or has_moved(environment):
