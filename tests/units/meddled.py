@@ -45,6 +45,8 @@ _INSTALLED = Registry.scan([])
 _HOST = MemoryHost("127.0.0.1:1")
 COUNT = 12
 """So many records are taken as columns."""
+DROPPED = 13
+"""The record that a transform drops."""
 
 
 class Meddler:
@@ -189,6 +191,8 @@ class PlainTransform(Transformation[Any]):
         return SETTINGS
 
     def apply(self, record: Any) -> Any:
+        if getattr(record, "source_offset", None) == {"last": DROPPED}:
+            return None
         return record.copy() if hasattr(record, "copy") else record.new_record()
 
     def close(self) -> None: ...

@@ -256,12 +256,13 @@ class AtLeastOnce:
         if ready is None:
             return False
         batch, messages, new = ready, ready.messages, ports.topics.new(ready.topics)
+        # Before it is sent: of what the producer refuses meanwhile, too, the place is to be known. And before the task hears of
+        # any record, which it may then change.
+        for older in self._held.add(batch._replace(offsets=marks(batch.offsets))):
+            self._offsets.add(older.offsets)
         if ports.tracks:
             for record in batch.dropped():
                 ports.committed(record, None)
-        # Before it is sent: of what the producer refuses meanwhile, too, the place is to be known.
-        for older in self._held.add(batch._replace(offsets=marks(batch.offsets))):
-            self._offsets.add(older.offsets)
         if ports.tracks or ports.errors.settings.tolerant:
             sent = self._producer.send_reported(messages, batch.origins, self._heard)
         else:
@@ -514,7 +515,10 @@ class ExactlyOnce:
         return batch
 
     def _hold(self, batch: Converted) -> None:
-        if self.context is None and self._held is not None and self._held.add(batch):
+        if self.context is not None or self._held is None:
+            return
+        # Its offsets as they are now: the task may change them before these records are sent again.
+        if self._held.add(batch._replace(offsets=marks(batch.offsets))):
             self._held = None
 
     def _heard(self, record: Any, topic: str, refusal: Refusal | None, metadata: RecordMetadata | None) -> bool:
