@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import logging
 import random
+import threading
 import time
 from contextlib import ExitStack
 from math import inf
@@ -31,7 +32,7 @@ from kconnect.kafka.consumer import TaskConsumer
 from kconnect.kafka.refusals import Access
 from kconnect.kafka.resting import RestingConsumer
 from kconnect.plugins.registry import class_name
-from kconnect.units import converters, inferring, java_chain, withdrawn
+from kconnect.units import converters, inferring, java_chain, owners, withdrawn
 from kconnect.units.java_chain import JavaChain
 from kconnect.units.life import Life, topic_use
 from kconnect.units.reports import Reports
@@ -67,6 +68,7 @@ class SinkLoop:
         self._flush_s = settings.offset_flush_timeout_ms / 1000
         client = clients.consumer(settings, unit.spec.connector, unit.spec.task or 0, config)
         self._chain: Transforms | JavaChain | None = None
+        self._interrupting: threading.Thread | None = None
         try:
             self._pump = self._pumping(client, config)
         except BaseException:
@@ -145,9 +147,19 @@ class SinkLoop:
 
     def wake(self) -> None:
         self._consumer.wake()
-        if self._unit.stopping.is_set():
-            # A `put` may wait for an outside system, for longer than a host waits for its tasks.
+        if not self._unit.stopping.is_set() or type(self._task).interrupt is SinkTask.interrupt:
+            return
+        if self._interrupting is None or not self._interrupting.is_alive():
+            # A `put` may wait for an outside system, for longer than a host waits for its tasks. In a thread of its own: a
+            # plugin that does not return must not hold up the host.
+            self._interrupting = owners.thread(self._unit, self._interrupt, f"{self._unit.spec.unit} interrupt")
+            self._interrupting.start()
+
+    def _interrupt(self) -> None:
+        try:
             self._task.interrupt()
+        except BaseException:
+            log.exception("The task's interrupt() failed")
 
     def run(self) -> None:
         unit, task = self._unit, self._task

@@ -34,6 +34,7 @@ from kconnect.errors import ConnectError
 from kconnect.units.checked import CheckedConverter, CheckedHeaderConverter
 
 from ..core.task.records import Message
+from ..rig.plugin_faults import places
 
 NOTHING = "nothing is returned"
 ELSEWHERE = {
@@ -82,6 +83,52 @@ def test_each_call_has_its_row() -> None:
     for where in ELSEWHERE.values():
         if where.startswith("tests."):
             importlib.import_module(where)
+
+
+MATRIX_AS = {
+    "ConfigProvider.configure": "provider.get",
+    "ConfigProvider.close": "provider.get",
+    "SourceConnector.exactly_once_support": "connector.validate",
+    "SourceConnector.can_define_transaction_boundaries": "connector.validate",
+    "Converter.from_connect_all": "converter.from_connect_data",
+    "Converter.to_connect_all": "converter.to_connect_data",
+    "HeaderConverter.configure": "converter.configure",
+    "HeaderConverter.from_connect_header": "converter.from_connect_data",
+    "HeaderConverter.to_connect_header": "converter.to_connect_data",
+    "Predicate.configure": "transform.configure",
+    "Predicate.close": "transform.close",
+    "Task.version": "connector.version (host)",
+    "SinkTask.put_batch": "sink.put",
+    "SinkTask.flush": "sink.pre_commit",
+    "Transformation.apply_all": "transform.apply",
+}
+"""Calls that are no row of the fault matrix, and the row whose thread, process and limits are theirs."""
+MATRIX_PREFIXES = {
+    "Connector": ("connector",),
+    "SourceConnector": ("connector",),
+    "SinkConnector": ("connector",),
+    "Task": ("source", "sink"),
+    "SourceTask": ("source",),
+    "SinkTask": ("sink",),
+    "Transformation": ("transform",),
+    "Predicate": ("predicate",),
+    "Converter": ("converter",),
+    "HeaderConverter": ("header_converter",),
+    "ConfigProvider": ("provider",),
+}
+NOT_CALLED = {"Connector.reconfigure", "HeaderConverter.close"}
+
+
+def test_each_call_has_a_row_of_the_fault_matrix() -> None:
+    names = {place.name.removesuffix(" (host)") for place in places.PLACES}
+    for name, _ in calls():
+        kind, _, call = name.partition(".")
+        if name in NOT_CALLED or (call in DECLARATIONS and kind not in ("Connector", "Task")):
+            continue
+        if name in MATRIX_AS:
+            assert MATRIX_AS[name] in places.BY_NAME, name
+        else:
+            assert {f"{prefix}.{call}" for prefix in MATRIX_PREFIXES[kind]} <= names, name
 
 
 # --- transforms ---

@@ -63,6 +63,7 @@ PLACES = tuple(
         ("sink.open", Phase.RUN),
         ("sink.put", Phase.RUN),
         ("sink.pre_commit", Phase.RUN, "", True),
+        ("sink.interrupt", Phase.STOP),
         ("sink.close", Phase.STOP),
         ("sink.stop", Phase.STOP, "testBlockInSinkTaskStop"),
         ("transform.configure", Phase.START),
@@ -76,7 +77,7 @@ PLACES = tuple(
         ("provider.get (host)", Phase.START),
     )
 )
-_NOT_OF_JAVA = ("import", "initialize", "get", "version (host)")
+_NOT_OF_JAVA = ("import", "initialize", "get", "version (host)", "interrupt")
 """Calls that Java plugins do not have, or that the shim makes for them, or that tell no more than the others."""
 JAVA_PLACES = (
     *(place for place in PLACES if not place.name.partition(".")[2].startswith(_NOT_OF_JAVA)),

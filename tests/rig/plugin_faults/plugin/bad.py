@@ -157,6 +157,9 @@ class BadSinkTask(_Places, SinkTask):
         self.at("sink.pre_commit", offsets)
         return answer
 
+    def interrupt(self) -> None:
+        self.at("sink.interrupt")
+
     def close(self, partitions: Collection[TopicPartition]) -> None:
         self.at("sink.close", partitions)
 
