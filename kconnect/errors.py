@@ -6,6 +6,8 @@ task fails, what REST answers.
     ├── RetriableError           the same call may succeed later: `poll` and `put` are called again
     ├── UnrecoverableError       no record's fault: the task fails, whatever is tolerated
     ├── StartAgainError          nothing is wrong with the task, but it can't go on: it is started again by itself
+    │   └── WithdrawnError       a right was taken away: until it is back
+    ├── NotAuthorizedError       brokers do not let a client write
     ├── DataError                a record or value that can't be used
     ├── ConfigError              a setting that can't be used: names the setting, the value and the rule
     ├── NotFoundError            what was asked for is not there
