@@ -13,49 +13,45 @@ from typing import NamedTuple
 _DEBEZIUM = "3.6.1.Final"
 
 
-class Known(NamedTuple):
-    """Of classes with this prefix; `coordinates` with the version that was tried, or the word VERSION. None: an archive."""
+class Project(NamedTuple):
+    """
+    A project whose classes have this prefix. `coordinates` end with the version that was tried, or with the word VERSION; None:
+    it offers an archive.
+    """
 
     prefix: str
     vendor: str
     coordinates: str | None = None
 
 
-KNOWN = (
+PROJECTS = (
     *(
-        Known(
-            f"io.debezium.connector.{package}.", "Debezium", f"io.debezium:debezium-connector-{artefact}:{version or _DEBEZIUM}"
-        )
+        Project(f"io.debezium.connector.{package}.", "Debezium", f"io.debezium:debezium-connector-{artefact}:{version}")
         for package, artefact, version in (
-            ("postgresql", "postgres", None),
-            ("mysql", "mysql", None),
-            ("mariadb", "mariadb", None),
-            ("mongodb", "mongodb", None),
-            ("sqlserver", "sqlserver", None),
-            ("oracle", "oracle", None),
-            ("db2", "db2", None),
+            ("postgresql", "postgres", _DEBEZIUM),
+            *((each, each, _DEBEZIUM) for each in ("mysql", "mariadb", "mongodb", "sqlserver", "oracle", "db2")),
             ("jdbc", "jdbc", "3.6.0.Final"),
         )
     ),
-    Known("io.debezium.", "Debezium"),
-    Known("com.mongodb.kafka.", "MongoDB", "org.mongodb.kafka:mongo-kafka-connect:2.0.1"),
-    Known("com.snowflake.kafka.", "Snowflake", "com.snowflake:snowflake-kafka-connector:VERSION"),
-    Known("com.datastax.oss.", "DataStax", "com.datastax.oss:kafka-connect-cassandra-sink:VERSION"),
-    Known("org.apache.kafka.connect.mirror.", "Apache Kafka", "org.apache.kafka:connect-mirror:4.3.1"),
-    Known("org.apache.kafka.connect.file.", "Apache Kafka", "org.apache.kafka:connect-file:4.3.1"),
-    Known("org.apache.iceberg.", "Apache Iceberg", "org.apache.iceberg:iceberg-kafka-connect:VERSION"),
-    Known("org.apache.camel.", "Apache Camel", "org.apache.camel.kafkaconnector:camel-NAME-kafka-connector:VERSION"),
-    Known("io.confluent.", "Confluent"),
-    Known("io.aiven.", "Aiven"),
-    Known("com.clickhouse.", "ClickHouse"),
-    Known("com.wepay.", "WePay"),
-    Known("com.couchbase.", "Couchbase"),
-    Known("com.github.jcustenborder.", "Jeremy Custenborder"),
-    Known("io.lenses.", "Lenses"),
-    Known("com.datamountaineer.", "Lenses"),
-    Known("io.tabular.", "Tabular"),
-    Known("org.neo4j.", "Neo4j"),
-    Known("org.opensearch.", "OpenSearch"),
+    Project("io.debezium.", "Debezium"),
+    Project("com.mongodb.kafka.", "MongoDB", "org.mongodb.kafka:mongo-kafka-connect:2.0.1"),
+    Project("com.snowflake.kafka.", "Snowflake", "com.snowflake:snowflake-kafka-connector:VERSION"),
+    Project("com.datastax.oss.", "DataStax", "com.datastax.oss:kafka-connect-cassandra-sink:VERSION"),
+    Project("org.apache.kafka.connect.mirror.", "Apache Kafka", "org.apache.kafka:connect-mirror:4.3.1"),
+    Project("org.apache.kafka.connect.file.", "Apache Kafka", "org.apache.kafka:connect-file:4.3.1"),
+    Project("org.apache.iceberg.", "Apache Iceberg", "org.apache.iceberg:iceberg-kafka-connect:VERSION"),
+    Project("org.apache.camel.", "Apache Camel", "org.apache.camel.kafkaconnector:camel-NAME-kafka-connector:VERSION"),
+    Project("io.confluent.", "Confluent"),
+    Project("io.aiven.", "Aiven"),
+    Project("com.clickhouse.", "ClickHouse"),
+    Project("com.wepay.", "WePay"),
+    Project("com.couchbase.", "Couchbase"),
+    Project("com.github.jcustenborder.", "Jeremy Custenborder"),
+    Project("io.lenses.", "Lenses"),
+    Project("com.datamountaineer.", "Lenses"),
+    Project("io.tabular.", "Tabular"),
+    Project("org.neo4j.", "Neo4j"),
+    Project("org.opensearch.", "OpenSearch"),
 )
 
 _OWN = (
@@ -74,14 +70,14 @@ _OWN = (
 
 def remedy(name: str) -> str | None:
     """Return what to do about a class of this name that is not there; None for one that nobody knows."""
-    known = next((each for each in KNOWN if name.startswith(each.prefix)), None)
-    if known is None:
+    project = next((each for each in PROJECTS if name.startswith(each.prefix)), None)
+    if project is None:
         return None
-    what = f"`kconnect plugin install {known.coordinates or 'ARCHIVE'} --plugin-path DIRECTORY`"
-    where = "" if known.coordinates else f", with the .zip or .tar.gz that {known.vendor} offers,"
+    what = f"`kconnect plugin install {project.coordinates or 'ARCHIVE'} --plugin-path DIRECTORY`"
+    where = "" if project.coordinates else f", with the .zip or .tar.gz that {project.vendor} offers,"
     own = next(((other, page) for pattern, other, page in _OWN if pattern.search(name.rpartition(".")[2])), None)
     instead = "" if own is None else f". Without Java {own[0]} does that job (docs/connectors/{own[1]}.md)"
     return (
-        f"{name} of {known.vendor} is not installed on the worker: {what}{where} installs it, on every worker "
+        f"{name} of {project.vendor} is not installed on the worker: {what}{where} installs it, on every worker "
         f"(docs/java-connectors.md){instead}"
     )

@@ -80,22 +80,21 @@ def _array(own: Schema, column: Sequence[Any], kind: pa.DataType) -> pa.Array:
             checked_decimal(far)
     if convert is not None:
         column = [None if each is None else convert(each) for each in column]
-    made = pa.array(column, kind)
+    array = pa.array(column, kind)
     if pa.types.is_nested(kind):
-        _check_within(made)
-    return made
+        _check_within(array)
+    return array
 
 
-def _check_within(made: pa.Array) -> None:
+def _check_within(array: pa.Array) -> None:
     """Raise DataError for a null within a value that may have none there: the whole file would be refused, at its end."""
-    kind = made.type
-    made = made.drop_null()
+    kind, values = array.type, array.drop_null()
     if pa.types.is_struct(kind):
-        parts = [(kind.field(at), made.field(at)) for at in range(kind.num_fields)]
+        parts = [(kind.field(at), values.field(at)) for at in range(kind.num_fields)]
     elif pa.types.is_map(kind):
-        parts = [(kind.item_field, made.items)]
+        parts = [(kind.item_field, values.items)]
     else:
-        parts = [(kind.value_field, made.flatten())]
+        parts = [(kind.value_field, values.flatten())]
     for field, part in parts:
         if not field.nullable and part.null_count:
             raise DataError(f"a value that is required is null, in the {field.name} within another one")

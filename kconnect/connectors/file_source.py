@@ -118,7 +118,7 @@ class FileStreamSourceTask(Informed, SourceTask):
         self._pause_s = _IDLE_S
         self._warned, self._has_replaced = False, False
         self._tail = b""
-        """What stands before the end that was met last: if it is another text by now, the file was written anew."""
+        """The text before the end that was met last: if it is another one by now, the file was written anew."""
 
     def version(self) -> str:
         return kconnect.CONNECT_VERSION

@@ -48,7 +48,7 @@ def main() -> int:
     threading.Thread(target=_watch_parent, daemon=True).start()
 
     started = time.monotonic()
-    wanted = settings.task_hosts if settings.task_hosts > 0 else sizes.default_hosts(settings.spark)
+    wanted = sizes.hosts(settings.task_hosts, settings.spark)
     output = Output()
     try:
         name = f"kconnect {settings.group_id} {settings.worker_id}"

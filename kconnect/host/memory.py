@@ -45,7 +45,7 @@ class Memory:
         self.most = settings.host_memory if dedicated is None else dedicated
         self._setting = "task.host.memory.max.bytes" if dedicated is None else "tasks.memory.max"
         self._guarded = self.most is None and settings.guards_memory
-        self._hosts = settings.task_hosts if settings.task_hosts > 0 else sizes.default_hosts(settings.spark)
+        self._hosts = sizes.hosts(settings.task_hosts, settings.spark)
         self._soft: int | None = None
         if dedicated is not None:
             self._soft = _reserved() + dedicated + _HEADROOM

@@ -9,7 +9,7 @@ Java as a whole is (`source_task.py`, `sink_task.py`), and so needs none of this
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 from typing import Any, Protocol
 
@@ -132,12 +132,12 @@ class MixedSource:
         except _Misfit:
             pass
         parts: list[Converted] = []
-        crossings: list[Any] = [self._alone(number) for number in range(first, end)]
-        for is_record, group in groupby(crossings, lambda crossing: isinstance(crossing, Crossed)):
+        crossings: list[tuple[int, Any]] = [(number, self._alone(number)) for number in range(first, end)]
+        for is_record, group in groupby(crossings, lambda crossing: isinstance(crossing[1], Crossed)):
             if is_record:
-                parts.append(self._convert(list(group)))
+                parts.append(self._convert([record for _, record in group]))
             else:
-                parts += self._left_out(first + sum(len(part.given) for part in parts), list(group))
+                parts += self._left_out(group)
             if parts[-1].failure is not None:
                 break
         return Converted(
@@ -171,11 +171,11 @@ class MixedSource:
         except _Misfit as misfit:
             return misfit.cause
 
-    def _left_out(self, first: int, causes: Sequence[Exception]) -> list[Converted]:
+    def _left_out(self, causes: Iterable[tuple[int, Exception]]) -> list[Converted]:
         """Say of each of these records that it can't cross; it is left out, if it may be."""
         component = Component("the crossing from Java to Python", self._task.java_class)
         parts: list[Converted] = []
-        for number, cause in enumerate(causes, first):
+        for number, cause in causes:
             origin = self._task.described(number)
             try:
                 self._errors.handle(Stage.VALUE_CONVERTER, component, origin, cause)

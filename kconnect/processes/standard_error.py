@@ -3,7 +3,7 @@ Where a worker's Spark driver writes what it has to say: to the worker until Spa
 
 `worker/driver.py` starts the driver with a pipe for its standard error and, by the environment, the descriptor of its own one;
 `host/driver.py` takes that over. So the worker knows why a driver did not start, and reads none of what hosts say later. The
-pipe stays open for reports: why a host ended, one line each.
+pipe stays open for reports: why a host is not up, one line each.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ def take() -> int | None:
 
 def become(direct: int | None) -> Callable[[int, str], None]:
     """
-    Write to that descriptor from now on, instead of to the worker. Return what tells the worker why a host ended: its number,
-    and the reason.
+    Write to that descriptor from now on, instead of to the worker. Return what tells the worker why a host is not up: its
+    number, and the reason.
     """
     if direct is None:
         return lambda host, reason: None

@@ -1,7 +1,8 @@
 """
-How many task hosts a worker has if nobody says it, and for how many cores it asks a standalone cluster.
+How many task hosts a worker has for ordinary connectors, and for how many cores it asks a standalone cluster.
 
-Asked by `worker/main.py`, `host/driver.py` and `host/memory.py`, which must find the same. Read next: `session.py`.
+Asked by `worker/main.py` and `host/driver.py`, which are on one machine and so find the same, and by `host/memory.py`, for its
+share of the machine that it is on. Read next: `session.py`.
 """
 
 from __future__ import annotations
@@ -13,10 +14,14 @@ ROOM = 1
 """Hosts beside `task.hosts` for which a standalone cluster is asked: one for plugins."""
 
 
-def default_hosts(user: Mapping[str, str]) -> int:
+def hosts(wanted: int, spark: Mapping[str, str]) -> int:
     """
-    How many hosts ordinary connectors share if nobody has said it: one for each core, but for one on a standalone cluster,
-    which may have no more cores than this machine: then plugins' hosts would get none.
+    Return how many hosts ordinary connectors share, by `task.hosts` and Spark's settings.
+
+    If nobody has said it, it is one for each core of this machine, but for one on a standalone cluster: that may have no more
+    cores, and plugins' hosts would get none.
     """
+    if wanted > 0:
+        return wanted
     cores = os.cpu_count() or 1
-    return max(1, cores - ROOM) if user.get("spark.master", "").startswith("spark://") else cores
+    return max(1, cores - ROOM) if spark.get("spark.master", "").startswith("spark://") else cores

@@ -41,8 +41,8 @@ log = logging.getLogger(__name__)
 
 _LONGEST = 4096
 """How much of a text a letter has whose record is too large for the queue."""
-_WRITTEN: set[tuple[UnitId, str]] = set()
-"""The tasks of this process of which Kafka has taken letters, with the topic."""
+_WRITTEN: dict[UnitId, tuple[int, str | None]] = {}
+"""The tasks of this process of which Kafka has taken letters, with the place of their config in its topic, and the queue."""
 
 
 class Reports:
@@ -112,7 +112,7 @@ class Reports:
             while self._producer.flush(max(0.0, end - time.monotonic())):
                 if not self._too_large:
                     if self.errors.counts.dead_letters:
-                        _WRITTEN.add((self._unit.spec.unit, self.settings.topic or ""))
+                        _WRITTEN[self._unit.spec.unit] = self._queue
                     return True
                 self._send_without_records()
             return False
@@ -124,8 +124,12 @@ class Reports:
             raise ConnectError(text) from error
 
     def have_written(self, topic: str | None) -> bool:
-        """Return whether Kafka has taken letters of this task for a topic, in the life of this process."""
-        return (self._unit.spec.unit, topic) in _WRITTEN
+        """Return whether Kafka has taken letters of this task for a topic, by its present config and in this process."""
+        return topic == self.settings.topic and _WRITTEN.get(self._unit.spec.unit) == self._queue
+
+    @property
+    def _queue(self) -> tuple[int, str | None]:
+        return self._unit.spec.config_offset, self.settings.topic
 
     def refused(self) -> Mapping[TopicPartition, int] | None:
         """

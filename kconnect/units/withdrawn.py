@@ -18,7 +18,7 @@ from kconnect.units.unit import Unit
 
 _FORGOTTEN_S = 300.0
 """A task that was refused nothing for so long has worked meanwhile: it is started again within a minute or so."""
-_SINCE: dict[tuple[UnitId, str], tuple[float, float]] = {}
+_SINCE: dict[UnitId, tuple[float, float]] = {}
 """When a task of this process was first refused something, and when last."""
 
 
@@ -29,12 +29,11 @@ def end(unit: Unit, error: BaseException, counts: Counts, has_written: Callable[
     `has_written` says whether Kafka has taken something from the task for a topic; of None, for any.
     """
     if isinstance(error, NotAuthorizedError) and all(map(has_written, error.topics or (None,))):
-        what = f"writing to {', '.join(error.topics) or 'Kafka'}"
         now = time.monotonic()
-        since, last = _SINCE.get((unit.spec.unit, what), (now, now))
+        since, last = _SINCE.get(unit.spec.unit, (now, now))
         since = since if now - last < _FORGOTTEN_S else now
-        _SINCE[unit.spec.unit, what] = since, now
-        counts.tries_again(what, error, since)
+        _SINCE[unit.spec.unit] = since, now
+        counts.tries_again(f"writing to {', '.join(error.topics) or 'Kafka'}", error, since)
         error = WithdrawnError(str(error)).with_traceback(error.__traceback__)
     if isinstance(error, StartAgainError):
         unit.start_again(error)

@@ -135,7 +135,7 @@ class Worker:
             incarnation=self._incarnation,
             commit=build.commit(),
             kafka_cluster_id=cluster_id,
-            hosts=settings.task_hosts if settings.task_hosts > 0 else sizes.default_hosts(settings.spark),
+            hosts=sizes.hosts(settings.task_hosts, settings.spark),
             session_timeout_ms=settings.session_timeout_ms,
             handover_grace_ms=settings.handover_grace_ms,
             task_grace_ms=settings.task_shutdown_graceful_timeout_ms,

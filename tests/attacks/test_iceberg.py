@@ -353,6 +353,16 @@ PACKED = {
 }
 
 
+def _write_list(directory: Path, block: bytes, codec: str) -> None:
+    """Put one block, packed so, in place of those of the only list of manifests."""
+    (path,) = directory.glob("lake/**/snap-*.avro")
+    data = path.read_bytes()
+    sync = data[-16:]
+    head = data[: data.index(sync)].replace(b"\x0edeflate", bytes([2 * len(codec)]) + codec.encode())
+    packed = PACKED[codec](block)
+    path.write_bytes(head + sync + b"\x02" + _number(len(packed)) + packed + sync)
+
+
 @pytest.mark.parametrize("codec", PACKED)
 def test_a_list_of_manifests_is_not_unpacked_without_an_end(
     tmp_path: Path, place: dict[str, str], monkeypatch: pytest.MonkeyPatch, codec: str
@@ -363,12 +373,7 @@ def test_a_list_of_manifests_is_not_unpacked_without_an_end(
         runner.put([row(0)])
         runner.put([])
         runner.put([row(1)])
-        (path,) = tmp_path.glob("lake/**/snap-*.avro")
-        data = path.read_bytes()
-        sync = data[-16:]
-        head = data[: data.index(sync)].replace(b"\x0edeflate", bytes([2 * len(codec)]) + codec.encode())
-        packed = PACKED[codec](bytes(100_000))
-        path.write_bytes(head + sync + b"\x02" + _number(len(packed)) + packed + sync)
+        _write_list(tmp_path, bytes(100_000), codec)
         with pytest.raises(ConnectError, match="has more than 10000 bytes in a block, unpacked"):
             runner.put([])
 
@@ -379,11 +384,7 @@ def test_a_list_of_manifests_reads_nothing_beside_it(tmp_path: Path, place: dict
         runner.put([row(0)])
         runner.put([])
         runner.put([row(1)])
-        (path,) = tmp_path.glob("lake/**/snap-*.avro")
-        data = path.read_bytes()
-        sync = data[-16:]
-        packed = PACKED["deflate"](_number(100_000) + b"s3://")
-        path.write_bytes(data[: data.index(sync)] + sync + b"\x02" + _number(len(packed)) + packed + sync)
+        _write_list(tmp_path, _number(100_000) + b"s3://", "deflate")
         with pytest.raises(Exception, match="100000 bytes are asked for, of which 5 are left"):
             runner.put([])
 

@@ -41,7 +41,7 @@ def test_what_nobody_knows_has_no_remedy() -> None:
 
 def test_versions_are_those_that_the_page_has_and_each_page_is_there() -> None:
     page = (DOCS / "java-connectors.md").read_text("utf-8")
-    for known in java_classes.KNOWN:
-        version = (known.coordinates or "VERSION").rpartition(":")[2]
-        assert version == "VERSION" or version in page, known
+    for project in java_classes.PROJECTS:
+        version = (project.coordinates or "VERSION").rpartition(":")[2]
+        assert version == "VERSION" or version in page, project
     assert all((DOCS / "connectors" / f"{page}.md").is_file() for _, _, page in java_classes._OWN)

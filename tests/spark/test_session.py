@@ -60,7 +60,8 @@ def test_a_standalone_cluster_has_room_for_plugins(
     master: str, cores: int | None, hosts: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, "cpu_count", lambda: cores)
-    assert sizes.default_hosts({"spark.master": master} if master else {}) == hosts
+    spark = {"spark.master": master} if master else {}
+    assert (sizes.hosts(-1, spark), sizes.hosts(7, spark)) == (hosts, 7)
 
 
 def test_the_application_has_the_worker_s_name_unless_the_user_has_given_one() -> None:

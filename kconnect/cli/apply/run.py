@@ -22,7 +22,7 @@ _STEADY_S = 0.5
 
 
 class Wrong(Problems):
-    """What a worker finds wrong with a config."""
+    """A worker finds these faults in a config."""
 
     exit_code = 6
 

@@ -29,11 +29,11 @@ def validate(target: Target, paths: tuple[Path, ...], recursive: bool) -> int:
     Exit status: 0 all are right; that of `kconnect create` for the rest, such as 6 for a config that is refused and 3 for no
     answer, and 1 for failures of several kinds.
     """
-    wanted = {manifest.name: manifest for manifest in read(paths, recursive)}
+    manifests = {manifest.name: manifest for manifest in read(paths, recursive)}
     with target.connect() as client:
 
         def check(name: str) -> str:
-            run.check(client, wanted[name])
+            run.check(client, manifests[name])
             return f"{name} is valid"
 
-        return selection.each(wanted, check, "Checking")
+        return selection.each(manifests, check, "Checking")

@@ -22,16 +22,16 @@ def following(headers: Iterable[str]) -> str | None:
         text = " ".join(header[:_LONGEST].split())
         at = 0
         while at < len(text):
-            found = _LINK.match(text, at)
-            if found is None:
+            link = _LINK.match(text, at)
+            if link is None:
                 # What is no link is passed over.
                 at = text.find("<", at + 1)
                 if at < 0:
                     break
                 continue
-            at = found.end()
-            if "next" in _relations(found[2]):
-                return found[1]
+            at = link.end()
+            if "next" in _relations(link[2]):
+                return link[1]
     return None
 
 

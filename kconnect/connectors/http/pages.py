@@ -95,7 +95,7 @@ class Pages:
         self._followed: set[str] = set()
         """Digests of the cursors that led to the pages of this round."""
         self._has_doubted, self._has_missed = False, False
-        """What was said already."""
+        """The warnings that were given already."""
         self._has_cursor = "${cursor}" in config[settings.URL] + self._body
 
     def first(self) -> Position:

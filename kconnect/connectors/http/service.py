@@ -46,7 +46,7 @@ class Response:
     status_code: int
     content: bytes
     following: str | None
-    """Where its header Link says that the next page is."""
+    """The address of the next page, as the header Link of the answer says it."""
     url: httpx.URL
 
 

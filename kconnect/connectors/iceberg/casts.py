@@ -114,7 +114,7 @@ def _number(text: str | bytes) -> Any:
 
 
 def _numbers(value: Any) -> tuple[Any, ...]:
-    """What a number may have been as a text: a float has its shortest text, too."""
+    """Return the texts of which a number may have been made: a float has its shortest one, too."""
     if isinstance(value, float):
         if not math.isfinite(value):
             return ("nan",) if math.isnan(value) else ("infinity",) if value > 0 else ("-infinity",)

@@ -26,7 +26,7 @@ _LOOK_S = 0.05
 
 
 class Asker:
-    """Of one store. An answer may take `most` bytes of memory."""
+    """The requests to one store, of which an answer may take `most` bytes of memory."""
 
     def __init__(self, most: int) -> None:
         self._most = most

@@ -288,7 +288,7 @@ def _nullable(own: Schema, nullable: bool) -> Schema:
 
 
 def _conversion(own: Schema, kind: pa.DataType | None = None) -> Convert | None:
-    """How values of Arrow, of this type, and of Avro become Connect's; None if they are so already. They are never null."""
+    """Return what makes Connect's values of Arrow's, of this type, and of Avro's, which are not null; None: no need to."""
     if kind is not None and pa.types.is_dictionary(kind):
         kind = kind.value_type
     if own.name == schema.DATE:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+from pathlib import Path
 
 from tests.rig.java_parity import normal
 from tests.rig.java_parity.cases.debezium import STRING
@@ -30,18 +31,7 @@ def _run(side: Side) -> Observed:
         (read / name).write_text(f"the text of {name}, äöü\n", "utf-8")
         os.utime(read / name, (_MODIFIED_S, _MODIFIED_S))
     connectors = {
-        "camel-source": {
-            "connector.class": f"{_PACKAGE}.CamelSourceConnector",
-            "tasks.max": "1",
-            "topics": "camel",
-            "camel.source.url": f"file:{read}?noop=true&sortBy=file:name&initialDelay=0&delay=500",
-            "camel.source.camelMessageHeaderKey": "CamelFileName",
-            "key.converter": STRING,
-            "value.converter": STRING,
-            "transforms": "text",
-            "transforms.text.type": f"{_PACKAGE}.transforms.CamelTypeConverterTransform$Value",
-            "transforms.text.target.type": "java.lang.String",
-        },
+        "camel-source": _reading(read, "noop", "camel"),
         "camel-sink": {
             "connector.class": f"{_PACKAGE}.CamelSinkConnector",
             "tasks.max": "1",
@@ -72,18 +62,13 @@ def _run(side: Side) -> Observed:
     return observed
 
 
-def _deletes(side: Side) -> Observed:
-    directory = side.files / "once"
-    directory.mkdir()
-    names = [f"{number:02}.txt" for number in range(_FILES)]
-    for name in names:
-        (directory / name).write_text(f"the text of {name}\n", "utf-8")
-        os.utime(directory / name, (_MODIFIED_S, _MODIFIED_S))
-    config = {
+def _reading(directory: Path, option: str, topic: str) -> dict[str, str]:
+    """Return the config of a source of the files in a directory, with `noop` or `delete`."""
+    return {
         "connector.class": f"{_PACKAGE}.CamelSourceConnector",
         "tasks.max": "1",
-        "topics": "camel-once",
-        "camel.source.url": f"file:{directory}?delete=true&sortBy=file:name&initialDelay=0&delay=500",
+        "topics": topic,
+        "camel.source.url": f"file:{directory}?{option}=true&sortBy=file:name&initialDelay=0&delay=500",
         "camel.source.camelMessageHeaderKey": "CamelFileName",
         "key.converter": STRING,
         "value.converter": STRING,
@@ -91,6 +76,16 @@ def _deletes(side: Side) -> Observed:
         "transforms.text.type": f"{_PACKAGE}.transforms.CamelTypeConverterTransform$Value",
         "transforms.text.target.type": "java.lang.String",
     }
+
+
+def _deletes(side: Side) -> Observed:
+    directory = side.files / "once"
+    directory.mkdir()
+    names = [f"{number:02}.txt" for number in range(_FILES)]
+    for name in names:
+        (directory / name).write_text(f"the text of {name}\n", "utf-8")
+        os.utime(directory / name, (_MODIFIED_S, _MODIFIED_S))
+    config = _reading(directory, "delete", "camel-once")
     side.make_topics(**{"camel-once": 1})
     side.start({"camel-deletes": config})
     side.wait_for({"camel-once": _FILES})
