@@ -10,6 +10,7 @@ import pytest
 
 from kconnect.cli.describe import plugin as describe_plugin
 from kconnect.cli.describe import worker as describe_worker
+from kconnect.cli.describe.connector_report import Look
 from kconnect.errors import NotFoundError
 from kconnect.rest.client import ConnectClient
 from tests.cli.calls import call
@@ -74,6 +75,12 @@ def answers(request: httpx.Request) -> httpx.Response:
 def test_what_names_no_task() -> None:
     for name in ("x", "x/", "x/a", "x/²"):
         assert call("describe", "task", name, "--url", "http://127.0.0.1:9").status == 2
+
+
+def test_a_task_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Look, "task", lambda self, connector, number: None)
+    called = call("describe", "task", "x/7", "--url", "http://127.0.0.1:9")
+    assert called.status == 4 and "The connector x has no task 7: `kconnect get tasks` lists all" in called.err
 
 
 @pytest.fixture

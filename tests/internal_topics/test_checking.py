@@ -334,6 +334,27 @@ class TestAssignments:
         assert kinds(check(log, ALL)) == [("error", "newer-format")]
 
 
+class TestSchemas:
+    SHAPE = {"fields": [["a", "text"]]}
+
+    def test_of_a_sink_that_is_there(self) -> None:
+        log = healthy().inferred("snk", "t", self.SHAPE).inferred("snk", "t", self.SHAPE, task=1)
+        assert check(log, ALL) == []
+
+    def test_of_one_that_is_gone_until_they_are_forgotten(self) -> None:
+        log = healthy().inferred("old", "t", self.SHAPE)
+        found = check(log, ALL)
+        assert kinds(found) == [("note", "gone-schemas")] and "inferred schemas of old, which is gone" in found[0].text
+        assert check(log.put(Topic.SCHEMAS, '["old","value","t",0]', None), ALL) == []
+
+    def test_that_nobody_can_read(self) -> None:
+        found = check(healthy().inferred("snk", "t", "number"), ALL)
+        assert kinds(found) == [("error", "broken")] and "--forget" in found[0].remedy
+
+    def test_of_a_topic_that_is_none(self) -> None:
+        assert checking.looks_foreign(healthy().put(Topic.SCHEMAS, "order-1", {}).contents(ALL)) == [Topic.SCHEMAS]
+
+
 def test_statuses_of_a_group_without_workers() -> None:
     log = healthy()
     log.members = ()
@@ -365,3 +386,9 @@ class TestForeign:
     def test_an_empty_one_and_one_with_some_broken_records_are_none(self) -> None:
         assert checking.looks_foreign(Contents({}, [])) == []
         assert checking.looks_foreign(healthy().config("order-1", {}).contents()) == []
+
+
+def test_an_offset_that_nobody_can_read_is_to_be_set_again() -> None:
+    (found,) = check(healthy().put(Topic.OFFSET, '["src",{"file":"b"}]', b"{"))
+    assert (found.severity, found.kind) == (Severity.ERROR, "broken")
+    assert found.remedy == "A source starts without this offset: reset it and set it again with `kconnect offsets`."

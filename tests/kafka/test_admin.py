@@ -13,6 +13,7 @@ from kconnect.errors import ConnectError
 from kconnect.kafka import admin as admin_module
 from kconnect.kafka.admin import Admin
 from kconnect.kafka.codes import STARTING
+from kconnect.local.broker import free_port
 
 
 class Stale:
@@ -65,3 +66,9 @@ def test_a_topic_that_may_not_be_created_names_the_right(bootstrap: str, monkeyp
         admin_module.ensure_topic({"bootstrap.servers": bootstrap}, "dead", 1, 1, "Set the replication factor.")
     right = "Grant the user Create on the topic dead or on the cluster, or create it yourself."
     assert str(refused.value) == f"The topic dead could not be created: Authorization failed. {right}"
+
+
+def test_where_no_broker_answers_the_address_and_the_remedy_are_named() -> None:
+    address = f"127.0.0.1:{free_port()}"
+    with pytest.raises(ConnectError, match=f"{address} within .*`kconnect broker start` runs a local one"):
+        Admin({"bootstrap.servers": address}, 0.5).cluster_id()

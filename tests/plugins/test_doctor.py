@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from kconnect.plugins import doctor
+from kconnect.plugins import doctor, java_examination
+from kconnect.plugins.registry import PluginDesc, Registry
 from tests.rig.systems.plugin_packages import PluginPackage
 
 GOOD = """
@@ -46,3 +47,19 @@ def test_what_is_built_in_is_known_to_work() -> None:
     doing: list[str] = []
     assert doctor.examine([], doing.append) == []
     assert doing == ["Reading the installed plugins"]
+
+
+def test_a_policy_of_java_does_nothing() -> None:
+    desc = PluginDesc("a.Policy", "java:a.Policy", "a.Policy", "override_policy", "1", "/plugins/a-1")
+    (problem,) = doctor.try_classes(Registry([desc]), [], [desc])
+    assert (problem.severity, problem.check) == ("warning", "unused") and "do nothing: a.Policy" in problem.message
+    assert problem.remedy == "name one of kconnect's in the worker file"
+
+
+def test_a_plugin_brings_what_it_has_from_the_worker(tmp_path: Path) -> None:
+    jar = tmp_path / "connect-api-4.3.1.jar"
+    jar.touch()
+    desc = PluginDesc("a.Sink", "java:a.Sink", "a.Sink", "sink_connector", "1", str(tmp_path))
+    (problem,) = java_examination.brought([desc])
+    assert (problem.severity, problem.check) == ("warning", "shared") and jar.name in problem.message
+    assert problem.remedy == f"rm {jar} (kconnect plugin install leaves them out)"

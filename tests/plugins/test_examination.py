@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterable
 from pathlib import Path
 
 import orjson
 import pytest
 
-from kconnect.plugins import examination
+from kconnect.plugins import examination, installation
 from kconnect.plugins.examination import ERROR, WARNING, Problem
 from kconnect.plugins.registry import Registry
 from tests.rig.systems.plugin_packages import PluginPackage
@@ -169,3 +170,11 @@ def test_which_packages_have_extensions(tmp_path: Path) -> None:
     flat().unpack(place)
     found = {name: examination.has_extensions(each) for name, each in examination.inside(place).items()}
     assert found == {"fast": True, "flat": False}
+
+
+def test_what_a_killed_installation_left(tmp_path: Path) -> None:
+    left = tmp_path / f"{installation._STAGE}{socket.gethostname()}-{2**22 + 1}-00ff"
+    left.mkdir()
+    (problem,) = examination.path(tmp_path)
+    assert (problem.severity, problem.check, problem.location) == (WARNING, "unfinished", str(left))
+    assert problem.remedy == f"rm -r {left}, or let the next installation remove it"

@@ -176,7 +176,8 @@ def _together(answers: Sequence[_Answers]) -> Iterator[Finding]:
 
 def _of_cluster(cluster: dict[str, Any]) -> Iterator[Finding]:
     if cluster["leader"] is None:
-        yield Finding(WARNING, "cluster", CLUSTER, "Nobody leads: an election is under way, or no worker reaches the group")
+        message = "Nobody leads: an election is under way, or no worker reaches the group"
+        yield Finding(WARNING, "cluster", CLUSTER, message, "ask again in a moment; if it stays so, see the workers' logs")
     else:
         yield Finding(OK, "cluster", CLUSTER, f"{count(len(cluster['workers']), 'worker')}, led by {cluster['leader']}")
     for worker in cluster["workers"]:

@@ -9,7 +9,7 @@ from kconnect.cli.connection import Target
 from kconnect.cli.dlq import listing, queues
 from kconnect.cli.dlq.listing import Found
 from kconnect.dlq.queue import Owner, Queue
-from kconnect.errors import ConnectError, UnavailableError
+from kconnect.errors import ConnectError, NotFoundError, UnavailableError
 from kconnect.kafka import reader
 from kconnect.local.broker import free_port
 from tests.cli.calls import call
@@ -44,6 +44,13 @@ def test_where_no_worker_answers_the_letters_have_to_tell(monkeypatch: pytest.Mo
     with queues.find(Brokers(f"127.0.0.1:{free_port()}"), Target(f"http://127.0.0.1:{free_port()}"), "orders") as queue:
         assert queue.name == "orders"
         assert queue.unnamed.startswith("no worker could be asked (No worker answers at")
+
+
+def test_a_topic_that_is_not_there_says_which_queues_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Queue, "partitions", lambda *_: [])
+    said = "There is no topic orders, and no worker could be asked .*`kconnect dlq list` shows the queues"
+    with pytest.raises(NotFoundError, match=said):
+        queues.find(Brokers(f"127.0.0.1:{free_port()}"), Target(f"http://127.0.0.1:{free_port()}"), "orders")
 
 
 def test_a_queue_that_can_not_be_read_does_not_hide_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
