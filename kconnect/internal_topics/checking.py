@@ -70,6 +70,11 @@ def _broken(later: View) -> Iterator[Finding]:
             remedy = (
                 "Submit the connector's config again, or pause, stop or resume the connector again: that rewrites the record."
             )
+        elif record.role is Topic.SCHEMAS:
+            remedy = (
+                "Tasks pass over it and infer on from what they can read. `kconnect schemas NAME` shows what that is. To begin "
+                "anew, stop the connector and forget them with --forget."
+            )
         elif record.role is Topic.STATUS:
             remedy = "Restart the connector or task: that rewrites its status."
         elif (name := broken.key.removeprefix("tasks-")) != broken.key:

@@ -25,10 +25,14 @@ def main() -> None:
 def _work(request: Mapping[str, Any], memory: int | None) -> dict[str, Any]:
     settings = WorkerSettings.from_properties(request["worker"], {})
     client = clients.plain(settings, "admin", "topics")
-    contents = reading.read(client, clients.topics(settings), settings.group_id)
+    names = clients.topics(settings)
+    contents = reading.read(client, {**names, Topic.SCHEMAS: settings.schema_storage_topic}, settings.group_id)
+    if Topic.SCHEMAS in contents.topics:
+        # It is made when the first schema is inferred.
+        names = {**names, Topic.SCHEMAS: settings.schema_storage_topic}
     found = checking.check(contents, int(time.time() * 1000), settings.exactly_once_enabled)
     return {
-        "topics": [_topic(contents, role, name) for role, name in clients.topics(settings).items()],
+        "topics": [_topic(contents, role, name) for role, name in names.items()],
         "findings": [each.data for each in found],
     }
 

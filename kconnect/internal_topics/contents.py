@@ -12,14 +12,18 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from kconnect.core.state import assignment_records, records
+from kconnect.converters import inference
+from kconnect.core.state import assignment_records, records, schema_records
 from kconnect.core.state.assignment_records import AssignmentRecord, NewerFormat
+from kconnect.core.state.bodies import BadRecord
 from kconnect.core.state.records import Broken, ConfigRecord, LogRecord, SourceOffset, StatusRecord, Topic
+from kconnect.core.state.schema_records import InferredSchema
+from kconnect.errors import DataError
 
 WRITERS_TIME = 1
 """Kafka's number for a timestamp that the writer set, not the broker."""
 
-Decoded = ConfigRecord | StatusRecord | SourceOffset | AssignmentRecord | NewerFormat | Broken
+Decoded = ConfigRecord | StatusRecord | SourceOffset | AssignmentRecord | NewerFormat | InferredSchema | Broken
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +60,18 @@ def decode(record: LogRecord) -> Decoded:
             return records.decode_offset(record)
         case Topic.ASSIGNMENT:
             return assignment_records.decode_assignment(record)
+        case Topic.SCHEMAS:
+            return _schema(record)
+
+
+def _schema(record: LogRecord) -> InferredSchema | Broken:
+    decoded = schema_records.decode_schema(record)
+    if isinstance(decoded, InferredSchema) and decoded.body is not None:
+        try:
+            inference.of_plain(decoded.body.get("shape"))
+        except DataError:
+            return Broken.of(record, BadRecord("`shape` is no inferred schema"))
+    return decoded
 
 
 @dataclass(frozen=True)

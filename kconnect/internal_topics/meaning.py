@@ -1,8 +1,8 @@
 """
 What each record of the internal topics says, in a sentence: `kconnect topics dump` shows these.
 
-`meaning` knows every kind of every topic, as `core/state/records.py` and `core/state/assignment_records.py` read them. Read
-next: those.
+`meaning` knows every kind of every topic, as `core/state/records.py`, `core/state/assignment_records.py` and
+`core/state/schema_records.py` read them. Read next: those.
 """
 
 from __future__ import annotations
@@ -13,9 +13,11 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from kconnect.converters import inference
 from kconnect.core.state import assignment_records as ours
 from kconnect.core.state import records
 from kconnect.core.state.records import Broken, TargetState, Topic, UnitId
+from kconnect.core.state.schema_records import InferredSchema
 from kconnect.internal_topics.contents import Decoded, Stored, decode
 from kconnect.internal_topics.masking import Mask
 
@@ -46,6 +48,8 @@ def meaning(record: Stored, mask: Mask) -> Meaning:
                 kind, connector, text = _offset(decoded, mask)
             case Topic.ASSIGNMENT:
                 kind, connector, text = _assignment(decoded, mask)
+            case Topic.SCHEMAS:
+                kind, connector, text = _schema(decoded)
     return Meaning(kind, connector, " ".join(mask.text(text).split()), value)
 
 
@@ -58,6 +62,8 @@ def connector_of(decoded: Decoded) -> str | None:
             return connector
         case ours.TopicsReset(connector) | ours.FencingFailed(connector):
             return connector
+        case InferredSchema(key):
+            return key.connector
         case records.LoggerLevel() | records.SessionKey():
             return None
         case _:
@@ -130,6 +136,8 @@ def _removed(decoded: Decoded, mask: Mask) -> Said:
             return "fencing-failed", name, f"failed fencing of {name} settled"
         case ours.TopicsReset():
             return "topics-reset", name, f"count of the topic resets of {name} removed"
+        case InferredSchema(key):
+            return "schema", name, f"schema of the {key.part}s of {key.topic} that task {key.task} of {name} inferred removed"
     raise AssertionError(f"a tombstone of {type(decoded).__name__} was decoded")
 
 
@@ -219,6 +227,16 @@ def _assignment(decoded: Decoded, mask: Mask) -> Said:
             return "fencing-failed", connector, f"fencing of {connector} failed: {first_line(mask.text(error or ''))}"
         case ours.TopicsReset(connector, number):
             return "topics-reset", connector, f"topics used by {connector} were reset (reset {number})"
+    return _broken(None, decoded)
+
+
+def _schema(decoded: Decoded) -> Said:
+    match decoded:
+        case InferredSchema(key, body):
+            assert body is not None  # Tombstones are told elsewhere.
+            count = counted(inference.width(inference.of_plain(body["shape"])), "field")
+            text = f"task {key.task} of {key.connector} has inferred the schema of the {key.part}s of {key.topic}: {count}"
+            return "schema", key.connector, f"{text}, version {body.get('version')}"
     return _broken(None, decoded)
 
 

@@ -59,6 +59,17 @@ def of_connectors(now: View, kept: list[Stored]) -> Iterator[Finding]:
         ),
         "To start over, create the connector STOPPED and reset it with `kconnect offsets reset`.",
     )
+    yield from about(
+        Severity.NOTE,
+        "gone-schemas",
+        Topic.SCHEMAS,
+        gone.get("inferred schemas", ()),
+        lambda names, several: (
+            f"There are inferred schemas of {names}, which {'are' if several else 'is'} gone. A new connector of that name "
+            "goes on with them."
+        ),
+        "To have them inferred anew, create the connector STOPPED and forget them with `kconnect schemas NAME --forget`.",
+    )
     tasks = {
         decoded.name
         for record in kept

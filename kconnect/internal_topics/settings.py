@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kconnect.core.state.records import Topic
+from kconnect.core.state.records import OWN, Topic
 from kconnect.internal_topics.contents import Contents, TopicFacts
 from kconnect.internal_topics.findings import Finding, Severity
 
@@ -18,7 +18,7 @@ _COPIES = 3
 
 def check(contents: Contents) -> Iterator[Finding]:
     for role, name in contents.missing.items():
-        if role is Topic.ASSIGNMENT:
+        if role in OWN:
             continue  # Connect has none.
         yield Finding(
             Severity.WARNING,

@@ -15,8 +15,9 @@ from kconnect.core.state.assignment import AssignmentState
 from kconnect.core.state.config import ConfigState
 from kconnect.core.state.offsets import OffsetState
 from kconnect.core.state.records import Broken, Topic, UnitId
+from kconnect.core.state.schema_records import InferredSchema
 from kconnect.core.state.status import StatusState
-from kconnect.internal_topics.contents import Contents, Stored, compacted
+from kconnect.internal_topics.contents import Contents, Stored, compacted, decode
 from kconnect.internal_topics.masking import Mask
 
 
@@ -29,11 +30,14 @@ class View:
         self.targets: dict[str, Stored] = {}
         """The target states that were written, also of connectors that are gone."""
         self.offsets_of: set[str] = set()
+        self.schemas: dict[tuple[str, str, str], set[int]] = {}
+        """Which tasks have said what schema they inferred, by connector, part and topic."""
         folds: dict[Topic, Callable[[records.LogRecord], Any]] = {
             Topic.CONFIG: self.config.apply,
             Topic.STATUS: self.status.apply,
             Topic.OFFSET: self.offset.apply,
             Topic.ASSIGNMENT: self.assignment.apply,
+            Topic.SCHEMAS: decode,
         }
         for record in found:
             decoded = folds[record.role](record.log)
@@ -46,6 +50,9 @@ class View:
                     self.targets[name] = record
                 case records.SourceOffset(name, _, offset) if offset is not None:
                     self.offsets_of.add(name)
+                case InferredSchema((name, part, topic, task), body):
+                    tasks = self.schemas.setdefault((name, part, topic), set())
+                    (tasks.discard if body is None else tasks.add)(task)
                 case _:
                     pass
 
@@ -65,6 +72,8 @@ class View:
         for name in sorted(self.offsets_of):
             if name not in there and self.offset.of(name):
                 left.setdefault(name, []).append("offsets")
+        for name in sorted({name for (name, *_), tasks in self.schemas.items() if tasks and name not in there}):
+            left.setdefault(name, []).append("inferred schemas")
         return left
 
 

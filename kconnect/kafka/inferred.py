@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 from kconnect.converters import inference, json_schema
 from kconnect.converters.inference import NOTHING, Kind, Misfit, Shape
 from kconnect.converters.json_writers import Writers
+from kconnect.core.state.schema_records import Key
 from kconnect.errors import DataError
-from kconnect.kafka.schema_topic import Key
 
 log = logging.getLogger(__name__)
 

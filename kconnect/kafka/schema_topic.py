@@ -1,20 +1,21 @@
 """
 The topic of inferred schemas: compacted, of one partition, and made when the first task needs it.
 
-A key is `["connector", "key" or "value", "topic", task]`: each task says what it knows, which is never less than what it has
-read of the others, so compaction loses nothing. Tasks write and read it (`units/inferring.py`), and workers read it for REST.
-Read next: `reader.py`.
+Tasks write and read it (`units/inferring.py`), and workers read it for REST. Read next: `core/state/schema_records.py` for what
+stands in it, `reader.py`.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import confluent_kafka as ck
 import orjson
 
+from kconnect.core.state.bodies import BadRecord
+from kconnect.core.state.schema_records import Key, decode_key
 from kconnect.errors import ConnectError
 from kconnect.kafka.admin import ensure_topic
 from kconnect.kafka.positions import Place
@@ -23,14 +24,6 @@ from kconnect.kafka.reader import Reader
 log = logging.getLogger(__name__)
 
 _WRITE_S = 30.0
-
-
-class Key(NamedTuple):
-    connector: str
-    part: str
-    """`key` or `value`: of what the schema is."""
-    topic: str
-    task: int
 
 
 def ensure(client: Mapping[str, Any], topic: str, replication_factor: int, config: Mapping[str, str]) -> None:
@@ -83,11 +76,9 @@ def write(client: Mapping[str, Any], topic: str, values: Mapping[Key, Any]) -> N
 
 def _key(data: Any) -> Key | None:
     try:
-        connector, part, topic, task = orjson.loads(data or b"")
-    except (ValueError, TypeError):
+        return decode_key(data)
+    except BadRecord:
         return None
-    is_key = all(isinstance(each, str) for each in (connector, part, topic)) and type(task) is int
-    return Key(connector, part, topic, task) if is_key else None
 
 
 def _value(data: Any) -> Any:

@@ -19,13 +19,13 @@ from kconnect.api.record import TopicPartition
 from kconnect.converters import inference
 from kconnect.converters.json_inferred import Inferring
 from kconnect.core.settings.worker import WorkerSettings
+from kconnect.core.state.schema_records import Key
 from kconnect.core.task.batch import Batch
 from kconnect.core.task.chain import Converters
 from kconnect.core.task.sink_pump import Intake, Parts
 from kconnect.errors import ConnectError
 from kconnect.kafka import clients, schema_topic
 from kconnect.kafka.inferred import Known, folded
-from kconnect.kafka.schema_topic import Key
 from kconnect.units.unit import Unit
 
 log = logging.getLogger(__name__)

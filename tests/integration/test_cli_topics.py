@@ -51,6 +51,8 @@ def create(broker: Broker, *topics: NewTopic) -> None:
 def options(broker: Broker, names: dict[Topic, str]) -> list[str]:
     found = ["--bootstrap-server", broker.bootstrap_servers]
     for role, name in names.items():
+        if role is Topic.SCHEMAS:
+            continue  # It goes by the config topic's.
         found += [f"--{role.value}-topic", name]
     return found
 
@@ -66,12 +68,16 @@ def test_every_byte_comes_back(broker: Broker, names: dict[Topic, str], unique: 
         )
     producer.produce(names[Topic.CONFIG], b'{"properties":{}}', b"connector-x")
     producer.produce(names[Topic.STATUS], b'{"state":"RUNNING","worker_id":"w","generation":1}', b"status-connector-x", 0)
+    schemas = f"{names[Topic.CONFIG]}-schemas"
+    create(broker, NewTopic(schemas, 1, 1, config={"cleanup.policy": "compact"}))
+    producer.produce(schemas, b'{"version":1,"shape":{"fields":[["a","text"]]}}', b'["snk","value","t",0]')
     assert producer.flush(_LIMIT_S) == 0
+    names = {**names, Topic.SCHEMAS: schemas}
     file = tmp_path / "s.jsonl"
     exported = call("topics", "export", str(file), *options(broker, names))
     assert exported.status == 0, exported.err
-    assert "6 records" in exported.err
-    to = {role: unique(f"copy-{role.value}") for role in names}
+    assert "7 records" in exported.err
+    to: dict[Topic, str] = {role: unique(f"copy-{role.value}") for role in (Topic.CONFIG, Topic.OFFSET, Topic.STATUS)}
     # One of them is there already, and has another number of partitions.
     create(broker, NewTopic(to[Topic.STATUS], 4, 1, config={"cleanup.policy": "compact"}))
     targets = [f"--to-{role.value}-topic={name}" for role, name in to.items()]
@@ -79,6 +85,8 @@ def test_every_byte_comes_back(broker: Broker, names: dict[Topic, str], unique: 
     done = call("topics", *words, "--create", "--yes")
     assert done.status == 0, done.err
     assert "each key to the partition where Java puts it" in done.err
+    # Where workers with that config topic look for it.
+    to[Topic.SCHEMAS] = f"{to[Topic.CONFIG]}-schemas"
     before, after = (reading.read(client, each) for each in (names, to))
 
     def told(contents: Any) -> list[Any]:

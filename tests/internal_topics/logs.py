@@ -24,7 +24,7 @@ class Log:
     """
 
     def __init__(self, partitions: Mapping[Topic, int] | None = None) -> None:
-        self.partitions = {Topic.CONFIG: 1, Topic.OFFSET: 3, Topic.STATUS: 3, Topic.ASSIGNMENT: 1, **(partitions or {})}
+        self.partitions = {**dict.fromkeys(Topic, 1), Topic.OFFSET: 3, Topic.STATUS: 3, **(partitions or {})}
         self.records: list[Stored] = []
         self.settings = {role: dict(SETTINGS) for role in Topic}
         self.replicas = dict.fromkeys(Topic, 1)
@@ -48,6 +48,11 @@ class Log:
 
     def offset(self, connector: str, partition: Any, value: Any) -> Log:
         return self.put(Topic.OFFSET, json.dumps([connector, partition], separators=(",", ":")), value)
+
+    def inferred(self, connector: str, topic: str, shape: Any, task: int = 0) -> Log:
+        """The values' schema, as a task of a sink says it."""
+        key = json.dumps([connector, "value", topic, task], separators=(",", ":"))
+        return self.put(Topic.SCHEMAS, key, {"version": 2, "at": NOW_MS, "shape": shape})
 
     def entry(self, entry: Entry) -> Log:
         return self.put(entry.topic, entry.key, entry.value)

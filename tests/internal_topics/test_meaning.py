@@ -227,3 +227,16 @@ def test_times(at_ms: int, text: str) -> None:
 def test_a_meaning_is_one_line() -> None:
     record = Stored(Topic.CONFIG, 0, 0, b"connector-a\nb", None)
     assert meaning(record, Mask()).text == "connector a b deleted"
+
+
+def test_records_of_the_topic_of_schemas() -> None:
+    shape = {"fields": [["a", "text"], ["b", {"element": {"fields": [["c", "mixed"]]}}]]}
+    (record,) = Log().inferred("my snk", "orders", shape, task=3).records
+    found = meaning(record, Mask.of([record]))
+    said = "task 3 of my snk has inferred the schema of the values of orders: 3 fields, version 2"
+    assert (found.kind, found.connector, found.text) == ("schema", "my snk", said)
+    key = '["my snk","value","orders",3]'
+    assert told(Topic.SCHEMAS, key, None)[2] == "schema of the values of orders that task 3 of my snk inferred removed"
+    assert told(Topic.SCHEMAS, "orders", {})[2] == "broken, not JSON: orders"
+    assert told(Topic.SCHEMAS, '["a","value","t"]', {})[2] == 'broken, unknown kind of key: ["a","value","t"]'
+    assert told(Topic.SCHEMAS, key, {"shape": {"fields": 1}})[2] == f"broken, `shape` is no inferred schema: {key}"

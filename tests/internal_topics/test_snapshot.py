@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import os
 import stat
 from pathlib import Path
@@ -20,7 +21,7 @@ from tests.internal_topics.test_checking import healthy
 
 def odd() -> Contents:
     """What a topic may hold besides."""
-    contents = healthy().contents(tuple(Topic))
+    contents = healthy().inferred("snk", "t", {"fields": [["a", "text"]]}).contents(tuple(Topic))
     contents.created_ms, contents.missing = 17, {Topic.STATUS: "s"}
     contents.records += [
         Stored(Topic.CONFIG, 0, 9, b"\xff\x00", b"\xfe\n", -1, 0, (("h", b"\x80"), ("h", None), ("ü", b"text"))),
@@ -39,6 +40,16 @@ def test_all_comes_back(tmp_path: Path, name: str) -> None:
     assert snapshot.read(path) == contents
     assert path.read_bytes().startswith(b"\x1f\x8b") == name.endswith(".gz")
     assert os.listdir(tmp_path) == [name]
+
+
+def test_one_without_inferred_schemas_is_for_older_ones_too(tmp_path: Path) -> None:
+    contents = healthy().contents()
+    contents.missing = {Topic.ASSIGNMENT: "a", Topic.SCHEMAS: "s"}
+    snapshot.write(contents, tmp_path / "s")
+    head = json.loads((tmp_path / "s").read_bytes().splitlines()[0])
+    assert (head["kconnect_topics_snapshot"], head["missing"]) == (1, {"assignment": "a"})
+    snapshot.write(odd(), tmp_path / "t")
+    assert json.loads((tmp_path / "t").read_bytes().splitlines()[0])["kconnect_topics_snapshot"] == 2
 
 
 def test_only_its_owner_may_read_it_whatever_the_mask_is(tmp_path: Path) -> None:
@@ -86,7 +97,7 @@ def test_what_is_not_whole_is_refused(tmp_path: Path) -> None:
         (b"", "is not a snapshot; `kconnect topics export`"),
         (b"hello\n", "is not a snapshot"),
         (b"[1]\n", "is not a snapshot"),
-        (b'{"kconnect_topics_snapshot":2}\n', "format 2, but this kconnect reads format 1: upgrade kconnect"),
+        (b'{"kconnect_topics_snapshot":3}\n', "format 3, but this kconnect reads formats up to 2: upgrade kconnect"),
     ],
 )
 def test_what_is_none_is_refused(tmp_path: Path, content: bytes, said: str) -> None:

@@ -18,7 +18,7 @@ from kconnect.core.herder.requests.worker import Health, SetLoggerLevel
 from kconnect.core.state import assignment_records, records
 from kconnect.core.state.assignment_records import Assignment, Leader
 from kconnect.core.state.offsets import OffsetState
-from kconnect.core.state.records import LogRecord, State, TargetState, Topic, UnitId
+from kconnect.core.state.records import FOLDED, LogRecord, State, TargetState, Topic, UnitId
 from kconnect.core.state.status import StatusState
 from kconnect.errors import ConnectError, UnavailableError
 from tests.rig.histories.cluster import MemoryCluster
@@ -187,9 +187,9 @@ def test_all_is_assigned_anew_without_the_assignment_topic(seed: int) -> None:
 def test_without_any_topic_nothing_runs_and_nothing_is_said_to(seed: int) -> None:
     """As when a lone broker has lost its disk: workers are the last to know what there was."""
     cluster = running(seed)
-    remake(cluster, *Topic, at_once=False)
+    remake(cluster, *FOLDED, at_once=False)
     # They find one after the other, and what they write meanwhile is overtaken by what they find next.
-    for topic in cluster.random.sample(list(Topic), len(Topic)):
+    for topic in cluster.random.sample(FOLDED, len(FOLDED)):
         notice(cluster, topic)
         for _ in range(cluster.random.choice((0, 3, 30))):
             cluster.step()
@@ -203,7 +203,7 @@ def test_without_any_topic_nothing_runs_and_nothing_is_said_to(seed: int) -> Non
 
 def started(ids: dict[Topic, str], before: dict[str, str]) -> tuple[Herder, list[str]]:
     """A worker that reads that it is to run `x`, of which the config topic knows, and under which topics somebody led."""
-    names = {topic: f"connect-{topic.value}" for topic in Topic}
+    names = {topic: f"connect-{topic.value}" for topic in FOLDED}
     herder = Herder(Identity("a:1", "http://a:1/", "2", "test", "memory", 1, topic_ids=ids, topic_names=names))
     entries = [
         records.connector_config("x", SOURCE),

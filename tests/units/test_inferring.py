@@ -11,10 +11,10 @@ import pytest
 from kconnect.api.record import TopicPartition
 from kconnect.converters.json import JsonConverter
 from kconnect.core.settings import references
+from kconnect.core.state.schema_records import Key
 from kconnect.data.schema import Struct
 from kconnect.errors import ConnectError
 from kconnect.kafka.inferred import folded, shown
-from kconnect.kafka.schema_topic import Key
 from kconnect.units.inferring import InferringIntake, Store
 
 

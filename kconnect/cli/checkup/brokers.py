@@ -127,7 +127,7 @@ def _policies(brokers: Brokers) -> Iterator[Finding]:
     """How Kafka keeps the topics, by the checks of `kconnect topics check`; what stands in them is not read."""
     where, names = "Topics", {Topic(role): name for role, name in brokers.topics.known().items()}
     if Topic.CONFIG in names:
-        names[Topic.ASSIGNMENT] = brokers.topics.assignment
+        names |= {Topic.ASSIGNMENT: brokers.topics.assignment, Topic.SCHEMAS: brokers.topics.schemas}
     try:
         contents = reading.describe(brokers.client_config("admin"), names)
     except ConnectError as error:

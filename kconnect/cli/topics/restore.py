@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 @click.option("--to-config-topic", metavar="NAME", help="Default: that of --worker-file, else as it was.")
 @click.option("--to-offset-topic", metavar="NAME", help="Default: that of --worker-file, else as it was.")
 @click.option("--to-status-topic", metavar="NAME", help="Default: that of --worker-file, else as it was.")
+@click.option("--to-schemas-topic", metavar="NAME", help="Default: that of --worker-file, else by the config topic's name.")
 @click.option(
     "--group",
     metavar="NAME",
@@ -48,6 +49,7 @@ def restore(
     to_config_topic: str | None,
     to_offset_topic: str | None,
     to_status_topic: str | None,
+    to_schemas_topic: str | None,
     group: str | None,
     create: bool,
     replication_factor: int | None,
@@ -72,7 +74,10 @@ def restore(
     from kconnect.cli.topics import restoring, snapshot
 
     contents = snapshot.read(file)
-    given = {Topic.CONFIG: to_config_topic, Topic.OFFSET: to_offset_topic, Topic.STATUS: to_status_topic}
+    given = {
+        **{Topic.CONFIG: to_config_topic, Topic.OFFSET: to_offset_topic, Topic.STATUS: to_status_topic},
+        Topic.SCHEMAS: to_schemas_topic,
+    }
     names = _names(contents, brokers, given)
     who = group or topics.group(brokers) or contents.group
     if not who:
@@ -95,7 +100,16 @@ def _names(contents: Contents, brokers: Brokers, given: dict[Topic, str | None])
     found = {role: given[role] or known.get(role) or facts.name for role, facts in contents.topics.items() if role in given}
     if given[Topic.CONFIG] is None and Topic.CONFIG in known:
         found[Topic.ASSIGNMENT] = brokers.topics.assignment
+    if Topic.SCHEMAS in found and given[Topic.SCHEMAS] is None:
+        found[Topic.SCHEMAS] = _schemas(contents, brokers, found.get(Topic.CONFIG))
     return found
+
+
+def _schemas(contents: Contents, brokers: Brokers, config: str | None) -> str:
+    """Where workers of the restored config topic look for schemas: by its name, unless another one was set."""
+    name, old = contents.topics[Topic.SCHEMAS].name, contents.topics.get(Topic.CONFIG)
+    by_config = old is None or name == f"{old.name}-schemas"
+    return brokers.told.get("schema.storage.topic") or (f"{config}-schemas" if config and by_config else name)
 
 
 def _said(step: Step) -> str:

@@ -25,8 +25,9 @@ from kconnect.kafka.producer import TaskProducer
 
 Client = Mapping[str, Any]
 
-ROLES = (Topic.OFFSET, Topic.STATUS, Topic.CONFIG)
+ROLES = (Topic.OFFSET, Topic.STATUS, Topic.SCHEMAS, Topic.CONFIG)
 """What is restored, in this order: a worker that starts too early finds no connectors, rather than some without offsets."""
+_WITH_ONE_PARTITION = (Topic.CONFIG, Topic.SCHEMAS)
 
 _WRITE_S = 120.0
 _STEP_S = 1.0
@@ -155,7 +156,7 @@ def _new(name: str, role: Topic, snapshot: Contents, brokers: int, repartition: 
             f"{name} would need {wanted} replicas, but there {'is' if brokers == 1 else 'are'} {brokers} "
             f"broker{'' if brokers == 1 else 's'}: give --replication-factor {brokers}"
         )
-    partitions = 1 if role is Topic.CONFIG else old.partitions
+    partitions = 1 if role in _WITH_ONE_PARTITION else old.partitions
     settings = {key: value for key, value in (old.settings or {}).items() if key in old.own and key not in _NOT_COPIED}
     settings["cleanup.policy"] = "compact"
     return Step(role, name, partitions, snapshot.of(role), repartition or partitions != old.partitions, settings, wanted)

@@ -25,7 +25,11 @@ from kconnect.core.state.records import Topic
 from kconnect.errors import AlreadyExistsError, BadRequestError, NotFoundError
 from kconnect.internal_topics.contents import Contents, Stored, TopicFacts
 
-FORMAT = 1
+FORMAT = 2
+"""
+What this kconnect reads. A snapshot without inferred schemas is written in format 1, which those before it read, too: they know
+four topics.
+"""
 _NEVER_WHOLE = "It was cut short, or changed later. Export again, or use another snapshot"
 
 
@@ -74,7 +78,7 @@ def _write_to(contents: Contents, put: Callable[[bytes], Any]) -> None:
 
 def _lines(contents: Contents) -> Iterator[dict[str, Any]]:
     yield {
-        "kconnect_topics_snapshot": FORMAT,
+        "kconnect_topics_snapshot": FORMAT if Topic.SCHEMAS in contents.topics else 1,
         "created_ms": contents.created_ms,
         "cluster_id": contents.cluster_id,
         "brokers": contents.brokers,
@@ -91,7 +95,7 @@ def _lines(contents: Contents) -> Iterator[dict[str, Any]]:
             }
             for role, facts in contents.topics.items()
         },
-        "missing": {role.value: name for role, name in contents.missing.items()},
+        "missing": {role.value: name for role, name in contents.missing.items() if role is not Topic.SCHEMAS},
     }
     for record in contents.records:
         line: dict[str, Any] = {
@@ -125,9 +129,9 @@ def read(path: Path) -> Contents:
         known = head["kconnect_topics_snapshot"]
     except (orjson.JSONDecodeError, IndexError, KeyError, TypeError):
         raise BadRequestError(f"{path} is not a snapshot; `kconnect topics export` writes them") from None
-    if known != FORMAT:
+    if known not in (1, FORMAT):
         raise BadRequestError(
-            f"{path} is a snapshot of format {known}, but this kconnect reads format {FORMAT}: upgrade kconnect"
+            f"{path} is a snapshot of format {known}, but this kconnect reads formats up to {FORMAT}: upgrade kconnect"
         )
     try:
         tail = orjson.loads(lines[-1])

@@ -17,7 +17,7 @@ import click
 
 from kconnect.cli import connection
 from kconnect.cli.lazy import LazyGroup
-from kconnect.core.state.records import Topic
+from kconnect.core.state.records import OWN, Topic
 
 if TYPE_CHECKING:
     from kconnect.cli.brokers import Brokers
@@ -85,7 +85,7 @@ def load(brokers: Brokers, snapshot: Path | None, roles: Collection[Topic] = tup
         found = reading.read(brokers.client_config(), wanted, group(brokers), progress.show)
     for role, name in found.missing.items():
         # Kafka Connect has no such topic.
-        if role is not Topic.ASSIGNMENT:
+        if role not in OWN:
             click.echo(f"The topic {name} does not exist.", err=True)
     return found
 
@@ -100,17 +100,17 @@ def refuse_foreign(contents: Contents) -> None:
         raise BadRequestError(
             f"{name} is not the {role.value} topic: none of its {count} records is one that a worker writes there. Name the "
             f"right topic with --{role.value}-topic"
-            if role is not Topic.ASSIGNMENT
-            else f"{name} is not an assignment topic: none of its {count} records is one that a kconnect worker writes there"
+            if role not in OWN
+            else f"{name} is not kconnect's {role.value} topic: none of its {count} records is one that it writes there"
         )
 
 
 def names(brokers: Brokers) -> dict[Topic, str]:
-    """Those that something tells; kconnect's own one goes by the config topic's."""
+    """Those that something tells; kconnect's own ones go by the config topic's."""
     known = brokers.topics.known()
     found = {Topic(role): name for role, name in known.items()}
     if Topic.CONFIG in found:
-        found[Topic.ASSIGNMENT] = brokers.topics.assignment
+        found |= {Topic.ASSIGNMENT: brokers.topics.assignment, Topic.SCHEMAS: brokers.topics.schemas}
     if not found:
         raise click.UsageError(
             "Say which topics: give the workers' --worker-file, or the names with --config-topic, --offset-topic and "

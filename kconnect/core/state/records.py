@@ -27,6 +27,13 @@ class Topic(enum.Enum):
     OFFSET = "offset"
     STATUS = "status"
     ASSIGNMENT = "assignment"
+    SCHEMAS = "schemas"
+
+
+FOLDED = (Topic.CONFIG, Topic.OFFSET, Topic.STATUS, Topic.ASSIGNMENT)
+"""Those that each worker follows. That of schemas is read by tasks, and by a worker when it is asked."""
+OWN = frozenset((Topic.ASSIGNMENT, Topic.SCHEMAS))
+"""Those that Connect has not."""
 
 
 class TargetState(enum.Enum):

@@ -20,7 +20,7 @@ from kconnect.core.cluster.host import UnitSpec
 from kconnect.core.herder import effects, events
 from kconnect.core.state import records
 from kconnect.core.state.assignment_records import HostSpec
-from kconnect.core.state.records import Entry, LogRecord, State, Topic, UnitId
+from kconnect.core.state.records import FOLDED, Entry, LogRecord, State, Topic, UnitId
 from kconnect.core.state.status import StatusState
 from kconnect.errors import ConnectError
 from tests.rig.histories.cluster import MemoryHost, MemoryWorker, spec_of
@@ -480,12 +480,12 @@ class History(Users):
             worker.lose = ("before", "after")[action.number % 2]
 
     def _do_compact(self, action: Action) -> None:
-        self.log.compact(tuple(Topic) if action.number % 2 else (self.pick(tuple(Topic)),))
+        self.log.compact(FOLDED if action.number % 2 else (self.pick(FOLDED),))
 
     def _do_garbage(self, action: Action) -> None:
         self.junk.add(len(self.log.records))
         key, value = self.pick(_JUNK)
-        self.log.append([Entry(self.pick(tuple(Topic)), key, value)])  # type: ignore[arg-type]
+        self.log.append([Entry(self.pick(FOLDED), key, value)])  # type: ignore[arg-type]
 
     def _do_wait(self, action: Action) -> None:
         """Time passes, in which whoever can stays in touch."""

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
 from kconnect.core.herder.effects import FencedError
-from kconnect.core.state.records import Entry, LogRecord, Topic
+from kconnect.core.state.records import FOLDED, Entry, LogRecord, Topic
 
 
 @dataclass
@@ -23,10 +23,10 @@ class MemoryLog:
     records: list[LogRecord] = field(default_factory=list)
     epochs: list[int] = field(default_factory=list)
     """For each record the epoch of the leader that wrote it, 0 where it was not written as leader."""
-    topics: dict[Topic, list[LogRecord]] = field(default_factory=lambda: {topic: [] for topic in Topic})
+    topics: dict[Topic, list[LogRecord]] = field(default_factory=lambda: {topic: [] for topic in FOLDED})
     compacted: dict[Topic, int] = field(default_factory=dict)
     """How many records of each topic the last compaction saw: who begins to read now finds the latest of each key."""
-    readers: dict[Topic, list[MemoryReader]] = field(default_factory=lambda: {topic: [] for topic in Topic})
+    readers: dict[Topic, list[MemoryReader]] = field(default_factory=lambda: {topic: [] for topic in FOLDED})
     _epoch: int = 0
 
     def append(self, entries: Iterable[Entry], epoch: int = 0) -> dict[tuple[Topic, int], int]:
@@ -57,7 +57,7 @@ class MemoryLog:
     def ends(self) -> dict[tuple[Topic, int], int]:
         return {(topic, 0): len(found) for topic, found in self.topics.items() if found}
 
-    def compact(self, topics: Collection[Topic] = tuple(Topic)) -> None:
+    def compact(self, topics: Collection[Topic] = FOLDED) -> None:
         for topic in topics:
             self.compacted[topic] = len(self.topics[topic])
 
@@ -65,7 +65,7 @@ class MemoryLog:
 class MemoryReader:
     """Follows `topics`: each in its order, but one may run ahead of another, as with every consumer."""
 
-    def __init__(self, log: MemoryLog, topics: Collection[Topic] = tuple(Topic)) -> None:
+    def __init__(self, log: MemoryLog, topics: Collection[Topic] = FOLDED) -> None:
         self._feeds = [_Feed(topic, log.topics[topic], log.compacted.get(topic, 0)) for topic in topics]
         self.at_end = not any(feed.more for feed in self._feeds)
         for topic in topics:
