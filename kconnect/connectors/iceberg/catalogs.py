@@ -30,10 +30,11 @@ from pyiceberg.exceptions import (
 from pyiceberg.utils.config import merge_config
 
 from kconnect.api import ConfigError
-from kconnect.connectors.iceberg import answers, environment, files, guard, logins, settings
+from kconnect.connectors.iceberg import answers, data_files, environment, files, guard, logins, settings
 
 environment.forget_here()
 files.bound()
+data_files.bind()
 # It warns of each commit that it tries again.
 logging.getLogger("pyiceberg").setLevel(logging.ERROR)
 

@@ -10,21 +10,18 @@ Kafka's, and for two tasks that both think that they own a partition. Beside eac
 from __future__ import annotations
 
 import re
-import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
 from pyiceberg.manifest import DataFile
 from pyiceberg.table import Table, Transaction
-from pyiceberg.table.upsert_util import create_match_filter
 
 from kconnect.api import ConfigError, ConnectError, TopicPartition
+from kconnect.connectors.iceberg import upserts
+from kconnect.connectors.iceberg.places import Places
 from kconnect.connectors.iceberg.tables import arrow_of
 from kconnect.connectors.identity import Mark
-
-# Most rows of an upsert are new.
-warnings.filterwarnings("ignore", "Delete operation did not match any records")
 
 _OFFSET = re.compile(r"-?[0-9]{1,19}")
 Offsets = Mapping[TopicPartition, int]
@@ -140,18 +137,19 @@ def commit(
     ends: Offsets,
     columns: list[str] | None = None,
     ids: Ids = NO_IDS,
+    locations: Sequence[str] = (),
 ) -> None:
     """
-    Append the rows, or with `columns` replace those with the same values there. `ids` are those of topics. StaleError if the
+    Append the rows, or with `columns` replace those with the same values there: the files that have them may be in the folders
+    `locations`, too. `ids` are those of topics. StaleError if the
     table has not the offsets `begins` any more, and other errors as catalogs and files raise them: then it may have succeeded,
     and `stored` says so.
     """
     table.refresh()
     transaction, offsets = _begun(table, connector, begins, ends, ids)
     if columns is not None and len(rows):
-        # Not pyiceberg's own upsert, which reads rows with the columns of before, and so fails once a column is new. The
-        # offsets are at the second snapshot only: between the two the rows are gone.
-        transaction.delete(create_match_filter(rows, columns))
+        # The offsets are at the last snapshot only: before it, the rows are gone.
+        upserts.remove(transaction, rows, columns, Places(table, locations))
     transaction.append(rows, snapshot_properties=offsets)
     transaction.commit_transaction()
 

@@ -25,6 +25,7 @@ CREATE, EVOLVE = "iceberg.tables.auto-create-enabled", "iceberg.tables.evolve-sc
 MOST_COLUMNS = "iceberg.tables.max.columns"
 OPTIONAL, PARTITIONS = "iceberg.tables.schema-force-optional", "iceberg.tables.default-partition-by"
 UPSERT, IDS = "iceberg.tables.upsert-mode-enabled", "iceberg.tables.default-id-columns"
+LOCATIONS = "iceberg.tables.upsert.locations"
 INTERVAL, ROWS = "iceberg.control.commit.interval-ms", "commit.max.rows"
 RETRIES, BACKOFF = "max.retries", "retry.backoff.ms"
 
@@ -228,6 +229,17 @@ CONFIG = ConfigDef(
         visible=_upserts,
     ),
     ConfigKey(
+        LOCATIONS,
+        Type.LIST,
+        "",
+        Importance.LOW,
+        "Folders beside a table's own where files may be whose rows an upsert replaces, such as s3://lake/old/orders. A "
+        "manifest that names a file elsewhere may have been written by somebody who wants its rows copied.",
+        group=_TABLES,
+        order=10,
+        visible=_upserts,
+    ),
+    ConfigKey(
         MOST_COLUMNS,
         Type.INT,
         1000,
@@ -236,7 +248,7 @@ CONFIG = ConfigDef(
         "A table's metadata keeps all its columns for each change of them.",
         Range.at_least(1),
         group=_TABLES,
-        order=10,
+        order=11,
     ),
     ConfigKey(
         INTERVAL,

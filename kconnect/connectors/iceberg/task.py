@@ -116,6 +116,7 @@ class IcebergSinkTask(Informed, SinkTask):
         # What a field has, whoever writes records says.
         self._routes = {name: Pattern(each["route-regex"]) for name, each in own.items() if "route-regex" in each}
         self._upserts: bool = config[settings.UPSERT]
+        self._locations: Sequence[str] = config[settings.LOCATIONS]
         self._shares = int(props.get("tasks.max", "1")) > 1 and not self._upserts and not self._route
         self._interval_s: float = config[settings.INTERVAL] / 1000
         self._most: int = config[settings.ROWS]
@@ -329,7 +330,7 @@ class IcebergSinkTask(Informed, SinkTask):
             last = together if ids is None else _last_of_each(together, ids)
             try:
                 topics = self._ids.of({place.topic for place in ends})
-                commits.commit(table, last, self._connector, begins, ends, ids, topics)
+                commits.commit(table, last, self._connector, begins, ends, ids, topics, self._locations)
             except commits.StaleError:
                 self._begin_again(list(ends))
         self._taken(name)
