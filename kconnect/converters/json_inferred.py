@@ -8,7 +8,7 @@ as in previews, it is forgotten. Read next: `inference.py`, which has the rules.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -58,6 +58,8 @@ class Inferring:
         self._readers, self._most = readers, most
         self.subjects: dict[str, Subject] = {}
         self._pinned = schema
+        self._exactly = schema is not None and pinned.has_decimals(schema)
+        """Whether numbers are read digit by digit."""
         self._batch: dict[bytes, Any] = {}
         """The values of the batch that was learned last, or why one is none, by their texts."""
         self._topic = ""
@@ -88,13 +90,14 @@ class Inferring:
         subject = self.subject(topic)
         settled = shape = subject.shape
         data = [text for text in texts if text is not None]
-        plains = json_text.loads_each(data) if data else []
+        load = json_text.loads_exactly if self._exactly else json_text.loads
+        plains = json_text.loads_each(data) if data and not self._exactly else None
         self._topic, self._batch = topic, {}
         found = self._batch
         if plains and self._pinned is None and inference.fit_together(shape, plains):
             found.update(zip(data, plains))
             return False
-        for text, plain in zip(data, plains if plains is not None else map(_loaded, data)):
+        for text, plain in zip(data, plains if plains is not None else (_loaded(text, load) for text in data)):
             if isinstance(plain, DataError):
                 found[text] = plain
                 continue
@@ -159,10 +162,10 @@ def _is_other(kind: Kind, other: Kind) -> bool:
     return kind is not other and Kind.NOTHING not in (kind, other) and bool({kind, other} & {Kind.OBJECT, Kind.ARRAY})
 
 
-def _loaded(text: bytes) -> Any:
+def _loaded(text: bytes, load: Callable[[bytes], Any]) -> Any:
     """Return a value, or why there is none: nothing at all is null."""
     try:
-        plain = json_text.loads(text)
+        plain = load(text)
     except DataError as error:
         return error
     return None if plain is json_text.MISSING else plain

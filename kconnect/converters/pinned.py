@@ -1,24 +1,44 @@
 """
 Whether a JSON value fits a schema as it is: it has nothing that the schema lacks, and nothing of it would become another value.
 
-Connect's own reader (`json_readers.py`) passes over fields that a schema lacks, and makes a text where a number should be 0.
-Who has pinned an inferred schema wants to hear of that. Called by `json_inferred.py`.
+Connect's own reader (`json_readers.py`) passes over fields that a schema lacks, makes 0 of a text where a number should be, and
+one entry of two with the same key. Who has pinned an inferred schema wants to hear of that. Called by `json_inferred.py`.
 """
 
 from __future__ import annotations
 
+import decimal
+import struct
+from collections.abc import Iterator
 from typing import Any
 
 from kconnect.converters.inference import Misfit
+from kconnect.data import schema as schemas
 from kconnect.data.schema import Schema, SchemaType
+
+ENUM = "io.confluent.connect.avro.Enum"
+"""The parameter by which a text of an Avro schema is an enumeration. Its symbols are the parameters that begin with it."""
 
 _BITS = {SchemaType.INT8: 8, SchemaType.INT16: 16, SchemaType.INT32: 32, SchemaType.INT64: 64}
 _EXACT = {SchemaType.FLOAT32: 1 << 24, SchemaType.FLOAT64: 1 << 53}
-_PLAIN = {SchemaType.BOOLEAN: bool, SchemaType.STRING: str}
+_PLAIN = {SchemaType.BOOLEAN: bool, SchemaType.STRING: str, SchemaType.BYTES: str}
+_ALL_DIGITS = decimal.Context(prec=decimal.MAX_PREC, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN)
+_REFUSED_BY_READERS = frozenset((schemas.DECIMAL, schemas.DATE, schemas.TIME))
+"""Logical types of which the reader refuses what is none, but for a decimal's digits."""
+
+
+def has_decimals(schema: Schema) -> bool:
+    """Whether fractions are to be read digit by digit."""
+    return schema.name == schemas.DECIMAL or any(map(has_decimals, _beneath(schema)))
+
+
+def _beneath(schema: Schema) -> Iterator[Schema]:
+    yield from (field.schema for field in schema.fields)
+    yield from (part for part in (schema.key_schema, schema.value_schema) if part is not None)
 
 
 def require(schema: Schema, plain: Any, path: str = "") -> None:
-    """Raise Misfit, naming the field, for a value that does not fit. What has a logical type, its reader refuses."""
+    """Raise Misfit, naming the field, for a value that does not fit."""
     where = f"the field {path!r}" if path else "it"
     if plain is None:
         if not schema.optional and schema.default is None and path:
@@ -27,15 +47,14 @@ def require(schema: Schema, plain: Any, path: str = "") -> None:
     kind = schema.type
     if kind is SchemaType.STRUCT:
         _require_struct(schema, plain, path, where)
-    elif kind in (SchemaType.ARRAY, SchemaType.MAP) and schema.value_schema is not None:
-        if kind is SchemaType.MAP and type(plain) is list:
-            # One whose keys are no texts is told as pairs, which its reader knows.
-            return
-        if type(plain) is not (list if kind is SchemaType.ARRAY else dict):
+    elif kind is SchemaType.MAP:
+        _require_map(schema, plain, path, where)
+    elif kind is SchemaType.ARRAY and schema.value_schema is not None:
+        if type(plain) is not list:
             raise _misfit(where, schema, plain)
-        for each in plain.values() if isinstance(plain, dict) else plain:
+        for each in plain:
             require(schema.value_schema, each, f"{path}[]")
-    elif schema.name is None and kind is not SchemaType.BYTES and not _holds(kind, plain):
+    elif not _holds(schema, plain):
         raise _misfit(where, schema, plain)
 
 
@@ -45,19 +64,67 @@ def _require_struct(schema: Schema, plain: Any, path: str, where: str) -> None:
     names = {field.name for field in schema.fields}
     other = next((name for name in plain if name not in names), None)
     if other is not None:
-        raise Misfit(f"the field {(f'{path}.' if path else '') + other!r} is not in the pinned schema (schema.content)")
+        raise Misfit(f"the field {(f'{path}.' if path else '') + other!r} is not in the pinned schema")
     for field in schema.fields:
         require(field.schema, plain.get(field.name), f"{path}.{field.name}" if path else field.name)
 
 
-def _holds(kind: SchemaType, plain: Any) -> bool:
+def _require_map(schema: Schema, plain: Any, path: str, where: str) -> None:
+    keys, values = schema.key_schema, schema.value_schema
+    assert keys is not None
+    assert values is not None
+    # One whose keys are no texts is written as pairs.
+    as_pairs = keys.type is not SchemaType.STRING
+    if type(plain) is not (list if as_pairs else dict):
+        raise _misfit(where, schema, plain)
+    pairs = plain if as_pairs else list(plain.items())
+    if any(type(pair) not in (list, tuple) or len(pair) != 2 for pair in pairs):
+        raise Misfit(f"{where} has entries that are no pairs of a key and a value")
+    for key, value in pairs:
+        require(keys, key, f"{path}{{}}")
+        require(values, value, f"{path}[]")
+    if as_pairs and len({repr(key) for key, _ in pairs}) < len(pairs):
+        raise Misfit(f"{where} has the same key twice")
+
+
+def _holds(schema: Schema, plain: Any) -> bool:
+    kind = schema.type
+    if schema.name == schemas.DECIMAL:
+        return type(plain) is not decimal.Decimal or _fits_scale(schema, plain)
+    if schema.name in _REFUSED_BY_READERS:
+        return True
     if kind in _BITS:
         limit = 1 << _BITS[kind] - 1
         return type(plain) is int and -limit <= plain < limit
     if kind in _EXACT:
-        return type(plain) is float or (type(plain) is int and -_EXACT[kind] <= plain <= _EXACT[kind])
-    return type(plain) is _PLAIN.get(kind)
+        if type(plain) is int:
+            return -_EXACT[kind] <= plain <= _EXACT[kind]
+        return type(plain) in (float, decimal.Decimal) and (kind is SchemaType.FLOAT64 or _is_single(float(plain)))
+    if type(plain) is not _PLAIN.get(kind):
+        return False
+    return ENUM not in schema.parameters or plain in _symbols(schema)
+
+
+def _symbols(schema: Schema) -> set[str]:
+    return {value for name, value in schema.parameters.items() if name.startswith(f"{ENUM}.")}
+
+
+def _fits_scale(schema: Schema, plain: decimal.Decimal) -> bool:
+    exponent = plain.normalize(_ALL_DIGITS).as_tuple().exponent
+    return isinstance(exponent, int) and -exponent <= schemas.decimal_scale(schema)
+
+
+def _is_single(number: float) -> bool:
+    """Whether a number of 32 bits is what was written: its shortest text is that of the number itself."""
+    try:
+        single = struct.unpack(">f", struct.pack(">f", number))[0]
+    except OverflowError:
+        return False
+    return any(float(f"{single:.{digits}g}") == number for digits in range(6, 10))
 
 
 def _misfit(where: str, schema: Schema, plain: Any) -> Misfit:
-    return Misfit(f"{where} is of the type {type(plain).__name__}, and the pinned schema has {schema.type.value} there")
+    wanted = schema.name or schema.type.value
+    if type(plain) in (float, decimal.Decimal) and schema.type in (SchemaType.FLOAT32, SchemaType.BYTES):
+        return Misfit(f"{where} is a number that {wanted} of the pinned schema does not hold exactly")
+    return Misfit(f"{where} is of the type {type(plain).__name__}, and the pinned schema has {wanted} there")

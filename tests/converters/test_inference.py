@@ -29,7 +29,10 @@ def _texts(*values: Any) -> list[bytes]:
 
 def _read(converter: JsonConverter, *values: Any) -> list[Any]:
     """Read a batch as a task does. Return values in plain Python, and errors as texts."""
-    texts = _texts(*values)
+    return _read_texts(converter, _texts(*values))
+
+
+def _read_texts(converter: JsonConverter, texts: list[bytes]) -> list[Any]:
     assert converter.inferring is not None
     converter.inferring.learn("t", texts)
     found: list[Any] = []
@@ -242,6 +245,40 @@ def test_what_does_not_fit_a_pinned_schema_is_refused() -> None:
     for value, why in bad:
         (said,) = _read(converter, value)
         assert why in said, value
+
+
+@pytest.mark.parametrize(
+    ("schema", "good", "bad"),
+    [
+        ({"type": "int64", "name": "com.acme.Id"}, [7], ["abc", 1.5, True, [], {}, 2**63]),
+        ({"type": "boolean", "name": "com.acme.Is"}, [True], ["true", 1]),
+        ({"type": "string", "name": "com.acme.Text"}, ["a"], [1, {}]),
+        ({"type": "bytes"}, ["QUI="], [7, "QUI", []]),
+        ({"type": "float"}, [0.1, 1.5, 3, 3.4028235e38], [1e300, 16777217.5, 0.1000000001, 2**24 + 1]),
+        ({"type": "int64", "name": "org.apache.kafka.connect.data.Timestamp"}, [7], [2**70, 1.5, "7"]),
+        (
+            {"type": "map", "keys": {"type": "int32"}, "values": {"type": "int32"}},
+            [[[1, 2]]],
+            [[[1, "x"]], [[1, 2], [1, 3]], [1], {}],
+        ),
+        ({"type": "map", "keys": {"type": "string"}, "values": {"type": "int32"}}, [{"a": 1}], [{"a": "x"}, [["a", 1]]]),
+    ],
+)
+def test_no_value_becomes_another_one_in_a_pinned_schema(schema: Any, good: list[Any], bad: list[Any]) -> None:
+    fields = [{"field": "v", "optional": True, **schema}]
+    converter = _converter(schema_content=json.dumps({"type": "struct", "fields": fields}))
+    assert not [found for found in _read(converter, *({"v": value} for value in good)) if isinstance(found, str)]
+    assert [type(found) for found in _read(converter, *({"v": value} for value in bad))] == [str] * len(bad)
+
+
+def test_decimals_of_a_pinned_schema_are_read_digit_by_digit() -> None:
+    decimal = {"field": "v", "type": "bytes", "name": "org.apache.kafka.connect.data.Decimal", "parameters": {"scale": "2"}}
+    other = {"field": "x", "type": "double", "optional": True}
+    converter = _converter(schema_content=json.dumps({"type": "struct", "fields": [decimal, other]}))
+    texts = [b'{"v":12345678901234567.89,"x":0.5}', b'{"v":1.500}', b'{"v":7}', b'{"v":1.005}', b'{"v":"1.50"}']
+    found = [value if isinstance(value, str) else str(value["v"]) for value in _read_texts(converter, texts)]
+    assert found[:3] == ["12345678901234567.89", "1.500", "7"]
+    assert "does not hold exactly" in found[3] and "Decimal" in found[4]
 
 
 def test_messages_with_schemas_need_none() -> None:
