@@ -40,8 +40,9 @@ _NOT_NOW = (
 )
 """What Connect's refusals begin with while a cluster rebalances: nothing was done then, whatever was asked for."""
 
-_FIRST_PAUSE = 0.02
-_LONGEST_PAUSE = 0.5
+_FIRST_PAUSE = 0.05
+_LONGEST_PAUSE = 1.0
+_AGAIN_S = 0.5
 
 
 _EXITS = {row.status: row.exit for row in TABLE.values() if 400 <= row.status < 500}
@@ -430,7 +431,7 @@ class ConnectClient:
             if left <= 0:
                 raise WaitError(f"Connector {name} was not {wanted} within {timeout:g} s; last seen: {seen}", last)
             time.sleep(min(pause, left))
-            pause = min(pause * 1.5, _LONGEST_PAUSE)
+            pause = min(pause * 1.6, _LONGEST_PAUSE)
 
     # -- the wire -----------------------------------------------------------------------------------------------------
 
@@ -594,7 +595,7 @@ def _error(response: httpx.Response) -> RestError:
 def _pause(response: httpx.Response, error: RestError) -> float | None:
     """In how many seconds the same may be asked again, since nothing was done; None for a refusal that stays."""
     if response.status_code in (409, 500) and error.message.startswith(_NOT_NOW):
-        return _LONGEST_PAUSE
+        return _AGAIN_S
     after = response.headers.get("Retry-After", "")
     # Of a worker that has too much in hand, or a proxy. A date there is rare, and no reason to wait.
     return float(after) if response.status_code in (429, 503) and after.isdecimal() else None

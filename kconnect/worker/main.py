@@ -59,6 +59,8 @@ def run(path: Path) -> int:
     settings, order = worker_file.settings(texts, os.environ, socket.gethostname())
     for key in settings.unknown_keys:
         log.warning("The setting %s is unknown and has no effect", key)
+    for words, remedy in settings.passed_over.items():
+        log.warning("%s This worker passes over the empty one, Kafka Connect 4 would not start: %s", words, remedy)
     worker = Worker(settings, order)
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):

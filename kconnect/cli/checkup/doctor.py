@@ -112,6 +112,8 @@ def _starts_with_it(brokers: Brokers, where: str) -> Iterator[Finding]:
         yield Finding(ERROR, "files", where, f"A worker can't start with it. {wrong}", "add or correct these settings")
     else:
         yield Finding(OK, "files", where, "It has the settings that a worker must have")
+        for words, refused_remedy in settings.passed_over.items():
+            yield Finding(WARNING, "files", where, f"{words} Kafka Connect 4 would not start", refused_remedy)
         for name in settings.unknown_keys:
             near = difflib.get_close_matches(name, WORKER_CONFIG.keys, 1, 0.8)
             remedy = f"did you mean {near[0]}?" if near else "take it out, or see docs/operating.md for what there is"

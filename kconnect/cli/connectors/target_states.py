@@ -106,8 +106,15 @@ def reach(
         nonlocal so_since
         if failure is not None:
             failure.look(status)
-        so_since = (so_since or time.monotonic()) if reached(status) else None
-        return so_since is not None and time.monotonic() - so_since >= steady
+        if not reached(status):
+            so_since = None
+            return False
+        is_over = so_since is not None and time.monotonic() - so_since >= steady
+        if (so_since is None or is_over) and not is_whole(status):
+            so_since = None
+            return False
+        so_since = so_since or time.monotonic()
+        return is_over or steady == 0
 
     def reached(status: dict[str, Any]) -> bool:
         nonlocal empty_since
@@ -123,13 +130,17 @@ def reach(
             return len(status["tasks"]) == tasks
         if state == "STOPPED":
             return True
-        # A task that has only just been made has no status yet.
-        if len(client.connector(name)["tasks"]) != len(status["tasks"]):
-            return False
         if status["tasks"] or state != "RUNNING":
+            empty_since = None
             return True
         empty_since = empty_since or time.monotonic()
         return time.monotonic() - empty_since >= _NO_TASKS_S
+
+    def is_whole(status: dict[str, Any]) -> bool:
+        """Whether there are no more tasks than have a status: one that has only just been made has none yet."""
+        if tasks is not None or state in ("STOPPED", "FAILED"):
+            return True
+        return len(client.connector(name)["tasks"]) == len(status["tasks"])
 
     wanted = state if tasks is None else f"{state} with {tasks} task(s)"
     return client.wait_until(name, so_for_long, wanted, timeout, Seen(f"{name} to be {wanted}"))

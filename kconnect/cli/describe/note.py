@@ -78,7 +78,11 @@ def _what(found: Mapping[str, Any]) -> str:
 def _state(found: Mapping[str, Any], now: float) -> str:
     if found["state"] is None:
         return f"{paint('unknown')}: {found['unknown'].get('state', 'no worker has reported it')}"
-    since = ", since when is not known (see Changes)" if found["since_ms"] is None else _since(found["since_ms"], now)
+    since = (
+        "; the time of its last change is not known (see Changes)"
+        if found["since_ms"] is None
+        else _since(found["since_ms"], now)
+    )
     return f"{paint(found['state'])} on {found['worker_id']}{since}"
 
 

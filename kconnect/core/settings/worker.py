@@ -393,6 +393,12 @@ class WorkerSettings:
     def __init__(self, raw: dict[str, str], values: Mapping[str, Any]) -> None:
         self.raw = raw
         self.values = values
+        self.passed_over: dict[str, str] = {}
+        """What a Kafka Connect of today would refuse, and is passed over here, as before: in its words, and what to do."""
+        if "" in (places := values.get("plugin.path") or ()):
+            # Else it would be the current directory.
+            self.values = {**values, "plugin.path": [place for place in places if place]}
+            self.passed_over["Configuration 'plugin.path' values must not be empty."] = "take out the comma that is too many"
         self.unknown_keys = [
             name
             for name in raw

@@ -110,7 +110,7 @@ def test_what_is_not_known_says_why() -> None:
     text = written(**nothing, unknown=unknown, tasks=[task(0, numbers=None)])
     for label, why in zip(("Lag", "Rate", "Changes", "Topics", "Offsets"), unknown.values(), strict=True):
         assert f"{label} unknown: {why}" in text
-    assert "since when is not known" in text
+    assert "the time of its last change is not known" in text
 
 
 def test_a_connector_whose_state_nobody_has_told_yet() -> None:

@@ -295,3 +295,10 @@ def test_no_value_in_its_text() -> None:
 def test_a_setting_that_does_not_exist() -> None:
     with pytest.raises(AttributeError, match="group_idd"):
         _ = settings().group_idd  # type: ignore[attr-defined]
+
+
+def test_an_empty_place_of_plugin_path_is_not_the_current_directory() -> None:
+    settings = WorkerSettings.from_properties({**MINIMAL, "plugin.path": "/a,,/b,"}, {})
+    assert settings.plugin_path == ["/a", "/b"]
+    assert list(settings.passed_over) == ["Configuration 'plugin.path' values must not be empty."]
+    assert WorkerSettings.from_properties({**MINIMAL, "plugin.path": "/a,/b"}, {}).passed_over == {}
