@@ -30,7 +30,7 @@ from kconnect.data.schema import NULL, Schema, SchemaAndValue
 from kconnect.errors import ConfigError, DataError
 
 SCHEMAS_ENABLE, CACHE_SIZE, SCHEMA_CONTENT = "schemas.enable", "schemas.cache.size", "schema.content"
-INFER = "schemas.infer"
+INFER, SCHEMA_SUBJECT, SUBJECT_VERSION = "schemas.infer", "schema.subject", "schema.subject.version"
 DECIMAL_FORMAT, REPLACE_NULL = "decimal.format", "replace.null.with.default"
 
 CONFIG = ConfigDef(
@@ -79,6 +79,30 @@ CONFIG = ConfigDef(
         order=3,
         width=Width.SHORT,
         display_name="Infer Schemas",
+    ),
+    ConfigKey(
+        SCHEMA_SUBJECT,
+        Type.STRING,
+        None,
+        Importance.LOW,
+        "With `schemas.infer`: a subject of a schema registry, whose schema in AVRO holds as `schema.content` does. A task "
+        "reads it when it starts, from `schema.registry.url`, beside which are the settings of AvroConverter. Connect does "
+        "not know this setting.",
+        group="Schemas",
+        order=5,
+        width=Width.MEDIUM,
+        display_name="Schema Subject",
+    ),
+    ConfigKey(
+        SUBJECT_VERSION,
+        Type.STRING,
+        "latest",
+        Importance.LOW,
+        "Which version of `schema.subject`: a number, or `latest`, the newest when the task starts.",
+        group="Schemas",
+        order=6,
+        width=Width.SHORT,
+        display_name="Version of the Schema Subject",
     ),
     ConfigKey(
         MOST_FIELDS,
@@ -156,8 +180,19 @@ class JsonConverter(AnyConverter):
                 raise ConfigError(
                     SCHEMAS_ENABLE, True, f"with {INFER}=true it must be false: messages that have a schema need none inferred"
                 )
-            schema = None if self._fixed is None else self._fixed.schema
+            schema = self._of_subject(configs, parsed) if parsed[SCHEMA_SUBJECT] else self._fixed and self._fixed.schema
             self.inferring = Inferring(self._readers, max(1, parsed[MOST_FIELDS]), schema)
+        elif parsed[SCHEMA_SUBJECT]:
+            raise ConfigError(SCHEMA_SUBJECT, parsed[SCHEMA_SUBJECT], f"it is read with {INFER}=true only. Set that, too")
+
+    def _of_subject(self, configs: Mapping[str, Any], parsed: Mapping[str, Any]) -> Schema:
+        if self._fixed is not None:
+            raise ConfigError(SCHEMA_SUBJECT, parsed[SCHEMA_SUBJECT], f"{SCHEMA_CONTENT} is set, too: only one schema can hold")
+        # Here, for few have one, and it takes Avro with it.
+        from kconnect.converters import subjects
+
+        version = subjects.version_of(parsed[SUBJECT_VERSION])
+        return subjects.read(subjects.registry_of(configs), parsed[SCHEMA_SUBJECT], version)
 
     def _parse_content(self, content: bytes) -> Reading | None:
         try:

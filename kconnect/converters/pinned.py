@@ -77,7 +77,7 @@ def _require_map(schema: Schema, plain: Any, path: str, where: str) -> None:
     as_pairs = keys.type is not SchemaType.STRING
     if type(plain) is not (list if as_pairs else dict):
         raise _misfit(where, schema, plain)
-    pairs = plain if as_pairs else list(plain.items())
+    pairs: list[Any] = list(plain.items()) if isinstance(plain, dict) else plain
     if any(type(pair) not in (list, tuple) or len(pair) != 2 for pair in pairs):
         raise Misfit(f"{where} has entries that are no pairs of a key and a value")
     for key, value in pairs:

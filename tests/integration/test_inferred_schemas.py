@@ -17,6 +17,7 @@ from kconnect.local.broker import Broker
 from kconnect.rest.client import ConnectClient
 from kconnect.testing.processes import WorkerProcess
 from tests.cli.calls import Called, call
+from tests.converters.test_schema_registry import Server
 from tests.support import wait_until
 
 pytestmark = pytest.mark.integration
@@ -43,6 +44,8 @@ def test_plain_json_gets_a_schema_that_stays(worker: WorkerProcess, broker: Brok
     def schemas(*arguments: str) -> Called:
         return call("schemas", name, *arguments, env={"KCONNECT_URL": worker.url})
 
+    registry = Server()
+    registry.start()
     config = {
         "connector.class": "ObjectStoreSink",
         "topics": topic,
@@ -52,6 +55,7 @@ def test_plain_json_gets_a_schema_that_stays(worker: WorkerProcess, broker: Brok
         "value.converter": JSON,
         "value.converter.schemas.enable": "false",
         "value.converter.schemas.infer": "true",
+        "value.converter.schema.registry.url": registry.url,
         "errors.tolerance": "all",
     }
     write({"id": 1, "price": 2}, {"id": 2, "price": 0.5, "of": {"city": "Köln"}})
@@ -74,7 +78,10 @@ def test_plain_json_gets_a_schema_that_stays(worker: WorkerProcess, broker: Brok
             ]
             described = call("describe", "connector", name, env={"KCONNECT_URL": worker.url}).out
             assert re.search(rf"the values of {topic}: version \d, 4 fields", described), described
-            pinned = json.loads(schemas("--pin", topic).out)
+            assert "schema.content" in json.loads(schemas("--pin", topic).out).popitem()[0]
+            assert [each["name"] for each in json.loads(schemas("--pin", topic, "--avro").out)["fields"]][:2] == ["id", "price"]
+            pinned = json.loads(schemas("--pin", topic, "--subject", "of-value").out)
+            assert list(pinned.values()) == ["of-value", "1"] and list(registry.subjects) == ["of-value"]
             client.stop(name)
             wait_until(lambda: not client.tasks(name), 60)
             client.patch_config(name, pinned)
@@ -91,4 +98,5 @@ def test_plain_json_gets_a_schema_that_stays(worker: WorkerProcess, broker: Brok
             assert schemas("-o", "json").out.strip().endswith('"schemas": []\n}')
             assert schemas("--pin", topic).status != 0
         finally:
+            registry.stop()
             client.delete(name)

@@ -21,9 +21,9 @@ KNOWN: tuple[Known, ...] = (
     ),
     Known(
         "inferred-schemas",
-        "`schemas.infer`, `schemas.infer.max.fields` of `JsonConverter`",
+        "`schemas.infer`, `schemas.infer.max.fields`, `schema.subject`, `schema.subject.version` of `JsonConverter`",
         r".*: validate.*",
-        (Place(r"configs\.(key|value)\.converter\.schemas\.infer(\.max\.fields)?", r"\(absent\)"),),
+        (Place(r"configs\.(key|value)\.converter\.(schemas\.infer|schema\.subject)[a-z.]*", r"\(absent\)"),),
     ),
     Known(
         "source-dead-letters",

@@ -115,9 +115,14 @@ KNOWN: tuple[Known, ...] = (
     ),
     Known(
         "inferred-schemas",
-        "`schemas.infer`, `schemas.infer.max.fields` of `JsonConverter`",
+        "`schemas.infer`, `schemas.infer.max.fields`, `schema.subject`, `schema.subject.version` of `JsonConverter`",
         r"(plugin config|validate): .*",
-        (Place(r"body\.(configs\.(key|value|header)\.converter\.)?schemas\.infer(\.max\.fields)?", r"\(absent\)"),),
+        (
+            Place(
+                r"body\.(configs\.(key|value|header)\.converter\.)?(schemas\.infer|schema\.subject)[a-z.]*",
+                r"\(absent\)",
+            ),
+        ),
     ),
     Known(
         "source-dead-letters",
