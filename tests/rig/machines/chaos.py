@@ -19,6 +19,7 @@ from tests.rig import machines
 from tests.rig.machines.cluster import life_line
 from tests.rig.machines.faults import table
 from tests.rig.machines.play import Play
+from tests.rig.machines.trial import Trial
 
 _WHAT = "Hurts three brokers, a Spark cluster and three workers on machines of their own."
 SKIPPED = 77
@@ -35,6 +36,10 @@ def main(arguments: list[str], report: Callable[[str], None]) -> int:
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1_000_000), help="that of a run to repeat")
     parser.add_argument("--fault", nargs="+", metavar="KIND", choices=sorted(faults), help="only these, in this order, once")
     parser.add_argument("--directory", type=Path, help="where logs and data go; default: a new one for temporary files")
+    parser.add_argument("--java", action="store_true", help="connectors in Java")
+    parser.add_argument("--at-least-once", action="store_true", help="workers without exactly.once.source.support")
+    parser.add_argument("--peer", action="store_true", help="workers of Kafka Connect; connectors in Java, no faults of Spark")
+    parser.add_argument("--delay-ms", type=int, help="with --peer: scheduled.rebalance.max.delay.ms; default: Connect's")
     parser.add_argument("--list", action="store_true", help="print the table of faults")
     options = parser.parse_args(arguments)
     if options.list:
@@ -48,10 +53,13 @@ def main(arguments: list[str], report: Callable[[str], None]) -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("asked to end"))
     # Held until this process ends, in whichever way: then the rig ends.
     line, _held = life_line()
-    play = Play(directory, options.seed, line, report)
+    trial = Trial(options.peer, options.java or options.peer, not options.at_least_once, options.delay_ms)
+    if options.peer:
+        faults = {name: fault for name, fault in faults.items() if not fault.of_spark}
+    play = Play(directory, options.seed, line, report, trial)
     play.start()
     play.control()
-    order = options.fault or play.random.sample(sorted(faults), len(faults))
+    order = [name for name in options.fault or () if name in faults] or play.random.sample(sorted(faults), len(faults))
     end = time.monotonic() + options.minutes * 60
     while True:
         for name in order:

@@ -17,10 +17,12 @@ from tests.rig.machines import ADDRESSES, BROKERS, CLIENT, MASTER, SPARK_WORKERS
 from tests.rig.machines.brokers import Brokers
 from tests.rig.machines.certificates import Certificates
 from tests.rig.machines.hosts import Hosts
+from tests.rig.machines.peers import Peers
 from tests.rig.machines.programs import FABRIC, compiled
 from tests.rig.machines.rights import Rights
 from tests.rig.machines.spark import Spark
 from tests.rig.machines.switch import Switch
+from tests.rig.machines.trial import USUAL, Trial
 from tests.rig.machines.workers import Workers
 from tests.rig.systems import verifiable
 from tests.support import wait_until
@@ -31,8 +33,9 @@ _UP_S = 300.0
 class Rig:
     """The parts of the rig in `directory`. `life_line` is the end of the pipe to read, None in a process that only looks."""
 
-    def __init__(self, directory: Path, life_line: int | None = None) -> None:
+    def __init__(self, directory: Path, life_line: int | None = None, trial: Trial = USUAL) -> None:
         self.directory = directory
+        self.trial = trial
         self.data = directory / "stamps"
         """Where the rig's connectors write what they do; all machines share it."""
         self._life_line = life_line
@@ -42,7 +45,8 @@ class Rig:
         self.certificates = Certificates(directory)
         self.brokers = Brokers(directory, self.hosts, self.certificates)
         self.spark = Spark(directory, self.hosts)
-        self.workers = Workers(directory, self.hosts, self.certificates, directory / "plugins")
+        workers = Peers if trial.is_peer else Workers
+        self.workers = workers(directory, self.hosts, self.certificates, directory / "plugins", trial)
         self.rights = Rights(directory, self.hosts, self.certificates, self.brokers)
 
     def start_network(self) -> None:
@@ -66,7 +70,8 @@ class Rig:
         self.certificates.write()
         self.spark.write_settings()
         self.workers.write_users()
-        verifiable.write_plugin(self.directory / "plugins")
+        write_plugin = verifiable.write_java_plugin if self.trial.in_java else verifiable.write_plugin
+        write_plugin(self.directory / "plugins")
 
     def start_brokers(self) -> None:
         for name in BROKERS:
@@ -91,7 +96,7 @@ class Rig:
             ("the network", self.start_network),
             ("the brokers", self.start_brokers),
             ("topics and rights", lambda: topics(self)),
-            ("Spark", self.start_spark),
+            *(() if self.trial.is_peer else (("Spark", self.start_spark),)),
             ("the workers", self.start_workers),
         )
         for what, step in steps:
@@ -107,7 +112,7 @@ class Rig:
                 revived.append(f"the machine {name}")
         parts = (
             *((name, self.brokers.processes, self.brokers.start) for name in BROKERS),
-            *((name, self.spark.daemons, self.spark.start) for name in (MASTER, *SPARK_WORKERS)),
+            *((name, self.spark.daemons, self.spark.start) for name in (MASTER, *SPARK_WORKERS) if not self.trial.is_peer),
             *((name, self.workers.processes, self.workers.start) for name in WORKERS),
         )
         for name, processes, start in parts:

@@ -129,7 +129,8 @@ class Evidence:
         # Before what was delivered: a commit that comes while this reads covers what it has not read.
         commits = list(self._commits.seen)
         collected = recorder.collect(
-            *(SERVERS, self._rig.data, INTERNAL, [*SUNK, CHURN], list(SUNK), True, self._rig.brokers.client())
+            *(SERVERS, self._rig.data, INTERNAL, [*SUNK, CHURN], list(SUNK)),
+            *(self._rig.trial.exactly_once, self._rig.brokers.client()),
         )
         collected.committed, collected.until_ms = commits, until_ms
         # A fault may have moved the clock of a machine; the monotonic one is the same everywhere.

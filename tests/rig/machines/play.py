@@ -22,6 +22,7 @@ from tests.rig.machines.evidence import Evidence, Row, watchers
 from tests.rig.machines.faults.scene import Scene
 from tests.rig.machines.faults.table import Fault
 from tests.rig.machines.spark import SECRET
+from tests.rig.machines.trial import USUAL, Trial
 from tests.rig.machines.watch import running_everywhere
 from tests.rig.machines.workers import TOKEN
 from tests.rig.machines.workload import UNITS
@@ -44,8 +45,8 @@ class Play:
     They are also written to `rows.jsonl` in the rig's directory.
     """
 
-    def __init__(self, directory: Path, seed: int, life_line: int, report: Callable[[str], None]) -> None:
-        self.rig = Rig(directory, life_line)
+    def __init__(self, directory: Path, seed: int, life_line: int, report: Callable[[str], None], trial: Trial = USUAL) -> None:
+        self.rig = Rig(directory, life_line, trial)
         self.seed, self.random = seed, random.Random(seed)
         self.rows: list[Row] = []
         self.violations: list[Violation] = []
@@ -53,7 +54,7 @@ class Play:
 
     def start(self) -> None:
         """Bring everything up, and wait until all tasks run."""
-        self.say(f"seed {self.seed}; everything is in {self.rig.directory}")
+        self.say(f"{self.rig.trial}; seed {self.seed}; everything is in {self.rig.directory}")
         self.rig.up(self._prepare, self.say)
         self._reads, self._writes, self._commits = watchers(self.rig, self.seed)
         self.evidence = Evidence(self.rig, self._reads, self._writes, self._commits)

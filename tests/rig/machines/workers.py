@@ -7,20 +7,24 @@ Held by `cluster.py`. `Workers.client` asks one of them, from a process that has
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from kconnect.core.state.records import Topic
 from kconnect.rest import credentials
 from kconnect.rest.client import ConnectClient, RestError, bearer
+from tests.rig.machines import WORKERS
 from tests.rig.machines.brokers import SERVERS, WORKER, login
 from tests.rig.machines.certificates import Certificates
 from tests.rig.machines.hosts import Hosts, Process
 from tests.rig.machines.rights import GROUP
 from tests.rig.machines.spark import MASTER_URL
 from tests.rig.machines.spark import SETTINGS as SPARK_SETTINGS
+from tests.rig.machines.trial import Trial
 
 TOKEN = "rig-token-R81"
 INTERNAL = {
@@ -39,7 +43,8 @@ _CORES = "4"
 class Workers:
     """`start` is for one worker, for the first time and after any end. `plugins` is its `plugin.path`."""
 
-    def __init__(self, directory: Path, hosts: Hosts, certificates: Certificates, plugins: Path) -> None:
+    def __init__(self, directory: Path, hosts: Hosts, certificates: Certificates, plugins: Path, trial: Trial) -> None:
+        self._trial = trial
         self._directory, self._hosts, self._certificates, self._plugins = directory, hosts, certificates, plugins
         self._users = directory / "users"
         self._log_sizes: dict[str, int] = {}
@@ -60,9 +65,12 @@ class Workers:
         self._log_sizes[name] = output.stat().st_size if output.exists() else 0
         file = self._directory / f"{name}.properties"
         file.write_text("".join(f"{key}={value}\n" for key, value in self._properties(name).items()), "utf-8")
-        command = [str(Path(sys.executable).with_name("kconnect")), "worker", str(file)]
+        command = self._command(file)
         words = ["sh", "-c", 'log=$1; shift; exec "$@" >>"$log" 2>&1', "sh", log, *command] if log else command
         self._hosts.start(name, words, name, environment)
+
+    def _command(self, file: Path) -> list[str]:
+        return [str(Path(sys.executable).with_name("kconnect")), "worker", str(file)]
 
     def _properties(self, name: str) -> dict[str, str]:
         authority = str(self._certificates.authority)
@@ -84,7 +92,7 @@ class Workers:
             # The brokers' time of what was there first, as in the other chaos.
             "offset.storage.message.timestamp.type": "LogAppendTime",
             "assignment.storage.message.timestamp.type": "LogAppendTime",
-            "exactly.once.source.support": "enabled",
+            "exactly.once.source.support": "enabled" if self._trial.exactly_once else "disabled",
             "offset.flush.interval.ms": "1000",
             "key.converter": "org.apache.kafka.connect.storage.StringConverter",
             "value.converter": "org.apache.kafka.connect.storage.StringConverter",
@@ -135,6 +143,23 @@ class Workers:
     def jvm(self, name: str) -> list[Process]:
         """Return the JVM of a worker's driver."""
         return self._hosts.processes(name, "org.apache.spark.deploy.SparkSubmit")
+
+    def busy(self) -> list[str]:
+        """Return the workers that tasks run on."""
+        workers = self._cluster().get("workers", ())
+        return sorted(str(worker["worker_id"]).partition(":")[0] for worker in workers if worker["tasks"])
+
+    def leader(self) -> str | None:
+        """Return the worker that leads, if that can be told."""
+        leader = self._cluster().get("leader")
+        return str(leader).partition(":")[0] if leader else None
+
+    def _cluster(self) -> dict[str, Any]:
+        """Return what the first worker that answers says of the cluster; nothing if none answers."""
+        for name in WORKERS:
+            with contextlib.suppress(RestError), self.client(name, 10.0) as client:
+                return client.cluster()
+        return {}
 
     def last_words(self, name: str) -> str:
         """Return the last lines of a worker's log, without the requests that it answered."""

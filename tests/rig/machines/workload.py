@@ -2,8 +2,8 @@
 What runs on the rig while faults are played: connectors whose every record and call can be checked.
 
 Three source tasks with a transaction for each poll, two with longer ones, two sink tasks that read what all these write, and
-the connector `churn`, whose config changes all the time. All sources are
-exactly-once. `tests/rig/systems/verifiable.py` says what they do. Held by `play.py`. Read next: `evidence.py`.
+the connector `churn`, whose config changes all the time. Whether they are exactly once, and in Java, is up to the run
+(`trial.py`). `tests/rig/systems/verifiable.py` says what they do. Held by `play.py`. Read next: `evidence.py`.
 """
 
 from __future__ import annotations
@@ -54,18 +54,18 @@ def churn(rig: Rig, revision: int) -> dict[str, str]:
 
 def _source(rig: Rig, name: str, tasks: int) -> dict[str, str]:
     return {
-        "connector.class": verifiable.SOURCE_CLASS,
+        "connector.class": verifiable.JAVA_SOURCE_CLASS if rig.trial.in_java else verifiable.SOURCE_CLASS,
         "directory": str(rig.data),
         "topic": name,
         "tasks.max": str(tasks),
-        "exactly.once.support": "required",
+        "exactly.once.support": "required" if rig.trial.exactly_once else "requested",
         **_SETTINGS[name],
     }
 
 
 def _sink(rig: Rig) -> dict[str, str]:
     return {
-        "connector.class": verifiable.SINK_CLASS,
+        "connector.class": verifiable.JAVA_SINK_CLASS if rig.trial.in_java else verifiable.SINK_CLASS,
         "directory": str(rig.data),
         "topics": ",".join(SUNK),
         "tasks.max": str(TASKS["sink"]),

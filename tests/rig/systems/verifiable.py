@@ -22,11 +22,14 @@ from kconnect.api.connector import ExactlyOnceSupport, SinkConnector, SourceConn
 from kconnect.api.record import RecordMetadata, SinkRecord, SourceRecord, TopicPartition
 from kconnect.api.task import SinkTask, SourceTask
 from kconnect.data.schema import STRING_SCHEMA
+from tests.rig.java_plugin import pack
 from tests.rig.systems.plugin_packages import PluginPackage
 
 VERSION = "1.0"
 SOURCE_CLASS = "VerifiableSourceConnector"
 SINK_CLASS = "VerifiableSinkConnector"
+JAVA_SOURCE_CLASS, JAVA_SINK_CLASS = "rig.CheckedSource", "rig.CheckedSink"
+"""The same in Java: same settings, records, offsets and journal."""
 JOURNAL = "journal.jsonl"
 DELIVERED = "delivered-*.jsonl"
 
@@ -49,6 +52,16 @@ def write_plugin(directory: Path) -> Path:
     """Make a directory for `plugin.path` that holds nothing but these connectors; gives it back."""
     entries = {name: f"{__name__}:{name}" for name in (SOURCE_CLASS, SINK_CLASS)}
     PluginPackage("kconnect-verifiable", VERSION, {}, {"kconnect.connectors": entries}).unpack(directory / "verifiable")
+    return directory
+
+
+def write_java_plugin(directory: Path) -> Path:
+    """As `write_plugin`, for those in Java, which workers of Kafka Connect can have, too."""
+    listed = {
+        "org.apache.kafka.connect.source.SourceConnector": [JAVA_SOURCE_CLASS],
+        "org.apache.kafka.connect.sink.SinkConnector": [JAVA_SINK_CLASS],
+    }
+    pack(directory / f"verifiable-java-{VERSION}", Path(__file__).with_name("verifiable_java"), listed)
     return directory
 
 

@@ -46,7 +46,12 @@ def full_disk_of_log(scene: Scene) -> Iterator[float]:
     scene.rig.hosts.run(worker, ["umount", "-l", "/tmp/log"])
 
 
-@fault("the disk of a machine of Spark is full, and its executors are killed", "it has room again after 30 s", "s1 to s3")
+@fault(
+    "the disk of a machine of Spark is full, and its executors are killed",
+    "it has room again after 30 s",
+    "s1 to s3",
+    of_spark=True,
+)
 def full_disk_of_spark(scene: Scene) -> Iterator[float]:
     machine = scene.one_of([name for name in SPARK_WORKERS if scene.rig.spark.executors(name)])
     scene.rig.hosts.run(machine, ["mount", "-t", "tmpfs", "-o", f"size={_SPARE_MIB}m", "tmpfs", WORK])

@@ -93,48 +93,53 @@ def _part_broker(scene: Scene, others: list[str], seconds: float) -> Iterator[fl
 # --- Spark ---
 
 
-@fault("a machine of Spark is parted from all brokers", "whole after 16 to 28 s", "s and b")
+@fault("a machine of Spark is parted from all brokers", "whole after 16 to 28 s", "s and b", of_spark=True)
 def part_spark_brokers(scene: Scene) -> Iterator[float]:
     machine = scene.one_of(SPARK_WORKERS)
     scene.rig.switch.part([machine], BROKERS)
     yield from _hold(scene, f"{machine} from the brokers", scene.seconds(*_SHORT_S))
 
 
-@fault("what a machine of Spark sends to brokers is lost", "whole after 16 to 28 s", "s and b")
+@fault("what a machine of Spark sends to brokers is lost", "whole after 16 to 28 s", "s and b", of_spark=True)
 def part_spark_to_brokers(scene: Scene) -> Iterator[float]:
     machine = scene.one_of(SPARK_WORKERS)
     scene.rig.switch.part_one_way([machine], BROKERS)
     yield from _hold(scene, f"{machine} to the brokers", scene.seconds(*_SHORT_S))
 
 
-@fault("what brokers send to a machine of Spark is lost", "whole after 16 to 28 s", "s and b")
+@fault("what brokers send to a machine of Spark is lost", "whole after 16 to 28 s", "s and b", of_spark=True)
 def part_brokers_to_spark(scene: Scene) -> Iterator[float]:
     machine = scene.one_of(SPARK_WORKERS)
     scene.rig.switch.part_one_way(BROKERS, [machine])
     yield from _hold(scene, f"the brokers to {machine}", scene.seconds(*_SHORT_S))
 
 
-@fault("a machine of Spark is parted from all workers, so its hosts from their drivers", "whole after 16 to 28 s", "s and k")
+@fault(
+    "a machine of Spark is parted from all workers, so its hosts from their drivers",
+    "whole after 16 to 28 s",
+    "s and k",
+    of_spark=True,
+)
 def part_spark_drivers(scene: Scene) -> Iterator[float]:
     machine = scene.one_of(SPARK_WORKERS)
     scene.rig.switch.part([machine], WORKERS)
     yield from _hold(scene, f"{machine} from the workers", scene.seconds(*_SHORT_S))
 
 
-@fault("a machine of Spark is parted from all other machines", "whole after 120 s", "s and all")
+@fault("a machine of Spark is parted from all other machines", "whole after 120 s", "s and all", of_spark=True)
 def part_spark_long(scene: Scene) -> Iterator[float]:
     machine = scene.one_of(SPARK_WORKERS)
     scene.rig.switch.part([machine], _ALL)
     yield from _hold(scene, f"{machine} from all", _LONG_S)
 
 
-@fault("Spark's master is parted from its workers", "whole after 16 to 28 s", "s0 and s")
+@fault("Spark's master is parted from its workers", "whole after 16 to 28 s", "s0 and s", of_spark=True)
 def part_master_spark(scene: Scene) -> Iterator[float]:
     scene.rig.switch.part([MASTER], SPARK_WORKERS)
     yield from _hold(scene, "Spark's master from its workers", scene.seconds(*_SHORT_S))
 
 
-@fault("a driver is parted from Spark's master", "whole after 16 to 28 s", "k and s0")
+@fault("a driver is parted from Spark's master", "whole after 16 to 28 s", "k and s0", of_spark=True)
 def part_driver_master(scene: Scene) -> Iterator[float]:
     worker = scene.busy_worker()
     scene.rig.switch.part([worker], [MASTER])

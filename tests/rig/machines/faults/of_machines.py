@@ -19,7 +19,7 @@ def worker_machine_back_at_once(scene: Scene) -> Iterator[float]:
     yield from _lose(scene, scene.busy_worker(), 0.5)
 
 
-@fault("a machine of Spark is gone", "it is back, with its worker of Spark, after 40 s", "s1 to s3")
+@fault("a machine of Spark is gone", "it is back, with its worker of Spark, after 40 s", "s1 to s3", of_spark=True)
 def lose_spark_machine(scene: Scene) -> Iterator[float]:
     yield from _lose(scene, scene.one_of(SPARK_WORKERS), 40.0)
 

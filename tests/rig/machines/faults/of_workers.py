@@ -72,7 +72,7 @@ def stop_worker(scene: Scene) -> Iterator[float]:
     yield 5.0
 
 
-@fault("kill -9 of a worker's driver", "by itself", "k1 to k3")
+@fault("kill -9 of a worker's driver", "by itself", "k1 to k3", of_spark=True)
 def kill9_driver(scene: Scene) -> Iterator[float]:
     worker = scene.busy_worker()
     scene.hit.add(worker)
@@ -80,7 +80,7 @@ def kill9_driver(scene: Scene) -> Iterator[float]:
     yield 10.0
 
 
-@fault("kill -9 of the JVM of a worker's driver", "by itself", "k1 to k3")
+@fault("kill -9 of the JVM of a worker's driver", "by itself", "k1 to k3", of_spark=True)
 def kill9_driver_jvm(scene: Scene) -> Iterator[float]:
     worker = scene.busy_worker()
     scene.hit.add(worker)

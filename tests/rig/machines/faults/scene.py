@@ -6,14 +6,11 @@ Made by `play.py` for each fault. Read next: `table.py`.
 
 from __future__ import annotations
 
-import contextlib
 import random
 import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
 
-from kconnect.rest.client import RestError
 from tests.rig.machines import BROKERS, MASTER, SPARK_WORKERS, WORKERS
 from tests.rig.machines.cluster import Rig
 from tests.rig.machines.hosts import Process
@@ -93,17 +90,8 @@ class Scene:
 
     def busy_worker(self) -> str:
         """Return a worker that tasks run on: to hurt one that does nothing would prove little."""
-        workers = self._cluster().get("workers", ())
-        busy = sorted(str(worker["worker_id"]).partition(":")[0] for worker in workers if worker["tasks"])
-        return self.one_of(busy or list(WORKERS))
+        return self.one_of(self.rig.workers.busy() or list(WORKERS))
 
     def leader(self) -> str:
         """Return the worker that leads."""
-        return str(self._cluster().get("leader") or self.one_of(WORKERS)).partition(":")[0]
-
-    def _cluster(self) -> dict[str, Any]:
-        """Return what the first worker that answers says of the cluster; nothing if none answers."""
-        for name in WORKERS:
-            with contextlib.suppress(RestError), self.rig.workers.client(name, 10.0) as client:
-                return client.cluster()
-        return {}
+        return self.rig.workers.leader() or self.one_of(WORKERS)

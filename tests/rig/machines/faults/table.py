@@ -27,18 +27,20 @@ class Fault:
     heals: str
     machines: str
     play: Acts
+    of_spark: bool = False
+    """Whether it hurts what only workers on Spark have."""
 
 
 _faults: dict[str, Fault] = {}
 
 
-def fault(does: str, heals: str, machines: str) -> Callable[[Acts], Acts]:
+def fault(does: str, heals: str, machines: str, of_spark: bool = False) -> Callable[[Acts], Acts]:
     """Put the decorated generator into the table, under the name of its function."""
 
     def enter(acts: Acts) -> Acts:
         name = acts.__name__
         assert name not in _faults, f"two faults have the name {name}"
-        _faults[name] = Fault(name, does, heals, machines, acts)
+        _faults[name] = Fault(name, does, heals, machines, acts, of_spark)
         return acts
 
     return enter
