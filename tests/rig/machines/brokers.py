@@ -28,7 +28,8 @@ from tests.rig.machines.hosts import Hosts, Process
 ADMIN, WORKER = "admin", "worker"
 """Users of Kafka: one who may do everything, and the one that workers log in as."""
 PASSWORDS = {ADMIN: "admin-password-Q7", WORKER: "worker-password-X93"}
-SERVERS = ",".join(f"{name}:9093" for name in BROKERS)
+PORT = 9093
+SERVERS = ",".join(f"{name}:{PORT}" for name in BROKERS)
 JVM = (
     "-XX:+UseSerialGC",
     "-XX:TieredStopAtLevel=1",

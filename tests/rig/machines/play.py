@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import os
 import random
 import time
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.rig.machines import WORKERS, workload
-from tests.rig.machines.brokers import PASSWORDS, WORKER
+from tests.rig.machines import ADDRESSES, BROKERS, WORKERS, quiet, workload
+from tests.rig.machines.brokers import PASSWORDS, PORT, WORKER
 from tests.rig.machines.cluster import Rig
 from tests.rig.machines.evidence import Evidence, Row, watchers
 from tests.rig.machines.faults.scene import Scene
@@ -70,11 +69,12 @@ class Play:
 
     def control(self) -> Row:
         """Do nothing for a while: what is silent now is silent without a fault."""
-        began = time.monotonic()
+        round_trip = quiet.round_trip_ms(ADDRESSES[BROKERS[0]], PORT)
+        began, steal = time.monotonic(), quiet.Steal()
         time.sleep(CONTROL_S)
         row = self.evidence.row("control", began, time.monotonic(), 0.0, set())
         row.control = max(row.silences.values())
-        row.notes.append(_load())
+        row.notes += [f"a connection takes {round_trip:.1f} ms", steal.told()]
         return self._keep(row)
 
     def strike(self, fault: Fault) -> Row:
@@ -85,7 +85,7 @@ class Play:
         control = self.evidence.silence(rest, time.monotonic())
         self.say(f"{fault.name}: {fault.does}; {fault.heals}")
         scene = Scene(self.rig, self.random, self.say)
-        began = time.monotonic()
+        began, steal = time.monotonic(), quiet.Steal()
         broken = self._play(fault, scene)
         healed = time.monotonic()
         self.rig.switch.heal()
@@ -96,7 +96,7 @@ class Play:
         row = self.evidence.row(fault.name, began, ended, None if ails else ended - healed, scene.hit)
         row.control = control
         row.notes += [f"{what} was down after the fault" for what in revived]
-        row.notes.append(_load())
+        row.notes.append(steal.told())
         if broken:
             self._add(row, [Violation("not-played", fault.name, broken)])
         if ails:
@@ -192,7 +192,3 @@ class Play:
                 client.restart(name, include_tasks=True)
         ails = self._wait_whole(_HEAL_S)
         self.say(f"restarted all by hand: {'whole again' if ails is None else ails}")
-
-
-def _load() -> str:
-    return "load " + " ".join(f"{number:.1f}" for number in os.getloadavg())
