@@ -6,6 +6,8 @@ who may write rows.
 from __future__ import annotations
 
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -24,7 +26,7 @@ from kconnect.api import (
     Struct,
     schema,
 )
-from kconnect.connectors.sql import settings, tables
+from kconnect.connectors.sql import settings, sqlite_files, tables
 from kconnect.connectors.sql.connector import SqlSinkConnector
 from kconnect.connectors.sql.source import SqlSourceConnector
 from kconnect.testing import SinkRunner, SourceRunner
@@ -285,3 +287,56 @@ def test_rows_of_one_time_take_no_more_memory_than_there_is(tmp_path: Path) -> N
         pytest.raises(ConnectError, match=r"more than 300000 bytes of rows of one time, and batch\.max\.bytes is 300000"),
     ):
         runner.poll()
+
+
+def reading(path: Path, **more: str) -> SourceRunner:
+    config = {
+        "name": "n",
+        "connection.url": f"sqlite:///{path}",
+        "topic.prefix": "p-",
+        "mode": "bulk",
+        "table.include.list": "t",
+    }
+    return SourceRunner(SqlSourceConnector, config | {name.replace("_", "."): value for name, value in more.items()})
+
+
+def test_rows_that_a_file_makes_as_it_is_read_are_counted_as_they_come(tmp_path: Path) -> None:
+    """Whoever may write SQLite's file has rows of megabytes that stand nowhere: 32 of them were read at once, and more."""
+    path = tmp_path / "shop.db"
+    with sqlite3.connect(path) as connection:
+        connection.execute("CREATE TABLE t (id INTEGER PRIMARY KEY, a BLOB GENERATED ALWAYS AS (zeroblob(2000000)) VIRTUAL)")
+        connection.executemany("INSERT INTO t (id) VALUES (?)", ((number,) for number in range(9)))
+    with reading(path, batch_max_bytes="5000000") as runner:
+        lots = [len(runner.poll() or []) for _ in range(3)]
+    assert lots == [3, 3, 3]
+
+
+_LITTLE = """
+import sys
+from kconnect.connectors.sql import sqlite_files
+from kconnect.testing import SourceRunner
+from kconnect.connectors.sql.source import SqlSourceConnector
+sqlite_files._FIRST = ("PRAGMA hard_heap_limit=50000000", *sqlite_files._FIRST[1:])
+config = {"name": "n", "connection.url": f"sqlite:///{sys.argv[1]}", "topic.prefix": "p-", "mode": "bulk"}
+with SourceRunner(SqlSourceConnector, config) as runner:
+    runner.poll()
+"""
+
+
+@pytest.mark.process
+def test_a_row_that_is_made_of_nothing_takes_no_memory_without_an_end(tmp_path: Path) -> None:
+    """
+    Whoever may write SQLite's file has a row of many columns that stand nowhere: the task fails, and says of what. In a process
+    of its own, because the limit is the process's.
+    """
+    path = tmp_path / "shop.db"
+    many = "".join(f", a{number} BLOB GENERATED ALWAYS AS (zeroblob(20000000)) VIRTUAL" for number in range(20))
+    with sqlite3.connect(path) as connection:
+        connection.execute(f"CREATE TABLE t (id INTEGER PRIMARY KEY{many})")
+        connection.execute("INSERT INTO t (id) VALUES (1)")
+    done = subprocess.run([sys.executable, "-c", _LITTLE, str(path)], capture_output=True, text=True)
+    assert done.stderr.splitlines()[-1].endswith(f"takes more than the {sqlite_files.MOST} bytes that SQLite may have"), (
+        done.stderr
+    )
+    with sqlite_files.Limited(":memory:") as connection:
+        assert connection.execute("PRAGMA hard_heap_limit").fetchone() == (sqlite_files.MOST,)

@@ -12,11 +12,13 @@ from __future__ import annotations
 
 import functools
 import math
+import sqlite3
 import time
 from collections.abc import Callable, Generator
 from typing import Any, NamedTuple
 
 from kconnect.connectors.resident import resident
+from kconnect.connectors.sql import sqlite_files
 from kconnect.deadlines import shut_down, within
 
 SIZE, TIME = "answer.max.bytes", "answer.timeout.ms"
@@ -74,9 +76,22 @@ def connect(
         with within(connect_s, lambda: _end(made), lambda: made.late(late)):
             made.connect()
         return made
+    if dialect.driver == "pysqlite":
+        named.setdefault("factory", sqlite_files.Limited)
     made = dialect.connect(*arguments, **named)
     note(made)
     return made
+
+
+def refusal_of_sqlite(error: BaseException) -> Exception | None:
+    """Return what SQLite's driver should have raised in place of an error that says nothing; None for other errors."""
+    if not isinstance(error, MemoryError):
+        return None
+
+    class Refused(TooMuchError, sqlite3.DatabaseError):
+        pass
+
+    return Refused(f"a row, or what is made of it, takes more than the {sqlite_files.MOST} bytes that SQLite may have")
 
 
 def _end(driver: Any) -> None:

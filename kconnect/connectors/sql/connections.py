@@ -34,6 +34,8 @@ class Connections:
             return answers.connect(dialect, arguments, named, limits, self._note, connect_s)
 
         sa.event.listen(engine, "do_connect", connect)
+        if engine.dialect.driver == "pysqlite":
+            sa.event.listen(engine, "handle_error", _name)
 
     def _note(self, driver: Any) -> None:
         self._noted.append(driver)
@@ -45,6 +47,11 @@ class Connections:
         self._ended = True
         for driver in list(self._noted):
             _end(driver)
+
+
+def _name(context: sa.engine.ExceptionContext) -> Exception | None:
+    refusal = answers.refusal_of_sqlite(context.original_exception)
+    return None if refusal is None else sa.exc.DatabaseError(None, None, refusal)
 
 
 def _end(driver: Any) -> None:

@@ -1,0 +1,43 @@
+"""
+Connections to SQLite's files, which others may have written: their views, triggers and generated columns, too.
+
+SQLite makes a row as it is asked for, and a file of a few kilobytes may have rows of gigabytes. No server has a limit for what
+comes, as `answers.py` has for others. Made there.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import Any
+
+MOST = 1024**3
+"""
+Bytes of memory for SQLite in the whole process. It is no setting: whoever set a lower one would set it for the other connectors
+in the process, too.
+"""
+_FIRST = (f"PRAGMA hard_heap_limit={MOST}", "PRAGMA trusted_schema=OFF", "PRAGMA cell_size_check=ON")
+_LONG = 1024 * 1024
+
+
+class Limited(sqlite3.Connection):
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        for pragma in _FIRST:
+            self.execute(pragma).close()
+
+    def cursor(self, factory: Any = None) -> Any:
+        return super().cursor(factory or _Cursor)
+
+
+class _Cursor(sqlite3.Cursor):
+    def fetchmany(self, size: int | None = 1) -> list[Any]:
+        """Return the next rows, and none behind a long one: who fetches them counts what they have."""
+        rows: list[Any] = []
+        for row in self:
+            rows.append(row)
+            if len(rows) == size:
+                break
+            for cell in row:
+                if type(cell) in (str, bytes) and len(cell) > _LONG:
+                    return rows
+        return rows
