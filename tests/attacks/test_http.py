@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import gc
+import json
 import socket
 import threading
 import time
@@ -17,6 +19,7 @@ import pytest
 from kconnect.api import ConnectError, DataError, RetriableError, SinkRecord
 from kconnect.connectors.addresses import is_public
 from kconnect.connectors.http import requests, settings, source_settings, templates
+from kconnect.connectors.http import sink as sink_module
 from kconnect.connectors.http.answers import Answers
 from kconnect.connectors.http.dialer import Dialer
 from kconnect.connectors.http.requests import Request
@@ -146,6 +149,28 @@ def test_a_template_makes_no_more_of_a_record_than_memory_has_room_for(
         assert [each.original_offset for each, _ in runner.reported] == [1]
     # They share requests as far as there is room.
     assert [len(each.body) for each in service.asked if each.method == "POST"] == [500, 1901, 1901, 950]
+
+
+def test_a_record_that_is_refused_among_many_keeps_no_put_for_long(service: Hostile, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who may write a record has it refused: of a slow service, the others of its request took longer than a group waits."""
+    monkeypatch.setattr(sink_module, "_LONGEST_PUT_S", 0.3)
+
+    def slow(asked: hostile.Asked) -> hostile.Reply:
+        time.sleep(0.1)
+        return hostile.Reply(400 if b"bad" in asked.body else 200)
+
+    some = [record(number, "k", {"n": "bad" if number == 3 else number}) for number in range(10)]
+    with sink(service.url, batch_max_size="10") as runner:
+        service.default = slow
+        for _ in range(10):
+            asked = len(service.asked)
+            with contextlib.suppress(RetriableError):
+                runner.put(some)
+                break
+            assert len(service.asked) - asked <= 6
+        assert [each.original_offset for each, _ in runner.reported] == [3]
+    taken = [json.loads(each.body) for each in service.asked if each.method == "POST" and b"bad" not in each.body]
+    assert [row["n"] for rows in taken for row in rows] == [0, 1, 2, *range(4, 10)]
 
 
 def test_an_answer_has_no_more_records_than_memory_has_room_for(service: Hostile) -> None:

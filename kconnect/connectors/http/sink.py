@@ -122,7 +122,7 @@ class HttpSinkTask(Informed, SinkTask):
         for made in requests:
             if isinstance(made, Request):
                 self._wait(began)
-                self._send(made)
+                self._send(made, began)
             else:
                 record, error = made
                 self._bad(record, error)
@@ -148,7 +148,7 @@ class HttpSinkTask(Informed, SinkTask):
             self._stopped.wait(pause)
         self._free_at = max(self._free_at, now) + self._pause_s
 
-    def _send(self, request: Request) -> None:
+    def _send(self, request: Request, began: float) -> None:
         assert self._service is not None
         if self._stopped.is_set():
             raise RetriableError("The task is to stop: the request is made again when it starts")
@@ -165,10 +165,13 @@ class HttpSinkTask(Informed, SinkTask):
             self._done |= request.ends
         elif len(request.records) > 1:
             # One bad record has spoilt it for all: by itself each says which it is.
-            for record in request.records:
+            for number, record in enumerate(request.records):
                 for made in self._maker.requests([record]):
                     if isinstance(made, Request):
-                        self._send(made)
+                        if number:
+                            # A put that takes too long loses its group, and what was done with it. One at least is done.
+                            self._wait(began)
+                        self._send(made, began)
         else:
             self._bad(request.records[0], DataError(answer.problem))
 
