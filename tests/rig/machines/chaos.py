@@ -37,6 +37,9 @@ def main(arguments: list[str], report: Callable[[str], None]) -> int:
     parser.add_argument("--fault", nargs="+", metavar="KIND", choices=sorted(faults), help="only these, in this order, once")
     parser.add_argument("--directory", type=Path, help="where logs and data go; default: a new one for temporary files")
     parser.add_argument("--java", action="store_true", help="connectors in Java")
+    parser.add_argument(
+        "--tables", action="store_true", help="with Debezium's PostgreSQL source and JDBC sink beside the others"
+    )
     parser.add_argument("--at-least-once", action="store_true", help="workers without exactly.once.source.support")
     parser.add_argument("--peer", action="store_true", help="workers of Kafka Connect; connectors in Java, no faults of Spark")
     parser.add_argument("--delay-ms", type=int, help="with --peer: scheduled.rebalance.max.delay.ms; default: Connect's")
@@ -53,7 +56,7 @@ def main(arguments: list[str], report: Callable[[str], None]) -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("asked to end"))
     # Held until this process ends, in whichever way: then the rig ends.
     line, _held = life_line()
-    trial = Trial(options.peer, options.java or options.peer, not options.at_least_once, options.delay_ms)
+    trial = Trial(options.peer, options.java or options.peer, not options.at_least_once, options.delay_ms, options.tables)
     if options.peer:
         faults = {name: fault for name, fault in faults.items() if not fault.of_spark}
     play = Play(directory, options.seed, line, report, trial)

@@ -10,7 +10,7 @@ import os
 import re
 import subprocess
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from kconnect.jvm import jars, java
@@ -31,7 +31,9 @@ _LED_BY = re.compile(r"leaderUrl='https://(\w+):")
 class Peers(Workers):
     """As `Workers`, of Kafka Connect of the version that kconnect is compared with."""
 
-    def __init__(self, directory: Path, hosts: Hosts, certificates: Certificates, plugins: Path, trial: Trial) -> None:
+    def __init__(
+        self, directory: Path, hosts: Hosts, certificates: Certificates, plugins: Sequence[Path], trial: Trial
+    ) -> None:
         super().__init__(directory, hosts, certificates, plugins, trial)
         self._authority = certificates.authority.with_suffix(".p12")
         # Fetched here: the machines of the rig reach no repository.

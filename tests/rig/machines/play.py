@@ -14,13 +14,14 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.rig.machines import ADDRESSES, BROKERS, WORKERS, quiet, workload
+from tests.rig.machines import ADDRESSES, BROKERS, WORKERS, quiet, tables, workload
 from tests.rig.machines.brokers import PASSWORDS, PORT, WORKER
 from tests.rig.machines.cluster import Rig
 from tests.rig.machines.evidence import Evidence, Row, watchers
 from tests.rig.machines.faults.scene import Scene
 from tests.rig.machines.faults.table import Fault
 from tests.rig.machines.spark import SECRET
+from tests.rig.machines.tables import Tables
 from tests.rig.machines.trial import USUAL, Trial
 from tests.rig.machines.watch import running_everywhere
 from tests.rig.machines.workers import TOKEN
@@ -49,6 +50,7 @@ class Play:
         self.seed, self.random = seed, random.Random(seed)
         self.rows: list[Row] = []
         self.violations: list[Violation] = []
+        self._tables: Tables | None = None
         self._report, self._began = report, time.monotonic()
 
     def start(self) -> None:
@@ -59,6 +61,10 @@ class Play:
         self.evidence = Evidence(self.rig, self._reads, self._writes, self._commits)
         with self.rig.workers.client(WORKERS[0], 95.0) as client:
             workload.create_connectors(client, self.rig)
+            if self.rig.trial.has_tables:
+                self._tables = Tables(self.seed)
+                self._tables.begin(client)
+                self._tables.start()
         for watcher in (*self._reads, self._commits):
             watcher.start()
         ails = self._wait_whole(_START_S)
@@ -111,6 +117,8 @@ class Play:
         for watcher in (*self._reads, self._commits):
             watcher.end()
         self.violations += self._writes.check()
+        if self._tables is not None:
+            self.violations += self._tables.finish()
         for (number, sender, receiver), count in sorted(self.rig.switch.hits().items()):
             evidence = f"{count} frames from {sender} to {receiver}"
             self.violations.append(Violation("in-clear", list(_NEEDLES)[number], evidence))
@@ -183,12 +191,13 @@ class Play:
         idle = [unit for unit in UNITS if last.get(unit, 0.0) <= since]
         if idle:
             return f"no work of {', '.join(idle)}"
-        return running_everywhere(self._reads, since)
+        units = UNITS if self._tables is None else (*UNITS, *tables.UNITS)
+        return running_everywhere(self._reads, since, units)
 
     def _mend(self) -> None:
         """Do what an operator would: restart what is FAILED, so that the next fault meets a whole cluster."""
         with self.rig.workers.client(WORKERS[0], 95.0) as client:
-            for name in workload.TASKS:
+            for name in (*workload.TASKS, *((tables.SOURCE, tables.SINK) if self._tables else ())):
                 client.restart(name, include_tasks=True)
         ails = self._wait_whole(_HEAL_S)
         self.say(f"restarted all by hand: {'whole again' if ails is None else ails}")

@@ -17,6 +17,8 @@ class Trial:
     in_java: bool = False
     exactly_once: bool = True
     delay_ms: int | None = None
+    has_tables: bool = False
+    """With Debezium's connectors for databases, beside the others."""
 
     def __post_init__(self) -> None:
         if self.is_peer and not self.in_java:
@@ -26,7 +28,8 @@ class Trial:
         workers = "Kafka Connect" if self.is_peer else "kconnect"
         delay = "" if self.delay_ms is None else f", scheduled.rebalance.max.delay.ms={self.delay_ms}"
         language, guarantee = "Java" if self.in_java else "Python", "exactly" if self.exactly_once else "at least"
-        return f"{workers}{delay}, connectors in {language}, {guarantee} once"
+        more = ", Debezium and JDBC" if self.has_tables else ""
+        return f"{workers}{delay}, connectors in {language}{more}, {guarantee} once"
 
 
 USUAL = Trial()

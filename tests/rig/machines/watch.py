@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import random
 import time
+from collections.abc import Sequence
 
 import confluent_kafka as ck
 
@@ -17,7 +18,7 @@ from kconnect.rest.client import ConnectClient, RestError
 from tests.rig.machines import WORKERS
 from tests.rig.machines.cluster import Rig
 from tests.rig.machines.measures import Attempt, Look
-from tests.rig.machines.workload import SUNK, UNITS, churn
+from tests.rig.machines.workload import SUNK, churn
 from tests.rig.systems.history import Committed, Violation
 from tests.rig.systems.watcher import Watcher
 
@@ -139,7 +140,7 @@ class Commits(Watcher):
                 self.seen.append(Committed(now, (place.topic, place.partition), place.offset))
 
 
-def running_everywhere(reads: list[Reads], since: float) -> str | None:
+def running_everywhere(reads: list[Reads], since: float, units: Sequence[str]) -> str | None:
     """Return which task is not RUNNING by a worker's last answer after `since`; None if all tasks are, by all workers."""
     for watcher in reads:
         look = watcher.looks[-1] if watcher.looks else None
@@ -147,7 +148,7 @@ def running_everywhere(reads: list[Reads], since: float) -> str | None:
             return f"{watcher.worker} gives no statuses"
         if not look.healthy:
             return f"{watcher.worker} is not healthy"
-        missing = [unit for unit in UNITS if unit not in look.running]
+        missing = [unit for unit in units if unit not in look.running]
         if missing:
             return f"by {watcher.worker}, {', '.join(missing)} not RUNNING"
     return None

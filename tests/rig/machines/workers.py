@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +43,9 @@ _CORES = "4"
 class Workers:
     """`start` is for one worker, for the first time and after any end. `plugins` is its `plugin.path`."""
 
-    def __init__(self, directory: Path, hosts: Hosts, certificates: Certificates, plugins: Path, trial: Trial) -> None:
+    def __init__(
+        self, directory: Path, hosts: Hosts, certificates: Certificates, plugins: Sequence[Path], trial: Trial
+    ) -> None:
         self._trial = trial
         self._directory, self._hosts, self._certificates, self._plugins = directory, hosts, certificates, plugins
         self._users = directory / "users"
@@ -96,7 +98,7 @@ class Workers:
             "offset.flush.interval.ms": "1000",
             "key.converter": "org.apache.kafka.connect.storage.StringConverter",
             "value.converter": "org.apache.kafka.connect.storage.StringConverter",
-            "plugin.path": str(self._plugins),
+            "plugin.path": ",".join(map(str, self._plugins)),
             "listeners": f"https://{name}:{PORT}",
             "listeners.https.ssl.keystore.type": "PEM",
             "listeners.https.ssl.keystore.location": str(self._certificates.file(name)),

@@ -11,6 +11,7 @@ from __future__ import annotations
 from confluent_kafka.admin import NewTopic
 
 from kconnect.rest.client import ConnectClient
+from tests.rig.machines import tables
 from tests.rig.machines.cluster import Rig
 from tests.rig.systems import verifiable
 
@@ -37,7 +38,11 @@ def create_topics(rig: Rig) -> None:
     topics = [NewTopic(topic, count, 3, config=_APPEND_TIME) for topic, count in _PARTITIONS.items()]
     for created in rig.brokers.admin().create_topics(topics).values():
         created.result(120)
-    rig.rights.grant(list(_PARTITIONS), list(SUNK), ["sink"])
+    if rig.trial.has_tables:
+        rig.brokers.admin().create_topics([NewTopic(tables.TOPIC, 1, 3)])[tables.TOPIC].result(120)
+        rig.rights.grant([*_PARTITIONS, tables.TOPIC], [*SUNK, tables.TOPIC], ["sink", tables.SINK])
+    else:
+        rig.rights.grant(list(_PARTITIONS), list(SUNK), ["sink"])
 
 
 def create_connectors(client: ConnectClient, rig: Rig) -> None:

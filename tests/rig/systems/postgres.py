@@ -31,7 +31,6 @@ _CALL_S = 120.0
 _TRIES = 3
 
 _SETTINGS = {
-    "listen_addresses": "'127.0.0.1'",
     # A socket's path may have some hundred characters only, and nobody needs one.
     "unix_socket_directories": "''",
     "wal_level": "logical",
@@ -54,10 +53,12 @@ class Postgres:
     """
 
     user = "kconnect"
-    host = "127.0.0.1"
 
-    def __init__(self, programs: Path | None = None, password: str | None = None) -> None:
-        self._programs = programs
+    def __init__(
+        self, programs: Path | None = None, password: str | None = None, host: str = "127.0.0.1", network: str | None = None
+    ) -> None:
+        """`host` is the address to listen on; who comes from `network` may connect, too."""
+        self._programs, self.host, self._network = programs, host, network
         self.password = password or secrets.token_urlsafe(16)
         self.port = 0
         self.directory: Path | None = None
@@ -179,6 +180,10 @@ class Postgres:
     def _start(self) -> None:
         with open(self._data / "postgresql.conf", "a", encoding="utf-8") as file:
             file.writelines(f"{name} = {value}\n" for name, value in _SETTINGS.items())
+            file.write(f"listen_addresses = '{self.host}'\n")
+        if self._network is not None:
+            with open(self._data / "pg_hba.conf", "a", encoding="utf-8") as file:
+                file.writelines(f"host {what} all {self._network} scram-sha-256\n" for what in ("all", "replication"))
         said = ""
         for _ in range(_TRIES):
             self.port = free_port()
