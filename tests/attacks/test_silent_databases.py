@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import itertools
 import socket
 import threading
@@ -18,7 +19,7 @@ from kconnect.api import ConnectError
 from kconnect.connectors import interrupts
 from kconnect.connectors.patterns import LateError
 from kconnect.connectors.sql import database, listing, settings
-from kconnect.connectors.sql.answers import Limits, connect
+from kconnect.connectors.sql.answers import Limits, Meter, Metered, connect
 from kconnect.connectors.sql.source_task import SqlSourceTask
 from kconnect.connectors.sql.task import SqlSinkTask
 from tests.attacks import endless_databases as endless
@@ -180,3 +181,19 @@ class _Context:
         @staticmethod
         def offsets(partitions: list[object]) -> list[None]:
             return [None] * len(partitions)
+
+
+def test_what_others_take_beside_an_answer_is_not_its_own() -> None:
+    """Who has another task of the process take memory while rows of MySQL come had the source fail for good."""
+    meter = Meter(Limits(2 * 1024 * 1024, LONG_S), AssertionError)
+    file = Metered(io.BufferedReader(io.BytesIO(bytes(1_000_000))), meter)
+    meter.look()
+    others = bytearray(b"x") * (64 * 1024 * 1024)
+    for _ in range(1000):
+        file.read(4)
+    meter.look()
+    # The control: bytes that have come may have taken as much.
+    more = file.read(60_000), bytearray(b"x") * (64 * 1024 * 1024)
+    with pytest.raises(AssertionError, match=r"answer\.max\.bytes is 2097152"):
+        meter.look()
+    del others, more

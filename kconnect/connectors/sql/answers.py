@@ -26,6 +26,8 @@ _UNWATCHED = 8
 """So many pieces of an answer come before it is looked at: most have fewer."""
 _SAMPLE = 256
 _PIECE = 64 * 1024
+_OF_A_BYTE = 64
+"""What a byte of an answer takes at most: a decimal of one digit comes as two."""
 
 
 class TooMuchError(Exception):
@@ -198,6 +200,8 @@ class Meter:
         self._end = time.monotonic() + self._limits.longest_s
         self._grown = 0
         self._last: int | None = None
+        self.came = 0
+        """Bytes that were read since it was looked last."""
         self.left = 0
         """So many reads are made until it is looked again."""
 
@@ -205,9 +209,9 @@ class Meter:
         """See what was read. Raise what the driver is to raise if that was too much."""
         self.left, now = _SAMPLE, resident()
         if self._last is not None:
-            # What others took before the answer began is not its own.
-            self._grown += now - self._last
-        self._last = now
+            # What others took before the answer began is not its own, nor what they take beside it.
+            self._grown += min(now - self._last, _OF_A_BYTE * self.came)
+        self._last, self.came = now, 0
         if self._grown > self._limits.most:
             raise self._refusal(self._limits.too_much)
         if time.monotonic() > self._end:
@@ -224,6 +228,7 @@ class Metered:
         # Twice a row.
         data: bytes = self._some(size if size < _PIECE else _PIECE)
         meter = self._meter
+        meter.came += len(data)
         meter.left -= 1
         if meter.left < 0:
             meter.look()
@@ -233,7 +238,8 @@ class Metered:
         while left and (data := self._some(min(left, _PIECE))):
             parts.append(data)
             left -= len(data)
-            self._meter.look()
+            meter.came += len(data)
+            meter.look()
         return b"".join(parts)
 
     def close(self) -> None:
