@@ -403,6 +403,10 @@ class TaskConsumer:
         """
         if self.assignment:
             self._take_away(self._listener.revoked, places(self.assignment))
+        else:
+            # With a cooperative assignor, librdkafka (2.16) closes a member without partitions and does not leave the group: it
+            # is a member until its session ends, and nobody can change the group's offsets meanwhile.
+            self._consumer.unsubscribe()
         with self._waking:
             self._closed = True
             self._wakeups.detach(self._consumer)

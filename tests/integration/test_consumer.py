@@ -125,6 +125,26 @@ def test_a_handover_within_the_group_repeats_nothing_and_waits_for_nobody(bootst
     second.consumer.close(60)
 
 
+def test_a_member_without_partitions_leaves_its_group_when_it_is_closed(bootstrap: str, topic: str) -> None:
+    create(bootstrap, topic)
+    admin, group = AdminClient({"bootstrap.servers": bootstrap}), f"group-of-{topic}"
+
+    def members() -> list[int] | None:
+        """Return how many partitions each member of the group has; None while the group has no coordinator."""
+        try:
+            described = admin.describe_consumer_groups([group])[group].result(60)
+        except ck.KafkaException:
+            return None
+        return sorted(len(member.assignment.topic_partitions) for member in described.members)
+
+    readers = [Reading(bootstrap, topic, 30) for _ in range(2)]
+    until(lambda: [reader.read() for reader in readers] and members() == [0, 1])
+    for reader in readers:
+        reader.consumer.close(60)
+    # Half of the session after which the broker would forget it.
+    until(lambda: members() == [], 15)
+
+
 def test_a_client_that_never_answers_is_replaced(bootstrap: str, topic: str, monkeypatch: pytest.MonkeyPatch) -> None:
     create(bootstrap, topic)
     write(bootstrap, topic, numbers(10))
