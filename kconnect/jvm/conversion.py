@@ -2,7 +2,7 @@
 The conversion of a batch between a task in Python and Kafka where a converter is Java's: as `core/task/chain.py` has it, with
 all three converters in Java, a batch a call.
 
-Made by `units/source_task.py` and `units/sink_task.py`, of converters that `units/java_chain.py` has put together. A batch
+Made by `units/chains.py`, of converters that `units/java_chain.py` has put together. A batch
 with a record on which a converter fails goes across in pieces, one with a record that can't cross record by record. Read next:
 `crossing.py`.
 """

@@ -1,7 +1,7 @@
 """
 Tasks in Java with a chain that has parts in Python only: their records cross as they are, and the chain is one of Python's.
 
-Made by `units/source_task.py` and `units/sink_task.py`. What a record costs to cross, `record_codec.py` tells. A batch with a
+Made by `units/chains.py`. What a record costs to cross, `record_codec.py` tells. A batch with a
 record that can't cross goes record by record: that one has failed, and the others are as good as ever. A chain that can be in
 Java as a whole is (`source_task.py`, `sink_task.py`), and so needs none of this.
 """

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from kconnect.plugins.realms import plain_name
+from kconnect.plugins.registry import java_name
 
 _TASKS = {
     "kconnect.connectors.file_source:FileStreamSourceTask": "org.apache.kafka.connect.file.FileStreamSourceTask",
@@ -19,8 +20,7 @@ _TASKS = {
 
 def task_class_name(task_class: type[Any]) -> str:
     """The class's name as a task config holds it: Java's for a built-in one and for Java's own, else its Python path."""
-    java: str | None = getattr(task_class, "java_class", None)
-    if java is not None:
+    if (java := java_name(task_class)) is not None:
         return java
     path = f"{plain_name(task_class.__module__)}:{task_class.__qualname__}"
     return _TASKS.get(path, path.replace(":", "."))

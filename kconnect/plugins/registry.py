@@ -375,10 +375,15 @@ def _without_duplicates(found: Iterable[Found]) -> list[PluginDesc]:
     return list(plugins.values())
 
 
+def java_name(plugin: type[Any]) -> str | None:
+    """Return the name of the Java class that a type stands for, as `jvm/classes.py` makes them; None for a type of Python's."""
+    name: str | None = getattr(plugin, "java_class", None)
+    return name
+
+
 def class_name(plugin: type[Any]) -> str:
     """The name of a plugin's class as REST and reports show it: Java's for a built-in one, and for one of Java."""
-    java: str | None = getattr(plugin, "java_class", None)
-    return java or _shown(f"{realms.plain_name(plugin.__module__)}:{plugin.__qualname__}")
+    return java_name(plugin) or _shown(f"{realms.plain_name(plugin.__module__)}:{plugin.__qualname__}")
 
 
 def _shown(path: str) -> str:

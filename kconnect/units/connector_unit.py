@@ -27,7 +27,7 @@ from kconnect.errors import ConnectError, UnrecoverableError
 from kconnect.plugins import chain
 from kconnect.plugins.java_names import task_class_name
 from kconnect.plugins.reach import Reach
-from kconnect.plugins.registry import class_name
+from kconnect.plugins.registry import class_name, java_name
 from kconnect.processes import traces
 from kconnect.units import about
 from kconnect.units.unit import Ports, Unit, summary
@@ -165,7 +165,7 @@ class ConnectorUnit(Unit):
 
     def _retries(self, error: Exception, connector: Connector, pause: float) -> None:
         """Say in the log, in the status and in what the host reports that task configs could not be made, and why."""
-        call = "taskConfigs()" if hasattr(type(connector), "java_class") else "task_configs()"
+        call = "taskConfigs()" if java_name(type(connector)) is not None else "task_configs()"
         self.retries.tries_again(call, error, time.time())
         reason, count = summary(error), self._repeats.failures
         text = f"{call} has failed {'once' if count == 1 else f'{count} times'} and is called again in {pause:g} s: {reason}"

@@ -1,5 +1,5 @@
 """
-The converters of one task. Built in the task's thread by `source_task.py` and `sink_task.py`.
+The converters of one task. Built in the task's thread by `chains.py`.
 
 Which classes they are, and in which versions, `plugins/chain.py` says.
 """
@@ -15,7 +15,7 @@ from kconnect.core.settings import worker
 from kconnect.core.settings.worker import WorkerSettings
 from kconnect.core.task.chain import Converters
 from kconnect.plugins import chain
-from kconnect.plugins.registry import Registry, class_name
+from kconnect.plugins.registry import Registry, class_name, java_name
 from kconnect.units.checked import CheckedConverter, CheckedHeaderConverter
 
 
@@ -46,7 +46,7 @@ def make(config: Mapping[str, str | None], settings: WorkerSettings, plugins: Re
 
 def is_built_in(part: type[Any]) -> bool:
     """Whether a class is one of the box, or stands for one of Java: of these the types of their answers are known."""
-    return part.__module__.startswith("kconnect.") or hasattr(part, "java_class")
+    return part.__module__.startswith("kconnect.") or java_name(part) is not None
 
 
 def class_names(config: Mapping[str, str | None], settings: WorkerSettings, plugins: Registry) -> tuple[str, str, str]:

@@ -5,7 +5,7 @@ its records goes on.
 What is known of a topic only grows (`converters/inference.py`), so that no task has to lead: each writes what it knows into the
 topic of schemas, reads what others have written before, and takes that over. Where two tasks differ, the first in the topic
 holds. So a restart, a rewind and another worker meet what was inferred before. An `Intake` around the task's own, made by
-`sink_task.py`. Read next: `kafka/inferred.py`, `kafka/schema_topic.py`.
+`chains.py`. Read next: `kafka/inferred.py`, `kafka/schema_topic.py`.
 """
 
 from __future__ import annotations

@@ -18,25 +18,21 @@ from math import inf
 from typing import Any
 
 from kconnect.api.task import SinkTask
-from kconnect.converters.json_inferred import Inferring
 from kconnect.core.metrics.task import SinkMeter
 from kconnect.core.metrics.windows import Windows
 from kconnect.core.state.records import TargetState
-from kconnect.core.task.chain import SinkChain
 from kconnect.core.task.errant import Errant
 from kconnect.core.task.lifecycle import Event
 from kconnect.core.task.ports import Listener
-from kconnect.core.task.sink_pump import Chain, Intake, Ports, SinkConversion, SinkPump
+from kconnect.core.task.sink_pump import Ports, SinkPump
 from kconnect.kafka import clients
 from kconnect.kafka.consumer import TaskConsumer
 from kconnect.kafka.refusals import Access
 from kconnect.kafka.resting import RestingConsumer
 from kconnect.plugins.registry import class_name
-from kconnect.units import converters, inferring, java_chain, owners, withdrawn
-from kconnect.units.java_chain import JavaChain
+from kconnect.units import chains, owners, withdrawn
 from kconnect.units.life import Life, topic_use
 from kconnect.units.reports import Reports
-from kconnect.units.transforms import Transforms, close
 from kconnect.units.unit import Unit
 
 log = logging.getLogger(__name__)
@@ -67,17 +63,19 @@ class SinkLoop:
         self._reports = Reports(unit, config)
         self._flush_s = settings.offset_flush_timeout_ms / 1000
         client = clients.consumer(settings, unit.spec.connector, unit.spec.task or 0, config)
-        self._chain: Transforms | JavaChain | None = None
         self._interrupting: threading.Thread | None = None
+        self._chain = chains.of_sink(
+            *(unit, task, config, self._reports.errors, topic_use(unit), client["group.id"]),
+            lambda: self._consumer.assignment,
+        )
         try:
             self._pump = self._pumping(client, config)
         except BaseException:
-            close(self._chain)
+            self._chain.close()
             raise
 
     def _pumping(self, client: dict[str, Any], config: dict[str, str]) -> SinkPump:
         unit, task, settings, errors = self._unit, self._task, self._unit.ports.settings, self._reports.errors
-        intake = self._intake(config, client["group.id"])
         windows = Windows.of(settings.metrics_sample_window_ms, settings.metrics_num_samples)
         unit.meter = meter = SinkMeter(windows, errors.counts, time.monotonic)
         self._limit = int(client.pop("max.poll.records", _BATCH))
@@ -109,41 +107,7 @@ class SinkLoop:
             )
             return self._consumer
 
-        return SinkPump(ports, intake, consumer, self._properties)
-
-    def _intake(self, config: dict[str, str], group: str) -> Intake:
-        """The task's chain; `_chain` is what to close."""
-        settings, plugins, errors = self._unit.ports.settings, self._unit.ports.plugins, self._reports.errors
-        task: Any = self._task
-        use = topic_use(self._unit)
-        is_java = java_chain.is_java(type(task))
-        if is_java and not java_chain.is_mixed(config, settings, plugins):
-            from kconnect.jvm.sink_task import SinkIntake
-
-            self._chain = made = JavaChain(config, settings, plugins)
-            task.begin(made.chain, group)
-            return SinkIntake(task, errors, use, lambda: self._consumer.assignment)
-        self._chain = transforms = Transforms(config, plugins, owned=True, worker=settings.raw)
-        chain: Chain
-        parts: dict[str, Inferring] = {}
-        if java_chain.has_java_converter(config, settings, plugins):
-            from kconnect.jvm.conversion import JavaSinkChain
-
-            java_chain.refuse_inference(config, settings, plugins)
-            transforms.also_close(made := JavaChain(config, settings, plugins, transforms=False))
-            chain = JavaSinkChain(made.chain, errors)
-        else:
-            own = converters.make(config, settings, plugins)
-            parts = inferring.parts_of(own)
-            chain = SinkChain(own, errors)
-        if is_java:
-            from kconnect.jvm.chain import Chain as Empty
-            from kconnect.jvm.mixed import MixedSink
-
-            task.begin(Empty(), group)
-            return inferring.around(MixedSink(task, chain, transforms.steps, errors, use), parts, self._unit)
-        columns = type(task).put_batch is not SinkTask.put_batch
-        return inferring.around(SinkConversion(chain, transforms.steps, errors, use, columns), parts, self._unit)
+        return SinkPump(ports, self._chain.intake, consumer, self._properties)
 
     def wake(self) -> None:
         self._consumer.wake()
@@ -187,7 +151,7 @@ class SinkLoop:
                 # All of it, also if the task's `stop` fails.
                 with ExitStack() as ends:
                     ends.callback(self._reports.close, self._flush_s)
-                    ends.callback(close, self._chain)
+                    ends.callback(self._chain.close)
                     if begun:
                         ends.callback(task.stop)
 

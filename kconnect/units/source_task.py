@@ -11,7 +11,6 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from functools import partial
 from typing import Any
@@ -22,29 +21,25 @@ from kconnect.core.metrics.task import SourceMeter
 from kconnect.core.metrics.windows import Windows
 from kconnect.core.settings.source import SourceSettings
 from kconnect.core.state.records import TargetState
-from kconnect.core.task import answers, delivery
-from kconnect.core.task.chain import SourceChain
-from kconnect.core.task.converted import Converted
+from kconnect.core.task import delivery
 from kconnect.core.task.delivery import AtLeastOnce, Delivery, ExactlyOnce
 from kconnect.core.task.lifecycle import Event
 from kconnect.core.task.ports import Producer
-from kconnect.core.task.source_pump import SourceConversion, SourcePump
+from kconnect.core.task.source_pump import SourcePump
 from kconnect.core.task.transactions import boundary_of
 from kconnect.errors import RetriableError
 from kconnect.kafka import clients
 from kconnect.kafka.producer import TaskProducer
 from kconnect.kafka.refusals import Access
 from kconnect.kafka.transactions import TransactionalProducer
-from kconnect.units import converters, java_chain, owners, withdrawn
+from kconnect.units import chains, owners, withdrawn
 from kconnect.units.connector_unit import StoredOffsets
 from kconnect.units.gate import confirm
 from kconnect.units.hearing import Hearing
-from kconnect.units.java_chain import JavaChain
 from kconnect.units.life import Life, topic_use
 from kconnect.units.long_polls import LongPolls
 from kconnect.units.reports import Reports
 from kconnect.units.source_topics import SourceTopics
-from kconnect.units.transforms import Transforms, close
 from kconnect.units.unit import Unit
 
 log = logging.getLogger(__name__)
@@ -65,19 +60,18 @@ class SourceLoop:
         self._flush_s = settings.offset_flush_timeout_ms / 1000
         self._interval_s = settings.offset_flush_interval_ms / 1000
         self._shutdown_s = settings.task_shutdown_graceful_timeout_ms / 1000
-        self._chain: Transforms | JavaChain | None = None
         self._offsets_topic: str | None = None
         self._counts = self._reports.errors.counts
+        self._chain = chains.of_source(unit, task, config, self._reports.errors)
         try:
-            convert = self._conversion(config)
             self._topics = SourceTopics(unit, config, self._life.cancelled, self._counts)
             self._store = unit.ports.offset_store(unit.spec.connector, config)
             # What may refuse the config comes before the producer: only `run` closes that.
             self._delivery = self._deliver(config)
         except BaseException:
-            close(self._chain)
+            self._chain.close()
             raise
-        self._pump = SourcePump(self._delivery, convert)
+        self._pump = SourcePump(self._delivery, self._chain.convert)
         self._lock = threading.Lock()
         self._begun = self._started = self._polls_again = False
         self._poll_failure: Exception | None = None
@@ -86,42 +80,10 @@ class SourceLoop:
         self._hearing: Hearing | None = None
         self._long_polls: LongPolls | None = None
 
-    def _conversion(self, config: dict[str, str]) -> Callable[[Sequence[Any]], Converted]:
-        """The task's chain; `_chain` is what to close, and `_tracks` says whether the task wants to hear of each record."""
-        settings, plugins, errors = self._unit.ports.settings, self._unit.ports.plugins, self._reports.errors
-        task: Any = self._task
-        is_java = java_chain.is_java(type(task))
-        if is_java and not java_chain.is_mixed(config, settings, plugins):
-            from kconnect.jvm.source_task import SourceConversion as InJava
-
-            self._chain = made = JavaChain(config, settings, plugins)
-            self._tracks = task.begin(made.chain)
-            return InJava(task, errors, self._tracks)
-        if is_java:
-            from kconnect.jvm.chain import Chain
-            from kconnect.jvm.mixed import MixedSource
-
-            convert = self._in_python(config, hears=True)
-            self._tracks = task.begin(Chain())
-            return MixedSource(task, convert, errors, self._tracks)
-        self._tracks = type(task).commit_record is not SourceTask.commit_record
-        return self._in_python(config, self._tracks)
-
-    def _in_python(self, config: dict[str, str], hears: bool) -> SourceConversion:
-        settings, plugins, errors = self._unit.ports.settings, self._unit.ports.plugins, self._reports.errors
-        self._chain = transforms = Transforms(config, plugins, owned=True, worker=settings.raw)
-        if java_chain.has_java_converter(config, settings, plugins):
-            from kconnect.jvm.conversion import JavaSourceChain
-
-            transforms.also_close(made := JavaChain(config, settings, plugins, transforms=False))
-            return SourceConversion(JavaSourceChain(made.chain, errors), transforms.steps, errors, hears)
-        chain = SourceChain(converters.make(config, settings, plugins), errors)
-        return SourceConversion(chain, transforms.steps, errors, hears)
-
     def _deliver(self, config: dict[str, str]) -> Delivery:
         unit, settings = self._unit, self._unit.ports.settings
         connector, number = unit.spec.connector, unit.spec.task or 0
-        tracks, self._use = self._tracks, topic_use(unit)
+        tracks, self._use = self._chain.hears, topic_use(unit)
         windows = Windows.of(settings.metrics_sample_window_ms, settings.metrics_num_samples)
         self._producer: Producer
         self._meter = unit.meter = SourceMeter(windows, self._counts, time.monotonic, lambda: self._producer.active)
@@ -184,7 +146,7 @@ class SourceLoop:
             acknowledgements = getattr(task, "acknowledgements", None)
             if acknowledgements is not None and isinstance(self._delivery, AtLeastOnce):
                 self._hearing = Hearing(unit, acknowledgements, self._producer)
-            elif self._tracks:
+            elif self._chain.hears:
                 self._long_polls = LongPolls(unit, self._producer, self._counts)
             unit.moved(Event.STARTED)
             self._poll_until_stopped()
@@ -209,7 +171,7 @@ class SourceLoop:
             self._producer.close(abandon=unit.abandoned)
             self._store.close(unit.abandoned)
             self._reports.close(self._flush_s)
-            close(self._chain)
+            self._chain.close()
 
     def _has_written(self, topic: str | None) -> bool:
         # The offsets of an exactly-once task are in the transactions of its records.
@@ -242,9 +204,7 @@ class SourceLoop:
                 raise failure
             with nullcontext() if self._long_polls is None else self._long_polls.polling():
                 answer: Any = self._task.poll()
-            records: list[SourceRecord] | None = answer
-            if not java_chain.is_java(type(self._task)):
-                records, self._poll_failure = answers.polled(type(self._task).__qualname__, answer)
+            records, self._poll_failure = self._chain.polled(answer)
         except RetriableError as error:
             log.warning("Retrying poll(): %s", error)
             self._counts.tries_again("poll()", error, began)

@@ -18,7 +18,7 @@ from kconnect.core.task import answers
 from kconnect.errors import ConnectError
 from kconnect.plugins.java_names import task_class_name
 from kconnect.plugins.realms import plain_name
-from kconnect.plugins.registry import class_name
+from kconnect.plugins.registry import class_name, java_name
 
 
 def of(connector: Connector, name: str | None) -> Callable[[], Any]:
@@ -40,7 +40,7 @@ def of(connector: Connector, name: str | None) -> Callable[[], Any]:
 
 def _named(connector: Connector, name: str) -> type[Task] | None:
     """Return the class of that name that comes with the connector; None if there is none."""
-    if hasattr(type(connector), "java_class"):
+    if java_name(type(connector)) is not None:
         with suppress(ConnectError):
             return connector.task_class_named(name)  # type: ignore[attr-defined, no-any-return]
         return None

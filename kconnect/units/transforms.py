@@ -1,5 +1,5 @@
 """
-The transforms and predicates of one task. Built in the task's thread by `source_task.py` and `sink_task.py`.
+The transforms and predicates of one task. Built in the task's thread by `chains.py`, and by previews.
 
 Read next: `core/task/steps.py`, which runs them, and `core/settings/aliases.py` for how a config names them.
 """
@@ -9,35 +9,25 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any
 
 from kconnect.api.transformation import Transformation
 from kconnect.core.settings import aliases
 from kconnect.core.settings.aliases import Alias
 from kconnect.core.settings.worker import for_plugins, tell
 from kconnect.core.task.steps import Step, Steps, by_topic
-from kconnect.errors import ConfigError, ConnectError
 from kconnect.plugins import chain
-from kconnect.plugins.registry import Registry, class_name
+from kconnect.plugins.registry import Registry, class_name, java_name
 from kconnect.predicates.has_header_key import HasHeaderKey
 from kconnect.predicates.record_is_tombstone import RecordIsTombstone
 from kconnect.transforms.common import BuiltIn
+from kconnect.units import aliased
 from kconnect.units.converters import is_built_in
 
 log = logging.getLogger(__name__)
 
 _OF_BATCHES = (HasHeaderKey, RecordIsTombstone)
 """Predicates that may know the outcome for all records of a batch at once."""
-
-
-class Closes(Protocol):
-    def close(self) -> None: ...
-
-
-def close(chain: Closes | None) -> None:
-    """Close a task's chain, if it came to have one."""
-    if chain is not None:
-        chain.close()
 
 
 class Transforms:
@@ -67,10 +57,6 @@ class Transforms:
             self.close()
             raise
 
-    def also_close(self, part: Any) -> None:
-        """A part of the task's chain that is none of these."""
-        self._made.append(("the chain in Java", part))
-
     def close(self) -> None:
         for name, made in self._made:
             try:
@@ -91,12 +77,11 @@ class Transforms:
             foreign=not is_built_in(type(transform)),
             columns=getattr(transform, "columns", None) if self._owned and isinstance(transform, BuiltIn) else None,
         )
-        if alias.predicate is None:
+        asked = aliased.predicate_of(alias, known)
+        if asked is None:
             return step
-        if alias.predicate not in known:
-            raise ConfigError(f"{alias.prefix}predicate", alias.predicate, "there is no predicate of that alias")
-        predicate = self._make(known[alias.predicate], chain.predicate(known[alias.predicate]))
-        if not self._apart and hasattr(transform, "only") and hasattr(predicate, "java_class"):
+        predicate = self._make(asked, chain.predicate(asked))
+        if not self._apart and all(java_name(type(part)) is not None for part in (transform, predicate)):
             # Both are in Java: it is asked there, without a crossing of its own.
             transform.only(predicate, alias.negate)
             return step
@@ -107,15 +92,11 @@ class Transforms:
         return replace(step, test_all=predicate.test_all) if isinstance(predicate, _OF_BATCHES) else step
 
     def _make(self, alias: Alias, part: chain.Part) -> Any:
-        if not alias.type:
-            raise ConfigError(f'Missing required configuration "{alias.prefix}type" which has no default value.')
-        try:
+        with aliased.configuring(alias):
             made = part.load(self._plugins)()
             tell(made, self._worker)
             made.configure(dict(alias.properties))
-            if hasattr(made, "java_class"):
+            if java_name(type(made)) is not None:
                 made.monitor(*part.tag)
-        except ConnectError as error:
-            raise ConfigError(f"{alias.prefix.rstrip('.')} ({alias.type}) can't be used: {error}") from error
-        self._made.append((f"{alias.prefix.rstrip('.')} ({alias.type})", made))
+        self._made.append((aliased.named(alias), made))
         return made

@@ -31,7 +31,8 @@ from kconnect.jvm.mixed import MixedSink, MixedSource
 from kconnect.jvm.source_task import JavaSourceTask
 from kconnect.plugins.registry import Registry
 from kconnect.units import converters
-from kconnect.units.java_chain import JavaChain, has_java_converter, is_mixed, refuse_inference
+from kconnect.units.java_chain import JavaChain
+from kconnect.units.languages import has_java_converter, is_mixed, refuse_inference
 from kconnect.units.transforms import Transforms
 from tests.core.task.pumps import INTERVAL_S, SinkWorld, SourceWorld
 from tests.core.task.records import Message as InMemory
