@@ -11,7 +11,6 @@ bounded. Called by `catalogs.py`, and through pyiceberg by `upserts.py` and `del
 from __future__ import annotations
 
 import shutil
-import tempfile
 from collections.abc import Iterator, Sequence
 from typing import Any, BinaryIO
 
@@ -20,7 +19,7 @@ from pyarrow import parquet
 from pyiceberg.io import pyarrow as pyiceberg_arrow
 
 from kconnect.api import ConnectError, DataError
-from kconnect.connectors.objects import parquet_pages
+from kconnect.connectors.objects import parquet_pages, spool
 
 MOST_BYTES = 10 * 1024**3
 """Of a data file, as it is."""
@@ -63,14 +62,14 @@ class ParquetFormat:
         """How pyiceberg would have pyarrow read ahead, and keep dictionaries, says nothing here."""
 
     def make_fragment(self, source: Any) -> ParquetFile:
-        with tempfile.NamedTemporaryFile(prefix="kconnect-") as copy:
-            # Errors of the store are raised as they are: another try may succeed.
-            _copy(source, copy)
-            try:
-                # Both hold on to the file when it has no name any more.
-                return ParquetFile(open(copy.name, "rb"), copy.name)
-            except ERRORS as error:
-                raise _unreadable(error) from None
+        # Errors of the store are raised as they are: another try may succeed.
+        spool.require_room(None, "TMPDIR")
+        copy, path = spool.nameless(None)
+        _copy(source, copy)
+        try:
+            return ParquetFile(copy, str(path))
+        except ERRORS as error:
+            raise _unreadable(error) from None
 
 
 class OrcFormat:

@@ -8,8 +8,6 @@ replace those that are there. Held by `task.py`. Read next: `partitioners.py`, `
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,6 +17,7 @@ from kconnect.connectors import names
 from kconnect.connectors.objects import formats, projection, settings
 from kconnect.connectors.objects.formats import Writer
 from kconnect.connectors.objects.partitioners import Partitioner
+from kconnect.connectors.objects.spool import Folder
 from kconnect.connectors.slices import Slice
 
 Bad = tuple[int, Exception]
@@ -44,7 +43,7 @@ class Files:
         self._bytes: int = config[settings.BYTES]
         self._most: int = config[settings.MOST_FILES]
         self._compatibility: str = config[settings.COMPATIBILITY].lower()
-        self._directory: Path | None = None
+        self._folder: Folder | None = None
         self._writers: dict[tuple[str, str], tuple[Writer, str, Path]] = {}
         self._empty: set[Path] = set()
         """Files without records: all that were for them are bad."""
@@ -163,9 +162,9 @@ class Files:
         known = self._writers.get((some.topic, folder))
         if known is None:
             name = self._name(some, folder)
-            if self._directory is None:
-                self._directory = Path(tempfile.mkdtemp(prefix="kconnect-objects-", dir=self._config[settings.SPOOL] or None))
-            path = self._directory / f"{len(self._writers)}-{some.offsets[0]}"
+            if self._folder is None:
+                self._folder = Folder(self._config[settings.SPOOL])
+            path = self._folder.path / f"{len(self._writers)}-{some.offsets[0]}"
             writer = formats.opened(self._config, path, some.value.schema)
             known = self._writers[some.topic, folder] = (writer, name, path)
             self._empty.add(path)
@@ -215,8 +214,6 @@ class Files:
         """Forget all that was not sent."""
         for writer, _, _ in self._writers.values():
             writer.close()
-        if self._directory is not None:
-            for path in self._directory.iterdir():
-                path.unlink()
-            os.rmdir(self._directory)
-        self._writers, self.whole, self._directory = {}, [], None
+        if self._folder is not None:
+            self._folder.drop()
+        self._writers, self.whole, self._folder = {}, [], None

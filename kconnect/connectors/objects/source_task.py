@@ -8,16 +8,13 @@ A file is fetched whole, and read piece by piece. How far is its own offset, so 
 from __future__ import annotations
 
 import collections
-import contextlib
 import datetime
 import logging
 import re
-import tempfile
 import threading
 import time
 import zlib
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, NoReturn
 
 from kconnect.api import ConnectError, RetriableError, SourceRecord
@@ -25,13 +22,15 @@ from kconnect.connectors import interrupts, names
 from kconnect.connectors.common import Patience, Polling
 from kconnect.connectors.libraries import Informed
 from kconnect.connectors.limits import TooMuchError
-from kconnect.connectors.objects import readers, settings, source, source_settings, stores
+from kconnect.connectors.objects import readers, settings, source, source_settings, spool, stores
 from kconnect.connectors.objects.readers import Budget, Rows
 from kconnect.connectors.patterns import LateError
 
 log = logging.getLogger(__name__)
 
 _LONGEST_WAIT_S = 0.5
+_UNLOOKED = 16 * 1024 * 1024
+"""So many bytes of a file come before it is looked again whether there is room for more."""
 _MOST_LATE = 10
 """Files whose names take too long to be compared with a pattern; if there are more, the pattern is wrong."""
 
@@ -57,15 +56,16 @@ class File(NamedTuple):
 
 class Open(NamedTuple):
     file: File
-    path: Path
+    copy: BinaryIO
     pieces: Iterator[Rows]
 
 
 class _Room:
     """A file that takes so many bytes at most, and none once the task is to stop."""
 
-    def __init__(self, file: BinaryIO, most: int, stopped: threading.Event) -> None:
+    def __init__(self, file: BinaryIO, most: int, stopped: threading.Event, directory: str | None) -> None:
         self._file, self._most, self._left, self._stopped = file, most, most, stopped
+        self._directory, self._unlooked = directory, 0
 
     def write(self, data: Any) -> int:
         if self._stopped.is_set():
@@ -73,6 +73,10 @@ class _Room:
         self._left -= len(data)
         if self._left < 0:
             raise TooMuchError(f"it has more than {self._most} bytes, and {source_settings.MAX_FILE} is {self._most}")
+        self._unlooked -= len(data)
+        if self._unlooked < 0:
+            self._unlooked = _UNLOOKED
+            spool.require_room(self._directory, settings.SPOOL)
         return self._file.write(data)
 
 
@@ -213,13 +217,14 @@ class ObjectStoreSourceTask(Informed, Polling):
 
     def _fetch(self, file: File) -> None:
         offset = self.context.offsets.offset({source.FILE: file.name}) or {}
-        number, name = tempfile.mkstemp(prefix="kconnect-", dir=self._config[settings.SPOOL] or None)
-        path = Path(name)
+        directory = self._config[settings.SPOOL]
+        copy, path = spool.nameless(directory)
         try:
-            with open(number, "wb") as made:
-                self._store.get(file.name, _Room(made, self._config[source_settings.MAX_FILE], self.stopped))  # type: ignore[arg-type]
+            room: Any = _Room(copy, self._config[source_settings.MAX_FILE], self.stopped, directory)
+            self._store.get(file.name, room)
+            copy.flush()
         except BaseException as error:
-            path.unlink()
+            copy.close()
             if isinstance(error, TooMuchError):
                 self._pass_over(file, error)
                 return
@@ -241,7 +246,7 @@ class ObjectStoreSourceTask(Informed, Polling):
             self.stopped.is_set,
         )
         pieces = readers.opened(self._kind, path, file.name, self._read, self._most, separator, budget)
-        self._open, self._trouble = Open(file, path, pieces), None
+        self._open, self._trouble = Open(file, copy, pieces), None
         self._piece = self._next()
 
     def _pass_over(self, file: File, error: TooMuchError) -> None:
@@ -256,8 +261,7 @@ class ObjectStoreSourceTask(Informed, Polling):
     def release(self) -> None:
         """The file is over."""
         if self._open is not None:
-            with contextlib.suppress(FileNotFoundError):
-                self._open.path.unlink()
+            self._open.copy.close()
         self._open = self._piece = None
 
     # Records.

@@ -16,6 +16,7 @@ import kconnect
 from kconnect.api import (
     ConnectError,
     OffsetAndMetadata,
+    RetriableError,
     SinkBatch,
     SinkRecord,
     SinkTask,
@@ -25,10 +26,13 @@ from kconnect.connectors import interrupts
 from kconnect.connectors.common import Patience, bad_record
 from kconnect.connectors.groups import Group, Origins, groups_of
 from kconnect.connectors.libraries import Informed
-from kconnect.connectors.objects import settings, stores
+from kconnect.connectors.objects import settings, spool, stores
 from kconnect.connectors.objects.files import Bad, Files
 from kconnect.connectors.objects.partitioners import Partitioner
 from kconnect.connectors.slices import Slice, record_at, slices_of
+
+_FULL_MS = 10_000
+"""How long it waits for room on the disk."""
 
 
 class ObjectStoreSinkTask(Informed, SinkTask):
@@ -126,11 +130,21 @@ class ObjectStoreSinkTask(Informed, SinkTask):
         if len(some) and group.value.has_nulls:
             self._take_nulls(files, place, some, group)
             return
+        if len(some):
+            self._require_room()
         while len(some):
             taken, bad = self._taken(files, some)
             self._report(place, bad, group)
             some = some.cut(taken, len(some))
             self._send(files)
+
+    def _require_room(self) -> None:
+        """Before anything is taken: what is written in part can't be taken again."""
+        try:
+            spool.require_room(self._config[settings.SPOOL], settings.SPOOL)
+        except RetriableError:
+            self.context.timeout(_FULL_MS)
+            raise
 
     def _taken(self, files: Files, some: Slice) -> tuple[int, list[Bad]]:
         try:

@@ -42,7 +42,7 @@ from kconnect.api import (
     schema,
     values,
 )
-from kconnect.connectors.objects import partitioners
+from kconnect.connectors.objects import partitioners, spool
 from kconnect.connectors.objects.connector import ObjectStoreSinkConnector
 from kconnect.testing import SinkRunner, check_plugin, config_errors
 from tests.rig.systems.s3 import ACCESS_KEY, REGION, SECRET_KEY, S3Server
@@ -549,15 +549,21 @@ def test_a_store_that_is_away_is_tried_again(server: S3Server, folder: Folder) -
 
 
 @pytest.mark.process
-def test_a_full_disk_loses_nothing(folder: Folder) -> None:
+def test_a_full_disk_loses_nothing(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
     disk = SmallDisk().start()
     try:
         records = [folder.record(Struct(ROW, {"id": n, "name": str(n) * 100})) for n in range(2000)]
         with folder.sink(JSON, flush_size="2000", spool_dir=str(disk.directory)) as sink:
             disk.fill()
+            with pytest.raises(RetriableError, match=r"are left free for others: make room there, or have spool\.dir name"):
+                sink.put(records)
+            assert sink.timeout_ms
+            # Others may fill it after that look.
+            monkeypatch.setattr(spool, "LEAST", 0)
             with pytest.raises(ConnectError, match=r"No space left on device. spool\.dir names its folder: make room there"):
                 sink.put(records)
             assert sink.committed == {}
+        monkeypatch.undo()
         disk.clear()
         with folder.sink(JSON, flush_size="2000", spool_dir=str(disk.directory)) as sink:
             sink.put(records)
