@@ -79,8 +79,10 @@ class FileStreamSinkTask(Informed, SinkTask):
             return
         try:
             # Unbuffered and in append mode: one put is one write, which does not mix with those of other tasks.
-            opener = HostFiles(self.worker).opener(FILE)
+            # And a pipe that nobody reads is an error: its opening would wait, and nothing could stop that.
+            opener = HostFiles(self.worker).opener(FILE, os.O_NONBLOCK)
             self._file = open(name, "ab", buffering=0, opener=opener)  # noqa: SIM115 - kept open until stop
+            os.set_blocking(self._file.fileno(), True)
             with contextlib.suppress(OSError):  # Not all file systems have locks.
                 fcntl.flock(self._file, fcntl.LOCK_SH | fcntl.LOCK_NB)
                 self._shared = True

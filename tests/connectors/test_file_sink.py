@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import resource
 from collections.abc import Iterator
 from pathlib import Path
@@ -154,3 +155,18 @@ def test_devices_can_be_written(name: str) -> None:
 def test_a_directory_that_does_not_exist_is_named(tmp_path: Path) -> None:
     with pytest.raises(ConnectError, match="The setting `file` names"):
         task(tmp_path / "no" / "f")
+
+
+def test_a_pipe_that_nobody_reads_holds_up_no_task(tmp_path: Path) -> None:
+    """Who may write where the file is has a pipe in its place: the task hung in start, and could not be stopped."""
+    path = tmp_path / "out.txt"
+    os.mkfifo(path)
+    runner = SinkRunner(FileStreamSinkConnector, {"topics": "orders", "file": str(path)})
+    with pytest.raises(ConnectError, match="can't be written: No such device or address"), runner:
+        pass
+    # The control: one that is read has the lines.
+    reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    with runner:
+        runner.put([SinkRecord("orders", 0, None, None, None, "a", 0)])
+        assert os.read(reader, 10) == b"a\n"
+    os.close(reader)
