@@ -40,6 +40,7 @@ JVM = (
 _CLUSTER_ID = "AbCdEfGhIjKlMnOpQrStUg"
 _ROUNDS = 4096
 _ANSWER_S = 30.0
+_OFFSETS = "__consumer_offsets"
 _MAIN = "kafka.Kafka"
 _SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule required"
 
@@ -161,9 +162,9 @@ class Brokers:
         return None
 
     def coordinator(self, group: str) -> str:
-        """Return the broker that coordinates a group."""
-        future = self.admin().describe_consumer_groups([group], request_timeout=_ANSWER_S)[group]
-        return BROKERS[future.result(_ANSWER_S).coordinator.id - 1]
+        """Return the broker that coordinates a group of any kind: that of Kafka Connect's workers is none of consumers."""
+        partitions = self.admin().list_topics(_OFFSETS, timeout=_ANSWER_S).topics[_OFFSETS].partitions
+        return BROKERS[partitions[_hash(group) % len(partitions)].leader - 1]
 
     def controller(self) -> str:
         """Return the broker whose controller is active."""
@@ -188,3 +189,11 @@ class Brokers:
         change = UserScramCredentialDeletion(user, ScramMechanism.SCRAM_SHA_512)
         for future in self.admin().alter_user_scram_credentials([change]).values():
             future.result(_ANSWER_S)
+
+
+def _hash(text: str) -> int:
+    """Return the absolute value of Java's hash code, by which Kafka finds a group's partition of its offsets."""
+    number = 0
+    for character in text:
+        number = (31 * number + ord(character)) & 0xFFFFFFFF
+    return 0 if number == 1 << 31 else min(number, (1 << 32) - number)
