@@ -9,6 +9,7 @@ text. `tests/api/test_public_names.py` lists all public names: a change there is
 
 from __future__ import annotations
 
+from kconnect.api.batch import RecordBatch
 from kconnect.api.config import (
     NO_DEFAULT,
     Config,
@@ -149,6 +150,7 @@ __all__ = [
     "Password",
     "Predicate",
     "Range",
+    "RecordBatch",
     "RecordMetadata",
     "RequestTimeoutError",
     "RetriableError",

@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 
+from kconnect.api.batch import RecordBatch
 from kconnect.api.config import ConfigDef
 from kconnect.api.record import SinkRecord, SourceRecord
 
@@ -26,6 +27,14 @@ class Predicate(ABC):
     @abstractmethod
     def test(self, record: SourceRecord | SinkRecord) -> bool:
         """Whether the predicate holds for this record, as it is at this point of the chain."""
+
+    def test_batch(self, batch: RecordBatch) -> bool | None:
+        """
+        The outcome of `test` for all records of a batch; None if it may differ, or is not known: `test` is called then.
+
+        Implement it if one look tells for many records. An error counts as None.
+        """
+        return None
 
     @abstractmethod
     def config(self) -> ConfigDef: ...

@@ -24,7 +24,7 @@ _WIDTH = {
 class ProjectionError(DataError):
     """The schemas have no such relation (Connect's `SchemaProjectorException`)."""
 
-    java_class = "org.apache.kafka.connect.errors.SchemaProjectorException"
+    shown_as = "org.apache.kafka.connect.errors.SchemaProjectorException"
 
 
 def project(source: Schema, value: Any, target: Schema) -> Any:

@@ -330,7 +330,7 @@ class Host:
         return self._renewals.ask(spec.unit, time.monotonic(), lasting)
 
     def explain(self, spec: UnitSpec, error: MemoryError) -> str | None:
-        if hasattr(error, "java_class"):
+        if hasattr(error, "shown_as"):
             self._lacks_memory = (spec, f"got no more memory in Java: {error}")
             # Until this process is ended, from the host's thread: what would be said about the unit is not sure.
             threading.Event().wait(_WRITE_S)

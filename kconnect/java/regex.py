@@ -39,13 +39,13 @@ __all__ = [
 class IllegalReplacementError(ValueError):
     """The replacement can't be read, or names a group that isn't there."""
 
-    java_class = "java.lang.IllegalArgumentException"
+    shown_as = "java.lang.IllegalArgumentException"
 
 
 class NoGroupError(IndexError):
     """The replacement has a number that no group has."""
 
-    java_class = "java.lang.IndexOutOfBoundsException"
+    shown_as = "java.lang.IndexOutOfBoundsException"
 
 
 class LateError(DataError, TimeoutError):

@@ -25,7 +25,7 @@ _SPECIAL_CASES = frozenset(map(ord, "IiSsKk\xff\xb5\xc5\xe5"))
 class PatternSyntaxError(ValueError):
     """Not a pattern in Java either. The text is that of Java's exception."""
 
-    java_class = "java.util.regex.PatternSyntaxException"
+    shown_as = "java.util.regex.PatternSyntaxException"
 
     def __init__(self, description: str, pattern: str, index: int) -> None:
         self.description, self.pattern, self.index = description, pattern, index

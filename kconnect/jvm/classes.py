@@ -65,7 +65,7 @@ def find(name: str, place: str) -> Any:
             return jpype.JClass("java.lang.Class").forName(name, True, loader)
     except ConnectError as error:
         trace = getattr(error, "java_trace", "")
-        raise ConnectError(f"{getattr(error, 'java_class', '')}: {error}") from (error if trace else None)
+        raise ConnectError(f"{getattr(error, 'shown_as', '')}: {error}") from (error if trace else None)
 
 
 def new(name: str, place: str) -> Any:

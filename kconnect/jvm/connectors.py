@@ -147,6 +147,6 @@ def _altered(connector: Any, config: dict[str, str], offsets: Any) -> bool:
         with calling(connector):
             return bool(connector.alterOffsets(machine.to_map(config), offsets))
     except JavaError as error:
-        if error.java_class == "java.lang.UnsupportedOperationException":
+        if error.shown_as == "java.lang.UnsupportedOperationException":
             raise NotImplementedError(str(error)) from error
         raise

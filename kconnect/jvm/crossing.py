@@ -17,10 +17,10 @@ import jpype
 
 from kconnect.api.record import SinkRecord, SourceRecord
 from kconnect.core.task.chain import Outgoing
-from kconnect.core.task.errors import Component, Stage
+from kconnect.core.task.errors import Component
 from kconnect.jvm import misfits, sink_task, source_task
 from kconnect.jvm.chain import Chain
-from kconnect.jvm.errors import JavaError, translated
+from kconnect.jvm.errors import translated
 from kconnect.jvm.inbox import Inbox
 from kconnect.jvm.record_codec import Batch, Decoder, Encoder
 
@@ -35,7 +35,7 @@ class _Crossing:
         """Whether Java has done its work on the last batch, so that its `failure` is of that one."""
         self._encoder, self._decoder, self._inbox = Encoder(), Decoder(), Inbox()
 
-    def failure(self) -> tuple[Stage, Component, JavaError]:
+    def failure(self) -> source_task.Failure:
         """Where the last batch failed, if one of the Java parts did."""
         return source_task.failure_of(self._it)
 
@@ -73,7 +73,7 @@ class _Crossing:
 
     def _raise(self) -> None:
         if self._it.failure() is not None:
-            raise self.failure()[2]
+            raise self.failure().error
 
 
 class JavaSteps(_Crossing):
@@ -107,9 +107,9 @@ class JavaConversion(_Crossing):
         if not records:
             return []
         self._give(records)
-        found = source_task.read(self._work(self._it.messages))
+        batch, _ = source_task.read(self._work(self._it.messages))
         self._raise()
-        return _in_place(found.origins, found.messages, len(records))
+        return _in_place(batch.origins, batch.messages, len(records))
 
     def records(self, messages: Sequence[Any]) -> list[SinkRecord | None]:
         """The records of Kafka's messages, one a message; None for one that a transform dropped."""

@@ -29,9 +29,9 @@ _KINDS: tuple[tuple[str, type[ConnectError]], ...] = (
 
 
 class JavaError(ConnectError):
-    """What Java threw. `java_trace` is what Java prints of it; derived classes have Java's name in `java_class`."""
+    """What Java threw. `java_trace` is what Java prints of it; derived classes have Java's name in `shown_as`."""
 
-    java_class: str
+    shown_as: str
     java_trace: str
 
 
@@ -51,7 +51,7 @@ def _family(thrown: Any) -> Any:
 @lru_cache(1000)
 def _kind(name: str, family: Any) -> type[JavaError]:
     simple = name.rpartition(".")[2].replace("$", "_")
-    return type(simple, (JavaError, family), {"java_class": name, "__module__": __name__})
+    return type(simple, (JavaError, family), {"shown_as": name, "__module__": __name__})
 
 
 def kind_of(thing: Any) -> str:

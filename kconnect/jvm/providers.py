@@ -37,7 +37,7 @@ class JavaConfigProvider(ConfigProvider):
             # Users see the text, and only of this kind is it made for them: of others it may quote what was read.
             if isinstance(error, ConfigError):
                 raise
-            raise ConnectError(error.java_class) from None
+            raise ConnectError(error.shown_as) from None
         return ConfigData(data, None if ttl is None else int(ttl))
 
     def close(self) -> None:

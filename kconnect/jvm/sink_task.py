@@ -185,7 +185,7 @@ class SinkIntake:
 
         def again() -> bool:
             if not self._task.batches.convertAgain(at):
-                raise failure_of(self._task.batches)[2]
+                raise failure_of(self._task.batches).error
             return True
 
         done = self._errors.handle(stage, component, message, error, again)

@@ -18,7 +18,7 @@ import jpype
 import orjson
 
 from kconnect.api.record import RecordMetadata, SourceRecord
-from kconnect.api.task import SourceTask, SourceTaskContext
+from kconnect.api.task import SourceTaskContext, Task
 from kconnect.converters.json import JsonConverter
 from kconnect.core.task.chain import Outgoing
 from kconnect.core.task.converted import Converted
@@ -32,15 +32,23 @@ _HEAD = 32
 _ORDER = sys.byteorder
 
 
+class Failure(NamedTuple):
+    """What stopped a conversion in Java, and where."""
+
+    stage: Stage
+    component: Component
+    error: JavaError
+
+
 class Batch(NamedTuple):
-    """What Java has put into its buffer: `looked` is how many records it took, the last one `failed` or not."""
+    """What Java has put into its buffer: `looked` is how many records it took; with a `failure`, the last one has failed."""
 
     messages: list[Outgoing]
     origins: list[int]
     topics: list[str]
     offsets: list[Stored]
     looked: int
-    failed: bool
+    failure: Failure | None = None
 
 
 class Stored(NamedTuple):
@@ -50,7 +58,12 @@ class Stored(NamedTuple):
     source_offset: Mapping[str, Any] | None
 
 
-class JavaSourceTask(SourceTask):
+class JavaSourceTask(Task):
+    """
+    What the loop of source tasks calls, as `api.task.SourceTask` has it, but for records: `poll` gives numbers, of which
+    `commit_record` hears again.
+    """
+
     java_class: str
     java_place: str
 
@@ -75,7 +88,6 @@ class JavaSourceTask(SourceTask):
         return hears
 
     def initialize(self, context: SourceTaskContext) -> None:
-        super().initialize(context)
         with calling(self._it):
             self._it.initialize(contexts.SourceTaskContext(context, self._ends))
 
@@ -83,7 +95,7 @@ class JavaSourceTask(SourceTask):
         with calling(self._it):
             self._it.start(machine.to_map(props))
 
-    def poll(self) -> Any:
+    def poll(self) -> list[int]:
         with nullcontext() if self.acknowledgements is None else self.acknowledgements.waiting():
             try:
                 count = self.batches.poll()
@@ -106,7 +118,8 @@ class JavaSourceTask(SourceTask):
             buffer = self.batches.convert(first - self.first, end - self.first)
         except jpype.JException as thrown:
             raise translated(thrown) from None
-        return read(memoryview(buffer)[: buffer.limit()].tobytes())
+        batch, has_failed = read(memoryview(buffer)[: buffer.limit()].tobytes())
+        return batch._replace(failure=failure_of(self.batches)) if has_failed else batch
 
     def newest(self, first: int, end: int) -> list[Stored]:
         """Of each source partition of these records of the last `poll` the last offset, also of those that were dropped."""
@@ -128,10 +141,6 @@ class JavaSourceTask(SourceTask):
     def beginning(self, first: int, failed: int) -> int:
         """Return the first of the last `poll`'s records from `first` on that may not be counted if `failed` has failed."""
         return self.first + int(self.batches.beginning(first - self.first, failed - self.first))
-
-    def failure(self) -> tuple[Stage, Component, JavaError]:
-        """What stopped the last `convert`."""
-        return failure_of(self.batches)
 
     def described(self, number: int) -> SourceRecord:
         """A record of the last `poll` as one of ours, for reports: by JSON, which knows Connect's types."""
@@ -166,14 +175,14 @@ class JavaSourceTask(SourceTask):
             self.batches.stop()
 
 
-def failure_of(batches: Any) -> tuple[Stage, Component, JavaError]:
-    """What stopped the last `convert` of a task's batches, in either direction."""
-    found = batches.failure()
-    stage, alias = Stage(str(found.stage)), str(found.alias)
+def failure_of(batches: Any) -> Failure:
+    """Return what stopped the last `convert` of a task's batches, in either direction."""
+    thrown = batches.failure()
+    stage, alias = Stage(str(thrown.stage)), str(thrown.alias)
     if stage is Stage.KAFKA_PRODUCE:
-        return stage, PRODUCER, translated(found.error)
+        return Failure(stage, PRODUCER, translated(thrown.error))
     what = f"the transform {alias}" if alias else f"the {stage.value.partition('_')[0].lower()} converter"
-    return stage, Component(what, str(found.className)), translated(found.error)
+    return Failure(stage, Component(what, str(thrown.className)), translated(thrown.error))
 
 
 class SourceConversion:
@@ -189,10 +198,10 @@ class SourceConversion:
         first, at, end = records[0], records[0], records[-1] + 1
         failure: Exception | None = None
         batches = [self._task.convert(at, end)]
-        while batches[-1].failed:
+        while (stopped := batches[-1].failure) is not None:
             at += batches[-1].looked
             try:
-                batches.append(self._alone(at))
+                batches.append(self._alone(at, stopped))
             except Exception as final:  # noqa: BLE001 - for who sends what was before it
                 failure, records = final, records[: at - first]
                 break
@@ -235,21 +244,20 @@ class SourceConversion:
     def _given(self, records: Sequence[int]) -> Sequence[Any]:
         return [Origin(number) for number in records] if self._errors.settings.tolerant else list(records)
 
-    def _alone(self, number: int) -> Batch:
+    def _alone(self, number: int, failure: Failure) -> Batch:
         """What comes of the record that failed: a later attempt's message, or only its offset."""
-        stage, component, error = self._task.failure()
         origin = self._task.described(number)
 
         def again() -> Batch:
             batch = self._task.convert(number, number + 1)
-            if batch.failed:
-                raise self._task.failure()[2]
+            if batch.failure is not None:
+                raise batch.failure.error
             return batch
 
-        done: Batch | None = self._errors.handle(stage, component, origin, error, again)
+        done: Batch | None = self._errors.handle(failure.stage, failure.component, origin, failure.error, again)
         if done is not None:
             return done
-        return Batch([], [], [], [Stored(origin.source_partition, origin.source_offset)], 1, False)
+        return Batch([], [], [], [Stored(origin.source_partition, origin.source_offset)], 1)
 
 
 class Origin(SourceRecord):
@@ -262,8 +270,8 @@ class Origin(SourceRecord):
         self.number = number
 
 
-def read(data: bytes) -> Batch:
-    """What `shim/Out.java` has written."""
+def read(data: bytes) -> tuple[Batch, bool]:
+    """Return what `shim/Out.java` has written, and whether Java stopped at a record that has failed."""
     view = memoryview(data)
     count, looked, failed, topic_count, size, has_headers, json_size, _ = view[:_HEAD].cast("i")
     at = _HEAD + 8 * count
@@ -293,7 +301,7 @@ def read(data: bytes) -> Batch:
     if headers is not None:
         messages = [(*message[:7], found) for message, found in zip(messages, headers)]
     offsets = [Stored(*pair) for pair in orjson.loads(data[len(data) - json_size :])]
-    return Batch(messages, origins, topics, offsets, looked, bool(failed))
+    return Batch(messages, origins, topics, offsets, looked), bool(failed)
 
 
 def _headers(data: bytes, at: int, count: int) -> list[list[tuple[str, bytes | None]] | None]:

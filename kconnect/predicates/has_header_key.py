@@ -3,9 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
-from kconnect.api import ConfigDef, ConfigKey, Importance, NonEmptyString, Predicate, SinkRecord, SourceRecord, Type
+from kconnect.api import (
+    ConfigDef,
+    ConfigKey,
+    Importance,
+    NonEmptyString,
+    Predicate,
+    RecordBatch,
+    SinkRecord,
+    SourceRecord,
+    Type,
+)
 
 
 class HasHeaderKey(Predicate):
@@ -22,6 +31,5 @@ class HasHeaderKey(Predicate):
     def test(self, record: SourceRecord | SinkRecord) -> bool:
         return any(header.key == self._name for header in record.headers)
 
-    def test_all(self, batch: Any) -> bool | None:
-        """See `Step.test_all`."""
+    def test_batch(self, batch: RecordBatch) -> bool | None:
         return None if any(batch.every("headers")) else False

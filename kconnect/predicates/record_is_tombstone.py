@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
-from kconnect.api import ConfigDef, Predicate, SinkRecord, SourceRecord
+from kconnect.api import ConfigDef, Predicate, RecordBatch, SinkRecord, SourceRecord
 
 
 class RecordIsTombstone(Predicate):
@@ -18,6 +17,5 @@ class RecordIsTombstone(Predicate):
     def test(self, record: SourceRecord | SinkRecord) -> bool:
         return record.value is None
 
-    def test_all(self, batch: Any) -> bool | None:
-        """See `Step.test_all`."""
+    def test_batch(self, batch: RecordBatch) -> bool | None:
         return None if batch.value.has_nulls else False

@@ -43,7 +43,7 @@ class BuiltIn(Transformation[Any]):
     """
     A transform of ours: declares `CONFIG`, gets its parsed values in `setup`.
 
-    It may have a method `columns` besides, which does the same to a whole batch (`kconnect/core/task/batch.py`) at once. It
+    It may have `apply_batch` besides, which does the same to a whole batch (`kconnect/core/task/batch.py`) at once. It
     raises what it likes, best Unusual, for one that it leaves to `apply`.
     """
 
@@ -67,7 +67,7 @@ class OnPart(BuiltIn):
     """
     A transform of one part of the record, the key or the value; its two variants say which.
 
-    Its `columns` are made of a method `column`, if it has one, of this part's column and the batch.
+    Its `apply_batch` is made of a method `column`, if it has one, of this part's column and the batch.
     """
 
     part = ""
@@ -123,12 +123,12 @@ def variants(of: type[P]) -> tuple[type[P], type[P]]:
     """The classes of a transform for the key and for the value, under the names that entry points have for them."""
     shared: dict[str, Any] = {"__module__": of.__module__, "__doc__": of.__doc__}
     if hasattr(of, "column"):
-        shared["columns"] = _columns
+        shared["apply_batch"] = _on_part
     on_key, on_value = dict(shared), dict(shared)
     return type(f"{of.__name__}Key", (OnKey, of), on_key), type(f"{of.__name__}Value", (OnValue, of), on_value)
 
 
-def _columns(transform: Any, batch: Any) -> Any:
+def _on_part(transform: Any, batch: Any) -> Any:
     column = transform.column(getattr(batch, transform.part), batch)
     return batch.replace(**{transform.part: column})
 

@@ -55,7 +55,7 @@ class RegexRouter(BuiltIn):
         record.topic = routed
         return record
 
-    def columns(self, batch: Any) -> Any:
+    def apply_batch(self, batch: Any) -> Any:
         if batch.topic is None:
             raise Unusual
         return batch.replace(topic=self._route(batch.topic))

@@ -39,7 +39,7 @@ class ValueToKey(common.BuiltIn):
         inside = common.values_of(value, self._replace_null)
         return record.new_record(key_schema=schema, key=common.struct_of(schema, [inside[index] for index in places]))
 
-    def columns(self, batch: Any) -> Any:
+    def apply_batch(self, batch: Any) -> Any:
         value: Column = batch.value
         names, columns = value.fields()
         schema, places = None, [names.index(name) for name in self._fields]

@@ -16,7 +16,7 @@ from functools import partial
 from typing import Any
 
 from kconnect.api.record import SourceRecord
-from kconnect.api.task import SourceTask, TransactionContext
+from kconnect.api.task import TransactionContext
 from kconnect.core.metrics.task import SourceMeter
 from kconnect.core.metrics.windows import Windows
 from kconnect.core.settings.source import SourceSettings
@@ -24,7 +24,7 @@ from kconnect.core.state.records import TargetState
 from kconnect.core.task import delivery
 from kconnect.core.task.delivery import AtLeastOnce, Delivery, ExactlyOnce
 from kconnect.core.task.lifecycle import Event
-from kconnect.core.task.ports import Producer
+from kconnect.core.task.ports import PolledPlugin, Producer
 from kconnect.core.task.source_pump import SourcePump
 from kconnect.core.task.transactions import boundary_of
 from kconnect.errors import RetriableError
@@ -52,7 +52,7 @@ _IDLE_S = 0.1
 class SourceLoop:
     """ConfigError for a config whose converters, transforms or topic rules can't be had."""
 
-    def __init__(self, unit: Unit, task: SourceTask, config: dict[str, str], properties: dict[str, str]) -> None:
+    def __init__(self, unit: Unit, task: PolledPlugin, config: dict[str, str], properties: dict[str, str]) -> None:
         settings = unit.ports.settings
         self._unit, self._task, self._properties = unit, task, properties
         self._life = Life(unit, settings.offset_flush_timeout_ms / 1000)

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from kconnect.api.predicate import Predicate
 from kconnect.api.transformation import Transformation
 from kconnect.core.settings import aliases
 from kconnect.core.settings.aliases import Alias
@@ -18,16 +19,10 @@ from kconnect.core.settings.worker import for_plugins, tell
 from kconnect.core.task.steps import Step, Steps, by_topic
 from kconnect.plugins import chain
 from kconnect.plugins.registry import Registry, class_name, java_name
-from kconnect.predicates.has_header_key import HasHeaderKey
-from kconnect.predicates.record_is_tombstone import RecordIsTombstone
-from kconnect.transforms.common import BuiltIn
 from kconnect.units import aliased
 from kconnect.units.converters import is_built_in
 
 log = logging.getLogger(__name__)
-
-_OF_BATCHES = (HasHeaderKey, RecordIsTombstone)
-"""Predicates that may know the outcome for all records of a batch at once."""
 
 
 class Transforms:
@@ -68,14 +63,14 @@ class Transforms:
     def _step(self, alias: Alias, known: Mapping[str, Alias]) -> Step:
         transform = self._make(alias, chain.transform(alias))
         transform.owns_records = self._owned
-        batch = type(transform).apply_all is not Transformation.apply_all
+        kind = type(transform)
         step = Step(
             alias.name,
             transform.apply,
-            class_name=class_name(type(transform)),
-            apply_all=transform.apply_all if batch else None,
-            foreign=not is_built_in(type(transform)),
-            columns=getattr(transform, "columns", None) if self._owned and isinstance(transform, BuiltIn) else None,
+            class_name=class_name(kind),
+            apply_all=transform.apply_all if kind.apply_all is not Transformation.apply_all else None,
+            foreign=not is_built_in(kind),
+            apply_batch=transform.apply_batch if self._owned and kind.apply_batch is not Transformation.apply_batch else None,
         )
         asked = aliased.predicate_of(alias, known)
         if asked is None:
@@ -87,9 +82,13 @@ class Transforms:
             return step
         step = replace(step, test=predicate.test, negate=alias.negate)
         if predicate.of_topic:
-            test, test_all = by_topic(predicate.test)
-            return replace(step, test=test, test_all=test_all)
-        return replace(step, test_all=predicate.test_all) if isinstance(predicate, _OF_BATCHES) else step
+            test, test_batch = by_topic(predicate.test)
+            return replace(step, test=test, test_batch=test_batch)
+        if type(predicate).test_batch is Predicate.test_batch:
+            return step
+        if is_built_in(type(predicate)):
+            return replace(step, test_batch=predicate.test_batch)
+        return replace(step, test_batch=lambda batch: predicate.test_batch(batch.apart()))
 
     def _make(self, alias: Alias, part: chain.Part) -> Any:
         with aliased.configuring(alias):

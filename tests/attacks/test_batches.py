@@ -63,7 +63,7 @@ def test_a_null_that_a_transform_makes_is_one_records() -> None:
     transform: Any = ExtractFieldValue()
     transform.configure({"field": "a"})
     transform.owns_records = True
-    step = Step("x", transform.apply, columns=transform.columns)
+    step = Step("x", transform.apply, apply_batch=transform.apply_batch)
     values = [json.dumps({"a": None if place == 5 else {"id": place}}).encode() for place in range(COUNT)]
     assert delivered(values, [step]) == [None if place == 5 else {"id": place} for place in range(COUNT)]
 

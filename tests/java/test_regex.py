@@ -25,14 +25,14 @@ def test_matches_and_replaces(case: dict[str, Any]) -> None:
     if error is not None and error["phase"] == "compile":
         with pytest.raises(regex.PatternSyntaxError) as syntax:
             regex.compile(case["pattern"])
-        assert (syntax.value.java_class, str(syntax.value)) == (error["class"], error["message"])
+        assert (syntax.value.shown_as, str(syntax.value)) == (error["class"], error["message"])
         return
     pattern = regex.compile(case["pattern"])
     found = pattern.matches(case["input"])
     assert (found is not None) == case["full_match"]
     assert found is None or list(found.groups) == case["groups"]
     if error is not None:
-        kind = {each.java_class: each for each in (regex.IllegalReplacementError, regex.NoGroupError)}[error["class"]]
+        kind = {each.shown_as: each for each in (regex.IllegalReplacementError, regex.NoGroupError)}[error["class"]]
         with pytest.raises(kind) as raised:
             pattern.replace_first(case["input"], case["replacement"])
         assert str(raised.value) == error["message"]

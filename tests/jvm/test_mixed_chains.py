@@ -111,7 +111,7 @@ def test_one_of_java_s_errors_is_not_the_record_s_and_is_not_tolerated(plugins: 
     judged = Judged(tolerant=True)
     with pytest.raises(JavaError, match="it lacks a class") as caught:
         applied(plugins, SHOUT, "a", "error", judged=judged)
-    assert caught.value.java_class == "java.lang.NoClassDefFoundError"
+    assert caught.value.shown_as == "java.lang.NoClassDefFoundError"
     assert judged.told() == []
 
 

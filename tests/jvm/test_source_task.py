@@ -110,7 +110,7 @@ def test_a_record_that_fails_ends_the_batch_and_names_stage_and_class(java_plugi
     assert [each.source_offset for each in before.offsets] == [{"last": 126}]
     assert [each[:2] for each in judged.told()] == [("TRANSFORMATION", "org.apache.kafka.connect.transforms.Cast$Value")]
     cause: Any = found.failure.__cause__
-    assert cause.java_class == "org.apache.kafka.connect.errors.DataException"
+    assert cause.shown_as == "org.apache.kafka.connect.errors.DataException"
     assert "at org.apache.kafka.connect.transforms.Cast" in cause.java_trace
 
 
@@ -379,7 +379,7 @@ def test_what_java_throws_is_an_error_of_ours(java_plugin: Path) -> None:
     task = numbers(java_plugin, chain(LONG, STRING), {"last": 3}, fails="stack")
     with pytest.raises(ConnectError) as caught:
         task.poll()
-    assert caught.value.java_class == "java.lang.StackOverflowError"  # type: ignore[attr-defined]
+    assert caught.value.shown_as == "java.lang.StackOverflowError"  # type: ignore[attr-defined]
 
 
 def test_large_batches_take_larger_buffers(java_plugin: Path) -> None:

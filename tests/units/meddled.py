@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
+from kconnect.api.batch import RecordBatch
 from kconnect.api.config import ConfigDef, ConfigKey, Type
 from kconnect.api.config_provider import ConfigData, ConfigProvider
 from kconnect.api.connector import Connector, ExactlyOnceSupport, SinkConnector, SourceConnector
@@ -215,6 +216,11 @@ class PlainPredicate(Predicate):
     def close(self) -> None: ...
 
 
+class PlainBatchPredicate(PlainPredicate):
+    def test_batch(self, batch: RecordBatch) -> bool | None:
+        return True
+
+
 class PlainConverter(Converter):
     def configure(self, configs: Mapping[str, Any], is_key: bool) -> None: ...
 
@@ -266,8 +272,8 @@ CHAIN = {
     "header.converter": "PlainHeaderConverter",
 }  # fmt: skip
 BATCHES = {
-    **CHAIN, "transforms.t.type": "PlainBatchTransform", "key.converter": "PlainBatchConverter",
-    "value.converter": "PlainBatchConverter",
+    **CHAIN, "transforms.t.type": "PlainBatchTransform", "predicates.p.type": "PlainBatchPredicate",
+    "key.converter": "PlainBatchConverter", "value.converter": "PlainBatchConverter",
 }  # fmt: skip
 
 
@@ -277,6 +283,7 @@ class Parts(Registry):
     def __init__(self, meddler: Meddler) -> None:
         apis: dict[type[Any], tuple[type[Any], ...]] = {
             PlainTransform: (Transformation,), PlainBatchTransform: (Transformation,), PlainPredicate: (Predicate,),
+            PlainBatchPredicate: (Predicate,),
             PlainConverter: (Converter,), PlainBatchConverter: (Converter,), PlainHeaderConverter: (HeaderConverter,),
             PlainProvider: (ConfigProvider,), PlainSource: (Connector, SourceConnector), PlainSink: (Connector, SinkConnector),
         }  # fmt: skip

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 import kconnect.api
+from kconnect.api.batch import RecordBatch
 from kconnect.api.config_provider import ConfigProvider
 from kconnect.api.connector import Connector
 from kconnect.api.converter import Converter, HeaderConverter
@@ -29,6 +30,7 @@ from kconnect.core.task.answers import AnswerError
 from kconnect.core.task.chain import Converters, SinkChain, SourceChain
 from kconnect.core.task.errors import Cut, Errors, Failure
 from kconnect.core.task.steps import Step, Steps
+from kconnect.data.column import Column
 from kconnect.data.schema import STRING_SCHEMA
 from kconnect.errors import ConnectError
 from kconnect.units.checked import CheckedConverter, CheckedHeaderConverter
@@ -52,11 +54,12 @@ ELSEWHERE = {
     "SourceTask.poll": "tests.core.task.test_destination",
     "SinkTask.pre_commit": "tests.core.task.test_positions",
     "Predicate.test": "true or false, as Python has it",
+    "Predicate.test_batch": "what is neither true nor false says nothing, `core/task/steps.py`",
 }
 HERE = {
-    "Transformation.apply", "Transformation.apply_all", "Converter.from_connect_data", "Converter.to_connect_data",
-    "Converter.from_connect_all", "Converter.to_connect_all", "HeaderConverter.from_connect_header",
-    "HeaderConverter.to_connect_header",
+    "Transformation.apply", "Transformation.apply_all", "Transformation.apply_batch",
+    "Converter.from_connect_data", "Converter.to_connect_data", "Converter.from_connect_all", "Converter.to_connect_all",
+    "HeaderConverter.from_connect_header", "HeaderConverter.to_connect_header",
 }  # fmt: skip
 DECLARATIONS = {"config", "version"}
 """Of transforms, predicates and converters: asked by validation and listings only."""
@@ -101,6 +104,8 @@ MATRIX_AS = {
     "SinkTask.put_batch": "sink.put",
     "SinkTask.flush": "sink.pre_commit",
     "Transformation.apply_all": "transform.apply",
+    "Transformation.apply_batch": "transform.apply",
+    "Predicate.test_batch": "predicate.test",
 }
 """Calls that are no row of the fault matrix, and the row whose thread, process and limits are theirs."""
 MATRIX_PREFIXES = {
@@ -187,6 +192,42 @@ def test_a_transform_that_gives_no_record(of: type[Any], all_at_once: bool, answ
     done = Steps([step, next_one]).run(list(records), records, errors, cut)  # type: ignore[assignment]
     assert [each.value for each in done] == [str(at) for at in range(bad)]
     assert "acme.Odd.apply() returned" in str(cut.error)
+
+
+def shorter(batch: RecordBatch) -> Any:
+    return batch.replace(value=Column(STRING_SCHEMA, ["x"]))
+
+
+@pytest.mark.parametrize("of", [SourceRecord, SinkRecord])
+@pytest.mark.parametrize(
+    "give",
+    [
+        *(pytest.param(lambda batch, answer=answer: answer, id=type(answer).__name__) for answer in [*WRONG_RECORDS, None]),
+        pytest.param(shorter, id="a column that is too short"),
+        pytest.param(lambda batch: batch.replace(topic=7), id="a topic that is no text"),
+        pytest.param(lambda batch: 1 / 0, id="an error"),
+    ],
+)
+def test_a_transform_that_gives_no_batch_is_asked_record_by_record(of: type[Any], give: Callable[[Any], Any]) -> None:
+    def apply(record: Any) -> Any:
+        return record.new_record(value=f"{record.value}!")
+
+    step = Step("odd", apply, class_name="acme.Odd", apply_batch=give, foreign=True)
+    records = [record(at, of) for at in range(12)]
+    assert [each.value for each in Steps([step]).apply(records)] == [f"{at}!" for at in range(12)]
+    # The control: a batch is what it is asked first.
+    bang = Step("bang", apply, apply_batch=lambda batch: batch.replace(value=Column(None, ["?"] * len(batch))), foreign=True)
+    assert {each.value for each in Steps([bang]).apply([record(at, of) for at in range(12)])} == {"?"}
+
+
+@pytest.mark.parametrize("outcome", [None, 7, "no", "error"])
+def test_a_predicate_that_does_not_say_is_asked_record_by_record(outcome: Any) -> None:
+    def test_batch(batch: Any) -> Any:
+        return 1 / 0 if outcome == "error" else outcome
+
+    step = Step("odd", lambda record: None, test=lambda record: record.value == "3", test_batch=test_batch)
+    done = Steps([step]).apply([record(at, SinkRecord) for at in range(12)])
+    assert [at for at, each in enumerate(done) if each is None] == [3]
 
 
 # --- converters ---

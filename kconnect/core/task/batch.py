@@ -60,6 +60,10 @@ class Batch(ABC):
     @abstractmethod
     def _with_key(self, key: Column) -> None: ...
 
+    def apart(self: B) -> B:
+        """Return a batch of the same records whose columns are its own, for a plugin that may change them."""
+        return self.replace(self.key.copy(), self.value.copy())
+
     def replace(self: B, key: Column | None = None, value: Column | None = None, topic: str | None = None) -> B:
         """A batch of the same records with some of this replaced."""
         made = copy.copy(self)

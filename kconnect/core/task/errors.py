@@ -102,7 +102,7 @@ def error_class(error: BaseException) -> str:
     """The Java class that Connect would name for an error; Python's own for one that is no relative of Connect's."""
     kind = type(error)
     # Some of our own say it themselves.
-    known: str | None = getattr(kind, "java_class", None)
+    known: str | None = getattr(kind, "shown_as", None)
     if known is None and (kind in TABLE or kind.__module__.startswith("kconnect.")):
         known = row_of(kind).java
     return known or (kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}")

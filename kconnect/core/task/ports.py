@@ -303,6 +303,18 @@ class SourcePlugin(Protocol):
     def commit(self) -> None: ...
 
 
+class PolledPlugin(SourcePlugin, Protocol):
+    """A whole source task, of either language: one in Java gives numbers of its records, and hears of these."""
+
+    def initialize(self, context: Any) -> None: ...
+
+    def start(self, props: dict[str, str]) -> None: ...
+
+    def poll(self) -> Any: ...
+
+    def stop(self) -> None: ...
+
+
 class SinkPlugin(Protocol):
     """What a sink task is given; `api/task.py` says what each call means to it."""
 

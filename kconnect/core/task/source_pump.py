@@ -30,10 +30,10 @@ T = TypeVar("T")
 class SourcePump:
     """ConnectError, or what the plugin's parts raise, from any call: the task has failed, and `end` is all that may follow."""
 
-    def __init__(self, delivery: Delivery, convert: Callable[[Sequence[SourceRecord]], Converted]) -> None:
+    def __init__(self, delivery: Delivery, convert: Callable[[Sequence[Any]], Converted]) -> None:
         self._delivery, self._convert = delivery, convert
 
-    def step(self, records: Sequence[SourceRecord], now: float) -> None:
+    def step(self, records: Sequence[Any], now: float) -> None:
         """Hand over what a `poll` gave, which may be nothing, and do what is due."""
         # One by one: what ends before a record that can't be converted is committed before the task fails of that.
         parts = self._delivery.parts(records)

@@ -28,9 +28,9 @@ class Step:
     """
     `test` None: for every record; `negate`: for those of which `test` is not true. `apply` gives None to drop.
     `apply_all`, if the transform offers it, does the same for a list at once. `class_name` is the transform's, for reports.
-    `columns` is how a built-in transform changes a whole `batch.py` at once; it raises what it likes for one that it does not
-    take. `test_all` is the one outcome of `test` for a batch, None if there may be several. A `foreign` one is not in the box:
-    what it gives is looked at.
+    `apply_batch` changes a whole `batch.py` at once; for one that it does not take it gives None, or raises what it likes.
+    `test_batch` is the one outcome of `test` for a batch, None if there may be several. A `foreign` one is not in the box: what
+    it gives is looked at, and what it is given is its own.
     """
 
     alias: str
@@ -39,8 +39,8 @@ class Step:
     negate: bool = False
     class_name: str = ""
     apply_all: BatchForm | None = None
-    columns: Callable[[Any], Any] | None = None
-    test_all: Callable[[Batch], bool | None] | None = None
+    apply_batch: Callable[[Any], Any] | None = None
+    test_batch: Callable[[Batch], bool | None] | None = None
     foreign: bool = False
 
     def takes(self, record: Any) -> bool:
@@ -102,7 +102,7 @@ class Steps:
         """
         batch, current = (given, []) if isinstance(given, Batch) else (None, given)
         for step, stage in self._stages:
-            if batch is None and step.columns is not None:
+            if batch is None and step.apply_batch is not None:
                 batch = Records.of(current, owned=True)
             if batch is not None:
                 changed = _in_columns(step, batch)
@@ -168,14 +168,28 @@ def _in_columns(step: Step, batch: Batch) -> Batch | None:
     """The batch after `step`; None if it must go record by record."""
     try:
         if step.test is not None:
-            outcome = None if step.test_all is None else step.test_all(batch)
-            if outcome is None:
+            outcome = None if step.test_batch is None else step.test_batch(batch)
+            if not isinstance(outcome, bool):
                 return None
             if outcome is step.negate:
                 return batch
-        return None if step.columns is None else cast(Batch, step.columns(batch))
+        if step.apply_batch is None:
+            return None
+        if not step.foreign:
+            return cast(Batch, step.apply_batch(batch))
+        changed = step.apply_batch(batch.apart())
+        return changed if _is_whole(changed, batch) else None
     except Exception:  # noqa: BLE001 - whatever it is, one record is the reason, and will be found alone
         return None
+
+
+def _is_whole(changed: Any, before: Batch) -> bool:
+    """Whether what a plugin gave for a batch is one of the same records."""
+    return (
+        type(changed) is type(before)
+        and len(changed) == len(changed.key) == len(changed.value) == len(before)
+        and isinstance(changed.topic, str | None)
+    )
 
 
 def _at_once(step: Step, apply_all: BatchForm, records: list[Any]) -> list[Any]:

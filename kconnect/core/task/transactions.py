@@ -24,7 +24,7 @@ class End(enum.Enum):
     """Its records are for nobody, and done with: their source offsets are committed in a transaction of their own."""
 
 
-Part = tuple[Sequence[SourceRecord], "End | None"]
+Part = tuple[Sequence[Any], "End | None"]
 
 
 class PollBoundary:
@@ -33,7 +33,7 @@ class PollBoundary:
     context: Requests | None = None
     """What the task gets as its `TransactionContext`."""
 
-    def parts(self, records: Sequence[SourceRecord]) -> Iterator[Part]:
+    def parts(self, records: Sequence[Any]) -> Iterator[Part]:
         """The batch in pieces, and whether the transaction ends behind each."""
         yield records, None
 
@@ -72,7 +72,7 @@ class TaskBoundary(PollBoundary):
     def __init__(self) -> None:
         self.context: Requests = Requests()
 
-    def parts(self, records: Sequence[SourceRecord]) -> Iterator[Part]:
+    def parts(self, records: Sequence[Any]) -> Iterator[Part]:
         requests, begin = self.context, 0
         if not requests.any:
             yield records, None

@@ -17,7 +17,7 @@ def batch(size: int) -> list[SourceRecord]:
 
 def parts(boundary: PollBoundary, records: list[SourceRecord]) -> list[tuple[list[int], End | None]]:
     """The numbers of the records in each part."""
-    return [([record.source_offset["n"] for record in part], end) for part, end in boundary.parts(records)]  # type: ignore[index]
+    return [([record.source_offset["n"] for record in part], end) for part, end in boundary.parts(records)]
 
 
 class TestPoll:

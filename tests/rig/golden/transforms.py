@@ -90,7 +90,7 @@ def _steps(steps: list[Case]) -> list[Step]:
         configured = _configured(step, "transformation")
         asked = step.get("predicate")
         if asked is None:
-            made.append(Step(f"t{index}", configured.apply, columns=getattr(configured, "columns", None)))
+            made.append(Step(f"t{index}", configured.apply, apply_batch=configured.apply_batch))
             continue
         only(asked, "class", "config", "negate")
         made.append(Step(f"t{index}", configured.apply, _configured(asked, "predicate").test, asked["negate"]))
