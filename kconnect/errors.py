@@ -8,6 +8,7 @@ task fails, what REST answers.
     ├── StartAgainError          nothing is wrong with the task, but it can't go on: it is started again by itself
     │   └── WithdrawnError       a right was taken away: until it is back
     ├── NotAuthorizedError       brokers do not let a client write
+    ├── NoTopicError             a topic is not there, and can't be made
     ├── DataError                a record or value that can't be used
     ├── ConfigError              a setting that can't be used: names the setting, the value and the rule
     ├── NotFoundError            what was asked for is not there
@@ -61,6 +62,10 @@ class NotAuthorizedError(ConnectError):
     def __init__(self, message: str, *topics: str) -> None:
         super().__init__(message)
         self.topics = topics
+
+
+class NoTopicError(ConnectError):
+    """There is no topic of that name, and it can't be made."""
 
 
 class DataError(ConnectError):
@@ -143,6 +148,7 @@ TABLE: Mapping[type[BaseException], Row] = MappingProxyType(
         StartAgainError: Row(500, 1, _CONNECT),
         WithdrawnError: Row(500, 1, _CONNECT),
         NotAuthorizedError: Row(500, 1, _CONNECT),
+        NoTopicError: Row(500, 1, _CONNECT),
         DataError: Row(500, 1, f"{_OF_CONNECT}.DataException"),
         ConfigError: Row(500, 6, "org.apache.kafka.common.config.ConfigException"),
         # Of these the Java names are REST's own: a plugin that raises one is told as any other that fails.

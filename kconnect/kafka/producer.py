@@ -21,7 +21,7 @@ import confluent_kafka as ck
 from kconnect.api.record import RecordMetadata
 from kconnect.core.task.chain import Outgoing
 from kconnect.core.task.ports import OnReport, Refusal, Refused
-from kconnect.errors import ConnectError, NotAuthorizedError
+from kconnect.errors import ConnectError, NotAuthorizedError, NoTopicError
 from kconnect.kafka import servers
 from kconnect.kafka.codes import AWAY, FINAL, MAY_NOT_WRITE, TOO_LARGE
 from kconnect.kafka.liveness import Patience
@@ -166,12 +166,12 @@ class TaskProducer:
         began = time.monotonic()
         deadline, patience = began + _TOPIC_S, Patience(_LOST_S, began)
         while True:
-            forbidden = False
+            code = None
             try:
                 # The request itself has the brokers create the topic, if `auto.create.topics.enable` lets them.
                 found = self._client().list_topics(topic, timeout=1).topics[topic]
                 problem = None if found.error is None else found.error.str()
-                forbidden = found.error is not None and found.error.code() in MAY_NOT_WRITE
+                code = None if found.error is None else found.error.code()
                 if problem is None and any(partition.leader >= 0 for partition in found.partitions.values()):
                     if self._access is not None:
                         self._access.is_member()
@@ -187,12 +187,14 @@ class TaskProducer:
                 return False
             self._poll(0)
             self._check_access()
-            if time.monotonic() > (min(deadline, began + _FORBIDDEN_S) if forbidden else deadline):
+            if time.monotonic() > (min(deadline, began + _FORBIDDEN_S) if code in MAY_NOT_WRITE else deadline):
                 text = (
                     f"Topic {topic} can't be written to: {problem or 'it has no leader'}. Create it, or have the "
                     "brokers do it (`auto.create.topics.enable`), check the task's rights, and restart the task."
                 )
-                raise NotAuthorizedError(text, topic) if forbidden else ConnectError(text)
+                if code in MAY_NOT_WRITE:
+                    raise NotAuthorizedError(text, topic)
+                raise NoTopicError(text) if code == ck.KafkaError.UNKNOWN_TOPIC_OR_PART else ConnectError(text)
             time.sleep(0.1)
 
     def close(self, abandon: bool = False) -> None:

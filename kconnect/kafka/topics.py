@@ -17,7 +17,7 @@ import confluent_kafka as ck
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from kconnect.core.settings.topic_creation import TopicCreation, TopicSettings
-from kconnect.errors import ConnectError, NotAuthorizedError
+from kconnect.errors import ConnectError, NotAuthorizedError, NoTopicError
 from kconnect.kafka import asking, servers
 from kconnect.kafka.asking import Asking
 from kconnect.kafka.codes import AWAY, MAY_NOT_WRITE, sentence
@@ -144,4 +144,4 @@ def _failure(problem: str, remedy: str, cause: ck.KafkaError, topic: str) -> Exc
     if cause.code() in _PASSING:
         return _Away(cause.str())
     text = f"{problem}: {sentence(cause)}. {remedy}; then restart the task."
-    return NotAuthorizedError(text, topic) if cause.code() in MAY_NOT_WRITE else ConnectError(text)
+    return NotAuthorizedError(text, topic) if cause.code() in MAY_NOT_WRITE else NoTopicError(text)

@@ -246,6 +246,26 @@ def test_a_source_that_never_had_the_right_to_write_fails(refusing: RefusingBrok
     end(unit)
 
 
+@pytest.mark.parametrize("once", [False, True], ids=["at least once", "exactly once"])
+def test_a_topic_that_a_record_has_chosen_and_that_may_not_be_written_to_is_its_own_fault(
+    refusing: RefusingBroker, once: bool
+) -> None:
+    """Who may write what a source reads chooses its topic: the task failed for good."""
+    for place in ((ResourceType.TOPIC, TOPIC), (ResourceType.TOPIC, "o"), (ResourceType.TRANSACTIONAL_ID, "test-unit-0")):
+        refusing.allow(*place)
+    begin = refusing.end_of(TOPIC)
+    config = {
+        **{"connector.class": "Source", "topic": TOPIC, "limit": "40", "errors.tolerance": "all", "transforms": "route"},
+        "transforms.route.type": "Expression",
+        "transforms.route.topic": "string(value).endsWith('3') ? 'another' : topic",
+    }
+    host, unit = _writing(refusing, once, config)
+    until(lambda: len(refusing.values(TOPIC, begin)) >= 36, _LIMIT_S)
+    end(unit)
+    assert host.states.count("FAILED") == 0
+    assert sorted(map(int, refusing.values(TOPIC, begin))) == [number for number in range(1, 41) if number % 10 != 3]
+
+
 LOGINS = [name for name, case in CASES.items() if not case.others and "session" not in name and "right" not in name]
 """What a producer is refused, too."""
 

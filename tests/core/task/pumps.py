@@ -117,6 +117,7 @@ class Topics:
         self.there = True
         self.missing: set[str] = set()
         """Which can't be had."""
+        self.why: type[ConnectError] = ConnectError
 
     def new(self, asked: Collection[str]) -> list[str]:
         return sorted(set(asked) - self.ready)
@@ -126,7 +127,7 @@ class Topics:
 
     def require(self, new: list[str], producer: Producer) -> bool:
         if self.missing & set(new):
-            raise ConnectError(f"Topics {sorted(self.missing)} can't be written to")
+            raise self.why(f"Topics {sorted(self.missing)} can't be written to")
         self.required += new
         return self.there
 

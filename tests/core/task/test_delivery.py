@@ -9,7 +9,7 @@ from kconnect.core.task.converted import Converted
 from kconnect.core.task.ports import Refusal
 from kconnect.core.task.steps import Step
 from kconnect.core.task.transactions import End, IntervalBoundary, PollBoundary, TaskBoundary
-from kconnect.errors import ConnectError
+from kconnect.errors import ConnectError, NotAuthorizedError, NoTopicError
 
 from .pumps import INTERVAL_S, OFFSETS, SourceWorld
 from .records import source
@@ -339,3 +339,52 @@ def test_what_keeps_offsets_from_being_stored_is_shown() -> None:
         setattr(thing, name, mended)
         world.step(after=INTERVAL_S)
         assert counts.retrying is None
+
+
+# --- topics that records choose ---
+
+
+def _renamed(record: SourceRecord) -> SourceRecord:
+    """As a transform does it, by the value."""
+    return record.new_record(topic=record.value) if record.value in ("a", "b", "gone") else record
+
+
+@pytest.mark.parametrize("why", [NotAuthorizedError, NoTopicError])
+def test_a_topic_that_a_record_has_chosen_and_that_can_not_be_had_is_its_own_fault(why: type[ConnectError]) -> None:
+    """Who may write a row, or a file, has its topic chosen by a transform: the task failed for good, whatever is tolerated."""
+    world = SourceWorld(steps=[Step("route", _renamed)], tolerant=True)
+    world.topics.missing, world.topics.why = {"gone"}, why
+    world.step(line(1, value="a"), line(2, value="gone"), line(3, value="b"), after=INTERVAL_S)
+    world.step(line(4, value="gone"), after=INTERVAL_S)
+    assert (world.readable, world.store.stored) == ([b"a", b"b"], {AT: {"position": 4}})
+    assert [failure.origin.value for failure in world.letters.reported] == ["gone", "gone"]
+    # It is looked for again after a while.
+    world.topics.missing = set()
+    world.step(line(5, value="gone"), after=61.0)
+    assert world.readable == [b"a", b"b", b"gone"]
+    # A topic that could be written to before is no choice of a record's.
+    world.topics.ready.clear()
+    world.topics.missing = {"gone"}
+    with pytest.raises(why, match="can't be written to"):
+        world.step(line(6, value="gone"), after=61.0)
+
+
+def test_a_topic_that_the_connector_has_chosen_fails_the_task() -> None:
+    for steps in ([], [Step("route", _renamed)]):
+        world = SourceWorld(steps=steps, tolerant=True)
+        world.topics.missing, world.topics.why = {"gone"}, NoTopicError
+        if not steps:
+            world.step(line(1, "a"))
+        with pytest.raises(NoTopicError):
+            # By the connector itself; or by a transform, of all records that there are.
+            world.step(line(2, "gone") if not steps else line(2, value="gone"), after=INTERVAL_S)
+        assert world.letters.reported == []
+
+
+def test_without_tolerance_such_a_topic_fails_the_task_behind_what_comes_before() -> None:
+    world = SourceWorld(steps=[Step("route", _renamed)])
+    world.topics.missing, world.topics.why = {"gone"}, NotAuthorizedError
+    with pytest.raises(NotAuthorizedError):
+        world.step(line(1, value="a"), line(2, value="gone"), line(3, value="b"))
+    world.pump.end(failed=True)
+    assert (world.readable, world.store.stored) == ([b"a"], {AT: {"position": 1}})
