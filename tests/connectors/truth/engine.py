@@ -8,8 +8,11 @@ what is delivered again: after a kill what was not committed, after a RetriableE
 from __future__ import annotations
 
 import gc
+import itertools
 from collections.abc import Callable, Iterable
 from typing import Any
+
+import pytest
 
 from kconnect.api import ConnectError, RetriableError, SinkRecord, TopicPartition
 from kconnect.testing import SinkRunner
@@ -37,6 +40,8 @@ class Engine:
         self.reported: dict[tuple[TopicPartition, int], str] = {}
         self.again: set[tuple[TopicPartition, int]] = set()
         """What was delivered more than once."""
+        self.tries = _TRIES
+        """How often a put may give way."""
         self.failures: list[str] = []
         """Why tasks have failed; each was started again then, as by a user."""
         self.tasks = [start(number).start() for number in range(tasks)]
@@ -89,7 +94,7 @@ class Engine:
 
     def _put(self, number: int, batch: list[SinkRecord]) -> None:
         runner = self.tasks[number]
-        for _ in range(_TRIES):
+        for _ in range(self.tries):
             try:
                 runner.put(batch)
             except RetriableError:
@@ -99,6 +104,10 @@ class Engine:
                 return
             except ConnectError as error:
                 self.failures.append(str(error))
+                # A part of it may have been taken.
+                self.again |= {
+                    (TopicPartition(each.original_topic, each.original_partition), each.original_offset) for each in batch
+                }
                 self._gather()
                 self.restart(number)
                 return
@@ -108,7 +117,25 @@ class Engine:
             self._rewind(runner)
             self._gather()
             return
-        raise AssertionError(f"a put was tried {_TRIES} times")
+        raise AssertionError(f"a put was tried {self.tries} times")
+
+    def put_through(self, number: int, tries: int, mend: Callable[[], None]) -> None:
+        """As `put`, in a trouble that ends once the task has given way so often, or with the put."""
+        runner, count = self.tasks[number], itertools.count(1)
+        put = runner.put
+
+        def tried(batch: list[SinkRecord]) -> None:
+            try:
+                put(batch)
+            except RetriableError:
+                if next(count) == tries:
+                    mend()
+                raise
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(runner, "put", tried)
+            self.put(number)
+        mend()
 
     def commit(self, number: int) -> None:
         runner = self.tasks[number]

@@ -55,7 +55,8 @@ class MoodyService:
         self.answer: Callable[[str], tuple[dict[str, str], Any]] = lambda path: ({}, [])
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
         self._server.daemon_threads = True
-        self.url = f"http://127.0.0.1:{self._server.server_port}"
+        self.port: int = self._server.server_port
+        self.url = f"http://127.0.0.1:{self.port}"
         threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True).start()
 
     def end(self) -> None:

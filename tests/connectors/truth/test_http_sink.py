@@ -20,7 +20,10 @@ from kconnect.testing import SinkRunner
 from tests.connectors.truth.budget import histories
 from tests.connectors.truth.engine import Engine, Step
 from tests.connectors.truth.moody_service import AUTHORITY, PASSING, TAKING, MoodyService
+from tests.connectors.truth.outages import link_to, mend
+from tests.rig.systems.proxy import Link, Proxy
 
+RETRIES = 25
 ROW = schema.struct({"n": STRING_SCHEMA, "p": STRING_SCHEMA, "f": FLOAT64_SCHEMA})
 KINDS = ("row", "row", "map", "refused", "infinite", "tombstone", "half a pair", "dots", "accent")
 moods = st.lists(st.sampled_from((*TAKING, *PASSING, "elsewhere")), max_size=12)
@@ -28,6 +31,8 @@ steps: st.SearchStrategy[list[Step]] = st.lists(
     st.one_of(
         st.tuples(st.just("produce"), st.integers(0, 2), st.lists(st.sampled_from(KINDS), min_size=1, max_size=15)),
         st.tuples(st.just("moods"), moods),
+        st.tuples(st.just("burst"), st.integers(20, 60)),
+        st.tuples(st.just("outage"), st.integers(0, 1), st.integers(1, 60)),
         st.tuples(st.just("put"), st.integers(0, 1), st.sampled_from((1, 5, 500))),
         st.tuples(st.sampled_from(("commit", "go_back", "kill", "restart")), st.integers(0, 1)),
         st.tuples(st.just("move"), st.integers(0, 2), st.integers(0, 1)),
@@ -38,11 +43,18 @@ steps: st.SearchStrategy[list[Step]] = st.lists(
 
 
 class Play:
-    def __init__(self, size: int, templated: bool) -> None:
-        self.size, self.templated = size, templated
-        self.service = MoodyService()
+    """With a `link`, the tasks reach the service over it. A task that is `hurried` has little time for a put."""
+
+    def __init__(self, service: MoodyService, size: int, templated: bool, hurried: bool, link: Proxy | None) -> None:
+        self.size, self.templated, self.hurried, self.link = size, templated, hurried, link
+        self.service = service
+        self.url = service.url if link is None else f"http://127.0.0.1:{link.port}"
+        self.trouble = 0
+        """How many tries, at most, the service is away or broken."""
         self.service.takes = lambda body: b"refused" not in body
         self.engine = Engine(self._start, [TopicPartition("t", number) for number in range(3)], tasks=2)
+        # Each put that gives way has sent something, or counts for the task's own patience.
+        self.engine.tries = 1000
         self._serial = itertools.count()
 
     def _start(self, number: int) -> SinkRunner:
@@ -50,12 +62,13 @@ class Play:
             "name": "h",
             "topics": "t",
             "tasks.max": "2",
-            "http.api.url": f"{self.service.url}/x" + ("/${p}" if self.templated else ""),
+            "http.api.url": f"{self.url}/x" + ("/${p}" if self.templated else ""),
             "headers": "X-P:${p}" if self.templated else "",
             "batch.max.size": str(self.size),
             "errors.tolerance": "all",
             "retry.backoff.ms": "0",
-            "max.retries": "25",
+            "max.retries": str(RETRIES),
+            **({"consumer.override.max.poll.interval.ms": "60"} if self.hurried else {}),
             "behavior.on.null.values": "fail",
             "ssl.ca.location": AUTHORITY,
         }
@@ -85,15 +98,29 @@ class Play:
                 engine.produce(self._make(kind), engine.places[arguments[0]])
         elif name == "moods":
             self.service.moods.extend(arguments[0])
+        elif name == "burst":
+            self.service.moods.extend(["broken"] * arguments[0])
+            self.trouble += arguments[0]
+        elif name == "outage":
+            self._outage(*arguments)
         elif name == "move":
             engine.move(engine.places[arguments[0]], arguments[1])
         else:
             getattr(engine, name)(*arguments)
 
+    def _outage(self, number: int, tries: int) -> None:
+        """The service can't be reached by so many tries of a put, or until the task gives it up."""
+        if self.link is None:
+            return
+        link = self.link
+        link.set(Link.CUT)
+        self.engine.put_through(number, tries, lambda: mend(link))
+        self.trouble += tries
+
     def check(self) -> None:
         engine = self.engine
         engine.finish()
-        assert not engine.failures, engine.failures[0]
+        assert self.trouble + len(PASSING) > RETRIES or not engine.failures, engine.failures[0]
         taken: dict[str, list[Any]] = {}
         order: dict[str, list[int]] = {}
         for body in self.service.taken:
@@ -141,19 +168,25 @@ class Play:
 
 
 @histories(20)
-@given(size=st.sampled_from((1, 3)), templated=st.booleans(), history=steps)
+@given(size=st.sampled_from((1, 3)), templated=st.booleans(), hurried=st.booleans(), history=steps)
+@example(size=3, templated=False, hurried=True, history=[("produce", 0, ["row", "refused", "row"] * 4), ("outage", 0, 30)])
 @example(
     size=3,
     templated=False,
+    hurried=False,
     history=[("produce", 0, ["row"] * 4), ("moods", ["gone after", "busy"]), ("put", 0, 500), ("kill", 0)],
 )
-def test_each_record_is_taken_or_reported(size: int, templated: bool, history: list[Step]) -> None:
-    note(f"size={size!r}, templated={templated!r}, history={history!r}")
-    play = Play(size, templated)
+def test_each_record_is_taken_or_reported(size: int, templated: bool, hurried: bool, history: list[Step]) -> None:
+    note(f"size={size!r}, templated={templated!r}, hurried={hurried!r}, history={history!r}")
+    service = MoodyService()
     try:
-        for step in history:
-            play.play(step)
-        play.check()
+        with link_to(service.port, history) as link:
+            play = Play(service, size, templated, hurried, link)
+            try:
+                for step in history:
+                    play.play(step)
+                play.check()
+            finally:
+                play.engine.close()
     finally:
-        play.engine.close()
-        play.service.end()
+        service.end()

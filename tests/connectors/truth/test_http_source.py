@@ -13,15 +13,17 @@ from typing import Any
 from hypothesis import example, given, note
 from hypothesis import strategies as st
 
-from kconnect.api import RetriableError, SourceRecord
+from kconnect.api import ConnectError, RetriableError, SourceRecord
 from kconnect.connectors.http.source import HttpSourceConnector
 from kconnect.testing import SourceRunner
 from tests.connectors.truth.budget import histories
 from tests.connectors.truth.engine import Step
 from tests.connectors.truth.moody_service import AUTHORITY, PASSING, MoodyService
+from tests.connectors.truth.outages import link_to, mend
+from tests.rig.systems.proxy import Link, Proxy
 
 PAGES = ("offset", "page", "cursor", "address", "link", "since time", "since number", "since link")
-SIZE = 3
+SIZE, RETRIES = 3, 25
 FORMS = ("{:%Y-%m-%dT%H:%M:%SZ}", "{:%Y-%m-%dT%H:%M:%S.%fZ}", "{:%Y-%m-%d %H:%M:%S.%f}", "{:%Y-%m-%dT%H:%M:%S.%f+00:00}")
 EAST = datetime.timezone(datetime.timedelta(hours=2))
 
@@ -33,6 +35,7 @@ steps: st.SearchStrategy[list[Step]] = st.lists(
         st.tuples(st.sampled_from(("add equal", "add half a second", "add abroad"))),
         st.tuples(st.just("change"), st.integers(0, 30)),
         st.tuples(st.just("moods"), moods),
+        st.tuples(st.sampled_from(("burst", "outage")), st.integers(1, 40)),
         st.tuples(st.sampled_from(("poll", "lose")), st.integers(1, 4)),
         st.tuples(st.sampled_from(("kill", "restart"))),
     ),
@@ -44,9 +47,11 @@ steps: st.SearchStrategy[list[Step]] = st.lists(
 class Play:
     """`things` are ids with a version and a stamp; a stamp grows with each change, by a second, half of one, or not at all."""
 
-    def __init__(self, pages: str) -> None:
-        self.pages = pages
-        self.service = MoodyService()
+    def __init__(self, service: MoodyService, pages: str, link: Proxy | None) -> None:
+        self.pages, self.service, self.link = pages, service, link
+        url = service.url if link is None else f"http://127.0.0.1:{link.port}"
+        self.trouble = 0
+        """How many polls, at most, the service is away or broken."""
         self.service.answer = self._answer
         self.things: dict[int, dict[str, Any]] = {}
         self._serial = itertools.count(1)
@@ -57,10 +62,10 @@ class Play:
         config = {
             "name": "h",
             "kafka.topic": "t",
-            "http.api.url": f"{self.service.url}/items?{self._query()}",
+            "http.api.url": f"{url}/items?{self._query()}",
             "request.interval.ms": "0",
             "retry.backoff.ms": "0",
-            "max.retries": "25",
+            "max.retries": str(RETRIES),
             "ssl.ca.location": AUTHORITY,
             "records.path": "data",
             **self._settings(),
@@ -138,6 +143,11 @@ class Play:
                 self._put(arguments[0], 2)
         elif name == "moods":
             self.service.moods.extend(arguments[0])
+        elif name == "burst":
+            self.service.moods.extend(["broken"] * arguments[0])
+            self.trouble += arguments[0]
+        elif name == "outage":
+            self._outage(arguments[0])
         elif name == "poll":
             self._poll(arguments[0])
         elif name == "lose":
@@ -155,10 +165,24 @@ class Play:
         for _ in range(count):
             self.taken += [(record.value["id"], record.value["version"]) for record in self._polled()]
 
+    def _outage(self, polls: int) -> None:
+        """The service can't be reached for so many polls."""
+        if self.link is None:
+            return
+        self.link.set(Link.CUT)
+        self.trouble += polls
+        self._poll(polls)
+        mend(self.link)
+
     def _polled(self, acknowledge: bool = True) -> list[SourceRecord]:
         try:
             return self.source.poll(acknowledge)
         except RetriableError:
+            return []
+        except ConnectError as error:
+            assert self.trouble + len(PASSING) > RETRIES, error
+            # As a user does.
+            self.source.restart()
             return []
 
     def check(self) -> None:
@@ -178,13 +202,18 @@ class Play:
 @example(pages="since time", history=[("add", 1), ("poll", 1), ("add half a second",), ("poll", 1), ("add equal",), ("kill",)])
 @example(pages="since time", history=[("add", 1), ("poll", 1), ("add abroad",), ("poll", 1)])
 @example(pages="since number", history=[("add", 4), ("poll", 1), ("add equal",), ("lose", 1)])
+@example(pages="since link", history=[("add", 7), ("poll", 1), ("outage", 27), ("poll", 1), ("burst", 30), ("change", 1)])
 def test_each_thing_is_read_in_its_last_version(pages: str, history: list[Step]) -> None:
     note(f"pages={pages!r}, history={history!r}")
-    play = Play(pages)
+    service = MoodyService()
     try:
-        for step in history:
-            play.play(step)
-        play.check()
+        with link_to(service.port, history) as link:
+            play = Play(service, pages, link)
+            try:
+                for step in history:
+                    play.play(step)
+                play.check()
+            finally:
+                play.source.stop()
     finally:
-        play.source.stop()
-        play.service.end()
+        service.end()

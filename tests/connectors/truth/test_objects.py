@@ -6,12 +6,14 @@ written come back as the same records, each once.
 
 from __future__ import annotations
 
+import datetime
 import decimal
 import itertools
 import json
 import math
 import re
 import tempfile
+import zoneinfo
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -39,6 +41,8 @@ from kconnect.testing import SinkRunner, SourceRunner
 from tests.connectors.objects.test_sink import of_s3, read, server
 from tests.connectors.truth.budget import histories
 from tests.connectors.truth.engine import Engine, KilledError, Step
+from tests.connectors.truth.outages import link_to, mend
+from tests.rig.systems.proxy import Link, Proxy
 from tests.rig.systems.s3 import S3Server
 
 __all__ = ["server"]
@@ -48,7 +52,9 @@ MORE = schema.struct({"n": STRING_SCHEMA, "p": OPTIONAL_STRING_SCHEMA, "more": O
 INNER = schema.struct({"x": OPTIONAL_INT32_SCHEMA}, name="Inner").replace(optional=True)
 TWICE = schema.struct({"n": STRING_SCHEMA, "p": OPTIONAL_STRING_SCHEMA, "before": INNER, "after": INNER}, name="Envelope")
 HUNDREDS = schema.struct({"n": STRING_SCHEMA, "p": OPTIONAL_STRING_SCHEMA, "d": schema.decimal_schema(-2)}, name="Hundreds")
-BEGIN, MINUTE = 1_774_785_600_000, 60_000
+BEGIN, MINUTE = 1_792_889_400_000, 60_000
+"""Ten minutes before summer time ends in Berlin."""
+ZONES = ("UTC", "Europe/Berlin", "Australia/Lord_Howe")
 KINDS = (
     "row",
     "row",
@@ -76,18 +82,20 @@ class Form(NamedTuple):
     ignores_nulls: bool
     gzip: bool
     delimiter: str = "+"
+    zone: str = "UTC"
 
 
 forms = st.builds(
     Form,
     st.sampled_from(("JsonFormat", "JsonFormat", "AvroFormat", "ParquetFormat", "CsvFormat")),
-    st.sampled_from(("DefaultPartitioner", "FieldPartitioner", "DailyPartitioner")),
+    st.sampled_from(("DefaultPartitioner", "FieldPartitioner", "DailyPartitioner", "HourlyPartitioner")),
     st.sampled_from((1, 3, 7)),
     st.booleans(),
     st.sampled_from((2, 1000)),
     st.booleans(),
     st.booleans(),
     st.sampled_from(("+", "-")),
+    st.sampled_from(ZONES),
 )
 steps: st.SearchStrategy[list[Step]] = st.lists(
     st.one_of(
@@ -96,6 +104,7 @@ steps: st.SearchStrategy[list[Step]] = st.lists(
         st.tuples(st.sampled_from(("commit", "go_back", "kill", "restart", "abandon")), st.integers(0, 1)),
         st.tuples(st.sampled_from(("kill before a file", "kill behind a file", "fail")), st.integers(0, 1), st.integers(1, 3)),
         st.tuples(st.just("move"), st.integers(0, 2), st.integers(0, 1)),
+        st.tuples(st.just("outage"), st.integers(0, 1), st.integers(1, 4)),
         st.tuples(st.sampled_from(("stir",))),
     ),
     min_size=3,
@@ -113,8 +122,9 @@ class Play:
         form: Form,
         store: dict[str, str] | None = None,
         files: Callable[[], dict[str, bytes]] | None = None,
+        link: Proxy | None = None,
     ) -> None:
-        self.folder, self.form = folder, form
+        self.folder, self.form, self.link = folder, form, link
         self.store = store or {"store": f"file://{folder}/store"}
         self.files = files or self._of_folder
         self.spool = folder / "spool"
@@ -133,6 +143,7 @@ class Play:
             "partitioner.class": form.partitioner,
             "partition.field.name": "p",
             "timestamp.extractor": "Record",
+            "timezone": form.zone,
             "flush.size": str(form.records),
             "rotate.interval.ms": str(5 * MINUTE if form.rotates else -1),
             "files.max.open": str(form.most_files),
@@ -191,6 +202,10 @@ class Play:
             engine.move(engine.places[arguments[0]], arguments[1])
         elif name in ("put", "commit", "go_back", "kill", "restart", "abandon", "stir"):
             getattr(engine, name)(*arguments)
+        elif name == "outage":
+            if (link := self.link) is not None:
+                link.set(Link.CUT)
+                engine.put_through(arguments[0], arguments[1], lambda: mend(link))
         else:
             self._with_store(name, *arguments)
 
@@ -260,7 +275,7 @@ class Play:
         p = value.get("p") if isinstance(value, dict | Struct) else None
         if form.partitioner == "FieldPartitioner" and p is None:
             return True
-        if form.partitioner == "DailyPartitioner" and record.timestamp is None:
+        if form.partitioner in ("DailyPartitioner", "HourlyPartitioner") and record.timestamp is None:
             return True
         return isinstance(value, Struct) and value.schema is ROW and value["f"] == math.inf and form.format == "JsonFormat"
 
@@ -275,6 +290,11 @@ class Play:
             # As Hive and Spark read it: each escaped byte is a character.
             plain = re.sub("%([0-9A-F]{2})", lambda match: chr(int(match[1], 16)), folder)
             assert plain == f"topics/t/p={record.value['p']}"
+        else:
+            assert record.timestamp is not None
+            there = datetime.datetime.fromtimestamp(record.timestamp / 1000, zoneinfo.ZoneInfo(self.form.zone))
+            parts = "/hour=%H" if self.form.partitioner == "HourlyPartitioner" else ""
+            assert folder == there.strftime(f"topics/t/year=%Y/month=%m/day=%d{parts}")
 
     def _check_row(self, value: Any, row: Any) -> None:
         plain = _plain(value)
@@ -331,6 +351,11 @@ def _plain(value: Any) -> Any:
 @histories(15)
 @given(form=forms, history=steps, how=reads)
 @example(
+    form=Form("JsonFormat", "HourlyPartitioner", 7, True, 1000, True, False, zone="Europe/Berlin"),
+    history=[("produce", 0, ["row"] * 25), ("put", 0, 5), ("kill", 0), ("produce", 0, ["row"] * 50), ("put", 0, 500)],
+    how=[("poll",)],
+)
+@example(
     form=Form("JsonFormat", "DefaultPartitioner", 3, False, 1000, True, False),
     history=[("produce", 0, ["row"] * 5), ("kill behind a file", 0, 1)],
     how=[("poll",), ("lose",)],
@@ -367,8 +392,11 @@ _buckets = (f"truth{number}" for number in itertools.count(1))
 def test_each_record_is_in_one_file_of_s3(server: S3Server, form: Form, history: list[Step], how: list[Step]) -> None:
     note(f"form={form!r}, history={history!r}, how={how!r}")
     bucket = server.bucket(next(_buckets))
-    with tempfile.TemporaryDirectory(prefix="kconnect-truth-") as folder:
-        play = Play(Path(folder), form, of_s3(server, bucket), lambda: server.files(bucket))
+    with tempfile.TemporaryDirectory(prefix="kconnect-truth-") as folder, link_to(server.port, history) as link:
+        store = of_s3(server, bucket)
+        if link is not None:
+            store["store.url"] = f"http://127.0.0.1:{link.port}"
+        play = Play(Path(folder), form, store, lambda: server.files(bucket), link)
         try:
             for step in history:
                 play.play(step)

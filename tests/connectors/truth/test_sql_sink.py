@@ -21,7 +21,6 @@ from kconnect.api import (
     OPTIONAL_INT32_SCHEMA,
     OPTIONAL_INT64_SCHEMA,
     OPTIONAL_STRING_SCHEMA,
-    RetriableError,
     SinkRecord,
     Struct,
     TopicPartition,
@@ -34,6 +33,7 @@ from tests.connectors.sql.conftest import EVERY
 from tests.connectors.sql.databases import Database
 from tests.connectors.truth.budget import histories
 from tests.connectors.truth.engine import Engine, KilledError, Step
+from tests.connectors.truth.outages import link_to, mend
 from tests.rig.systems.proxy import Link, Proxy
 
 KEYS, LONGEST, FORBIDDEN = 4, 8, 13
@@ -198,25 +198,14 @@ class Play:
         engine = cast(SqlSinkTask, runner.task)._engine
         if link is None or engine is None:
             return
-        count, tries, put = itertools.count(1), itertools.count(), runner.put
+        count = itertools.count(1)
 
         def before(*_: Any) -> None:
             if next(count) == statement:
                 link.set(Link.CUT)
 
-        def tried(batch: list[SinkRecord]) -> None:
-            try:
-                put(batch)
-            except RetriableError:
-                if next(tries) == more:
-                    link.set(Link.OPEN)
-                raise
-
         sa.event.listen(engine, "before_cursor_execute", before)
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(runner, "put", tried)
-            self.engine.put(number)
-        link.set(Link.OPEN)
+        self.engine.put_through(number, 1 + more, lambda: mend(link))
         sa.event.remove(engine, "before_cursor_execute", before)
 
     def _within(self, kills: bool, number: int, statement: int) -> None:
@@ -371,14 +360,11 @@ def _fields(value: Any) -> dict[str, Any]:
 @example(mode="deletes", history=[("produce", 0, ["row", "map", "tombstone", "row"]), ("put", 0, 500), ("kill", 0)])
 def test_the_table_has_what_the_records_say(database: Database, mode: str, history: list[Step]) -> None:
     note(f"mode={mode!r}, history={history!r}")
-    port = database.engine.url.port
-    link = Proxy(port).start() if port is not None and any(step[0] == "outage" for step in history) else None
-    play = Play(database, mode, link)
-    try:
-        for step in history:
-            play.play(step)
-        play.check()
-    finally:
-        play.engine.close()
-        if link is not None:
-            link.close()
+    with link_to(database.engine.url.port, history) as link:
+        play = Play(database, mode, link)
+        try:
+            for step in history:
+                play.play(step)
+            play.check()
+        finally:
+            play.engine.close()

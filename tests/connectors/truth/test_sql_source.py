@@ -22,6 +22,8 @@ from tests.connectors.sql.conftest import EVERY
 from tests.connectors.sql.databases import Database
 from tests.connectors.truth.budget import histories
 from tests.connectors.truth.engine import Step
+from tests.connectors.truth.outages import link_to, mend
+from tests.rig.systems.proxy import Link, Proxy
 
 MODES = ("incrementing", "timestamp", "timestamp+incrementing")
 DELAY_S = 0.2
@@ -36,6 +38,7 @@ steps: st.SearchStrategy[list[Step]] = st.lists(
         st.tuples(st.sampled_from(("commit late", "roll back")), st.integers(0, TRANSACTIONS - 1)),
         st.tuples(st.sampled_from(("update", "delete")), st.integers(0, 30)),
         st.tuples(st.sampled_from(("poll", "lose")), st.integers(1, 3)),
+        st.tuples(st.just("outage"), st.integers(1, 12), st.integers(0, 3)),
         st.tuples(st.sampled_from(("kill", "restart", "break", "add a column", "drop not null", "wait"))),
     ),
     min_size=4,
@@ -45,10 +48,10 @@ _numbers = itertools.count(1)
 
 
 class Play:
-    """One history: a table with numbers and times, and one task."""
+    """One history: a table with numbers and times, and one task, which reaches the server over the `link`."""
 
-    def __init__(self, database: Database, mode: str, digits: int) -> None:
-        self.database, self.mode = database, mode
+    def __init__(self, database: Database, mode: str, digits: int, link: Proxy | None = None) -> None:
+        self.database, self.mode, self._link = database, mode, link
         self.table = f"source{next(_numbers)}"
         backend = database.backend
         number = {"postgresql": "serial", "mariadb": "integer auto_increment", "sqlite": "integer"}[backend]
@@ -83,6 +86,8 @@ class Play:
             **(timed if "timestamp" in mode else {"incrementing.delay.interval.ms": delay}),
             **(numbered if "incrementing" in mode else {}),
         }
+        if link is not None:
+            config["connection.url"] = config["connection.url"].replace(f":{link.target_port}/", f":{link.port}/")
         self.source = SourceRunner(SqlSourceConnector, config)
         self.source.start()
 
@@ -216,6 +221,22 @@ class Play:
             with contextlib.suppress(sa.exc.OperationalError):  # It may be gone already.
                 self.database.execute(f"kill {driver.thread_id()}")
 
+    def _outage(self, statement: int, polls: int) -> None:
+        """The server is away from a statement of the next poll on, and for some more polls."""
+        engine = self.source.task._engine  # type: ignore[attr-defined]
+        if self._link is None or engine is None:
+            return
+        link, count = self._link, itertools.count(1)
+
+        def before(*_: Any) -> None:
+            if next(count) == statement:
+                link.set(Link.CUT)
+
+        sa.event.listen(engine, "before_cursor_execute", before)
+        self._poll(1 + polls)
+        mend(link)
+        sa.event.remove(engine, "before_cursor_execute", before)
+
     # What was read at the end.
 
     def check(self) -> None:
@@ -258,19 +279,25 @@ class Play:
     history=[("insert", 2), ("poll", 1), ("wait",), ("wait",), ("wait",), ("poll", 3), ("drop not null",)],
 )
 @example(
+    mode="timestamp",
+    digits=6,
+    history=[("insert", 5), ("outage", 3, 2), ("insert", 2), ("update", 2), ("outage", 2, 0), ("insert", 1)],
+)
+@example(
     mode="timestamp+incrementing",
     digits=6,
     history=[("insert late", 0, 1), ("insert", 1), ("poll", 3), ("wait",), ("poll", 3), ("commit late", 0)],
 )
 def test_each_row_is_read_in_its_last_version(database: Database, mode: str, digits: int, history: list[Step]) -> None:
     note(f"mode={mode!r}, digits={digits!r}, history={history!r}")
-    play = Play(database, mode, digits)
-    try:
-        for step in history:
-            play.play(step)
-        play.check()
-    finally:
-        play.close()
+    with link_to(database.engine.url.port, history) as link:
+        play = Play(database, mode, digits, link)
+        try:
+            for step in history:
+                play.play(step)
+            play.check()
+        finally:
+            play.close()
 
 
 @pytest.mark.parametrize("database", [EVERY[0], EVERY[2]], indirect=True)
