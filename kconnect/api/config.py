@@ -106,7 +106,7 @@ class Range:
 
 @dataclass(frozen=True)
 class OneOf:
-    """One of the texts in `values`; upper and lower case count as the same if `ignore_case`."""
+    """Allows the texts in `values` only; upper and lower case count as the same if `ignore_case`."""
 
     values: tuple[str, ...]
     ignore_case: bool = False
@@ -136,7 +136,7 @@ class NonEmptyString:
 
 @dataclass(frozen=True)
 class NonNull:
-    """Anything but null."""
+    """Allows anything but null."""
 
     def __call__(self, name: str, value: Any) -> None:
         if value is None:
@@ -205,7 +205,7 @@ class ConfigValue:
 
 @dataclass
 class Config:
-    """What `Connector.validate` returns."""
+    """The result of `Connector.validate`."""
 
     values: list[ConfigValue]
 

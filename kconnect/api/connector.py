@@ -25,7 +25,7 @@ class ExactlyOnceSupport(enum.Enum):
 
 
 class ConnectorContext(Protocol):
-    """What a running connector may call in the framework, from any thread."""
+    """The framework, as a running connector may call it, from any thread."""
 
     def request_task_reconfiguration(self) -> None:
         """Ask the framework to call `task_configs` again, for example because the outside system has changed."""

@@ -30,7 +30,7 @@ class OffsetAndMetadata(NamedTuple):
 
 
 class RecordMetadata(NamedTuple):
-    """Where Kafka stored a source record."""
+    """The place at which Kafka stored a source record."""
 
     topic: str
     partition: int

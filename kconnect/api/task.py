@@ -79,7 +79,10 @@ class SourceTaskContext(Protocol):
 
     @property
     def transaction_context(self) -> TransactionContext | None:
-        """None unless the worker enables exactly-once sources and the connector's `transaction.boundary` is `connector`."""
+        """
+        The task's transactions; None unless the worker enables exactly-once sources and the connector's `transaction.boundary`
+        is `connector`.
+        """
         ...
 
     def configs(self) -> dict[str, str]:

@@ -65,7 +65,7 @@ class RestError(ConnectError):
 
     @property
     def exit_code(self) -> int:
-        """That of the error which the status stands for; of no answer at all UnavailableError's; 1 for anything else."""
+        """The exit status of the error that the HTTP status stands for; UnavailableError's without an answer; 1 otherwise."""
         if self.status is None:
             return TABLE[UnavailableError].exit
         return _EXITS.get(_LIKE.get(self.status, self.status), 1)
@@ -162,36 +162,36 @@ class ConnectClient:
         return data
 
     def clock(self) -> tuple[float, float] | None:
-        """How far the worker's clock is ahead of this machine's, in seconds: at least, and at most. None if it doesn't tell."""
+        """Return by how many seconds the worker's clock is ahead, at least and at most; None if it doesn't tell."""
         before = time.time()
-        told = self._send("GET", "/").headers.get("Date")
+        date = self._send("GET", "/").headers.get("Date")
         after = time.time()
         try:
             # It leaves fractions of a second out.
-            said = parsedate_to_datetime(told or "").timestamp()
+            told_s = parsedate_to_datetime(date or "").timestamp()
         except ValueError:
             return None
-        return said - after, said + 1 - before
+        return told_s - after, told_s + 1 - before
 
     def cluster(self) -> dict[str, Any]:
         """Members, leader, units by worker and host, and what moves: see `core/herder/requests/cluster.py`. kconnect only."""
         return self._object("GET", "/cluster")
 
     def own(self) -> dict[str, Any]:
-        """What only kconnect tells of connectors, by name. Of Kafka Connect nothing, which is not asked a second time."""
+        """Return what only kconnect tells of connectors, by name; nothing of Kafka Connect, which is asked once."""
         if self._has_own:
             try:
-                found = self._json("GET", "/kconnect/connectors")
+                answer = self._json("GET", "/kconnect/connectors")
             except RestError as error:
                 if error.status not in (404, 405):
                     raise
             else:
-                return found if isinstance(found, dict) else {}
+                return answer if isinstance(answer, dict) else {}
             self._has_own = False
         return {}
 
     def placement(self, name: str) -> dict[str, Any]:
-        """Where a connector and its tasks run, and what they wait for. kconnect only."""
+        """Return where a connector and its tasks run, and what they wait for. kconnect only."""
         return self._object("GET", _path("kconnect", "connectors", name, "placement"))
 
     def reload_plugins(self, url: str | None = None) -> dict[str, Any]:
@@ -202,7 +202,7 @@ class ConnectClient:
         return self._object("POST", "/kconnect/plugins/reload")
 
     def metrics(self, url: str | None = None) -> str:
-        """In Prometheus' text format, of this worker, or of another one as `at` asks it. kconnect only."""
+        """Return the metrics of this worker, or of another one as `at` asks it, in Prometheus' text format. kconnect only."""
         if url is not None:
             with self.at(url) as other:
                 return other.metrics()
@@ -222,45 +222,45 @@ class ConnectClient:
         return self._object("PUT", _path("connector-plugins", plugin, "config", "validate"), config)
 
     def preview(self, config: Config, records: list[Any] | None = None, **sample: Any) -> dict[str, Any]:
-        """What the chain makes of some `records`, or of some of a `topic`: `limit`, `partition`, `offset`, `newest`."""
-        given = sample if records is None else {"records": records}
-        return self._object("POST", "/kconnect/preview", {"config": dict(config), **given})
+        """Return what the chain makes of `records`, or of some of a `topic`: `limit`, `partition`, `offset`, `newest`."""
+        source = sample if records is None else {"records": records}
+        return self._object("POST", "/kconnect/preview", {"config": dict(config), **source})
 
     def moves(self, connector: str, **to: str) -> list[dict[str, Any]]:
-        """Where a sink would go on, and what comes again: `to` earliest or latest, a `time` in ms, or `back` by N."""
-        found = self._object("GET", _path("kconnect", "connectors", connector, "offsets", "moves"), params=to)
-        return list(found["moves"])
+        """Return where a sink would go on, and what comes again: `to` earliest or latest, a `time` in ms, or `back` by N."""
+        answer = self._object("GET", _path("kconnect", "connectors", connector, "offsets", "moves"), params=to)
+        return list(answer["moves"])
 
     def changes(self, connector: str) -> dict[str, Any]:
-        """What became of it, as far as the internal topics tell."""
+        """Return a connector's history, as far as the internal topics tell it."""
         return self._object("GET", _path("kconnect", "connectors", connector, "changes"))
 
     def schemas(self, connector: str) -> dict[str, Any]:
-        """What its tasks have inferred of JSON."""
+        """Return the schemas that a sink's tasks have inferred of JSON."""
         return self._object("GET", _path("kconnect", "connectors", connector, "schemas"))
 
     def forget_schemas(self, connector: str) -> str:
-        """Of a stopped connector. The answer's text."""
+        """Have the inferred schemas of a stopped connector forgotten; return the answer's text."""
         return str(self._object("DELETE", _path("kconnect", "connectors", connector, "schemas"))["message"])
 
     def dead_letters(self, connector: str, **wanted: Any) -> dict[str, Any]:
-        """Letters of its queue: `limit`, `oldest`, `stage`, `exception`, `topic`, `contains`."""
+        """Return letters of a connector's queue: `limit`, `oldest`, `stage`, `exception`, `topic`, `contains`."""
         return self._object("GET", _path("kconnect", "connectors", connector, "dead-letters"), params=wanted)
 
     def replay_dead_letters(self, connector: str, letters: list[dict[str, int]], **wanted: Any) -> dict[str, Any]:
-        """`through_chain`, `again`, `to_topic`, `dry_run`."""
+        """Send letters again; the options are `through_chain`, `again`, `to_topic` and `dry_run`."""
         body = {"letters": letters, **wanted}
         return self._object("POST", _path("kconnect", "connectors", connector, "dead-letters", "replay"), body)
 
     def internal_topics(self) -> dict[str, Any]:
-        """What is wrong with them."""
+        """Return what is wrong with the internal topics."""
         return self._object("GET", "/kconnect/topics")
 
     def loggers(self) -> dict[str, Any]:
         return self._object("GET", "/admin/loggers")
 
     def logger(self, name: str) -> dict[str, Any]:
-        """One of any name, also one that `loggers` does not list, as the Java names that lead to kconnect's."""
+        """Return a logger of any name, also one that `loggers` does not list, as the Java names that lead to kconnect's."""
         return self._object("GET", _path("admin", "loggers", name))
 
     def set_logger(self, name: str, level: str, cluster: bool = False) -> list[str] | None:
@@ -343,7 +343,7 @@ class ConnectClient:
         self._call("PUT", _path("connectors", name, "stop"))
 
     def restart(self, name: str, include_tasks: bool = False, only_failed: bool = False) -> dict[str, Any] | None:
-        """With a parameter, gives the status that shows what is RESTARTING (KIP-745)."""
+        """Restart a connector. With a parameter, return the status that shows what is RESTARTING (KIP-745)."""
         params = {"includeTasks": str(include_tasks).lower(), "onlyFailed": str(only_failed).lower()}
         response = self._call("POST", _path("connectors", name, "restart"), params=params)
         return orjson.loads(response.content) if response.content else None
@@ -355,13 +355,13 @@ class ConnectClient:
         self._call("PUT", _path("connectors", name, "topics", "reset"))
 
     def alter_offsets(self, name: str, offsets: list[dict[str, Any]]) -> str:
-        """Of a stopped connector, as `offsets` gives them; None as an offset resets it. Gives what the worker says."""
-        said: str = self._object("PATCH", _path("connectors", name, "offsets"), {"offsets": offsets})["message"]
-        return said
+        """Alter a stopped connector's offsets, given as `offsets` has them; None resets one. Return the worker's message."""
+        message: str = self._object("PATCH", _path("connectors", name, "offsets"), {"offsets": offsets})["message"]
+        return message
 
     def reset_offsets(self, name: str) -> str:
-        said: str = self._object("DELETE", _path("connectors", name, "offsets"))["message"]
-        return said
+        message: str = self._object("DELETE", _path("connectors", name, "offsets"))["message"]
+        return message
 
     def delete(self, name: str) -> None:
         self._call("DELETE", _path("connectors", name))
@@ -410,8 +410,8 @@ class ConnectClient:
         tell: Callable[[str], None] = lambda seen: None,
     ) -> dict[str, Any]:
         """
-        As `wait_for`, for whatever `reached` says of a status; `wanted` is that in words, such as `RUNNING`. `tell` gets what
-        was seen, each time.
+        Poll as `wait_for`, for whatever `reached` says of a status; `wanted` is that in words, such as `RUNNING`. `tell` gets
+        what was seen, each time.
         """
         deadline = time.monotonic() + timeout
         pause = _FIRST_PAUSE
@@ -437,12 +437,12 @@ class ConnectClient:
 
     def _object(self, method: str, path: str, body: Any = None, params: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """The answer, which is taken for an object without a look: what is no worker is found out by `_json`."""
-        found: dict[str, Any] = self._json(method, path, body, params)
-        return found
+        answer: dict[str, Any] = self._json(method, path, body, params)
+        return answer
 
     def _objects(self, method: str, path: str, params: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = self._json(method, path, params=params)
-        return found
+        answer: list[dict[str, Any]] = self._json(method, path, params=params)
+        return answer
 
     def _json(self, method: str, path: str, body: Any = None, params: Mapping[str, Any] | None = None) -> Any:
         response = self._call(method, path, body, params)
@@ -593,7 +593,7 @@ def _error(response: httpx.Response) -> RestError:
 
 
 def _pause(response: httpx.Response, error: RestError) -> float | None:
-    """In how many seconds the same may be asked again, since nothing was done; None for a refusal that stays."""
+    """Return in how many seconds the same may be asked again, since nothing was done; None for a refusal that stays."""
     if response.status_code in (409, 500) and error.message.startswith(_NOT_NOW):
         return _AGAIN_S
     after = response.headers.get("Retry-After", "")
