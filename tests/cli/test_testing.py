@@ -1,10 +1,7 @@
-"""`kconnect test`, and what docs/connectors.md says about it and about `kconnect preview`."""
+"""`kconnect test`. `tests/docs` types what docs/connectors.md says about it and about `kconnect preview`."""
 
 from __future__ import annotations
 
-import re
-import subprocess
-import sys
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
@@ -158,26 +155,3 @@ def test_yaml_as_people_mean_it() -> None:
         }
     )
     assert yaml_file.load("{a: 1.50, b: 010, c: true}", numbers=False) == {"a": "1.50", "b": "010", "c": True}
-
-
-# --- docs/connectors.md ---
-
-
-@pytest.mark.process
-def test_the_page_shows_what_really_happens(tmp_path: Path) -> None:
-    """Its commands, in their order, and below each what it prints."""
-    page = (HERE.parents[1] / "docs" / "connectors.md").read_text("utf-8")
-    section = page.split("## Try a chain before production\n")[1].split("\n## ")[0]
-    blocks = [re.sub(r"(?m)^    ", "", block) for block in re.findall(r"(?:(?:^    .*)?\n)+", section, re.M) if block.strip()]
-    (tmp_path / ".venv").symlink_to(Path(sys.executable).parent.parent)
-    command = ""
-    shown = []
-    for block in (block.strip("\n") for block in blocks):
-        if block.startswith("cat >"):
-            command = block
-            done = subprocess.run(["bash", "-c", command], cwd=tmp_path, capture_output=True, text=True)
-            assert done.returncode == 0, done.stderr
-        else:
-            assert done.stdout.strip("\n") == block, command
-            shown.append(block)
-    assert len(shown) == 2

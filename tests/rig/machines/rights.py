@@ -23,11 +23,11 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from kconnect.jvm import jars
 from tests.rig.machines import CLIENT
 from tests.rig.machines.brokers import ADMIN, SERVERS, WORKER, Brokers, login
 from tests.rig.machines.certificates import Certificates
 from tests.rig.machines.hosts import ROOT, Hosts
+from tests.rig.systems import kafkas_tools
 
 GROUP = "connect-cluster"
 """The group of the workers, as the page names it. So are the internal topics, `connect-configs` and so on."""
@@ -89,10 +89,8 @@ class Rights:
         begin = ["--bootstrap-server", SERVERS, "--command-config", str(command_config)]
         user = ["--add", "--allow-principal", f"User:{WORKER}"]
         self._file.write_text(json.dumps([[*begin, *user, *words] for words in calls]), "utf-8")
-        # `setup` has no jar with this class: it is fetched once.
-        coordinates = [f"org.apache.kafka:kafka-tools:{jars.KAFKA_VERSION}", "org.slf4j:slf4j-simple:1.7.36"]
-        tools = jars.resolve(f"kafka-tools-{jars.KAFKA_VERSION}", coordinates)
-        self._hosts.run(CLIENT, [sys.executable, "-m", "tests.rig.machines.acl_commands", str(tools), str(self._file)])
+        tools = str(kafkas_tools.resolve())
+        self._hosts.run(CLIENT, [sys.executable, "-m", "tests.rig.machines.acl_commands", tools, str(self._file)])
 
     def given(self) -> list[AclBinding]:
         """Return the ACLs of the user."""

@@ -1,0 +1,43 @@
+"""
+Commands and blocks of pages that nobody types here, by how they begin, and why.
+
+Asked by `readings.py`; `test_blocks.py` looks whether each is on its page, and whether the tests that a reason names are there.
+"""
+
+from __future__ import annotations
+
+_OWN_BROKER = "the tests have a broker and a worker at other ports; tests/cli/test_broker.py and tests/integration type it"
+_NET = "it downloads from PyPI: tests/docs/test_blocks.py looks whether there is such an extra"
+_ARCHIVE = "there is no such archive: tests/cli/test_plugin_install_java.py has others"
+_MACHINES = "it needs root, a C compiler and an hour; tests/rig/test_machines.py plays a short run"
+
+LEFT_OUT: dict[tuple[str, str], str] = {
+    ("../README.md", "./scripts/setup"): "the tests run in what it has made",
+    ("../README.md", "./scripts/demo"): "it installs 0.7 GB; tests/cli/test_demo.py runs what it runs then",
+    ("../README.md", "./scripts/test"): "it runs these tests",
+    ("../README.md", ". .venv/bin/activate"): "the reader's commands are those of the tests' Python",
+    ("../README.md", "kconnect broker start"): _OWN_BROKER,
+    ("../README.md", "kconnect worker worker.properties"): _OWN_BROKER,
+    ("../README.md", "REST clients"): "a drawing",
+    ("getting-started.md", "kconnect broker start"): _OWN_BROKER,
+    ("getting-started.md", "kconnect worker worker.properties"): _OWN_BROKER,
+    ("getting-started.md", "docker compose"): "it needs Docker",
+    ("several-machines.md", "scripts/chaos --machines --list"): _MACHINES,
+    ("several-machines.md", "scripts/chaos --machines --minutes"): _MACHINES,
+    ("several-machines.md", "scripts/chaos --machines --seed"): _MACHINES,
+    ("operating.md", ".venv/bin/kconnect cluster --url http://node-2:8083"): "it needs a second machine",
+    ("operating.md", "SSL_CERT_FILE=ca.pem"): "it needs certificates: tests/integration/test_https.py",
+    ("operating.md", "2026-01-31T12:00:00.000Z"): "tests/docs/test_blocks.py compares it with what is written",
+    ("operating.md", "kconnect plugin install 'acme-connector>=1.2'"): "there is no such package: plugins.md installs one",
+    ("operating.md", "kconnect plugin install ./acme-connector-1.2.zip"): _ARCHIVE,
+    ("java-connectors.md", "kconnect plugin install ./acme-connector-1.2.zip"): _ARCHIVE,
+    ("cheat-sheet.md", "kconnect migrate"): "operating.md types it",
+    **{(f"connectors/{page}.md", "pip install"): _NET for page in (
+        "datagen", "http", "iceberg", "objects-source", "objects", "search", "sql-source", "sql",
+    )},
+}  # fmt: skip
+
+
+def reason(page: str, text: str) -> str | None:
+    """Return why a command or block of a page is left out, or None if it is not."""
+    return next((why for (where, begin), why in LEFT_OUT.items() if where == page and text.startswith(begin)), None)
