@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 
 import pyarrow as pa
 from pyiceberg.catalog import Catalog
-from pyiceberg.exceptions import BadRequestError, ValidationError, ValidationException
+from pyiceberg.exceptions import BadRequestError, ForbiddenError, ValidationError, ValidationException
 from pyiceberg.io.pyarrow import UnsupportedPyArrowTypeException
 from pyiceberg.table import Table
 
@@ -59,6 +59,10 @@ _NO_TABLE: tuple[type[Exception], ...] = (
 )
 """What pyiceberg and catalogs raise for fields that no table can have, or not this one."""
 
+_REFUSALS = (ForbiddenError, BadRequestError)
+"""What a catalog answers of a table that may not be used, or can't be."""
+_MOST_REFUSED = 1000
+
 _LOOK_S, _ALONE_S = 1.0, 10.0
 """How often, at most, a task looks whether its stage is committed, and when, at the earliest, it does that itself."""
 
@@ -97,6 +101,8 @@ class IcebergSinkTask(Informed, SinkTask):
         self._next: dict[TopicPartition, int] = {}
         """Behind the last record that was taken."""
         self._assigned: set[TopicPartition] = set()
+        self._refused: dict[str, DataError] = {}
+        """Tables that records have named, and that may not be written to."""
         self._count = 0
         self._due_at = 0.0
 
@@ -211,7 +217,12 @@ class IcebergSinkTask(Informed, SinkTask):
         if part is None:
             staged = self._staged.get(name)
             begin = None if staged is None else staged.stage.ends.get(place)
-            begin = self._begin(name, place) if begin is None else begin
+            try:
+                begin = self._begin(name, place) if begin is None else begin
+            except DataError as error:
+                for offset in some.offsets:
+                    self._bad(record_at(group, place, offset), error)
+                return
             part = Part(begin, begin or 0, -1)
         # A put that is made again, or a group whose offsets are behind the table's, has some that are there.
         first = next((at for at, offset in enumerate(some.offsets) if offset >= part.next), len(some))
@@ -229,13 +240,17 @@ class IcebergSinkTask(Informed, SinkTask):
             self._count += len(kept)
 
     def _begin(self, name: str, place: TopicPartition) -> int | None:
-        """What the table has."""
+        """What the table has. DataError for one that a record has named, and that may not be used."""
+        if name in self._refused:
+            raise self._refused[name]
         try:
             table = self._tables.existing(name)
             if table is None:
                 return None
             table.refresh()
         except self._errors as error:
+            if isinstance(error, _REFUSALS) and self._is_fault_of_choice(name):
+                raise self._refusal(name, error) from None
             self._failed(name, error)
         marks = commits.marks(table, self._connector, [place])
         self._ids.check(marks, _table_of(name))
@@ -298,12 +313,37 @@ class IcebergSinkTask(Informed, SinkTask):
                     self._commit_own(name)
             except self._errors as error:
                 self._tables.forget(name)
-                self._failed(name, error)
+                if not isinstance(error, ForbiddenError) or not self._is_fault_of_choice(name):
+                    self._failed(name, error)
+                self._give_back(name, error)
         self._patience.succeeded()
         # A stage is looked after more often than that.
         look_s = min(self._interval_s, max(_LOOK_S, self._interval_s / 10))
         self._due_at = time.monotonic() + (look_s if self._staged else self._interval_s)
         self.context.request_commit()
+
+    def _is_fault_of_choice(self, name: str) -> bool:
+        """
+        Whether a table can't be used because of records that have chosen it, by a field, or by the topic that a transform has
+        made. A catalog that refuses this user all that it is asked is no fault of theirs.
+        """
+        if not self._dynamic and name in {self._named(each, place.topic) for each in self._names for place in self._assigned}:
+            return False
+        try:
+            self._catalog.list_namespaces()
+        except self._errors:
+            return False
+        return True
+
+    def _refusal(self, name: str, error: Exception) -> DataError:
+        return DataError(f"the table {name} can't be used: {catalogs.reason(error)}")
+
+    def _give_back(self, name: str, error: Exception) -> None:
+        """Have the rows of a table that may be looked at, and not be written to, come again: as bad records."""
+        if len(self._refused) >= _MOST_REFUSED:
+            self._refused.clear()
+        self._refused[name] = self._refusal(name, error)
+        self._begin_again(list(self._parts.get(name, ())))
 
     def _is_of_bad_records(self, name: str) -> bool:
         """Whether there is no such table, since all records for it were bad."""

@@ -28,7 +28,7 @@ from kconnect.connectors.search.versions import Superseded
 log = logging.getLogger(__name__)
 
 _TOO_LARGE, _BAD_REQUEST, _CONFLICT, _NOT_FOUND = 413, 400, 409, 404
-_REFUSED = (401, 403)
+_UNAUTHORIZED, _FORBIDDEN = 401, 403
 
 
 class OpenSearchSinkTask(SinkTask):
@@ -113,13 +113,17 @@ class OpenSearchSinkTask(SinkTask):
                 self._bad(group.origins.records[each.place], problem)
                 continue
             except ConnectError as error:
-                if not self._named_by_field and group.topic in group.origins.every("original_topic"):
+                if not self._is_choice(group.origins.records[each.place]):
                     raise
-                # A field has named it, or a transform the topic.
                 self._bad(group.origins.records[each.place], DataError(str(error)))
                 continue
             except OpenSearchException as error:
-                self._failed(error)
+                is_forbidden = isinstance(error, TransportError) and error.status_code == _FORBIDDEN
+                if not is_forbidden or not self._is_choice(group.origins.records[each.place]):
+                    self._failed(error)
+                problem = DataError(f"its index can't be used: {self._said(service.reason(error))}")
+                self._bad(group.origins.records[each.place], problem)
+                continue
             long = sum(map(len, each.lines)) + 2
             # Of two changes to a document, a failed first one would be made after the second one, if they went together.
             again = self._updates and (each.index, each.id) in ids
@@ -177,7 +181,7 @@ class OpenSearchSinkTask(SinkTask):
 
     def _refused(self, record: SinkRecord, status: int, error: Mapping[str, Any]) -> None:
         text = self._said(service.told(error))
-        if status in _REFUSED and not self._named_by_field:
+        if status == _UNAUTHORIZED or (status == _FORBIDDEN and not self._is_choice(record)):
             raise ConnectError(f"The cluster refuses the user {settings.USER}: {text}")
         if status == _NOT_FOUND:
             # Somebody has deleted the index.
@@ -190,6 +194,10 @@ class OpenSearchSinkTask(SinkTask):
         elif self._malformed == "warn":
             where = f"{record.original_topic}-{record.original_partition}@{record.original_offset}"
             log.warning("Passed over %s: %s", where, text)
+
+    def _is_choice(self, record: SinkRecord) -> bool:
+        """Whether a record has chosen its index: a field has named it, or a transform the topic."""
+        return self._named_by_field or record.topic != record.original_topic
 
     def _halve(self, group: Group, actions: Sequence[Action], error: TransportError) -> None:
         if len(actions) == 1:

@@ -29,6 +29,7 @@ _TARGET_CODES = frozenset(
     (1005, 1021, 1030, 1037, 1041, 1044, 1045, 1046, 1049, 1114, 1142, 1143, 1146, 1227, 1290, 1792, 1836, 2002, 2003, 3024)
 )
 """Theirs of logins, rights, missing tables, no room, read-only servers."""
+_NO_RIGHT_STATE, _NO_RIGHT_CODES = "42501", frozenset((1044, 1142, 1143, 1227))
 _SQLITE_TARGET = ("locked", "readonly", "read-only", "unable to open", "disk", "malformed", "no such table", "not a database")
 
 
@@ -65,6 +66,13 @@ def is_of_names(error: Exception) -> bool:
     if type(error.orig).__module__.startswith("sqlite3"):
         return not any(word in str(error.orig) for word in _SQLITE_TARGET)
     return False
+
+
+def is_of_right(error: Exception) -> bool:
+    """Whether the user may not do that with the table."""
+    if not isinstance(error, DBAPIError):
+        return False
+    return getattr(error.orig, "sqlstate", None) == _NO_RIGHT_STATE or _code(error.orig) in _NO_RIGHT_CODES
 
 
 def _code(original: object) -> int | None:

@@ -13,12 +13,13 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import sqlalchemy as sa
+from sqlalchemy.exc import SQLAlchemyError
 
 from kconnect.api import Column, ConnectError, DataError, Schema, SchemaType, SinkRecord, schema, values
 from kconnect.connectors import names
 from kconnect.connectors.common import MISFITS
 from kconnect.connectors.groups import Group, Origins
-from kconnect.connectors.sql import settings, types
+from kconnect.connectors.sql import database, faults, settings, types
 from kconnect.connectors.sql.tables import Tables, Wanted
 from kconnect.data.column import Unusual
 
@@ -54,6 +55,11 @@ class Rows:
     def record(self, at: int) -> SinkRecord:
         return self.origins.records[self.places[at]]
 
+    @property
+    def have_chosen(self) -> bool:
+        """Whether the records have chosen their table."""
+        return is_chosen(self.record(0).topic, self.origins)
+
     def only(self, wanted: Sequence[int]) -> Rows:
         columns = [[column[at] for at in wanted] for column in self.columns]
         return replace(self, columns=columns, places=[self.places[at] for at in wanted])
@@ -67,6 +73,11 @@ class Rows:
         if len(set(keys)) == len(keys):
             return self
         return self.only(sorted({key: at for at, key in enumerate(keys)}.values()))
+
+
+def is_chosen(topic: str, origins: Origins) -> bool:
+    """Whether a topic, and with it a table, is what a transform has made of the records: it may be each one's own choice."""
+    return topic not in origins.every("original_topic")
 
 
 @dataclass(frozen=True)
@@ -111,10 +122,15 @@ class Maker:
         except DataError as error:
             return None, [(record, error) for record in origins.records]
         except ConnectError as error:
-            if topic in origins.every("original_topic"):
+            if not is_chosen(topic, origins):
                 raise
             # A record has chosen the topic, by a transform, and so named a table that there is not.
             chosen = DataError(str(error))
+            return None, [(record, chosen) for record in origins.records]
+        except SQLAlchemyError as error:
+            if not faults.is_of_right(error) or not is_chosen(topic, origins):
+                raise
+            chosen = DataError(f"Its table can't be used: {database.reason(error)}")
             return None, [(record, chosen) for record in origins.records]
         except _NO_ROW as error:
             problem = DataError(f"No row can be made of it: {type(error).__name__}")

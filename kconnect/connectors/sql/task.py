@@ -12,7 +12,7 @@ import contextlib
 import logging
 import threading
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, TypeVar
 
 import sqlalchemy as sa
@@ -25,7 +25,7 @@ from kconnect.connectors.common import Patience, bad_record, place_of
 from kconnect.connectors.groups import Group, groups_of, groups_of_batch
 from kconnect.connectors.identity import TopicIds
 from kconnect.connectors.libraries import Informed
-from kconnect.connectors.sql import database, settings
+from kconnect.connectors.sql import database, faults, settings
 from kconnect.connectors.sql.connections import Connections
 from kconnect.connectors.sql.offsets import Offsets
 from kconnect.connectors.sql.rows import Bad, Maker, Rows
@@ -155,18 +155,43 @@ class SqlSinkTask(Informed, SinkTask):
                 self._statements(rows, bad)
                 self._report(bad)
             return
-        firsts, ends = _ends(groups)
         self._ids.look(self._offsets.name)
+        self._write_with(self._offsets, groups, rows, bad)
+
+    def _write_with(self, offsets: Offsets, groups: Sequence[Group], rows: Sequence[Rows], bad: list[Bad]) -> None:
+        """Write what is to be written next of each partition, in one transaction with its offsets if these can be in one."""
+        assert self._connection is not None
+        firsts, ends = _ends(groups)
+        if offsets.with_rows:
+            with self._connection.begin():
+                begins = offsets.lock(self._connection, ends)
+                self._write_from(begins, firsts, groups, rows, bad)
+                offsets.store(self._connection, {each: max(end, begins[each]) for each, end in ends.items()})
+            return
+        # In the same one they would stay if it is rolled back, and its rows be passed over.
         with self._connection.begin():
-            begins = self._offsets.lock(self._connection, ends)
-            if any(firsts[each] < begin for each, begin in begins.items()):
-                self._ids.look(self._offsets.name, at_once=True)
-                records = [record for group in groups for record in group.origins.records]
-                bad.clear()
-                rows = self._rows(groups_of([each for each in records if each.original_offset >= begins[place_of(each)]]), bad)
-            self._statements(rows, bad)
-            self._report(bad)
-            self._offsets.store(self._connection, {each: max(end, begins[each]) for each, end in ends.items()})
+            begins = offsets.lock(self._connection, ends)
+        with self._connection.begin():
+            self._write_from(begins, firsts, groups, rows, bad)
+        with self._connection.begin():
+            offsets.store(self._connection, {each: max(end, begins[each]) for each, end in ends.items()})
+
+    def _write_from(
+        self,
+        begins: Mapping[TopicPartition, int],
+        firsts: Mapping[TopicPartition, int],
+        groups: Sequence[Group],
+        rows: Sequence[Rows],
+        bad: list[Bad],
+    ) -> None:
+        assert self._offsets is not None
+        if any(firsts[each] < begin for each, begin in begins.items()):
+            self._ids.look(self._offsets.name, at_once=True)
+            records = [record for group in groups for record in group.origins.records]
+            bad.clear()
+            rows = self._rows(groups_of([each for each in records if each.original_offset >= begins[place_of(each)]]), bad)
+        self._statements(rows, bad)
+        self._report(bad)
 
     def _rows(self, groups: Sequence[Group], bad: list[Bad]) -> list[Rows]:
         found = []
@@ -208,10 +233,13 @@ class SqlSinkTask(Informed, SinkTask):
                 if self._checks_rows:
                     self._connection.exec_driver_sql("SET CONSTRAINTS ALL IMMEDIATE")
         except Exception as error:
+            reason = f"The table {rows.table.fullname} refuses it: {database.reason(error)}"
+            if faults.is_of_right(error) and rows.have_chosen:
+                bad += [(rows.record(at), ConnectError(reason)) for at in range(len(rows))]
+                return
             if not database.is_bad_row(error):
                 raise
             if len(rows) == 1:
-                reason = f"The table {rows.table.fullname} refuses it: {database.reason(error)}"
                 bad.append((rows.record(0), ConnectError(reason)))
             else:
                 half = len(rows) // 2

@@ -1,0 +1,41 @@
+"""Tables that a record has chosen, by a topic that a transform has made, and that the sink's user may not use."""
+
+from __future__ import annotations
+
+import pytest
+
+from kconnect.api import INT32_SCHEMA, ConnectError, SinkRecord, Struct, schema
+from kconnect.connectors.sql.connector import SqlSinkConnector
+from kconnect.testing import SinkRunner
+from tests.connectors.sql.conftest import EVERY
+from tests.connectors.sql.databases import Database
+
+ROW = schema.struct({"id": INT32_SCHEMA})
+
+
+def row(own: str, offset: int, topic: str) -> SinkRecord:
+    return SinkRecord(own, 0, None, None, ROW, Struct(ROW, {"id": offset}), offset).new_record(topic=topic)
+
+
+@pytest.mark.parametrize("database", EVERY[1:], indirect=True)
+@pytest.mark.parametrize("creates", ["false", "true"])
+def test_a_table_that_may_not_be_used_is_its_records_fault(database: Database, topic: str, creates: str) -> None:
+    """Who may write a record names another table: the task failed for good. The topic that the config names still fails it."""
+    hidden, user = f"{topic}_hidden", f"low_{topic}"
+    database.execute(f"create table {topic} (id int)", f"create table {hidden} (id int)")
+    if database.backend == "postgresql":
+        database.execute(f"create user {user} password 'low'", f"grant insert, select on {topic} to {user}")
+    else:
+        database.execute(f"create user {user}@'%' identified by 'low'", f"grant insert, select on trial.{topic} to {user}@'%'")
+    login = {**database.config, "connection.user": user, "connection.password": "low", "auto.create": creates}
+    config = {**login, "name": "c", "topics": topic, "errors.tolerance": "all", "max.retries": "0"}
+    with SinkRunner(SqlSinkConnector, config) as sink:
+        sink.put([row(topic, 0, topic), row(topic, 1, hidden), row(topic, 2, f"{topic}_none"), row(topic, 3, topic)])
+        assert sorted(bad.original_offset for bad, _ in sink.reported) == [1, 2]
+    assert database.rows(f"select id from {topic} order by id") == [(0,), (3,)]
+    if database.backend == "postgresql":
+        database.execute(f"grant insert, select on {hidden} to {user}")
+        with SinkRunner(SqlSinkConnector, {**config, "topics": hidden}) as sink:
+            database.execute(f"revoke insert on {hidden} from {user}")
+            with pytest.raises(ConnectError, match="permission denied"):
+                sink.put([row(hidden, 0, hidden)])
