@@ -75,7 +75,7 @@ class Guardian:
     """A REST catalog with the table `hr.secret`, which its user may not see, or not change."""
 
     def __init__(self, directory: Path, shows: bool) -> None:
-        self.shows, self.may_list = shows, True
+        self.shows, self.may_list, self.spoils = shows, True, False
         (directory / "lake").mkdir()
         place = {"type": "sql", "uri": f"sqlite:///{directory}/catalog.db", "warehouse": f"file://{directory}/lake"}
         catalog = load_catalog("x", **place)
@@ -91,17 +91,24 @@ class Guardian:
             return hostile.given({"namespaces": []})(asked) if self.may_list else forbidden(asked)
         if path == "/v1/namespaces/hr/tables/secret" and self.shows and asked.method == "GET":
             metadata = json.loads(self.table.metadata.model_dump_json())
+            if self.spoils:
+                metadata["schemas"][0]["fields"][0]["type"] = "of the future"
             return hostile.given({"metadata-location": self.table.metadata_location, "metadata": metadata, "config": {}})(asked)
         return forbidden(asked)
 
 
-@pytest.mark.parametrize("shows", [False, True], ids=["hidden", "shown"])
-def test_a_table_that_may_not_be_used(tmp_path: Path, shows: bool) -> None:
-    catalog = Guardian(tmp_path, shows)
+@pytest.mark.parametrize("kind", ["hidden", "shown", "elsewhere", "unreadable"])
+def test_a_table_that_may_not_be_used(tmp_path: Path, kind: str) -> None:
+    shows = kind == "shown"
+    catalog = Guardian(tmp_path, kind != "hidden")
+    catalog.spoils = kind == "unreadable"
     config = {
         **{"name": "lake", "topics": "t", "errors.tolerance": "all", "max.retries": "0", "iceberg.catalog.type": "rest"},
         **{"iceberg.tables.route-field": "to", "iceberg.tables.dynamic-enabled": "true"},
-        **{"iceberg.catalog.warehouse": f"file://{tmp_path}/lake", "iceberg.control.commit.interval-ms": "0"},
+        **{
+            "iceberg.catalog.warehouse": "shop" if kind == "elsewhere" else f"file://{tmp_path}/lake",
+            "iceberg.control.commit.interval-ms": "0",
+        },
     }
     with Hostile() as service:
         service.default = catalog.answer

@@ -20,6 +20,7 @@ from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import BadRequestError, ForbiddenError, ValidationError, ValidationException
 from pyiceberg.io.pyarrow import UnsupportedPyArrowTypeException
 from pyiceberg.table import Table
+from requests import RequestException
 
 import kconnect
 from kconnect.api import (
@@ -59,8 +60,8 @@ _NO_TABLE: tuple[type[Exception], ...] = (
 )
 """What pyiceberg and catalogs raise for fields that no table can have, or not this one."""
 
-_REFUSALS = (ForbiddenError, BadRequestError)
-"""What a catalog answers of a table that may not be used, or can't be."""
+_REFUSALS = (ForbiddenError, BadRequestError, ConfigError, NotImplementedError, ValueError)
+"""What comes of a table that may not be used, or can't be: it is somewhere else, or has what nobody here can read."""
 _MOST_REFUSED = 1000
 
 _LOOK_S, _ALONE_S = 1.0, 10.0
@@ -243,14 +244,17 @@ class IcebergSinkTask(Informed, SinkTask):
         """What the table has. DataError for one that a record has named, and that may not be used."""
         if name in self._refused:
             raise self._refused[name]
+        errors: tuple[type[Exception], ...] = (*self._errors, *_REFUSALS)
         try:
             table = self._tables.existing(name)
             if table is None:
                 return None
             table.refresh()
-        except self._errors as error:
-            if isinstance(error, _REFUSALS) and self._is_fault_of_choice(name):
+        except errors as error:
+            if isinstance(error, _REFUSALS) and not isinstance(error, RequestException) and self._is_fault_of_choice(name):
                 raise self._refusal(name, error) from None
+            if not isinstance(error, self._errors):
+                raise
             self._failed(name, error)
         marks = commits.marks(table, self._connector, [place])
         self._ids.check(marks, _table_of(name))
