@@ -48,13 +48,17 @@ _CONNECT_S = 30.0
 _ASKED_S = 300.0
 """For so long who only looks at a database waits for an answer."""
 _KEEPALIVES = {"keepalives_idle": 60, "keepalives_interval": 10, "keepalives_count": 6}
+_NEEDED = {
+    **{"extra_float_digits": "1", "datestyle": "ISO", "intervalstyle": "postgres", "bytea_output": "hex", "array_nulls": "on"},
+    **{"standard_conforming_strings": "on", "transform_null_equals": "off", "quote_all_identifiers": "off"},
+}
 _AS_THEY_ARE = (
-    "SELECT set_config(name, value, true) FROM (VALUES ('extra_float_digits', '1'), ('datestyle', 'ISO'), "
-    "('quote_all_identifiers', 'off')) AS needed(name, value) WHERE current_setting(name, true) IS NOT NULL"
+    f"SELECT set_config(name, value, true) FROM (VALUES {', '.join(map(str, _NEEDED.items()))}) AS needed(name, value) "
+    "WHERE current_setting(name, true) IS NOT NULL"
 )
 """
-For a transaction that reads from PostgreSQL, also behind a pool: roles and databases may have settings by which floats lose
-digits, dates have another form, and types other names.
+For a transaction on PostgreSQL, also behind a pool: roles and databases may have settings by which floats lose digits, bytes
+are others, dates have another form, nulls within arrays are texts, and types have other names.
 """
 _WITHOUT_TRANSACTIONS = frozenset(("myisam", "aria", "memory", "heap", "csv", "archive", "mrg_myisam", "merge"))
 _OTHERS = "TRIM(BOTH ',' FROM REPLACE(CONCAT(',', @@sql_mode, ','), ',EMPTY_STRING_IS_NULL,', ','))"
@@ -96,7 +100,7 @@ def made_engine(
     if engine.dialect.name == "sqlite" and writes:
         # Its driver would begin a transaction too late for a savepoint; and who will write is to wait for others at once.
         sa.event.listen(engine, "begin", lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))
-    if engine.dialect.name == "postgresql" and not writes:
+    if engine.dialect.name == "postgresql":
         sa.event.listen(engine, "begin", lambda connection: connection.exec_driver_sql(_AS_THEY_ARE))
     return engine
 
@@ -149,8 +153,10 @@ def _arguments(url: URL, timeout_s: float, writes: bool) -> dict[str, Any]:
         found["charset"] = "utf8mb4"
         # A TIMESTAMP is a point in time, and comes and goes in the zone of the session. Without strict mode, texts that are too
         # long are cut off, and numbers that are too large are others. 0 would be the next number of an AUTO_INCREMENT.
-        # A server may have a limit of the rows that a query gives, and says nothing of the others.
-        found["init_command"] = f"SET time_zone = '+00:00', sql_select_limit = {2**64 - 1}{_STRICT if writes else ''}"
+        # A server may have a limit of the rows that a query gives, and says nothing of the others. Without quotes, SQLAlchemy
+        # does not see columns in what the server says of a table. And `IS NULL` may be the last number that was given.
+        needed = f"sql_select_limit = {2**64 - 1}, sql_quote_show_create = 1, sql_auto_is_null = 0, completion_type = 0"
+        found["init_command"] = f"SET time_zone = '+00:00', {needed}{_STRICT if writes else ''}"
     return found
 
 
@@ -183,7 +189,12 @@ def passes(error: Exception) -> bool:
 
 def has_transactions(table: sa.Table) -> bool:
     """Return whether a statement that fails, or is rolled back, leaves nothing in a table: by its engine, if it has one."""
-    engine = next((str(value) for name, value in table.kwargs.items() if name.endswith("_engine")), "")
+    return are_of_transactions(table.kwargs)
+
+
+def are_of_transactions(options: Mapping[str, Any]) -> bool:
+    """The same of a table's options."""
+    engine = next((str(value) for name, value in options.items() if name.endswith("_engine")), "")
     return engine.lower() not in _WITHOUT_TRANSACTIONS
 
 

@@ -47,9 +47,14 @@ class Offsets:
             sa.Column("epoch", sa.BigInteger, nullable=False),
             sa.Column(_ID, sa.String(40)),
             schema=schema or None,
+            # A server may have another one by default, in which nothing is taken back.
+            mysql_engine="InnoDB",
+            mariadb_engine="InnoDB",
         )
         self._epochs: dict[TopicPartition, int] = {}
         self._has_ids = True
+        self.with_rows = True
+        """Whether what is stored in a transaction is not there without its rows."""
 
     @property
     def name(self) -> str:
@@ -59,6 +64,11 @@ class Offsets:
         """If it is missing, the table, or the column that tables of older versions have not."""
         self._table.create(self._engine, checkfirst=True)
         self._look()
+        if not self.with_rows:
+            log.warning(
+                "%s has an engine without transactions: rows are written at least once. ALTER TABLE … ENGINE=InnoDB helps",
+                self.name,
+            )
         if self._has_ids:
             return
         column = self._table.columns[_ID]
@@ -86,6 +96,9 @@ class Offsets:
     def _look(self) -> None:
         columns = sa.inspect(self._engine).get_columns(self._table.name, self._table.schema)
         self._has_ids = any(column["name"].casefold() == _ID for column in columns)
+        if self._engine.dialect.name in ("mysql", "mariadb"):
+            options = sa.inspect(self._engine).get_table_options(self._table.name, self._table.schema)
+            self.with_rows = database.are_of_transactions(options)
 
     def take(
         self,

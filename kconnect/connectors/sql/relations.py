@@ -104,6 +104,13 @@ class TableRelation(Relation):
         made = sa.Table(
             self._table.table, sa.MetaData(), schema=self._table.schema, autoload_with=connection, resolve_fks=False
         )
+        unseen = [name for name, *_ in described if name not in made.columns]
+        if unseen:
+            # It was changed in between, or the server describes it in a way that SQLAlchemy can't read.
+            raise DataError(
+                f"{self.shown} has columns that could not be found out: {', '.join(unseen)}. Start the connector again; if "
+                "that does not help, read the table by a query"
+            )
         if connection.dialect.name in ("mysql", "mariadb"):
             for column, (_, code, *_rest) in zip(made.columns, described):
                 if code == _MYSQL_GEOMETRY:

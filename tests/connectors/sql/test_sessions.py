@@ -2,8 +2,19 @@
 
 from __future__ import annotations
 
-import pytest
+from typing import Any, cast
+from zoneinfo import ZoneInfo
 
+import pytest
+import sqlalchemy as sa
+
+from kconnect.api import DataError, RetriableError, SinkRecord, TopicPartition
+from kconnect.connectors.sql.connector import SqlSinkConnector
+from kconnect.connectors.sql.fields import Options
+from kconnect.connectors.sql.listing import TableName
+from kconnect.connectors.sql.relations import TableRelation
+from kconnect.connectors.sql.task import SqlSinkTask
+from kconnect.testing import SinkRunner
 from tests.connectors.sql.conftest import EVERY
 from tests.connectors.sql.databases import Database
 from tests.connectors.sql.test_source import polled, source
@@ -53,3 +64,48 @@ def test_a_limit_of_rows_of_mariadb(database: Database, topic: str, request: pyt
     database.execute("set global sql_select_limit = 1")
     with source(database, topic, mode="bulk") as runner:
         assert [record.value["id"] for record in runner.poll()] == [1, 2, 3]
+
+
+@pytest.mark.parametrize("database", EVERY[2:], indirect=True)
+def test_a_table_of_which_columns_can_not_be_found_out_is_no_table_without_them(database: Database, topic: str) -> None:
+    database.execute(f"create table {topic} (id integer primary key, s varchar(9))")
+    relation = TableRelation(TableName(None, topic), "")
+    with database.engine.connect() as connection:
+        # SQLAlchemy reads what the server says of a table, and passes over lines that it does not know.
+        connection.execute(sa.text("set sql_quote_show_create = 0"))
+        with pytest.raises(DataError, match=r"has columns that could not be found out: (id, )?s"):
+            relation.look(connection, Options("mariadb", "none", "connect_logical", ZoneInfo("UTC")))
+
+
+@pytest.mark.parametrize("database", EVERY[2:], indirect=True)
+@pytest.mark.parametrize("is_made", [True, False], ids=["made", "there"])
+def test_offsets_without_transactions_are_not_there_before_their_rows(
+    database: Database, topic: str, is_made: bool, request: pytest.FixtureRequest, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A server whose tables are Aria's unless somebody says otherwise, and a connection that is lost at the commit."""
+    request.addfinalizer(lambda: database.execute("set global default_storage_engine = default"))
+    database.execute(f"create table {topic} (id integer primary key) engine=InnoDB", "set global default_storage_engine = Aria")
+    if is_made:
+        columns = "connector varchar(200), topic varchar(249), part integer, next_offset bigint not null, epoch bigint not null"
+        database.execute(
+            f"create table offsets_{topic} ({columns}, topic_id varchar(40), primary key (connector, topic, part))"
+        )
+    config = {"name": "c", "topics": topic, **database.config, "offsets.table": f"offsets_{topic}", "retry.backoff.ms": "0"}
+    with SinkRunner(SqlSinkConnector, config) as sink:
+        sink.open(TopicPartition(topic, 0))
+        engine, lost = cast(SqlSinkTask, sink.task)._engine, iter([True])
+        assert engine is not None
+
+        def before(connection: sa.Connection) -> None:
+            if next(lost, False):
+                driver: Any = connection.connection.driver_connection
+                database.execute(f"kill {driver.thread_id()}")
+
+        sa.event.listen(engine, "commit", before)
+        record = SinkRecord(topic, 0, None, None, None, {"id": 1}, 0)
+        with pytest.raises(RetriableError):
+            sink.put([record])
+        sink.put([record])
+    assert database.rows(f"select id from {topic}") == [(1,)]
+    assert database.rows(f"select next_offset from offsets_{topic}") == [(1,)]
+    assert ("ENGINE=InnoDB helps" in caplog.text) == is_made
