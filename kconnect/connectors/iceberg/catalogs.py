@@ -14,6 +14,7 @@ import pydantic
 import requests
 from pyiceberg import catalog as catalog_module
 from pyiceberg.catalog import Catalog
+from pyiceberg.catalog.rest import Endpoints, RestCatalog
 from pyiceberg.exceptions import (
     AuthorizationExpiredError,
     BadRequestError,
@@ -147,6 +148,15 @@ def _bounded_database(kind: type[Catalog]) -> type[Catalog]:
 
     made: type[Catalog] = type(f"Bounded{kind.__name__}", (kind,), {"_init_catalog": init})
     return made
+
+
+def lets_in(catalog: Catalog) -> bool:
+    """Whether the catalog answers this user at all. What it raises is in `errors`."""
+    if isinstance(catalog, RestCatalog):
+        # A page of its namespaces will do: there may be ever more of them.
+        return bool(catalog._session.get(catalog.url(Endpoints.list_namespaces), params={"pageSize": "1"}).ok)
+    catalog.list_namespaces()
+    return True
 
 
 def errors() -> tuple[type[Exception], ...]:

@@ -334,10 +334,9 @@ class IcebergSinkTask(Informed, SinkTask):
         if not self._dynamic and name in {self._named(each, place.topic) for each in self._names for place in self._assigned}:
             return False
         try:
-            self._catalog.list_namespaces()
+            return catalogs.lets_in(self._catalog)
         except self._errors:
             return False
-        return True
 
     def _refusal(self, name: str, error: Exception) -> DataError:
         return DataError(f"the table {name} can't be used: {catalogs.reason(error)}")
