@@ -40,6 +40,20 @@ LATE = (
 )
 """What took too long would have worked, and does once brokers are back."""
 
+OUT_OF_STEP = (
+    KafkaError.OUT_OF_ORDER_SEQUENCE_NUMBER,
+    KafkaError.DUPLICATE_SEQUENCE_NUMBER,
+    KafkaError.UNKNOWN_PRODUCER_ID,
+    KafkaError.INVALID_PRODUCER_ID_MAPPING,
+    KafkaError.INVALID_TXN_STATE,
+    KafkaError._GAPLESS_GUARANTEE,
+    KafkaError._FATAL,
+)
+"""
+What a producer has sent and what brokers have of it do not fit together, as after a broker that was away for longer than a
+request may take: that client can't go on for good, and a new one can.
+"""
+
 TOO_LARGE = (KafkaError.MSG_SIZE_TOO_LARGE, KafkaError.RECORD_LIST_TOO_LARGE)
 
 FINAL = (

@@ -21,9 +21,9 @@ import confluent_kafka as ck
 from kconnect.api.record import RecordMetadata
 from kconnect.core.task.chain import Outgoing
 from kconnect.core.task.ports import OnReport, Refusal, Refused
-from kconnect.errors import ConnectError, NotAuthorizedError, NoTopicError
+from kconnect.errors import ConnectError, NotAuthorizedError, NoTopicError, StartAgainError
 from kconnect.kafka import servers
-from kconnect.kafka.codes import AWAY, FINAL, MAY_NOT_WRITE, TOO_LARGE
+from kconnect.kafka.codes import AWAY, FINAL, MAY_NOT_WRITE, OUT_OF_STEP, TOO_LARGE
 from kconnect.kafka.liveness import Patience
 from kconnect.kafka.refusals import Access
 from kconnect.kafka.topics import require_name
@@ -295,6 +295,8 @@ class TaskProducer:
 
     def _failed(self, error: ck.KafkaError, topic: str | None) -> ConnectError:
         text = f"Unrecoverable exception from producer send callback: {error.str()} (topic {topic})"
+        if error.code() in OUT_OF_STEP:
+            return StartAgainError(text)
         if error.code() not in MAY_NOT_WRITE:
             return ConnectError(text)
         return NotAuthorizedError(text, *(() if topic is None else (topic,)))

@@ -20,7 +20,7 @@ from kconnect.core.task.chain import Outgoing
 from kconnect.core.task.ports import Refused
 from kconnect.errors import ConnectError, NotAuthorizedError, StartAgainError
 from kconnect.kafka import late_ends
-from kconnect.kafka.codes import FENCED, FINAL, FORBIDDEN, LATE, TOO_LARGE
+from kconnect.kafka.codes import FENCED, FINAL, FORBIDDEN, LATE, OUT_OF_STEP, TOO_LARGE
 from kconnect.kafka.liveness import Patience
 from kconnect.kafka.producer import TaskProducer
 from kconnect.kafka.refusals import Access
@@ -209,7 +209,11 @@ class TransactionalProducer(TaskProducer):
         if error.code() == ck.KafkaError.TOPIC_AUTHORIZATION_FAILED and (topics := self._refused_topics()):
             return NotAuthorizedError(f"{text} (of these topics: {', '.join(topics)})", *topics)
         where = "" if topic is None else f" (topic {topic})"
-        return (StartAgainError if error.code() in LATE else ConnectError)(f"{text}{where}")
+        # Out of step is also what follows a message that was refused for good: that one is the failure then.
+        is_late = error.code() in LATE or (
+            error.code() in OUT_OF_STEP and not any(each.lasting for each in self._reports.refused)
+        )
+        return (StartAgainError if is_late else ConnectError)(f"{text}{where}")
 
     def _refused_topics(self) -> list[str]:
         """

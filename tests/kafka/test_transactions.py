@@ -8,8 +8,10 @@ import confluent_kafka as ck
 import pytest
 
 from kconnect.core.task.chain import Outgoing
+from kconnect.core.task.ports import Refused
 from kconnect.errors import StartAgainError
 from kconnect.kafka.late_ends import Ends
+from kconnect.kafka.producer import TaskProducer
 from kconnect.kafka.transactions import TransactionalProducer
 
 RECORD: Outgoing = ("t", b"1", None, 0, None, None, 0, None)
@@ -49,6 +51,8 @@ def producer() -> TransactionalProducer:
         ("NOT_ENOUGH_REPLICAS", True),
         ("NOT_LEADER_FOR_PARTITION", True),
         ("REQUEST_TIMED_OUT", True),
+        ("OUT_OF_ORDER_SEQUENCE_NUMBER", True),
+        ("INVALID_PRODUCER_ID_MAPPING", True),
         ("TOPIC_AUTHORIZATION_FAILED", False),
         ("TRANSACTIONAL_ID_AUTHORIZATION_FAILED", False),
         ("INVALID_TRANSACTION_TIMEOUT", False),
@@ -57,6 +61,21 @@ def producer() -> TransactionalProducer:
 )
 def test_what_only_took_too_long_is_made_again(producer: TransactionalProducer, name: str, again: bool) -> None:
     error = producer._failed(ck.KafkaError(getattr(ck.KafkaError, name)), "topic")
+    assert isinstance(error, StartAgainError) is again, error
+
+
+def test_what_follows_a_record_that_was_refused_is_no_reason_to_start_again(producer: TransactionalProducer) -> None:
+    producer._reports.refused.append(Refused(("t", b"1", None), lasting=True))
+    error = producer._failed(ck.KafkaError(ck.KafkaError.OUT_OF_ORDER_SEQUENCE_NUMBER), "t")
+    assert not isinstance(error, StartAgainError)
+
+
+@pytest.mark.parametrize(
+    ("name", "again"), [("OUT_OF_ORDER_SEQUENCE_NUMBER", True), ("_FATAL", True), ("INVALID_RECORD", False)]
+)
+def test_at_least_once_a_client_that_is_out_of_step_is_replaced_too(name: str, again: bool) -> None:
+    producer = TaskProducer({"bootstrap.servers": "localhost:1", "log_level": 0}, no)
+    error = producer._failed(ck.KafkaError(getattr(ck.KafkaError, name)), "t")
     assert isinstance(error, StartAgainError) is again, error
 
 
