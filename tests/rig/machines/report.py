@@ -2,8 +2,8 @@
 Makes the table of `docs/several-machines.md` of what runs of the rig have written: `python -m tests.rig.machines.report RUN...`
 
 Each RUN is `NAME=DIRECTORY`, several with one name are taken together. A row of the table is a fault. For each name it has how
-long a task was silent at most, for how long REST could not write, and for how long statuses were not true. A fault counts if
-the seconds before it were quiet. Read next: `evidence.py`.
+long a task was silent at most ("for good": until somebody restarts it), for how long REST could not write, and for how long
+statuses were not true. A fault counts if the seconds before it were quiet. Read next: `evidence.py`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ Rows = dict[str, list[dict[str, Any]]]
 def read(directory: Path) -> list[dict[str, Any]]:
     """Return the rows of a run that count."""
     rows = [json.loads(line) for line in (directory / "rows.jsonl").read_text("utf-8").splitlines()]
-    return [row for row in rows if row["control"] <= QUIET_S]
+    played = [row for row in rows if not any(violation.startswith("not-played") for violation in row["violations"])]
+    return [row for row in played if row["control"] <= QUIET_S]
 
 
 def lines(runs: dict[str, Rows]) -> list[str]:
@@ -43,6 +44,8 @@ def lines(runs: dict[str, Rows]) -> list[str]:
 
 
 def _seconds(what: str, row: dict[str, Any]) -> str:
+    if what == "silences" and row["whole"] is None:
+        return "for good"
     value = row[what]
     most = max(value.values(), default=0.0) if isinstance(value, dict) else value
     return "0" if not most else f"{most:.1f} s" if most < 10 else f"{most:.0f} s"
