@@ -19,6 +19,7 @@ from kconnect.connectors import documents, names
 from kconnect.connectors.common import MISFITS, milliseconds
 from kconnect.connectors.groups import Group
 from kconnect.connectors.search import settings
+from kconnect.connectors.targets import Targets
 
 _KEYS = (SchemaType.STRING, SchemaType.INT8, SchemaType.INT16, SchemaType.INT32, SchemaType.INT64)
 TIMESTAMP = "@timestamp"
@@ -52,6 +53,8 @@ class Maker:
         self._updates = config[settings.METHOD].lower() == "upsert"
         self._version: str = config[settings.VERSION]
         self._nulls: str = config[settings.NULLS].lower()
+        self._targets = Targets("index", f"Name them apart with {settings.INDEX} or a transform such as RegexRouter")
+        self._is_by_topic = any("${topic}" in text for text in (self._parts if self.is_stream() else (self._index,)))
 
     def is_stream(self) -> bool:
         return self._stream != "none"
@@ -67,6 +70,8 @@ class Maker:
         """In the order of the records; none for a record that is to be ignored."""
         ids = self._ids(group)
         target, wrong = self.target(group.topic), None
+        if self._is_by_topic:
+            self._targets.note(target, group.topic)
         try:
             names.check_index(target, hidden=self._is_hidden)
         except DataError as error:

@@ -11,6 +11,7 @@ import datetime
 import decimal
 import functools
 import operator
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -57,6 +58,10 @@ class Options:
     def of(cls, config: Mapping[str, Any], backend: str) -> Options:
         zone = ZoneInfo(config[settings.ZONE])
         return cls(backend, settings.numbers_of(config), config[settings.GRANULARITY].lower(), zone)
+
+
+_OF_POSTGRESQL = re.compile(r"(\d{4}-\d\d-\d\d)(?: (\d\d:\d\d:\d\d)(?:\.(\d{1,6}))?([+-]\d\d)?(:\d\d)?(:\d\d)?)?")
+"""A date, a time, its fraction, and its zone, whose minutes are left out if there are none."""
 
 
 @dataclass(frozen=True)
@@ -108,6 +113,8 @@ def by_text(field: ReadField, column: sa.ColumnClause[Any]) -> ReadField:
     it, and nobody would know which it is.
     """
     kind = column.type
+    if isinstance(kind, ARRAY) and isinstance(kind.item_type, sa.Date | sa.DateTime):
+        return _array_by_text(field, column, kind.item_type)
     if not isinstance(kind, sa.Date | sa.DateTime):
         return field
     near = (
@@ -126,6 +133,32 @@ def by_text(field: ReadField, column: sa.ColumnClause[Any]) -> ReadField:
         return parsed if convert is None else convert(parsed)
 
     return replace(field, selected=sa.type_coerce(text, NullType()), convert=read)
+
+
+def _moment(text: str) -> datetime.datetime:
+    """Return what PostgreSQL has written, which Python before 3.11 does not read. ValueError for another form."""
+    found = _OF_POSTGRESQL.fullmatch(text)
+    if found is None:
+        raise ValueError(text)
+    day, time, fraction, hours, minutes, seconds = found.groups()
+    zone = f"{hours}{minutes or ':00'}{seconds or ''}" if hours else ""
+    return datetime.datetime.fromisoformat(f"{day}T{time or '00:00:00'}.{(fraction or '').ljust(6, '0')}{zone}")
+
+
+def _array_by_text(field: ReadField, column: sa.ColumnClause[Any], kind: Any) -> ReadField:
+    """The same of an array: PostgreSQL writes each of its dates as a text, in ISO 8601 if it is one of the years 1 to 9999."""
+    convert = field.convert
+    assert convert is not None
+
+    def read(values: list[Any]) -> Any:
+        if any(isinstance(value, list) for value in values):
+            return convert(values)
+        parsed = [None if text is None else _parsed(_moment, text) for text in values]
+        if isinstance(kind, sa.Date):
+            parsed = [None if each is None else each.date() for each in parsed]
+        return convert(parsed)
+
+    return replace(field, selected=sa.type_coerce(sa.cast(column, ARRAY(sa.Text())), NullType()), convert=read)
 
 
 def may_be_null(column: sa.ColumnClause[Any]) -> bool:

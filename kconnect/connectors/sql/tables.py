@@ -20,6 +20,7 @@ from sqlalchemy.exc import DBAPIError, NoSuchTableError
 from kconnect.api import ConnectError, DataError, Schema
 from kconnect.connectors import names
 from kconnect.connectors.sql import database, faults, offsets, pg_texts, settings, types
+from kconnect.connectors.targets import Targets
 
 log = logging.getLogger(__name__)
 
@@ -54,6 +55,7 @@ class Tables:
         self._evolve: bool = config[settings.EVOLVE]
         self._quote = config[settings.QUOTE].lower() == "always"
         self._offsets: str = (config[settings.OFFSETS] or "").rpartition(".")[2].casefold()
+        self._targets = Targets("table", f"Name them apart with {settings.TABLE} or a transform such as RegexRouter")
         self._known: dict[str, sa.Table] = {}
         self._described: dict[str, Any] = {}
         """What the database said of the columns of tables, a moment before they were looked at."""
@@ -110,6 +112,11 @@ class Tables:
         schema, _, name = self._format.rpartition(".")
         return self._written(schema.replace("${topic}", topic)) or None, self._written(name.replace("${topic}", topic))
 
+    @property
+    def _folds_tables(self) -> bool:
+        """Whether names of tables that differ by case only are one: a server of MySQL or MariaDB says so itself."""
+        return not self._quote or self._backend == "sqlite" or bool(getattr(self._engine.dialect, "_casing", 0))
+
     def column(self, table: sa.Table, name: str) -> sa.Column[Any] | None:
         """As it is written, or without quotes in whatever case the database has it."""
         found = table.columns.get(name)
@@ -122,6 +129,8 @@ class Tables:
         known = self._known.get(topic)
         if known is None:
             schema, name = self.name_of(topic)
+            if "${topic}" in self._format:
+                self._targets.note(_full(schema, name).casefold() if self._folds_tables else _full(schema, name), topic)
             if self._backend != "sqlite":
                 self._describe(topic, sa.table(name, schema=schema))
             try:

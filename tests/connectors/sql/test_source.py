@@ -523,3 +523,27 @@ def test_it_is_a_plugin_like_others(database: Database, topic: str) -> None:
     numbered(database, topic)
     database.execute(f"insert into {topic} (note) values ('n')")
     check_plugin(SqlSourceConnector, config(database, topic))
+
+
+@pytest.mark.parametrize("database", EVERY[1:2], indirect=True)
+def test_dates_within_arrays_are_the_same_when_others_have_none(database: Database, topic: str) -> None:
+    """The driver fails for the whole answer then, and they are read as texts."""
+    values = ("2024-02-29", "1883-11-18 23:00:00.25", "0001-01-02", "9999-12-30 23:59:59.999")
+    arrays = ", ".join(f"'{value}'" for value in values).replace(":", "\\:")
+    columns = ", ".join(f"array[{arrays}, null]\\:\\:{kind}[]" for kind in ("date", "timestamp", "timestamptz"))
+    database.execute(
+        f"create table {topic} (id integer primary key, d date[], t timestamp[], z timestamptz[])",
+        "alter database postgres set timezone = 'Asia/Kolkata'",
+        f"insert into {topic} select 1, {columns}",
+    )
+    try:
+        more = {"mode": "incrementing", "incrementing_column_name": "id", "behavior_on_error": "log"}
+        with source(database, topic, **more) as runner:
+            (first,) = polled(runner)
+        database.execute(f"insert into {topic} values (0, '{{infinity}}', null, null)")
+        with source(database, topic, **more) as runner:
+            (again,) = polled(runner)
+        assert again.value == first.value
+        assert len(first.value["z"]) == 5
+    finally:
+        database.execute("alter database postgres reset timezone")

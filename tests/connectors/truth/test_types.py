@@ -67,7 +67,8 @@ REFUSED = {
     "postgresql": [
         ("date", "'infinity'"), ("date", "'0044-03-15 BC'"), ("date", "'10000-01-01'"), ("timestamp", "'-infinity'"),
         ("timestamptz", "'10000-01-01'"), ("time", "'24:00'"), ("numeric", "'NaN'"), ("numeric", "1e-50"),
-        ("int[]", "'{{1},{2}}'"),
+        ("int[]", "'{{1},{2}}'"), ("date[]", "'{infinity}'"), ("timestamp[]", "'{10000-01-01}'"),
+        ("timestamptz[]", "'{0044-03-15 BC}'"),
     ],
     "mariadb": [
         ("bigint unsigned", "18446744073709551615"), ("date", "'0000-00-00'"), ("date", "'2024-00-00'"), ("time", "'24:00:00'"),
@@ -153,6 +154,7 @@ def test_a_row_that_has_no_record_is_named(database: Database, topic: str) -> No
     for at, (kind, literal) in enumerate(REFUSED[database.backend]):
         table = f"{topic}x{at}"
         good = {"time": "'10:00'", "int[]": "'{1}'", "numeric": "1", "bigint unsigned": "1"}.get(kind, "'2024-01-01'")
+        good = "'{2024-01-01 10:20:30.5}'" if kind.endswith("[]") and kind != "int[]" else good
         execute(database, f"create table {table} (id integer primary key, v {kind})")
         execute(database, f"insert into {table} values (1, {good}), (2, null), (3, {literal}), (4, {good})")
         with Way(database, table, "json", behavior_on_error="log").source() as source:
