@@ -16,6 +16,7 @@ from kconnect.core.settings import topic_creation
 from kconnect.core.settings.topic_creation import TopicCreation
 from kconnect.core.task.errors import Counts
 from kconnect.core.task.ports import Producer
+from kconnect.errors import ConnectError
 from kconnect.kafka import clients, topics
 from kconnect.kafka.refusals import Access
 from kconnect.units.unit import Unit
@@ -47,7 +48,11 @@ class SourceTopics:
         return [topic for topic in asked if topic not in self._ready]
 
     def refusal(self, topic: str) -> str | None:
-        """Return why the topic can't be written to: it is one of the worker's internal topics."""
+        """Return why the topic can't be written to: it is one of the worker's internal topics, or Kafka takes no such name."""
+        try:
+            topics.require_name(topic)
+        except ConnectError as error:
+            return str(error)
         return self._internal.refusal(topic) if self._internal.protects(topic) else None
 
     def require(self, new: list[str], producer: Producer) -> bool:

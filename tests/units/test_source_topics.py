@@ -301,3 +301,22 @@ def test_a_task_that_was_given_up_meanwhile_creates_nothing(monkeypatch: pytest.
     assert rules is not None
     assert not topics.create_missing({}, rules, ["a"], lambda: bool(brokers.asked))
     assert (brokers.asked, brokers.wanted) == ([["a"]], [])
+
+
+@pytest.mark.parametrize("name", ["a b", "..", "a/b", "x" * 250, "_o", "__consumer_offsets"], ids=lambda name: name[:10])
+def test_a_name_that_is_no_topic_s_is_its_records_fault(
+    there: MemoryHost, polled: list[list[SourceRecord]], units: list[Unit], name: str
+) -> None:
+    """Who may make tables, or write rows by which a transform names topics, names one so: the task failed for good."""
+    if name == "_o":
+        name = there.settings.offset_storage_topic
+    polled += [[record("a"), record(name), record("b")], [record("last")]]
+    units.append(there.unit({"connector.class": "Script", "errors.tolerance": "all"}))
+    until(lambda: "FAILED" in there.states or sorted(told(there)) == ["a", "b", "last"])
+    assert "FAILED" not in there.states
+    assert sorted(Kafka.required) == ["a", "b", "last"]
+    # The control: without tolerance it fails.
+    end(units.pop())
+    polled += [[record("before"), record(name)]]
+    units.append(there.unit({"connector.class": "Script"}))
+    until(lambda: "FAILED" in there.states)
