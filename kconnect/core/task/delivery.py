@@ -126,7 +126,7 @@ class Ports:
         Return what of a batch may be sent, with its topics there: it ends before the first record whose topic can't be had, or
         may not be written to where that is not tolerated, with that `failure`. None if the task is to end first.
         """
-        batch = self._with_letters(self._without(batch, self._not_for(self.topics.new(batch.topics))))
+        batch = self._with_letters(self.without(batch, self._not_for(self.topics.new(batch.topics))))
         new = self.topics.new(batch.topics)
         return self._required(batch, new, producer) if new else batch
 
@@ -170,7 +170,7 @@ class Ports:
                 found[topic] = failure
         return found
 
-    def _without(self, batch: Converted, refusals: Mapping[str, Exception]) -> Converted:
+    def without(self, batch: Converted, refusals: Mapping[str, Exception]) -> Converted:
         """
         Return the batch without its records for these topics. These have failed: which topic a record goes to may be the
         record's own choice, and must not end the task where failures are tolerated.
@@ -211,7 +211,7 @@ class Ports:
             self.absent.clear()
         self.absent.update({topic: (self.meter.clock() + _ABSENT_S, failure) for topic, failure in chosen.items()})
         if chosen:
-            batch = self._with_letters(self._without(batch, chosen))
+            batch = self._with_letters(self.without(batch, chosen))
         at = next((at for at, message in enumerate(batch.messages) if message[0] in refusals), None)
         return batch if at is None else self.before(batch, at, refusals[batch.messages[at][0]])
 
@@ -522,8 +522,7 @@ class ExactlyOnce:
                 "Source tasks may not produce to their own offsets topics when exactly-once support is enabled: "
                 f"a record is for the topic {self._offsets_topic}"
             )
-            first = next(at for at, message in enumerate(batch.messages) if message[0] == self._offsets_topic)
-            batch = ports.before(batch, first, refusal)
+            batch = ports.without(batch, {self._offsets_topic: refusal})
         ready = ports.ready(batch, self._producer)
         if ready is None:
             return None

@@ -300,6 +300,11 @@ def test_a_task_may_not_write_to_its_own_offsets_topic() -> None:
     """Whoever reads stored offsets reads the topic to its end, and would wait for the task's own transaction."""
     with pytest.raises(ConnectError, match="may not produce to their own offsets topics"):
         SourceWorld(PollBoundary()).step(line(1, OFFSETS))
+    # Where that is tolerated it is the record's fault, which may have chosen the topic.
+    world = SourceWorld(PollBoundary(), tolerant=True)
+    world.step(line(1), line(2, OFFSETS), line(3))
+    assert world.readable == [b"1", b"3"]
+    assert [failure.origin.value for failure in world.letters.reported] == ["2"]
 
 
 # --- batches that were converted elsewhere ---
