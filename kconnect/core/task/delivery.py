@@ -13,7 +13,7 @@ everything else comes through `ports.py`. Called by `source_pump.py` only. Read 
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -35,14 +35,12 @@ from kconnect.core.task.ports import (
     TransactionalProducer,
 )
 from kconnect.core.task.source_offsets import SourceOffsets, beginning, marks
+from kconnect.core.task.topic_choices import Refusals, TopicChoices
 from kconnect.core.task.topic_use import TopicUse
 from kconnect.core.task.transactions import End, Part, PollBoundary
-from kconnect.errors import ConnectError, DataError, NotAuthorizedError, NoTopicError
+from kconnect.errors import ConnectError, DataError
 
 log = logging.getLogger(__name__)
-
-_ABSENT_S, _MOST_ABSENT = 60.0, 1000
-"""For how long nobody looks again for a topic that records have chosen and that could not be had, and how many are known."""
 
 
 class Delivery(Protocol):
@@ -97,8 +95,10 @@ class Ports:
     flush_s: float
     left_out: list[Any] = field(default_factory=list)
     """Records whose letters were refused, and whose offsets do not count for that."""
-    absent: dict[str, tuple[float, Exception]] = field(default_factory=dict)
-    """Topics that were not to be had, until when nobody looks again, and why."""
+    choices: TopicChoices = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "choices", TopicChoices(self.topics, self.use, self.errors, self.meter.clock))
 
     def dead_letters_taken(self) -> bool:
         """
@@ -126,9 +126,15 @@ class Ports:
         Return what of a batch may be sent, with its topics there: it ends before the first record whose topic can't be had, or
         may not be written to where that is not tolerated, with that `failure`. None if the task is to end first.
         """
-        batch = self._with_letters(self.without(batch, self._not_for(self.topics.new(batch.topics))))
+        batch = self._with_letters(self.without(batch, self.choices.refused(self.topics.new(batch.topics))))
         new = self.topics.new(batch.topics)
-        return self._required(batch, new, producer) if new else batch
+        refusals = self.choices.require(batch, new, producer) if new else Refusals({}, {})
+        if refusals is None:
+            return None
+        if refusals.chosen:
+            batch = self._with_letters(self.without(batch, refusals.chosen))
+        at = next((at for at, message in enumerate(batch.messages) if message[0] in refusals.others), None)
+        return batch if at is None else self.before(batch, at, refusals.others[batch.messages[at][0]])
 
     def _with_letters(self, batch: Converted) -> Converted:
         """
@@ -158,18 +164,6 @@ class Ports:
             counted = at if self.tracks else beginning(batch.given[:at], batch.given[at])
             return batch.before(counted)._replace(failure=failure)
 
-    def _not_for(self, topics: Iterable[str]) -> dict[str, Exception]:
-        """Return why no record may go to some of these topics: they are no data, or were not to be had a moment ago."""
-        now, found = self.meter.clock(), dict[str, Exception]()
-        for topic in topics:
-            refusal = self.topics.refusal(topic)
-            until, failure = self.absent.get(topic, (now, None))
-            if refusal is not None:
-                found[topic] = ConnectError(refusal)
-            elif failure is not None and now < until:
-                found[topic] = failure
-        return found
-
     def without(self, batch: Converted, refusals: Mapping[str, Exception]) -> Converted:
         """
         Return the batch without its records for these topics. These have failed: which topic a record goes to may be the
@@ -190,44 +184,6 @@ class Ports:
             else:
                 kept.append(at)
         return batch.only(kept)
-
-    def _required(self, batch: Converted, new: list[str], producer: Producer) -> Converted | None:
-        refusals: dict[str, ConnectError] = {}
-        try:
-            return batch if self.topics.require(new, producer) else None
-        except ConnectError as failure:
-            if len(batch.topics) == 1:
-                refusals[batch.messages[0][0]] = failure
-        for topic in () if refusals else dict.fromkeys(message[0] for message in batch.messages if message[0] in new):
-            try:
-                if not self.topics.require([topic], producer):
-                    return None
-            except ConnectError as failure:
-                refusals[topic] = failure
-                if not self.errors.settings.tolerant:
-                    break
-        chosen = {topic: failure for topic, failure in refusals.items() if self._is_choice(batch, topic, failure, refusals)}
-        if len(self.absent) + len(chosen) > _MOST_ABSENT:
-            self.absent.clear()
-        self.absent.update({topic: (self.meter.clock() + _ABSENT_S, failure) for topic, failure in chosen.items()})
-        if chosen:
-            batch = self._with_letters(self.without(batch, chosen))
-        at = next((at for at, message in enumerate(batch.messages) if message[0] in refusals), None)
-        return batch if at is None else self.before(batch, at, refusals[batch.messages[at][0]])
-
-    def _is_choice(self, batch: Converted, topic: str, failure: ConnectError, refusals: Collection[str]) -> bool:
-        """
-        Whether it is the fault of some records alone that a topic can't be had. What the task has written to is no choice of
-        theirs; nor is a topic that is missing, unless they were given it on the way, and other topics are there.
-        """
-        if not self.errors.settings.tolerant or self.use.has_used(topic):
-            return False
-        if not isinstance(failure, NoTopicError):
-            return isinstance(failure, NotAuthorizedError)
-        given = (
-            getattr(origin, "topic", topic) for origin, message in zip(batch.origins, batch.messages) if message[0] == topic
-        )
-        return any(name != topic for name in given) and (self.use.has_used(None) or bool(set(batch.topics) - set(refusals)))
 
     def before(self, batch: Converted, count: int, failure: Exception) -> Converted:
         """What comes before that message, with the failure that follows. Raises the failure if that can't be had."""
