@@ -26,6 +26,7 @@ from kconnect.data.kept import Kept, weight_of
 
 _LONG = re.compile(rb"[0-9]{19}")
 """What an integer that is too large has; it may be a part of a text, too."""
+_NAME = re.compile(rb'"\s*:')
 _DIGITS_OF_INT64 = 20
 _GREATEST_SCALE = 100_000
 """1E+999999999 has ten characters, and a billion digits."""
@@ -65,6 +66,28 @@ def parsed(data: bytes) -> Any:
     found = orjson.loads(data)
     if _LONG.search(data):
         json.loads(data, parse_int=_in_int64)
+    return found
+
+
+def check_names(data: bytes, value: Any) -> None:
+    """Raise DataError for a JSON text, and its value, if an object has a name twice: one of the two would be lost."""
+    # A text may have a quote and a colon in it, so there may be more, and never fewer.
+    if len(_NAME.findall(data)) != _count_of_names(value):
+        json.loads(data, object_pairs_hook=_named)
+
+
+def _count_of_names(value: Any) -> int:
+    if isinstance(value, dict):
+        return len(value) + sum(map(_count_of_names, value.values()))
+    return sum(map(_count_of_names, value)) if isinstance(value, list) else 0
+
+
+def _named(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise DataError(f"an object has the name {twice[:100]!r} twice")
     return found
 
 

@@ -106,7 +106,9 @@ def opened(kind: str, path: Path, name: str, skip: int, most: int, separator: st
 
 def _json(line: bytes, budget: Budget) -> Any:
     limits.check_depth(line, source_settings.MAX_DEPTH, budget.depth)
-    return documents.parsed(line)
+    found = documents.parsed(line)
+    documents.check_names(line, found)
+    return found
 
 
 def _pieces(rows: Iterator[tuple[Any, int]], skip: int, most: int, budget: Budget) -> Iterator[list[Any]]:

@@ -303,6 +303,7 @@ def test_it_is_a_plugin_like_others(tmp_path: Path) -> None:
 
 
 BROKEN: dict[str, tuple[str, Any, str]] = {
+    "a name twice in JSON": ("JsonFormat", b'{"a":[{"b":1, "\\":" :2,"b" :3}]}\n', "an object has the name 'b' twice"),
     "two columns of a name in CSV": ("CsvFormat", b"a,a,b\n1,2,3\n", "two fields of the name 'a'"),
     "a quote that is never closed": ("CsvFormat", b'a\n1\n"2\n3\n', "unexpected end of data"),
     "a text behind a quote": ("CsvFormat", b'a\n1\n"2"x\n', "expected after"),
