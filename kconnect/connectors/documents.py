@@ -26,7 +26,8 @@ from kconnect.data.kept import Kept, weight_of
 
 _LONG = re.compile(rb"[0-9]{19}")
 """What an integer that is too large has; it may be a part of a text, too."""
-_NAME = re.compile(rb'"\s*:')
+_BLANKS = (b" :", b"\t:", b"\r:")
+_WITHIN = frozenset((dict, list))
 _DIGITS_OF_INT64 = 20
 _GREATEST_SCALE = 100_000
 """1E+999999999 has ten characters, and a billion digits."""
@@ -71,15 +72,15 @@ def parsed(data: bytes) -> Any:
 
 def check_names(data: bytes, value: Any) -> None:
     """Raise DataError for a JSON text, and its value, if an object has a name twice: one of the two would be lost."""
-    # A text may have a quote and a colon in it, so there may be more, and never fewer.
-    if len(_NAME.findall(data)) != _count_of_names(value):
+    # A text may have a quote and a colon in it, so there may be more, and never fewer: unless there is a blank between them.
+    if any(blank in data for blank in _BLANKS) or data.count(b'":') != _count_of_names(value):
         json.loads(data, object_pairs_hook=_named)
 
 
 def _count_of_names(value: Any) -> int:
-    if isinstance(value, dict):
-        return len(value) + sum(map(_count_of_names, value.values()))
-    return sum(map(_count_of_names, value)) if isinstance(value, list) else 0
+    if type(value) is dict:
+        return len(value) + sum([_count_of_names(each) for each in value.values() if type(each) in _WITHIN])
+    return sum([_count_of_names(each) for each in value if type(each) in _WITHIN]) if type(value) is list else 0
 
 
 def _named(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
