@@ -18,7 +18,11 @@ import orjson
 from kconnect.api import DataError
 from kconnect.connectors.http import source_settings
 
-_CLOCK = r"(\d\d):?(\d\d)(?::?(\d\d)(?:[.,](\d{1,30}))?)?\s?([Zz]|[+-]\d\d(?::?\d\d)?)?"
+_CLOCK = (
+    r"(\d\d):?(\d\d)(?::?(\d\d)(?:[.,](\d{1,30}))?)?\s?(?:([Zz]|[Uu][Tt][Cc]|[Gg][Mm][Tt]|[+-]\d\d(?::?\d\d)?)"
+    # As Java writes a time with the name of its zone.
+    r"(?:\[[^\]]{1,60}\])?)?"
+)
 _TIME = re.compile(rf"(\d{{4}}-\d\d-\d\d|\d{{4}}/\d\d/\d\d|\d{{8}}(?=[Tt]))(?:[Tt ]{_CLOCK})?", re.ASCII)
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _MONTH = (
@@ -40,10 +44,12 @@ _IN_WORDS = (
     ),
 )
 _NO_ORDER = re.compile(
+    # A time of a clock with twelve hours, or with the name of a zone.
+    r"\d{4}[-/]\d\d[-/]\d\d[Tt ]\d\d?:\d\d(?::\d\d(?:[.,]\d+)?)?\s?(?:[ap]\.?m\.?(?:\W.*)?|[a-z]{2,5}|[a-z]+/[a-z_/+-]+)|"
     rf"(?:\d{{1,2}}/\d{{1,2}}/\d{{4}}|\d\d[.-]\d\d[.-]\d{{4}})(?:\D.*)?|(?:[a-z]{{3,9}},?\s+)?(?:\d{{1,2}}[\s-]+)?{_MONTH}\s+\d.*",
     re.ASCII | re.IGNORECASE | re.DOTALL,
 )
-"""Dates that begin with a day, or with a month: letter by letter they have another order."""
+"""Dates that begin with a day, or with a month, and others that have another order letter by letter."""
 _PARTS = re.compile(r"[0-9]{1,1000}|[^0-9]+")
 _NUMBER = re.compile(r"[+-]?\d{1,1000}(?:\.\d{1,1000})?", re.ASCII)
 
@@ -117,7 +123,7 @@ def _time(text: str) -> tuple[int, decimal.Decimal] | None:
     except ValueError:
         return None
     seconds = ((days * 24 + int(hour or 0)) * 60 + int(minute or 0)) * 60 + int(second or 0)
-    if zone and zone not in "Zz":
+    if zone and zone[0] in "+-":
         sign = -1 if zone[0] == "+" else 1
         digits = zone[1:].replace(":", "").ljust(4, "0")
         seconds += sign * (int(digits[:2]) * 60 + int(digits[2:])) * 60

@@ -28,6 +28,7 @@ ASCENDING: list[list[Any]] = [
     [-1, 0, 0.5, 9, 10, 2**70],
     ["01ARZ3NDEKTSV4RRFFQ69G5FAV", "01BX5ZZKBKACTAV9WEVGEMMVRZ", "a", "b"],
     ["20240101T100000Z", "20240101T100000.5Z", "2024/01/01 10:00:01", " 2024-01-01T10:00:02Z "],
+    ["2024-01-01T12:00:00+02:00[Europe/Helsinki]", "2024-01-01 10:00:01 UTC", "2024-01-01T09:00:02-01:00[Atlantic/Azores]"],
     [
         "Fri, 29 Dec 2023 23:59:59 GMT",
         "Mon, 01 Jan 2024 12:00:00 +0200",
@@ -41,7 +42,9 @@ ASCENDING: list[list[Any]] = [
 
 
 @pytest.mark.parametrize(
-    "values", ASCENDING, ids=["times", "zones", "odd times", "numbers in texts", "numbers", "texts", "short", "in words"]
+    "values",
+    ASCENDING,
+    ids=["times", "zones", "odd times", "digits", "numbers", "texts", "short", "named", "in words"],
 )
 def test_what_is_newer(values: list[Any]) -> None:
     for (at, one), (place, other) in itertools.product(enumerate(values), repeat=2):
@@ -63,7 +66,11 @@ def test_what_can_not_be_compared(one: Any, other: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["03/05/2024 10:00", "05.03.2024", "05-03-2024", "Mar 5, 2024", "Tue Mar 5 10:00 PST 2024", "5 March 24"]
+    "text",
+    [
+        *("03/05/2024 10:00", "05.03.2024", "05-03-2024", "Mar 5, 2024", "Tue Mar 5 10:00 PST 2024", "5 March 24"),
+        *("2024-01-01 10:00:00 CET", "2024-01-01 09:00 PM", "2024-01-01 9:00:00 a.m.", "2024-01-01 10:00:00 America/New_York"),
+    ],
 )
 def test_dates_without_an_order(text: str) -> None:
     with pytest.raises(DataError, match="ISO 8601"):
