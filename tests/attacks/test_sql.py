@@ -326,7 +326,7 @@ with SourceRunner(SqlSourceConnector, config) as runner:
 @pytest.mark.process
 def test_a_row_that_is_made_of_nothing_takes_no_memory_without_an_end(tmp_path: Path) -> None:
     """
-    Whoever may write SQLite's file has a row of many columns that stand nowhere: the task fails, and says of what. In a process
+    Whoever may write SQLite's file has a row of many columns that stand nowhere: the task says so, and tries again. In a process
     of its own, because the limit is the process's.
     """
     path = tmp_path / "shop.db"
@@ -335,8 +335,8 @@ def test_a_row_that_is_made_of_nothing_takes_no_memory_without_an_end(tmp_path: 
         connection.execute(f"CREATE TABLE t (id INTEGER PRIMARY KEY{many})")
         connection.execute("INSERT INTO t (id) VALUES (1)")
     done = subprocess.run([sys.executable, "-c", _LITTLE, str(path)], capture_output=True, text=True)
-    assert done.stderr.splitlines()[-1].endswith(f"takes more than the {sqlite_files.MOST} bytes that SQLite may have"), (
-        done.stderr
-    )
+    assert f"takes more than is left of the {sqlite_files.MOST} bytes that SQLite may have" in done.stderr.splitlines()[-1]
+    # It may be others in the process who have it.
+    assert "RetriableError" in done.stderr.splitlines()[-1]
     with sqlite_files.Limited(":memory:") as connection:
         assert connection.execute("PRAGMA hard_heap_limit").fetchone() == (sqlite_files.MOST,)

@@ -34,6 +34,10 @@ class TooMuchError(Exception):
     """An answer that takes more memory than it may. Those of drivers have their driver's class beside this one."""
 
 
+class CrowdedError(Exception):
+    """Memory that several connections share has run out: who else has it may give it back."""
+
+
 class Limits(NamedTuple):
     """
     How much memory an answer may take, in bytes, and how long to wait for one, in seconds. `are_set`: by the settings of that
@@ -90,10 +94,11 @@ def refusal_of_sqlite(error: BaseException) -> Exception | None:
     if not isinstance(error, MemoryError):
         return None
 
-    class Refused(TooMuchError, sqlite3.DatabaseError):
+    class Refused(CrowdedError, sqlite3.DatabaseError):
         pass
 
-    return Refused(f"a row, or what is made of it, takes more than the {sqlite_files.MOST} bytes that SQLite may have")
+    most = sqlite_files.MOST
+    return Refused(f"a row, and what is made of it, takes more than is left of the {most} bytes that SQLite may have here")
 
 
 def _end(driver: Any) -> None:

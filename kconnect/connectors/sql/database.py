@@ -30,7 +30,7 @@ from sqlalchemy.exc import (
 from kconnect.api import ConfigError, ConnectError
 from kconnect.connectors import databases
 from kconnect.connectors.sql import settings
-from kconnect.connectors.sql.answers import Limits, TooMuchError
+from kconnect.connectors.sql.answers import CrowdedError, Limits, TooMuchError
 from kconnect.connectors.sql.connections import Connections
 from kconnect.connectors.sql.urls import url_of
 
@@ -171,7 +171,7 @@ def passes(error: Exception) -> bool:
     """Whether another try may succeed."""
     if not isinstance(error, DBAPIError) or isinstance(error.orig, TooMuchError):
         return False
-    if error.connection_invalidated:
+    if error.connection_invalidated or isinstance(error.orig, CrowdedError):
         return True
     original = error.orig
     state = getattr(original, "sqlstate", None)
