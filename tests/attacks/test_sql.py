@@ -326,8 +326,8 @@ with SourceRunner(SqlSourceConnector, config) as runner:
 @pytest.mark.process
 def test_a_row_that_is_made_of_nothing_takes_no_memory_without_an_end(tmp_path: Path) -> None:
     """
-    Whoever may write SQLite's file has a row of many columns that stand nowhere: the task says so, and tries again. In a process
-    of its own, because the limit is the process's.
+    Whoever may write SQLite's file has a row of many columns that stand nowhere: the task says so, and tries again. In a
+    process of its own, because the limit is the process's.
     """
     path = tmp_path / "shop.db"
     many = "".join(f", a{number} BLOB GENERATED ALWAYS AS (zeroblob(20000000)) VIRTUAL" for number in range(20))
