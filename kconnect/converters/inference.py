@@ -8,6 +8,7 @@ one. docs/connectors.md has the rules as users read them. Pure; called by `json_
 
 from __future__ import annotations
 
+import decimal
 import enum
 import itertools
 import json
@@ -93,6 +94,8 @@ def shape_of(plain: Any, most: int = 1000, depth: int = 0) -> Shape:
         return _PLAIN[Kind.DOUBLE]
     if kind is bool:
         return _PLAIN[Kind.BOOLEAN]
+    if kind is decimal.Decimal:
+        return _MIXED
     if kind is dict:
         _require_few(plain, most)
         for name in plain:
@@ -218,7 +221,7 @@ def _difference(shape: Shape, other: Shape, path: str) -> str:
             f"{where} has whole numbers beyond 2^53 and fractions, which no number of Connect's has both: a {other.kind.value} "
             f"can't be told in a column of {shape.kind.value}"
         )
-    given = "a whole number beyond 64 bits" if other.mixed else f"of the type {other.kind.value}"
+    given = "a number that no type of Connect's has exactly" if other.mixed else f"of the type {other.kind.value}"
     return f"{where} is {given}, but the schema that was inferred has {shape.kind.value} there"
 
 
@@ -249,7 +252,7 @@ def told(shape: Shape, plain: Any) -> Any:
     if shape.kind is Kind.ARRAY and shape.element is not None:
         return [told(shape.element, each) for each in plain]
     if shape.mixed and type(plain) is not str:
-        return str(plain) if type(plain) is int else _json(plain)
+        return str(plain) if type(plain) in (int, decimal.Decimal) else _json(plain)
     return plain
 
 
@@ -257,8 +260,16 @@ def _json(plain: Any) -> str:
     try:
         return orjson.dumps(plain).decode()
     except TypeError:
-        # Integers beyond 64 bits, and halves of pairs of surrogates.
-        return json.dumps(plain, separators=(",", ":"))
+        # Integers beyond 64 bits, halves of pairs of surrogates, and numbers that are kept digit by digit.
+        return _with_digits(plain)
+
+
+def _with_digits(plain: Any) -> str:
+    if type(plain) is decimal.Decimal:
+        return str(plain)
+    if type(plain) is dict:
+        return "{" + ",".join(f"{json.dumps(name)}:{_with_digits(each)}" for name, each in plain.items()) + "}"
+    return "[" + ",".join(map(_with_digits, plain)) + "]" if type(plain) is list else json.dumps(plain)
 
 
 def schema_of(shape: Shape, version: int) -> Schema | None:

@@ -91,7 +91,8 @@ class Inferring:
         settled = shape = subject.shape
         data = [text for text in texts if text is not None]
         load = json_text.loads_exactly if self._exactly else json_text.loads
-        plains = json_text.loads_each(data) if data and not self._exactly else None
+        may_be_quick = data and not self._exactly and not json_text.has_long_fraction(b",".join(data))
+        plains = json_text.loads_each(data) if may_be_quick else None
         self._topic, self._batch = topic, {}
         found = self._batch
         if plains and self._pinned is None and inference.fit_together(shape, plains):
@@ -165,7 +166,9 @@ def _is_other(kind: Kind, other: Kind) -> bool:
 def _loaded(text: bytes, load: Callable[[bytes], Any]) -> Any:
     """Return a value, or why there is none: nothing at all is null."""
     try:
-        plain = load(text)
+        plain = (
+            json_text.loads_with_digits(text) if json_text.has_long_fraction(text) and load is json_text.loads else load(text)
+        )
     except DataError as error:
         return error
     return None if plain is json_text.MISSING else plain

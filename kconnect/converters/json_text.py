@@ -34,6 +34,8 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 _DIGITS = bytes(ord("0") if chr(byte).isdigit() and byte < 128 else ord(" ") for byte in range(256))
 _NINETEEN = b"0" * 19
 _LONG = re.compile(rb"[0-9]{20}|9[2-9][0-9]{17}")
+_DIGITS_AND_POINTS = _DIGITS[: ord(".")] + b"0" + _DIGITS[ord(".") + 1 :]
+_LONG_FRACTION = re.compile(rb"(?=[0-9.]{19})[0-9]+\.[0-9]+")
 _NEGATIVE_ZERO = re.compile(rb"-0(?:\.0+)?(?:[eE][-+]?[0-9]+)?(?![0-9.])")
 
 # Without digits, which might look like a long number.
@@ -182,6 +184,16 @@ def has_long_number(data: bytes) -> bool:
     return data.translate(_DIGITS).find(_NINETEEN) >= 0 and _LONG.search(data) is not None
 
 
+def has_long_fraction(data: bytes) -> bool:
+    """Whether there may be a fraction that has more digits than a floating point number."""
+    return data.translate(_DIGITS_AND_POINTS).find(_NINETEEN) >= 0 and _LONG_FRACTION.search(data) is not None
+
+
+def loads_with_digits(data: bytes) -> Any:
+    """`loads`, but what a floating point number has not exactly, digit by digit, is a `Decimal`."""
+    return _read(data, _double_or_decimal)
+
+
 def loads_exactly(data: bytes) -> Any:
     """The same with fractions as `Decimal`."""
     return _read(data, decimal.Decimal)
@@ -213,6 +225,13 @@ def _double(text: str) -> float:
     # Jackson is told to read fractions as decimals, which have no negative zero; only what underflows has.
     value = float(text)
     return 0.0 if value == 0 and not decimal.Decimal(text) else value
+
+
+def _double_or_decimal(text: str) -> Any:
+    value = _double(text)
+    # The shortest text of the nearest number is what a writer of floating point numbers writes.
+    exact = decimal.Decimal(text)
+    return value if decimal.Decimal(repr(value)) == exact else exact
 
 
 def _read(data: bytes, fraction: Callable[[str], Any]) -> Any:

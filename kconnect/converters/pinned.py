@@ -99,6 +99,8 @@ def _holds(schema: Schema, plain: Any) -> bool:
     if kind in _EXACT:
         if type(plain) is int:
             return -_EXACT[kind] <= plain <= _EXACT[kind]
+        if type(plain) is decimal.Decimal and decimal.Decimal(repr(float(plain))) != plain:
+            return False
         return type(plain) in (float, decimal.Decimal) and (kind is SchemaType.FLOAT64 or _is_single(float(plain)))
     if type(plain) is not _PLAIN.get(kind):
         return False
@@ -125,6 +127,6 @@ def _is_single(number: float) -> bool:
 
 def _misfit(where: str, schema: Schema, plain: Any) -> Misfit:
     wanted = schema.name or schema.type.value
-    if type(plain) in (float, decimal.Decimal) and schema.type in (SchemaType.FLOAT32, SchemaType.BYTES):
+    if type(plain) in (float, decimal.Decimal) and schema.type in (*_EXACT, SchemaType.BYTES):
         return Misfit(f"{where} is a number that {wanted} of the pinned schema does not hold exactly")
     return Misfit(f"{where} is of the type {type(plain).__name__}, and the pinned schema has {wanted} there")

@@ -281,6 +281,27 @@ def test_decimals_of_a_pinned_schema_are_read_digit_by_digit() -> None:
     assert "does not hold exactly" in found[3] and "Decimal" in found[4]
 
 
+def test_no_fraction_is_rounded() -> None:
+    """A writer of floating point numbers writes at most 17 digits; amounts of money have more now and then."""
+    long, other = b"12345678901234567.89", b'{"a":[1.000000000000000000001,{"b":null}]}'
+    first = _converter()
+    assert first.inferring is not None
+    found = _read_texts(first, [b'{"x":0.30000000000000004,"y":%b}' % long, b'{"x":0.1000000000000000000,"y":1}', other])
+    assert found[:2] == [
+        {"a": None, "x": 0.30000000000000004, "y": long.decode()},
+        {"a": None, "x": 0.1, "y": "1"},
+    ]
+    assert _schema(first) == {"x": "float64", "y": "string", "a": ["string"]}
+    assert found[2]["a"] == ["1.000000000000000000001", '{"b":null}']
+    settled = _converter()
+    assert _read_texts(settled, [b'{"x":0.5}']) == [{"x": 0.5}]
+    (said,) = _read_texts(settled, [b'{"x":%b}' % long])
+    assert "a number that no type of Connect's has exactly" in said
+    schema = {"type": "struct", "fields": [{"field": "x", "type": "double"}]}
+    (said,) = _read_texts(_converter(schema_content=json.dumps(schema)), [b'{"x":%b}' % long])
+    assert "does not hold exactly" in said
+
+
 def test_messages_with_schemas_need_none() -> None:
     with pytest.raises(ConfigError, match=r"schemas\.enable.*must be false"):
         JsonConverter().configure({"schemas.infer": "true"})
