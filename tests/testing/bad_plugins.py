@@ -60,6 +60,13 @@ class Counting(SourceConnector):
         return CONFIG
 
 
+class Five(Counting):
+    """Has a number for its tasks' configs."""
+
+    def task_configs(self, max_tasks: int) -> Any:
+        return 5
+
+
 class CountingTask(SourceTask):
     def version(self) -> str:
         return "1.0"

@@ -41,6 +41,7 @@ from kconnect.transforms.mask_field import MaskFieldValue
 from tests.testing import bad_plugins as bad
 
 COUNT = {"topic": "numbers"}
+ODD: Any = {"trace": 1}
 
 
 def test_the_public_names() -> None:
@@ -92,6 +93,9 @@ def test_offsets_come_back_as_json_has_them(tmp_path: Path) -> None:
         ),
         (SourceRecord({"a": 1}, {"at": 1}, "t", value_schema=INT64_SCHEMA, value="x"), "INT64.*String"),
         (SourceRecord({"a": 1}, {"at": 1}, "t", timestamp=-1), "timestamp is -1"),
+        (SourceRecord({"a": 1}, {"at": 1}, "t", value_schema=INT64_SCHEMA, value="x"), "class str, does not fit its schema"),
+        (SourceRecord({"a": 1}, {"at": 1}, "t", partition=ODD), "The partition of a source record is {'trace': 1}"),
+        (SourceRecord({"a": 1}, {"at": 1}, "t", headers=ODD), "its headers hold a str, but must be Headers"),
         ("text", "returned a str as record 1"),
     ],
 )
@@ -338,6 +342,14 @@ def test_what_is_wrong_is_told(plugin: type[Any], config: dict[str, str], record
     with pytest.raises(PluginProblems) as found:
         check_plugin(plugin, config, records)
     assert any(re.search(words, problem) for problem in found.value.problems), str(found.value)
+
+
+def test_a_place_is_one_of_the_plugin() -> None:
+    with pytest.raises(PluginProblems, match=r"raised KeyError: .* \(bad_plugins\.py, line \d+\)"):
+        check_plugin(bad.RaisingProvider, {})
+    # kconnect has looked at the result: where it did that says nothing.
+    with pytest.raises(PluginProblems, match=r"returned a int, but must return a list of dicts$"):
+        check_plugin(bad.Five, COUNT)
 
 
 def test_a_class_that_no_entry_point_can_name() -> None:

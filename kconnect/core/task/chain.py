@@ -178,7 +178,14 @@ class SourceChain:
 
     def _packed(self, record: SourceRecord, headers: Sequence[Header]) -> list[tuple[str, bytes | None]]:
         convert = self._headers().from_connect_header
-        return [(sendable(each.key), convert(record.topic, each.key, each.schema, each.value)) for each in headers]
+        try:
+            return [(sendable(each.key), convert(record.topic, each.key, each.schema, each.value)) for each in headers]
+        except AttributeError:
+            # A map in place of a list of headers gives its keys.
+            odd = next((each for each in headers if not isinstance(each, Header)), None)
+            if odd is None:
+                raise
+            raise DataError(f"The headers of a source record hold a {type(odd).__name__}: each must be a Header") from None
 
     def _message(
         self,

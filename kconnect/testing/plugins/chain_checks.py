@@ -4,10 +4,12 @@ Checks for common mistakes in configured transforms, predicates, converters and 
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import kconnect
 from kconnect.api.config_provider import ConfigData
 from kconnect.api.record import SinkRecord, SourceRecord
 from kconnect.errors import ConnectError
@@ -15,6 +17,8 @@ from kconnect.testing.plugins.configs import configured, kind_of
 from kconnect.testing.plugins.records import applied, holds, sink_records, source_record
 
 Records = Sequence["SourceRecord | SinkRecord"]
+
+_OURS = Path(kconnect.__file__).parent
 
 
 def problems(made: Any, config: Mapping[str, str], records: Records) -> Iterator[str]:
@@ -130,11 +134,11 @@ def _quietly(call: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def told(error: BaseException) -> str:
-    """An error as text, with its place in the plugin, because the test shows no traceback."""
-    frames = []
-    trace = error.__traceback__
-    while trace is not None:
-        frames.append((trace.tb_frame.f_code.co_filename, trace.tb_lineno))
-        trace = trace.tb_next
-    file, line = frames[-1] if frames else ("", 0)
-    return f"{type(error).__name__}: {error} ({Path(file).name}, line {line})"
+    """
+    An error as text, with its place in the plugin, because the test shows no traceback. What kconnect finds wrong in a result
+    has no place: the line that looked at it says nothing to an author.
+    """
+    places = [(Path(frame.filename), frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
+    # The plugins in the box are kconnect's, too.
+    own = [at for at in places if _OURS not in at[0].parents] or [at for at in places if _OURS / "testing" not in at[0].parents]
+    return f"{type(error).__name__}: {error}" + (f" ({own[-1][0].name}, line {own[-1][1]})" if own else "")

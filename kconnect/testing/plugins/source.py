@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from kconnect.api.connector import SourceConnector
-from kconnect.api.record import RecordMetadata, SourceRecord
+from kconnect.api.record import Header, RecordMetadata, SourceRecord
 from kconnect.api.task import SourceTask, TransactionContext
 from kconnect.converters.json import JsonConverter
 from kconnect.core.metrics.task import SourceMeter
@@ -25,6 +25,7 @@ from kconnect.core.state.records import LogRecord
 from kconnect.core.task import delivery
 from kconnect.core.task.converted import Converted
 from kconnect.core.task.delivery import ExactlyOnce
+from kconnect.core.task.destination import at_place
 from kconnect.core.task.errors import Counts, strict
 from kconnect.core.task.ports import OffsetRecord, Pairs
 from kconnect.core.task.source_offsets import SourceOffsets
@@ -251,6 +252,10 @@ def _check(record: SourceRecord) -> None:
     require_name(record.topic)
     if record.timestamp is not None and (not isinstance(record.timestamp, int) or record.timestamp < 0):
         raise AssertionError(f"its timestamp is {record.timestamp!r}, but must be milliseconds, as an int, or None")
+    if record.partition is not None:
+        at_place(record.partition)
+    if odd := next((header for header in record.headers if not isinstance(header, Header)), None):
+        raise AssertionError(f"its headers hold a {type(odd).__name__}, but must be Headers, such as Header('name', 'value')")
     if record.source_partition is None and record.source_offset is not None:
         raise AssertionError("it has a source offset but no source partition, so the offset can't be stored")
     offsets = SourceOffsets()
@@ -258,7 +263,13 @@ def _check(record: SourceRecord) -> None:
     offsets.newest()
     for what, schema, value in (("key", record.key_schema, record.key), ("value", record.value_schema, record.value)):
         if schema is not None:
-            validate(schema, value, what)
+            try:
+                validate(schema, value, what)
+            except DataError as error:
+                told = (
+                    f"its {what}, of the class {type(value).__name__}, does not fit its schema, which is of {schema.type.name}"
+                )
+                raise AssertionError(f"{told}: {error}") from error
         else:
             # What JSON takes without a schema, all converters do.
             try:

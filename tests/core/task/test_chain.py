@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
@@ -76,6 +77,13 @@ def test_headers_are_converted_and_keep_their_order() -> None:
     chain = SourceChain(Converters(Text(), Text(), TextHeaders))
     record = SourceRecord(None, None, "t", value="v", headers=[Header("b", 1), Header("a", 2), Header("b", 3)])
     assert sent(chain, [record])[0][7] == [("b", b"1"), ("a", b"2"), ("b", b"3")]
+
+
+def test_headers_that_are_none_are_told() -> None:
+    chain = SourceChain(Converters(Text(), Text(), TextHeaders))
+    a_map: Any = {"trace": 1}
+    with pytest.raises(ConnectError, match="The headers of a source record hold a str: each must be a Header"):
+        sent(chain, [SourceRecord(None, None, "t", value="v", headers=a_map)])
 
 
 def test_a_failed_conversion_names_the_topic_and_the_cause_but_not_the_value() -> None:
