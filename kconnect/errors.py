@@ -176,3 +176,11 @@ BY_NAME: Mapping[str, type[ConnectError]] = MappingProxyType(
 def row_of(kind: type[BaseException]) -> Row:
     """That of the nearest class of its family that the table knows."""
     return next(TABLE[known] for known in kind.__mro__ if known in TABLE)
+
+
+def in_one_line(text: str) -> str:
+    """Return an error's lines as one, for where there is room for one only. A line that ends with a colon leads to the next."""
+    said = ""
+    for line in filter(None, map(str.strip, text.splitlines())):
+        said += f" {line}" if said.endswith(":") else f"; {line}" if said else line
+    return said

@@ -80,3 +80,16 @@ def test_exit_statuses(kind: type[Exception], exit: int) -> None:
 )
 def test_exit_statuses_of_answers(status: int | None, exit: int) -> None:
     assert RestError(status, "x").exit_code == exit
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("It is invalid:\n  a: no\n  b: no", "It is invalid: a: no; b: no"),
+        ("one\n\n two", "one; two"),
+        ("one", "one"),
+        ("", ""),
+    ],
+)
+def test_lines_of_an_error_in_one(text: str, line: str) -> None:
+    assert errors.in_one_line(text) == line

@@ -21,6 +21,7 @@ from kconnect import interpreter
 from kconnect.cli import interrupt, terminal
 from kconnect.cli.lazy import LazyGroup
 from kconnect.errors import TABLE, ConnectError
+from kconnect.errors import in_one_line as lines_in_one
 
 _COMMANDS = {
     "apply": ("kconnect.cli.apply.apply", "Create and change connectors so that they match files."),
@@ -158,7 +159,7 @@ def in_one_line(error: Exception) -> str:
     if isinstance(error, click.ClickException):
         return error.format_message()
     if isinstance(error, (ConnectError, OSError)):
-        return "; ".join(line.strip() for line in str(error).splitlines() if line.strip())
+        return lines_in_one(str(error))
     # A fault of ours, but the user's terminal is no place for its details.
     return f"unexpected {type(error).__name__}: {' '.join(str(error).split())} (-v shows where)"
 

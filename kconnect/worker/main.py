@@ -23,7 +23,7 @@ from kconnect.core.cluster.silence import silent_after_s
 from kconnect.core.herder import events
 from kconnect.core.herder.herder import Herder
 from kconnect.core.herder.identity import Identity
-from kconnect.core.settings import references, secrets
+from kconnect.core.settings import misnamed, references, secrets
 from kconnect.core.settings.worker import WorkerSettings, converters, for_clients, for_plugins
 from kconnect.core.state.assignment import AssignmentState
 from kconnect.core.state.records import Topic
@@ -58,7 +58,7 @@ def run(path: Path) -> int:
     texts = properties.load(path.read_text("utf-8"))
     settings, order = worker_file.settings(texts, os.environ, socket.gethostname())
     for key in settings.unknown_keys:
-        log.warning("The setting %s is unknown and has no effect", key)
+        log.warning("The setting %s is unknown and has no effect: %s", key, misnamed.remedy(key))
     for words, remedy in settings.passed_over.items():
         log.warning("%s This worker passes over the empty one, Kafka Connect 4 would not start: %s", words, remedy)
     worker = Worker(settings, order)

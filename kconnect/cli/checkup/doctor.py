@@ -7,7 +7,6 @@ What it looks at is in `checkup`, from `run.py` on; the form of what it says is 
 from __future__ import annotations
 
 import contextlib
-import difflib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
 from functools import partial
@@ -22,7 +21,7 @@ from kconnect.cli.checkup import machine, run
 from kconnect.cli.checkup.run import Check, beside_each_other
 from kconnect.cli.connection import Target
 from kconnect.cli.findings import ERROR, OK, SKIPPED, WARNING, Finding
-from kconnect.errors import ConfigError, ConnectError
+from kconnect.errors import ConfigError, ConnectError, in_one_line
 
 
 @click.command()
@@ -88,7 +87,7 @@ def _problem(brokers: Brokers) -> Finding | None:
             message = "It does not set bootstrap.servers"
             return Finding(ERROR, "files", f"File {files}", message, "set it to Kafka's address; a worker needs it")
     except ConnectError as error:
-        message = f"It can't be used, so what it names was not checked ({' '.join(str(error).split())})"
+        message = f"It can't be used, so what it names was not checked ({in_one_line(str(error))})"
         return Finding(ERROR, "files", f"File {files}", message, "correct the file, or name another one")
     return None
 
@@ -101,23 +100,21 @@ def _of_files(brokers: Brokers) -> Iterator[Check]:
 
 def _starts_with_it(brokers: Brokers, where: str) -> Iterator[Finding]:
     """What other commands do without, a worker asks for."""
-    from kconnect.core.settings import secrets
-    from kconnect.core.settings.worker import WORKER_CONFIG, WorkerSettings
+    from kconnect.core.settings import misnamed, secrets
+    from kconnect.core.settings.worker import WorkerSettings
 
     told = brokers.told
     try:
         settings = WorkerSettings.from_properties(told, {})
     except ConfigError as error:
-        wrong = " ".join(secrets.hide(str(error), secrets.values(told)).split())
+        wrong = in_one_line(secrets.hide(str(error), secrets.values(told)))
         yield Finding(ERROR, "files", where, f"A worker can't start with it. {wrong}", "add or correct these settings")
     else:
         yield Finding(OK, "files", where, "It has the settings that a worker must have")
         for words, refused_remedy in settings.passed_over.items():
             yield Finding(WARNING, "files", where, f"{words} Kafka Connect 4 would not start", refused_remedy)
         for name in settings.unknown_keys:
-            near = difflib.get_close_matches(name, WORKER_CONFIG.keys, 1, 0.8)
-            remedy = f"did you mean {near[0]}?" if near else "take it out, or see docs/operating.md for what there is"
-            yield Finding(WARNING, "files", where, f"The setting {name} is unknown, and has no effect", remedy)
+            yield Finding(WARNING, "files", where, f"The setting {name} is unknown, and has no effect", misnamed.remedy(name))
 
 
 def _settings(brokers: Brokers) -> Mapping[str, str]:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from kconnect.api.config import Importance, NonEmptyString, OneOf, Range
+from kconnect.api.config import ConfigValue, Importance, NonEmptyString, OneOf, Range
 from kconnect.core.settings import browsers, gates, internal_topics, references, secrets
 from kconnect.core.settings.common import IfGiven
 from kconnect.core.settings.host_paths import ALLOWED_PATHS
@@ -417,7 +417,7 @@ class WorkerSettings:
         """
         raw = with_environment(properties, environ)
         found = WORKER_CONFIG.validate(raw)
-        errors = [error for value in found for error in value.errors]
+        errors = [error for value in found for error in _telling(value)]
         errors += _listener_errors(raw)
         errors += _authentication_errors(raw)
         if errors:
@@ -615,6 +615,11 @@ def _authentication_errors(raw: Mapping[str, str]) -> Iterable[str]:
         yield str(ConfigError(file, raw[file], "Must name a file; leave it out to run without authentication"))
     if file not in raw and "rest.authentication.methods" in raw:
         yield f"rest.authentication.methods has no effect without {file}: name the file of users there, or leave both out"
+
+
+def _telling(value: ConfigValue) -> list[str]:
+    """Return a setting's errors, without what only follows from a value that can't be read: that there is none."""
+    return [error for error in value.errors if not error.startswith("Invalid value null ")] or value.errors
 
 
 def _listener_errors(raw: Mapping[str, str]) -> Iterable[str]:

@@ -214,6 +214,7 @@ def test_all_errors_at_once() -> None:
         WorkerSettings.from_properties(given, {})
     head, *lines = str(raised.value).splitlines()
     assert head == "The worker's configuration is invalid:"
+    assert not any("Invalid value null" in line for line in lines), "what can't be read is said once"
     for text in (
         'Missing required configuration "value.converter" which has no default value.',
         'Missing required configuration "offset.storage.topic" which has no default value.',
