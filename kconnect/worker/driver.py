@@ -13,7 +13,7 @@ import subprocess
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import orjson
@@ -27,6 +27,8 @@ log = logging.getLogger(__name__)
 _BACKOFF_S = (0.5, 2.0, 5.0, 15.0)
 _LINES = 3
 _LONGEST = 500
+_ROOM = 60
+"""What stands before the last words in a reason."""
 
 
 class Driver:
@@ -115,7 +117,7 @@ class Driver:
             log.debug("The Spark driver ended before it could read its order")
         status = child.wait()
         reading.join(2)
-        return status, " / ".join(lines)
+        return status, last_words(lines)
 
     def _pass(self, read: int, lines: deque[str]) -> None:
         """
@@ -133,6 +135,17 @@ class Driver:
                 os.write(2, line)
                 if text.strip():
                     lines.append(text.strip())
+
+
+def last_words(lines: Sequence[str]) -> str:
+    """Return the last of the lines, as many as a reason has room for: what ended the driver stands at the end."""
+    said = ""
+    for line in reversed(lines):
+        longer = f"{line} / {said}" if said else line
+        if said and len(longer) > _LONGEST - _ROOM:
+            break
+        said = longer
+    return said
 
 
 def _close(child: subprocess.Popen[bytes]) -> None:

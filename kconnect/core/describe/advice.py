@@ -84,6 +84,8 @@ def _waiting(found: Mapping[str, Any]) -> Iterator[str]:
         yield f"It was started; now it is {silent}. `GET /health` of its worker and the worker's log have more"
     elif stuck is not None:
         yield f"It waits for Spark, which does not start it: {stuck}. The worker's log has more"
+    elif any(reason.startswith("waiting for Spark: ") for reason in reasons):
+        yield "It waits for Spark, which takes seconds to start. If it takes longer, the worker's log says what Spark tries"
     elif found["moving"]:
         yield "A rebalance is under way: `kconnect cluster` shows what moves. This ends by itself."
     else:

@@ -128,6 +128,13 @@ def test_a_connector_whose_state_nobody_has_told_yet() -> None:
         ({"tasks": []}, "It runs and has no tasks"),
         ({"tasks": [task(0, "UNASSIGNED")], "moving": [{"task": 0}]}, "A rebalance is under way"),
         ({"tasks": [task(0, "UNASSIGNED")]}, "It waits for a worker"),
+        (
+            {
+                "tasks": [{**task(0, "UNASSIGNED"), "waits_for": "waiting for Spark: the worker a has no task host yet"}],
+                "moving": [1],
+            },
+            "It waits for Spark, which takes seconds",
+        ),
         ({"name": "a b", "state": "PAUSED"}, "kconnect resume 'a b'"),
         ({"numbers": {"in_per_s": 0.0}}, "5 records wait, and none was read"),
         ({"numbers": {"skipped": 3.0}}, "3 records failed and were dropped"),
