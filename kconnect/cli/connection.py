@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
 DEFAULT_URL = "http://localhost:8083"
 _URL_VARIABLES = ["KCONNECT_URL", "KAFKA_CONNECT_URL"]
+_OF_REST = re.compile(r"/(?:connectors|connector-plugins|console|docs|health|metrics|admin/loggers)(?:/.*)?$")
+"""What people leave at the end of an address. A proxy may serve a worker below any path, so it is tried all the same."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +58,9 @@ class Target:
             try:
                 yield client
             except RestError as error:
+                if error.status == 404 and (path := _OF_REST.search(self.url)):
+                    remedy = f"{self.url} is an address of the REST API. Give the worker's: {self.url[: path.start()]}"
+                    raise RestError(404, f"{error.message}. {remedy}") from error
                 if error.status != 401 or authorization is not None:
                     raise
                 remedy = "Give --user NAME, or a token in the environment variable KCONNECT_TOKEN."

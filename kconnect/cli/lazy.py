@@ -98,8 +98,11 @@ def _behind(args: list[str]) -> list[str]:
     while rest and rest[0].partition("=")[0] in _OF_VERBS:
         count = 1 if "=" in rest[0] else 2
         moved, rest = [*moved, *rest[:count]], rest[count:]
-    if not moved or not rest:
+    if not moved:
         return args
+    if not rest:
+        # There is no verb that they are about: that is what is missing, and not the options.
+        return []
     end = rest.index("--") if "--" in rest else len(rest)
     return [*rest[:end], *moved, *rest[end:]]
 

@@ -81,6 +81,11 @@ def match(patterns: Sequence[str], known: Sequence[str]) -> list[str]:
         if not hits:
             if is_glob(pattern):
                 raise NotFoundError(f"No connector's name matches {pattern}; {_there(known)}")
+            name, _, number = pattern.rpartition("/")
+            if name in known and number.isdecimal():
+                raise NotFoundError(
+                    f"{pattern} is a task, where a connector is meant. `kconnect describe task {pattern}` shows it"
+                )
             raise NotFoundError(f"There is no connector {pattern}; {_there(known)}")
         found.update(hits)
     return [name for name in known if name in found]

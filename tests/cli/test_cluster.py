@@ -8,6 +8,7 @@ from concurrent.futures import Future
 from typing import Any
 
 import pytest
+import yaml
 
 from kconnect.core.herder.request import Request
 from kconnect.core.herder.requests.cluster import GetCluster
@@ -83,6 +84,26 @@ def test_the_table(url: str) -> None:
 def test_json_is_the_answer_itself(url: str) -> None:
     called = call("cluster", "-o", "json", env={"KAFKA_CONNECT_URL": url})
     assert (called.status, json.loads(called.out)) == (0, VIEW)
+
+
+def test_yaml_is_the_same(url: str) -> None:
+    called = call("cluster", "-o", "yaml", "--url", url)
+    assert (called.status, yaml.safe_load(called.out)) == (0, VIEW)
+
+
+def test_an_address_of_the_rest_api_is_no_worker_s(url: str) -> None:
+    called = call("get", "connectors", "--url", f"{url}/connectors")
+    assert called.status == 4
+    assert f"{url}/connectors is an address of the REST API. Give the worker's: {url}" in called.err
+
+
+@pytest.mark.parametrize(
+    "words", [["--url", "http://n"], ["get", "--url=http://n"], ["--user", "ann", "offsets"]], ids=" ".join
+)
+def test_options_without_a_verb_lack_a_verb(words: list[str]) -> None:
+    called = call(*words)
+    assert called.status == 2
+    assert "No such option" not in called.err and "Usage: kconnect" in called.out + called.err
 
 
 def test_no_worker_and_a_wrong_option() -> None:

@@ -48,6 +48,7 @@ def test_what_is_meant(patterns: list[str], meant: list[str]) -> None:
         (["bills", "Bills"], KNOWN, "There is no connector Bills; the cluster has orders-eu, b*, orders-us, bills, a b/ü%"),
         (["x-*"], KNOWN, "No connector's name matches x-*; the cluster has orders-eu"),
         (["x"], [], "There is no connector x; the cluster has none"),
+        (["x/0"], ["x"], "x/0 is a task, where a connector is meant. `kconnect describe task x/0` shows it"),
         (["x"], [f"c{n}" for n in range(7)], "the cluster has c0, c1, c2, c3, c4 and 2 more (kconnect get connectors)"),
     ],
 )

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import click
-import orjson
 
-from kconnect.cli import connection
+from kconnect.cli import connection, output
 from kconnect.cli.connection import Target
 from kconnect.errors import NotFoundError
 from kconnect.rest.client import RestError
@@ -15,8 +14,8 @@ from kconnect.rest.client import RestError
 
 @click.command()
 @connection.options
-@click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table", show_default=True)
-def cluster(target: Target, output: str) -> None:
+@click.option("-o", "--output", "form", type=click.Choice(["table", "json", "yaml"]), default="table", show_default=True)
+def cluster(target: Target, form: str) -> None:
     """
     Show the workers, which one leads, and what runs where.
 
@@ -34,8 +33,8 @@ def cluster(target: Target, output: str) -> None:
             if error.status == 404:
                 raise NotFoundError(f"The worker at {client.url} has no /cluster: it is not a kconnect worker") from error
             raise
-    if output == "json":
-        click.echo(orjson.dumps(found, option=orjson.OPT_INDENT_2))
+    if form != "table":
+        output.write(found, form)
         return
     leader = found["leader"] or "nobody (an election is under way)"
     click.echo(f"Led by {leader}, generation {found['generation']}; answered by {found['answered_by']}")
