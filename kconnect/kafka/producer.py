@@ -214,7 +214,7 @@ class TaskProducer:
                 client.poll(0)
 
     def _send_when_there_is_room(self, message: tuple[Any, ...]) -> bool:
-        wait = 0.005
+        wait, began = 0.005, time.monotonic()
         while not self._cancelled():
             # Acknowledgements are no events here, so this only sleeps; longer and longer if brokers are away.
             self._poll(wait)
@@ -223,9 +223,13 @@ class TaskProducer:
             try:
                 self._client().produce(*message)
             except BufferError:
+                if self._access is not None:
+                    self._access.waits_long("sending records", began)
                 continue
             except Exception as error:  # noqa: BLE001 - as in `send`
                 self._refused(message, error)
+            if self._access is not None:
+                self._access.answered()
             return True
         return False
 

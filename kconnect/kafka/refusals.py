@@ -29,6 +29,8 @@ log = logging.getLogger(__name__)
 _TRIES, _TRIES_S = 3, 5.0
 """A broker that has only just begun may not know all of its users yet."""
 _SILENCE_S = 30.0
+SHOWN_S = 5.0
+"""Used qualified: tests wait for less."""
 """A client that is refused a login tries again at least every second or so."""
 _SETTLED_S = 10.0
 """After so long in its group, a member has been allowed to read, or was told that it is not."""
@@ -195,6 +197,11 @@ class Access:
         since = self._clock() if self._waits is None else self._waits[0]
         self._waits = (since, what, reason)
         self._show()
+
+    def waits_long(self, what: str, began: float) -> None:
+        """Show that a call waits for brokers, without an error of theirs, once it has done so for long; until `answered`."""
+        if self._clock() - began >= SHOWN_S:
+            self.waits(what, "brokers have not answered yet")
 
     def answered(self) -> None:
         """Brokers have answered what they are only asked by a client that has logged in."""

@@ -137,12 +137,16 @@ class TransactionalProducer(TaskProducer):
         self.begin(self._cancelled)
 
     def _until_done(self, call: str, stops: Callable[[], bool], *arguments: Any) -> bool:
-        patience = Patience(_TOLD_S, time.monotonic())
+        began = time.monotonic()
+        patience = Patience(_TOLD_S, began)
         while not stops():
             if self._call(call, *arguments, _TURN_S):
                 if self._access is not None:
                     self._access.is_member()
+                    self._access.answered()
                 return True
+            if self._access is not None:
+                self._access.waits_long(call.replace("_", " "), began)
             if call == "init_transactions":
                 self._poll(0)
                 self._check_access()

@@ -8,8 +8,10 @@ import confluent_kafka as ck
 import pytest
 
 from kconnect.core.task.chain import Outgoing
+from kconnect.core.task.errors import Counts
 from kconnect.core.task.ports import Refused
 from kconnect.errors import StartAgainError
+from kconnect.kafka import refusals
 from kconnect.kafka.late_ends import Ends
 from kconnect.kafka.producer import TaskProducer
 from kconnect.kafka.transactions import TransactionalProducer
@@ -94,3 +96,16 @@ def test_a_transaction_that_the_brokers_have_ended_for_its_age_is_made_again(
     monkeypatch.setattr(time, "monotonic", lambda: 100.0 + open_s)
     error = producer._failed(ck.KafkaError(ck.KafkaError.INVALID_PRODUCER_EPOCH), None)
     assert isinstance(error, StartAgainError) is again, error
+
+
+def test_a_call_that_waits_for_brokers_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(refusals, "SHOWN_S", 0.0)
+    counts = Counts()
+    client = {"bootstrap.servers": "localhost:1", "transactional.id": "x", "log_level": 0}
+    access = refusals.Access(client, counts, time.monotonic)
+    producer = TransactionalProducer(client, no, lambda: True, lambda: True, access=access)
+    assert not producer.begin(lambda: counts.retrying is not None)
+    assert counts.retrying is not None and counts.retrying[1] == "init transactions: ConnectError: brokers have not answered yet"
+    access.answered()
+    assert counts.retrying is None
+    producer.close()

@@ -12,8 +12,9 @@ from tests.rig.machines.rights import PAGE, commands
 UNIT = "polls-0"
 
 
-def looks(*seconds: float, running: bool = True, healthy: bool = True, worker: str = "k1") -> list[Look]:
-    return [Look(at, worker, frozenset([UNIT] if running else []), healthy) for at in seconds]
+def looks(*seconds: float, running: bool = True, healthy: bool = True, worker: str = "k1", waits: bool = False) -> list[Look]:
+    unit = frozenset([UNIT])
+    return [Look(at, worker, unit if running else frozenset(), healthy, unit if waits else frozenset()) for at in seconds]
 
 
 @pytest.mark.parametrize(
@@ -58,6 +59,7 @@ def test_a_status_lies_once_a_task_has_been_silent_for_too_long() -> None:
     [
         pytest.param({"running": False}, id="the status says so"),
         pytest.param({"healthy": False}, id="health says so"),
+        pytest.param({"waits": True}, id="it is said to wait"),
     ],
 )
 def test_one_worker_that_tells_the_truth_is_enough(truth: dict[str, bool]) -> None:

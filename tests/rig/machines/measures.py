@@ -32,12 +32,16 @@ class Attempt:
 
 @dataclass(frozen=True)
 class Look:
-    """What one worker answered at a time: the tasks that are RUNNING by their statuses, and whether `/health` was 200."""
+    """
+    What one worker answered at a time: the tasks that are RUNNING by their statuses, whether `/health` was 200, and the tasks
+    that it says wait for something.
+    """
 
     at: float
     worker: str
     running: frozenset[str]
     healthy: bool
+    retrying: frozenset[str] = frozenset()
 
 
 def gaps(stamps: Sequence[float], begin: float, end: float) -> Iterator[Gap]:
@@ -80,7 +84,7 @@ def silent_together(looks: Iterable[float], begin: float, end: float) -> float:
 def lies(looks: Iterable[Look], stamps: Sequence[float], unit: str, begin: float, end: float) -> float:
     """
     Return for how many seconds of the window a task had been silent for longer than `QUIET_S`, while every worker that answered
-    said that it was RUNNING and that all was well.
+    said that it was RUNNING, that it waited for nothing, and that all was well.
     """
     ordered = sorted((look for look in looks if begin - _FRESH_S <= look.at), key=lambda look: look.at)
     return sum(_untrue(ordered, unit, before + QUIET_S, after) for before, after in gaps(stamps, begin, end))
@@ -95,7 +99,7 @@ def _untrue(looks: Sequence[Look], unit: str, begin: float, end: float) -> float
         if until <= begin or look.at >= end:
             continue
         fresh = [other for other in latest.values() if look.at - other.at <= _FRESH_S]
-        if all(unit in other.running and other.healthy for other in fresh):
+        if all(unit in other.running and other.healthy and unit not in other.retrying for other in fresh):
             seconds += until - max(begin, look.at)
     return seconds
 

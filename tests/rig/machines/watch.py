@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import random
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import confluent_kafka as ck
 
@@ -59,7 +59,15 @@ class Reads(Watcher):
                     running.add(unit)
                 elif task["state"] == "FAILED":
                     self.failed.append((now, unit, (task.get("trace") or "").splitlines()[0]))
-        self.looks.append(Look(now, self.worker, frozenset(running), healthy))
+        self.looks.append(Look(now, self.worker, frozenset(running), healthy, frozenset(self._retrying())))
+
+    def _retrying(self) -> Iterator[str]:
+        """Yield the tasks of which `describe`, the console and a metric say that they wait; Connect says it of none."""
+        with contextlib.suppress(RestError):
+            for name, entry in self._client.own().items():
+                for task in entry.get("tasks", ()):
+                    if task.get("retrying") is not None:
+                        yield f"{name}-{task['id']}"
 
 
 class Writes(Watcher):
