@@ -218,6 +218,7 @@ class ObjectStoreSourceTask(Informed, Polling):
     def _fetch(self, file: File) -> None:
         offset = self.context.offsets.offset({source.FILE: file.name}) or {}
         directory = self._config[settings.SPOOL]
+        spool.require_room(directory, settings.SPOOL)
         copy, path = spool.nameless(directory)
         try:
             room: Any = _Room(copy, self._config[source_settings.MAX_FILE], self.stopped, directory)
