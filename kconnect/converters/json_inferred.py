@@ -90,7 +90,7 @@ class Inferring:
         subject = self.subject(topic)
         settled = shape = subject.shape
         data = [text for text in texts if text is not None]
-        load = json_text.loads_exactly if self._exactly else json_text.loads
+        load = json_text.loads_exactly if self._exactly else _load
         may_be_quick = data and not self._exactly and not json_text.has_long_fraction(b",".join(data))
         plains = json_text.loads_each(data) if may_be_quick else None
         self._topic, self._batch = topic, {}
@@ -163,12 +163,14 @@ def _is_other(kind: Kind, other: Kind) -> bool:
     return kind is not other and Kind.NOTHING not in (kind, other) and bool({kind, other} & {Kind.OBJECT, Kind.ARRAY})
 
 
+def _load(text: bytes) -> Any:
+    return json_text.loads_with_digits(text) if json_text.has_long_fraction(text) else json_text.loads(text)
+
+
 def _loaded(text: bytes, load: Callable[[bytes], Any]) -> Any:
     """Return a value, or why there is none: nothing at all is null."""
     try:
-        plain = (
-            json_text.loads_with_digits(text) if json_text.has_long_fraction(text) and load is json_text.loads else load(text)
-        )
+        plain = load(text)
     except DataError as error:
         return error
     return None if plain is json_text.MISSING else plain

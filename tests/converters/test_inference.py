@@ -121,7 +121,10 @@ def test_a_schema_grows_and_has_versions() -> None:
     ("value", "why"),
     [
         ({"a": "x"}, "the field 'a' is of the type text, but the schema that was inferred has integer there"),
-        ({"a": 2**70}, "the field 'a' is a whole number beyond 64 bits, but the schema that was inferred has integer there"),
+        (
+            {"a": 2**70},
+            "the field 'a' is a number that no type of Connect's has exactly, but the schema that was inferred has integer there",
+        ),
         ({"b": 1}, "the field 'b' is of the type integer, but the schema that was inferred has text there"),
         ({"c": {"d": [True]}}, "the field 'c.d[]' is of the type boolean, but the schema that was inferred has integer there"),
         ({"c": [1]}, "the field 'c' is of the type array"),
