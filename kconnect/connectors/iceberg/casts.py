@@ -26,9 +26,10 @@ def cast(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
     try:
         made = column.cast(kind)
     except pa.ArrowInvalid:
-        if not pa.types.is_nested(kind):
+        if not pa.types.is_nested(kind) and not (pa.types.is_integer(column.type) and pa.types.is_decimal(kind)):
             raise
-        # What a cast puts in for a struct that is missing within another one can't be cast itself.
+        # What a cast puts in for a struct that is missing within another one can't be cast itself. And of an integer's type it
+        # takes all numbers for as long as the longest.
         made = pa.chunked_array([pa.array(column.to_pylist(), kind)])
     if not _is_alike(column.type, kind):
         _check(column.combine_chunks(), made.combine_chunks())

@@ -17,6 +17,7 @@ AT = datetime.datetime(2024, 1, 1, 10, tzinfo=datetime.timezone.utc)
 DAY = datetime.datetime(2024, 1, 1, tzinfo=datetime.timezone.utc)
 MOMENT, FREE = pa.timestamp("us", "UTC"), pa.timestamp("us")
 SAME: list[tuple[pa.DataType, Any, pa.DataType, Any]] = [
+    (pa.int64(), 12, pa.decimal128(5, 2), decimal.Decimal("12.00")),
     (pa.string(), "007", pa.int64(), 7),
     (pa.string(), "0.1", pa.float64(), 0.1),
     (pa.string(), "1.50", pa.decimal128(10, 2), decimal.Decimal("1.50")),
@@ -37,6 +38,7 @@ SAME: list[tuple[pa.DataType, Any, pa.DataType, Any]] = [
     (pa.date32(), DAY.date(), MOMENT, DAY),
 ]
 OTHERS: list[tuple[pa.DataType, Any, pa.DataType]] = [
+    (pa.int64(), 1000, pa.decimal128(5, 2)),
     (pa.int64(), 5, pa.bool_()),
     (pa.int64(), 1_700_000_000_000, MOMENT),
     (pa.int32(), 19_000, pa.date32()),
