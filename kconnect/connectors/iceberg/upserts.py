@@ -37,9 +37,10 @@ def remove(transaction: Transaction, rows: pa.Table, ids: Sequence[str], places:
         whole_files.delete_by_predicate(chosen, True)
     if not whole_files.rewrites_needed:
         return
-    rewrites = _Rewrites(
-        transaction, _expression_to_complementary_pyarrow(bind(_schema(transaction), chosen, True), _schema(transaction))
-    )
+    # It has a number of its own, which its files have, too.
+    overwrite = transaction.update_snapshot().overwrite()
+    kept = _expression_to_complementary_pyarrow(bind(_schema(transaction), chosen, True), _schema(transaction))
+    rewrites = _Rewrites(transaction, kept, overwrite.commit_uuid)
     replaced: list[tuple[DataFile, list[DataFile]]] = []
     for task in transaction._scan(row_filter=chosen).plan_files():
         for file in (task.file, *task.delete_files):
@@ -49,9 +50,8 @@ def remove(transaction: Transaction, rows: pa.Table, ids: Sequence[str], places:
             replaced.append((task.file, files))
     if not replaced:
         return
-    with transaction.update_snapshot().overwrite() as overwrite:
+    with overwrite:
         overwrite._starting_snapshot_id = whole_files._starting_snapshot_id
-        overwrite.commit_uuid = rewrites.uuid
         overwrite.delete_by_predicate(chosen, True)
         for old, new in replaced:
             overwrite.delete_data_file(old)
@@ -64,11 +64,10 @@ def _schema(transaction: Transaction) -> Any:
 
 
 class _Rewrites:
-    """Writes files anew, without the rows for which `kept` is false."""
+    """Writes files anew, without the rows for which `kept` is false. Their names have the number `commit`."""
 
-    def __init__(self, transaction: Transaction, kept: pc.Expression) -> None:
-        self._transaction, self._kept = transaction, kept
-        self.uuid = uuid.uuid4()
+    def __init__(self, transaction: Transaction, kept: pc.Expression, commit: uuid.UUID) -> None:
+        self._transaction, self._kept, self._commit = transaction, kept, commit
         self._counter = itertools.count(0)
 
     def of(self, task: Any) -> list[DataFile] | None:
@@ -116,7 +115,7 @@ class _Rewrites:
         if rows is None or not len(rows):
             return []
         metadata, io = self._transaction.table_metadata, self._transaction._table.io
-        return list(_dataframe_to_data_files(metadata, rows, io, self.uuid, self._counter))
+        return list(_dataframe_to_data_files(metadata, rows, io, self._commit, self._counter))
 
 
 def _together(tables: list[pa.Table]) -> pa.Table:
