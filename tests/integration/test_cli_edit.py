@@ -86,10 +86,11 @@ def test_what_is_saved_is_applied_and_nothing_else(desk: Desk) -> None:
 def test_what_the_worker_refuses_is_opened_again_and_kept(desk: Desk) -> None:
     before = {"name": desk.name, **desk.config}
     wrong = {"tasks.max: '1'": "tasks.max: many"}
-    for last, status in (({}, 2), (1, 1)):
-        # Saved again as it is, and an editor that is left with an error.
+    for last, status in (({}, 2), ({"Invalid value": "A value"}, 2), (1, 1)):
+        # Saved again as it is, by a script that changes what it is told, and an editor that is left with an error.
         refused = desk.edit(wrong, last)
         assert (refused.status, refused.out) == (status, ""), refused
+        assert status == 1 or "Invalid value many for configuration tasks.max" in refused.err
         kept = Path(refused.err.split()[-1])
         try:
             assert "tasks.max: many" in kept.read_text()

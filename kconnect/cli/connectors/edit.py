@@ -24,6 +24,7 @@ _HEAD = """\
 # The connector {name} as it was submitted. The text that you save is applied; if it is unchanged or empty, nothing is done.
 # Lines that begin with # here are ignored. state: running, paused or stopped.
 """
+_REMARK = "# ! "
 
 
 @click.command()
@@ -53,12 +54,13 @@ def edit(target: Target, name: str, wait: bool, timeout: float) -> int:
                 # The editor failed, or was left with an error, as vi's :cq does. Its first text was the connector's own.
                 raise _lost(error, name, text) if told else error from None
             # What was told of the last try is no part of it.
-            edited = None if edited is None else edited.removeprefix(told)
+            edited = None if edited is None else without_remarks(edited)
             if edited is None or not _content(edited) or (not told and edited == begun):
                 click.echo(f"unchanged {name}", err=True)
                 return 0
-            if told and edited == text:
-                raise InputError(f"The config of {name} was not changed; your text is in {_kept(text)}")
+            if told and settings_of(edited) == settings_of(text):
+                why = "; ".join(line.removeprefix(_REMARK).rstrip(".") for line in told.splitlines())
+                raise InputError(f"The config of {name} was not changed: {why}. Your text is in {_kept(text)}")
             text = edited
             try:
                 step = _step(client, name, text, config, state)
@@ -121,8 +123,18 @@ def _content(text: str) -> bool:
     return any(line.strip() and not line.startswith("#") for line in text.splitlines())
 
 
+def without_remarks(text: str) -> str:
+    """Return a text without what was told of the last try, even if the editor, such as a script, has changed that, too."""
+    return "".join(line for line in text.splitlines(keepends=True) if not line.startswith(_REMARK))
+
+
+def settings_of(text: str) -> list[str]:
+    """Return the lines that mean something: who changes comments only has saved a text as it was."""
+    return [line for line in text.splitlines() if not line.startswith("#")]
+
+
 def _comment(problems: list[str]) -> str:
-    return "".join(f"# ! {' '.join(problem.split())}\n" for problem in problems)
+    return "".join(f"{_REMARK}{' '.join(problem.split())}\n" for problem in problems)
 
 
 def _lost(error: Exception, name: str, text: str) -> Exception:
