@@ -11,6 +11,7 @@ import logging
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NoReturn
 
+import orjson
 from opensearchpy import OpenSearch
 from opensearchpy.exceptions import OpenSearchException, RequestError, TransportError
 
@@ -149,16 +150,19 @@ class OpenSearchSinkTask(SinkTask):
             self._failed(error)
         passing = ""
         records = group.origins.records if items else ()
+        same: list[tuple[Action, SinkRecord]] = []
         for action, (status, trouble) in zip(actions, items):
             record = records[action.place]
             if trouble and service.item_passes(status, trouble):
                 passing = self._said(service.told(trouble))
                 continue
             if trouble and status == _CONFLICT and not self._updates:
-                self._keep(record, trouble)
+                if self._keep(record, trouble):
+                    same.append((action, record))
             elif trouble:
                 self._refused(record, status, trouble)
             self._done.add((place_of(record), record.original_offset))
+        self._compare(same)
         if passing:
             self._again(f"The cluster does not take documents for now: {passing}")
         if not items:
@@ -172,12 +176,30 @@ class OpenSearchSinkTask(SinkTask):
                 self._done.add((TopicPartition(topic, partition), offset))
         self._taken.clear()
 
-    def _keep(self, record: SinkRecord, trouble: Mapping[str, Any]) -> None:
-        """The document is there already, in this version or a later one."""
+    def _keep(self, record: SinkRecord, trouble: Mapping[str, Any]) -> bool:
+        """The document is there already, in this version or a later one. Return whether it is this one."""
         try:
-            self._superseded.check(record, trouble)
+            return self._superseded.check(record, trouble)
         except DataError as error:
             self._bad(record, error)
+            return False
+
+    def _compare(self, same: Sequence[tuple[Action, SinkRecord]]) -> None:
+        """Look whether documents that are there in a record's version are the record's. Nobody knows for who may not read."""
+        # An id that is the record's place is that of no other one.
+        same = [each for each in same if each[0].id != "+".join(map(str, (*place_of(each[1]), each[1].original_offset)))]
+        if not same or self._client is None:
+            return
+        wanted = [{"_index": action.index, "_id": action.id} for action, _ in same]
+        try:
+            found = self._client.mget(body={"docs": wanted})["docs"]
+        except OpenSearchException as error:
+            log.debug("Documents can't be compared: %s", service.reason(error))
+            return
+        for (action, record), there in zip(same, found):
+            own = orjson.loads(action.lines[1]) if len(action.lines) > 1 else None
+            if "error" not in there and (there.get("_source") if there.get("found") else None) != own:
+                self._superseded.other(record)
 
     def _refused(self, record: SinkRecord, status: int, error: Mapping[str, Any]) -> None:
         text = self._said(service.told(error))

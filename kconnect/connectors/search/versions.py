@@ -33,20 +33,23 @@ class Superseded:
         self._ends: dict[TopicPartition, int] = {}
         self._asked: set[TopicPartition] = set()
         self._count, self._say_at = 0, 0.0
+        self._others, self._say_others_at = 0, 0.0
 
     def begin(self) -> None:
         """A put has begun: all that is in the cluster by now is within ends that are asked for from now on."""
         self._asked.clear()
 
-    def check(self, record: SinkRecord, trouble: Mapping[str, Any]) -> None:
-        """Raise DataError for a record that should have replaced what is there. `trouble` is what the cluster says."""
+    def check(self, record: SinkRecord, trouble: Mapping[str, Any]) -> bool:
+        """
+        Raise DataError for a record that should have replaced what is there. `trouble` is what the cluster says. Return whether
+        the version there is the record's own: then it is the same record again, or `other` has to be told.
+        """
         found = _VERSIONS.search(str(trouble.get("reason", "")))
         if found is None:
-            return
+            return False
         there, own = int(found[1]), int(found[2])
         if there == own:
-            # The same record again.
-            return
+            return True
         place = place_of(record)
         if self._by_offset and there >= self._end(place, there):
             raise DataError(
@@ -68,6 +71,25 @@ class Superseded:
                 there,
             )
             self._count = 0
+        return False
+
+    def other(self, record: SinkRecord) -> None:
+        """Note a record whose document is there in the same version, and is another one."""
+        self._context.superseded(1)
+        self._others += 1
+        now = self._clock()
+        if now >= self._say_others_at:
+            self._say_others_at = now + _SAY_S
+            log.warning(
+                "Records that changed nothing, since the cluster has another document in the same version: %d; one is "
+                "%s-%d@%d. Another partition or topic has written it (%s tells versions apart), or a pipeline of the cluster changes "
+                "documents",
+                self._others,
+                *place_of(record),
+                record.original_offset,
+                settings.VERSION,
+            )
+            self._others = 0
 
     def _end(self, place: TopicPartition, there: int) -> int:
         """Return the partition's end, or what is beyond all versions if nobody tells."""

@@ -91,6 +91,20 @@ def test_a_document_of_another_partition_is_no_success(
     assert server.documents(topic.lower()) == {"k": {"v": "of 0"}, "low": {"v": "of 1"}}
 
 
+def test_another_document_of_the_same_version_is_said(server: OpenSearch, topic: str, caplog: pytest.LogCaptureFixture) -> None:
+    """Two partitions have the same offsets; who comes second changes nothing."""
+    with sink(server, topic, **TOLERANT) as runner:
+        mine = record(topic, 7, {"v": "of 0", "at": 1.5}, key="k")
+        runner.put([mine])
+        runner.put([mine])
+        assert runner.superseded == 0, "the same record again"
+        runner.put([record(topic, 7, {"v": "of 1"}, key="k", partition=1)])
+        assert runner.superseded == 1
+    (line,) = [each.getMessage() for each in caplog.records if "changed nothing" in each.getMessage()]
+    assert f"another document in the same version: 1; one is {topic}-1@7" in line
+    assert server.documents(topic.lower()) == {"k": {"v": "of 0", "at": 1.5}}
+
+
 def test_without_keys_ids_are_places(server: OpenSearch, topic: str) -> None:
     with sink(server, topic, key_ignore="true", batch_size="3") as runner:
         runner.put([record(topic, offset, {"n": offset}, key=None) for offset in range(10)])
