@@ -8,6 +8,7 @@ A worker's file is read as the worker reads it, with the environment's `CONNECT_
 from __future__ import annotations
 
 import functools
+import logging
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -26,6 +27,14 @@ _OPTIONS = {
     "status": ("status.storage.topic", "status_topic"),
     "group": ("group.id", "group"),
 }
+
+
+def told_once(context: click.Context) -> None:
+    """Keep silent, until a command has ended, what clients log of brokers that are away: the command's error says it, too."""
+    for name in ("kconnect.kafka.client", "kconnect.kafka.clients"):
+        logger = logging.getLogger(name)
+        context.call_on_close(functools.partial(logger.setLevel, logger.level))
+        logger.setLevel(logging.CRITICAL)
 
 
 @dataclass(frozen=True)

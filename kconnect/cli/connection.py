@@ -21,7 +21,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from kconnect.cli import contexts
-from kconnect.cli.brokers import Brokers
+from kconnect.cli.brokers import Brokers, told_once
 
 if TYPE_CHECKING:
     from kconnect.rest.client import ConnectClient
@@ -157,6 +157,7 @@ def _kafka(command: Callable[..., Any], topics: tuple[str, ...]) -> Callable[...
     def with_brokers(
         *arguments: Any, bootstrap_server: str | None, command_config: str | None, worker_file: str | None, **values: Any
     ) -> Any:
+        told_once(click.get_current_context())
         own = {name: values.pop(name) for name in topics}
         named = values.pop("context", None) or click.get_current_context().params["context"]
         # Where the command line names a cluster, the current context must not add another one's logins.

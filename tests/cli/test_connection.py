@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 from typing import Any
 
@@ -230,3 +231,17 @@ def test_files_that_are_no_use(folder: Path, file: str, arguments: tuple[str, ..
     told = " ".join(str(ask(*arguments)).split())
     assert said in told
     assert "canary" not in told
+
+
+def test_what_clients_log_of_brokers_is_told_once(folder: Path) -> None:
+    loggers = [logging.getLogger(name) for name in ("kconnect.kafka.client", "kconnect.kafka.clients")]
+    before = [logger.level for logger in loggers]
+    within: list[int] = []
+
+    @click.command()
+    @connection.kafka_options
+    def command(brokers: Brokers) -> None:
+        within.extend(logger.level for logger in loggers)
+
+    assert CliRunner().invoke(command, []).exit_code == 0
+    assert within == [logging.CRITICAL] * 2 and [logger.level for logger in loggers] == before

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 import click
 
 from kconnect.cli import connection, connector_file, manifests, outcome_text
+from kconnect.cli.brokers import told_once
 from kconnect.cli.chains import against
 from kconnect.cli.connection import Target
 from kconnect.cli.files import InputError
@@ -100,6 +101,7 @@ def preview(
     if file is None and connector is None:
         raise click.UsageError("Give a config: -f FILE, or --against NAME for a running connector")
     _check(source, topic, newest, partition, offset, worker, servers)
+    told_once(click.get_current_context())
     settings = connector_file.worker_of(worker, servers)
     plugins = connector_file.plugins_of(settings)
     now = None if connector is None else against.running(target(), connector)

@@ -7,9 +7,7 @@ Here is the group, and what its commands share: which topics are meant, and how 
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Collection
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,8 +34,7 @@ _COMMANDS = {
 
 
 @click.group(cls=LazyGroup, commands_in=_COMMANDS)
-@click.pass_context
-def topics(context: click.Context) -> None:
+def topics() -> None:
     """
     Show, check, save and restore the workers' internal topics.
 
@@ -49,10 +46,6 @@ def topics(context: click.Context) -> None:
     They ask the brokers and no worker, so that they work while none lives; for kconnect's topics and Kafka Connect's alike. The
     topics are those of --worker-file, or given by name: --config-topic, --offset-topic, --status-topic. Secrets are not shown.
     """
-    # What a client logs of brokers that are away, the error says, too.
-    logger = logging.getLogger("kconnect.kafka.client")
-    context.call_on_close(partial(logger.setLevel, logger.level))
-    logger.setLevel(logging.CRITICAL)
 
 
 def source(command: Callable[..., Any]) -> Callable[..., Any]:
