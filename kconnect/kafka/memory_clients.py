@@ -114,7 +114,7 @@ class MemoryProducer:
         """Kafka has these from now on, for everybody to read."""
         self.taken += messages
 
-    def require_topic(self, topic: str) -> bool:
+    def require_topic(self, topic: str, waits: bool = True) -> bool:
         self.required.append(topic)
         return True
 

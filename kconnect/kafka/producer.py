@@ -33,6 +33,7 @@ log = logging.getLogger(__name__)
 _TOPIC_S = 30.0
 _FORBIDDEN_S = 5.0
 """A right that was granted just now takes a moment to get around."""
+_MOMENT_S = 1.0
 _LOST_S = 10.0
 _CROWDED_S = 0.05
 Message = tuple[str, "bytes | None", "bytes | None"]
@@ -154,9 +155,10 @@ class TaskProducer:
         refused, reports.refused, reports.failure, reports.raised = reports.refused, [], None, None
         return refused
 
-    def require_topic(self, topic: str) -> bool:
+    def require_topic(self, topic: str, waits: bool = True) -> bool:
         """
-        Wait until the topic exists, created by the brokers if they are allowed to. False if it gave up before.
+        Wait until the topic exists, created by the brokers if they are allowed to. False if it gave up before. Without `waits`,
+        what brokers say of a topic counts after a moment.
 
         ConnectError if it can't be had. Brokers that don't answer are waited for, as sending would.
 
@@ -187,7 +189,8 @@ class TaskProducer:
                 return False
             self._poll(0)
             self._check_access()
-            if time.monotonic() > (min(deadline, began + _FORBIDDEN_S) if code in MAY_NOT_WRITE else deadline):
+            over = min(deadline, began + _FORBIDDEN_S) if code in MAY_NOT_WRITE else deadline
+            if time.monotonic() > (over if waits or code is None else min(over, began + _MOMENT_S)):
                 text = (
                     f"Topic {topic} can't be written to: {problem or 'it has no leader'}. Create it, or have the "
                     "brokers do it (`auto.create.topics.enable`), check the task's rights, and restart the task."

@@ -55,16 +55,17 @@ class SourceTopics:
             return str(error)
         return self._internal.refusal(topic) if self._internal.protects(topic) else None
 
-    def require(self, new: list[str], producer: Producer) -> bool:
+    def require(self, new: list[str], producer: Producer, waits: bool = True) -> bool:
         """
-        Have them there, for this producer. False if the task is to end first.
+        Have them there, for this producer. False if the task is to end first. Without `waits`, one that is missing, or may not
+        be written to, is so after a moment.
 
         ConnectError, naming topic and remedy, if that can't be.
         """
         rules = self._rules if new else None
         if rules is not None and not topics.create_missing(self._client, rules, new, self._cancelled, self._access):
             return False
-        return all(producer.require_topic(topic) for topic in new)
+        return all(producer.require_topic(topic, waits) for topic in new)
 
     def written(self, new: Collection[str]) -> None:
         self._ready.update(new)

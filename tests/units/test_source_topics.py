@@ -51,7 +51,7 @@ class Kafka:
         self._waiting: list[tuple[Outgoing, Any, OnReport | None]] = []
         self.active = 0
 
-    def require_topic(self, topic: str) -> bool:
+    def require_topic(self, topic: str, waits: bool = True) -> bool:
         self.required.append(topic)
         return True
 

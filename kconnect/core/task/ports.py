@@ -106,8 +106,8 @@ class Producer(Protocol):
         """
         ...
 
-    def require_topic(self, topic: str) -> bool:
-        """Wait until the topic is there. False if it gave up before."""
+    def require_topic(self, topic: str, waits: bool = True) -> bool:
+        """Wait until the topic is there; without `waits` for a moment only. False if it gave up before."""
         ...
 
     def close(self, abandon: bool = False) -> None:
@@ -268,8 +268,8 @@ class Topics(Protocol):
         """Return why no record may go to the topic, or None if any may."""
         ...
 
-    def require(self, new: list[str], producer: Producer) -> bool:
-        """Have them there, for this producer. False if the task is to end first."""
+    def require(self, new: list[str], producer: Producer, waits: bool = True) -> bool:
+        """Have them there, for this producer; without `waits` in a moment. False if the task is to end first."""
         ...
 
     def written(self, new: Collection[str]) -> None: ...

@@ -18,6 +18,8 @@ from kconnect.errors import ConnectError, NotAuthorizedError, NoTopicError
 
 _ABSENT_S, _MOST_ABSENT = 60.0, 1000
 """For how long nobody looks again for a topic that records have chosen and that could not be had, and how many are known."""
+_WAITED = 3
+"""If there are so many of them, nobody waits for more to come: each record may choose another one."""
 
 
 class Refusals(NamedTuple):
@@ -51,14 +53,16 @@ class TopicChoices:
         the task is to end first.
         """
         refusals: dict[str, ConnectError] = {}
+        now = self._clock()
+        absent = sum(now < until for until, _ in self._absent.values())
         try:
-            return Refusals({}, {}) if self._topics.require(list(new), producer) else None
+            return Refusals({}, {}) if self._topics.require(list(new), producer, absent < _WAITED) else None
         except ConnectError as failure:
             if len(batch.topics) == 1:
                 refusals[batch.messages[0][0]] = failure
         for topic in () if refusals else dict.fromkeys(message[0] for message in batch.messages if message[0] in new):
             try:
-                if not self._topics.require([topic], producer):
+                if not self._topics.require([topic], producer, absent + len(refusals) < _WAITED):
                     return None
             except ConnectError as failure:
                 refusals[topic] = failure

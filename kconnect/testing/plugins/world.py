@@ -48,7 +48,7 @@ class NoTopics:
     def refusal(self, topic: str) -> str | None:
         return None
 
-    def require(self, new: list[str], producer: Producer) -> bool:
+    def require(self, new: list[str], producer: Producer, waits: bool = True) -> bool:
         return True
 
     def written(self, new: Collection[str]) -> None:

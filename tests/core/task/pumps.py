@@ -118,6 +118,8 @@ class Topics:
         self.missing: set[str] = set()
         """Which can't be had."""
         self.why: type[ConnectError] = ConnectError
+        self.waits: list[bool] = []
+        """Whether it was to wait for them, call by call."""
 
     def new(self, asked: Collection[str]) -> list[str]:
         return sorted(set(asked) - self.ready)
@@ -125,7 +127,8 @@ class Topics:
     def refusal(self, topic: str) -> str | None:
         return None
 
-    def require(self, new: list[str], producer: Producer) -> bool:
+    def require(self, new: list[str], producer: Producer, waits: bool = True) -> bool:
+        self.waits.append(waits)
         if self.missing & set(new):
             raise self.why(f"Topics {sorted(self.missing)} can't be written to")
         self.required += new

@@ -374,6 +374,17 @@ def test_a_topic_that_a_record_has_chosen_and_that_can_not_be_had_is_its_own_fau
         world.step(line(6, value="gone"), after=61.0)
 
 
+def test_many_topics_that_can_not_be_had_are_not_waited_for_one_by_one() -> None:
+    """Who may write rows names another topic in each: the task waited half a minute for each of them."""
+    names = [f"gone{number}" for number in range(9)]
+    world = SourceWorld(steps=[Step("route", lambda record: record.new_record(topic=record.value))], tolerant=True)
+    world.topics.missing, world.topics.why = set(names), NoTopicError
+    world.step(*(line(at, value=value) for at, value in enumerate(["a", *names])))
+    assert (world.readable, len(world.letters.reported)) == ([b"a"], 9)
+    assert world.topics.waits.count(True) <= 5
+    assert world.topics.waits[-5:] == [False] * 5
+
+
 def test_a_topic_that_the_connector_has_chosen_fails_the_task() -> None:
     for steps in ([], [Step("route", _renamed)]):
         world = SourceWorld(steps=steps, tolerant=True)
