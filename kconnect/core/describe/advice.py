@@ -20,6 +20,8 @@ _BAD_DATA = re.compile(
     r"DataException|DataError|SerializationException|Json\w*Exception|JSONDecodeError|Unknown magic byte|SchemaParse"
     r"|Tolerance exceeded"
 )
+_FAILED_AT = re.compile(r" failed at ([\w.-]+)-(\d+)@(\d+)")
+"""Of a sink's record, as `core/task/errors.py` writes it."""
 _NO_RIGHT = re.compile(r"AuthorizationException|not authorized|AUTHORIZATION_FAILED", re.IGNORECASE)
 _NO_LOGIN = re.compile(
     r"SaslAuthentication|AuthenticationException|Access denied for user|password authentication failed", re.IGNORECASE
@@ -42,7 +44,7 @@ def _all(found: Mapping[str, Any]) -> Iterator[str]:
     failed = [task for task in found["tasks"] if task["state"] == "FAILED"]
     for unit in [found, *found["tasks"]]:
         if unit["error"] is not None and unit["state"] == "FAILED":
-            yield from _remedies(unit["error"], name, _records(found))
+            yield from _remedies(unit["error"], name, _records(found, unit["error"]))
     if state == "FAILED":
         yield f"The connector failed: fix the cause, then `kconnect restart {name}{' --failed' if failed else ''}`"
     elif failed:
@@ -106,10 +108,12 @@ def _numbers(found: Mapping[str, Any], name: str, failed: bool) -> Iterator[str]
         yield f"It runs, {lag['total']} records wait, and none was read in the last minute: `kconnect logs {name}`"
 
 
-def _records(found: Mapping[str, Any]) -> str:
-    """Where `kconnect preview` takes records from: a sink's topic, or a file for what a source would give."""
+def _records(found: Mapping[str, Any], error: Mapping[str, Any]) -> str:
+    """Where `kconnect preview` takes records from: the one that failed, a sink's topic, or a file for a source."""
     if found["type"] != "sink":
         return "--input RECORDS"
+    if place := _FAILED_AT.search(error["reported_as"] or error["first_cause"]):
+        return f"--topic {quote(place[1])} --partition {place[2]} --offset {place[3]} --limit 1"
     partitions = (found["lag"] or {}).get("partitions") or ()
     known = [*(found["topics"] or ()), *(row["topic"] for row in partitions), "TOPIC"]
     return f"--topic {known[0]}"

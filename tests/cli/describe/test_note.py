@@ -173,6 +173,9 @@ def test_a_record_that_is_wrong_is_looked_for_where_the_connector_takes_it_from(
         ({"type": "source", "lag": None}, "--input RECORDS"),
     ):
         assert any(f"`kconnect preview --against orders {records}`" in each for each in found(**bad, **changes)["advice"])
+    said = "ConnectError: Tolerance exceeded in error handler: the value converter failed at my-orders.eu-3@12: bad"
+    advice_of_it = found(tasks=[task(0, "FAILED", error=failure("DataException: bad", said))])["advice"]
+    assert any("--against orders --topic my-orders.eu --partition 3 --offset 12 --limit 1`" in each for each in advice_of_it)
 
 
 @pytest.mark.parametrize("key", ["in_per_s", "out_per_s", "in_total", "out_total"])
