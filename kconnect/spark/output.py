@@ -2,7 +2,8 @@
 What Spark's JVM says on its standard error, which the task hosts of local mode share. Called by `session.py`.
 
 Until Spark is up, the lines are its own: they go through our log, in its form and without secrets. From then on they pass as
-they are, for mostly they are lines of the hosts' logs.
+they are, for mostly they are lines of the hosts' logs; but for the Java stacks below Spark's own lines, of which `hosts.py` tells
+the cause.
 """
 
 from __future__ import annotations
@@ -21,6 +22,9 @@ _IDLE = re.compile(r"WARNING: Using incubator modules|Using Spark's default log4
 """What Spark says at each start, and nobody can do anything about."""
 _STACK = re.compile(r"\s+at [\w.$/<>]+\(|\s+\.\.\. \d+ |\s+(Suppressed|Caused by): |Caused by: ")
 """Of an exception whose first line is told, and whose cause is in what ends the driver (`errors.py`)."""
+
+
+_EXCEPTION = re.compile(r"[\w.$]+(?:Exception|Error)\b")
 
 
 class Output:
@@ -45,12 +49,31 @@ class Output:
             time.sleep(0.02)
 
     def _pass(self) -> None:
+        stacks = Stacks()
         with open(self._from, "rb", closefd=False) as lines:
             for line in iter(lambda: lines.readline(1 << 16), b""):
-                if self._up.is_set():
-                    os.write(2, line)
+                text = line.decode("utf-8", "replace").rstrip()
+                if not self._up.is_set():
+                    tell(text)
+                elif stacks.has(text):
+                    log.debug("%s", text)
                 else:
-                    tell(line.decode("utf-8", "replace").rstrip())
+                    os.write(2, line)
+
+
+class Stacks:
+    """Which lines are of a stack below a line of Spark's. Plugins' own stacks stand below lines of the hosts' logs."""
+
+    def __init__(self) -> None:
+        self._below = False
+
+    def has(self, line: str) -> bool:
+        """Look at the next line."""
+        if self._below and _STACK.match(line):
+            return True
+        # The exception that a stack is of stands between Spark's line and the stack.
+        self._below = _LINE.match(line) is not None or (self._below and _EXCEPTION.match(line) is not None)
+        return False
 
 
 def tell(line: str) -> None:

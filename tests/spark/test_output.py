@@ -56,3 +56,20 @@ def test_once_it_is_up_lines_pass_as_they_are(caplog: pytest.LogCaptureFixture, 
     assert [text.find(line) >= 0 for line in lines.splitlines(keepends=True)] == [True, True]
     assert text.index(lines.splitlines()[0]) < text.index(lines.splitlines()[1])
     assert "ERROR A: b" not in text
+
+
+def test_once_it_is_up_stacks_of_spark_s_are_left_out_and_those_of_plugins_are_not() -> None:
+    lines = {
+        "26/11/27 08:04:40 WARN TaskSetManager: Lost task 0.7 in stage 2.0: java.io.IOException: Cannot run program": False,
+        "\tat java.base/java.lang.ProcessBuilder.start(ProcessBuilder.java:1143)": True,
+        "Caused by: java.io.IOException: error=2, No such file or directory": True,
+        "\t... 20 more": True,
+        "26/11/27 08:04:40 ERROR Executor: Exception in task 0.0": False,
+        "java.lang.IllegalStateException: no": False,
+        "\tat org.apache.spark.Executor.run(Executor.scala:1)": True,
+        "2026-11-27 08:04:41.000 ERROR   kconnect.host [orders|task-0] The task failed": False,
+        "org.apache.kafka.connect.errors.ConnectException: no": False,
+        "\tat com.acme.Task.poll(Task.java:7)": False,
+    }
+    stacks = output.Stacks()
+    assert {line: stacks.has(line) for line in lines} == lines
