@@ -105,7 +105,10 @@ def set_context(name: str, **given: str | None) -> None:
     for setting in ("command_config", "worker_file"):
         if file := given[setting]:
             # The next command may be called elsewhere.
-            given[setting] = str(Path(file).expanduser().absolute())
+            path = Path(file).expanduser().absolute()
+            given[setting] = str(path)
+            if not path.exists():
+                click.echo(f"There is no file {path} yet: commands that need it fail until there is", err=True)
     found = contexts.load()
     changed = {setting: value or None for setting, value in given.items() if value is not None}
     made = dataclasses.replace(found.by_name.get(name, Context()), **changed)

@@ -2,8 +2,7 @@
 What Spark's JVM says on its standard error, which the task hosts of local mode share. Called by `session.py`.
 
 Until Spark is up, the lines are its own: they go through our log, in its form and without secrets. From then on they pass as
-they are, for mostly they are lines of the hosts' logs; but for the Java stacks below Spark's own lines, of which `hosts.py` tells
-the cause.
+they are, for mostly they are lines of the hosts' logs. Java stacks below Spark's own lines are left out: `hosts.py` tells why.
 """
 
 from __future__ import annotations

@@ -28,6 +28,7 @@ def test_a_life_of_contexts(file: Path) -> None:
     assert run("set", "dev", "--url", "http://dev:8083").out == f"Set dev in {file}, and commands now use it\n"
     called = run("set", "prod", "--url", "https://prod", "--user", "ann", "-w", "worker.properties")
     assert called.out == f"Set prod in {file}\n"
+    assert called.err == f"There is no file {Path.cwd()}/worker.properties yet: commands that need it fail until there is\n"
     assert run("use", "prod").status == 0
     assert [line.split()[:2] for line in run("list").out.splitlines()[1:]] == [["dev", "http://dev:8083"], ["*", "prod"]]
     assert f"worker_file: {Path.cwd()}/worker.properties" in file.read_text()

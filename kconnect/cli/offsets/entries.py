@@ -110,6 +110,12 @@ def _checked(kind: str, entry: Any, where: str) -> Entry:
     if kind != "sink":
         if partition is not None and not isinstance(partition, dict):
             raise InputError(f"{where}: its partition must be an object, as in {example}, but is {text(partition)}")
+        for part in (partition or {}, offset or {}):
+            # The worker says the same, but by then the connector has been stopped for it.
+            for key, value in part.items():
+                if isinstance(value, (dict, list)):
+                    rule = "partitions and offsets are flat, with texts, numbers, true, false and null"
+                    raise InputError(f"{where}: {key} holds {text(value)}, but {rule}")
         made = {"partition": partition, "offset": offset}
         try:
             text(made)

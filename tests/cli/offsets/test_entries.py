@@ -56,6 +56,8 @@ def test_a_body_is_taken_as_the_rest_api_takes_it() -> None:
         ("source", [of({"a": 1, "b": 2}, {}), of({"b": 2, "a": 1}, {})], "f: entries 1 and 2 are both for"),
         ("source", [of("x", {})], "its partition must be an object"),
         ("source", [of({}, 5)], "its offset must be an object or null"),
+        ("source", [of({"a": {"b": 1}}, {})], 'f, entry 1: a holds {"b":1}, but partitions and offsets are flat'),
+        ("source", [of({"a": 1}, {"at": [1]})], "f, entry 1: at holds [1], but partitions and offsets are flat"),
     ],
 )
 def test_what_is_wrong_in_a_body_is_told_with_its_place(kind: str, body: Any, text: str) -> None:
