@@ -82,8 +82,8 @@ class Superseded:
             self._say_others_at = now + _SAY_S
             log.warning(
                 "Records that changed nothing, since the cluster has another document in the same version: %d; one is "
-                "%s-%d@%d. Another partition or topic has written it (%s tells versions apart), or a pipeline of the cluster changes "
-                "documents",
+                "%s-%d@%d. Another partition or topic has written it (%s tells versions apart), or a pipeline of the cluster "
+                "changes documents",
                 self._others,
                 *place_of(record),
                 record.original_offset,
