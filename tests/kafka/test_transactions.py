@@ -105,7 +105,9 @@ def test_a_call_that_waits_for_brokers_is_shown(monkeypatch: pytest.MonkeyPatch)
     access = refusals.Access(client, counts, time.monotonic)
     producer = TransactionalProducer(client, no, lambda: True, lambda: True, access=access)
     assert not producer.begin(lambda: counts.retrying is not None)
-    assert counts.retrying is not None and counts.retrying[1] == "init transactions: ConnectError: brokers have not answered yet"
+    assert (
+        counts.retrying is not None and counts.retrying[1] == "init transactions: ConnectError: brokers have not answered yet"
+    )
     access.answered()
     assert counts.retrying is None
     producer.close()
