@@ -100,6 +100,15 @@ def checked(kind: str, body: Any, where: str) -> Entries:
     return found
 
 
+def require_flat(entries: Iterable[Entry], where: str) -> None:
+    """InputError for what no worker takes. It says the same, but by then the connector has been stopped for it."""
+    for entry in entries:
+        for key, value in {**(entry["partition"] or {}), **(entry["offset"] or {})}.items():
+            if isinstance(value, (dict, list)):
+                rule = "partitions and offsets are flat, with texts, numbers, true, false and null"
+                raise InputError(f"{where}: {key} holds {text(value)}, but {rule}")
+
+
 def _checked(kind: str, entry: Any, where: str) -> Entry:
     example = _SINK if kind == "sink" else _ANY
     if not isinstance(entry, dict) or not {"partition", "offset"} <= set(entry):
@@ -110,12 +119,6 @@ def _checked(kind: str, entry: Any, where: str) -> Entry:
     if kind != "sink":
         if partition is not None and not isinstance(partition, dict):
             raise InputError(f"{where}: its partition must be an object, as in {example}, but is {text(partition)}")
-        for part in (partition or {}, offset or {}):
-            # The worker says the same, but by then the connector has been stopped for it.
-            for key, value in part.items():
-                if isinstance(value, (dict, list)):
-                    rule = "partitions and offsets are flat, with texts, numbers, true, false and null"
-                    raise InputError(f"{where}: {key} holds {text(value)}, but {rule}")
         made = {"partition": partition, "offset": offset}
         try:
             text(made)

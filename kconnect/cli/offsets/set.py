@@ -76,4 +76,6 @@ def _wanted(of: Subject, places: tuple[str, ...], file: str | None, pairs: list[
         {"partition": snapshot.parse_json("--partition", partition), "offset": snapshot.parse_json("--offset", offset)}
         for partition, offset in pairs
     ]
-    return entries.checked(of.kind, found, "the command line")
+    checked = entries.checked(of.kind, found, "the command line")
+    entries.require_flat(checked, "the command line")
+    return checked

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -56,8 +57,6 @@ def test_a_body_is_taken_as_the_rest_api_takes_it() -> None:
         ("source", [of({"a": 1, "b": 2}, {}), of({"b": 2, "a": 1}, {})], "f: entries 1 and 2 are both for"),
         ("source", [of("x", {})], "its partition must be an object"),
         ("source", [of({}, 5)], "its offset must be an object or null"),
-        ("source", [of({"a": {"b": 1}}, {})], 'f, entry 1: a holds {"b":1}, but partitions and offsets are flat'),
-        ("source", [of({"a": 1}, {"at": [1]})], "f, entry 1: at holds [1], but partitions and offsets are flat"),
     ],
 )
 def test_what_is_wrong_in_a_body_is_told_with_its_place(kind: str, body: Any, text: str) -> None:
@@ -94,3 +93,16 @@ def test_what_people_read() -> None:
     assert entries.shown_offset("sink", {"kafka_offset": 5}) == "5"
     assert entries.shown_offset("source", {"position": 5}) == '{"position":5}'
     assert entries.shown_offset("source", None) == "-"
+
+
+@pytest.mark.parametrize(
+    ("entry", "words"),
+    [
+        (of({"a": {"b": 1}}, {}), 'a holds {"b":1}, but partitions and offsets are flat'),
+        (of({"a": 1}, {"at": [1]}), "at holds [1]"),
+    ],
+)
+def test_what_no_worker_takes_is_told_before_a_connector_is_stopped(entry: Any, words: str) -> None:
+    entries.require_flat([of({"a": 1}, {"at": None}), of(None, None)], "f")
+    with pytest.raises(InputError, match=re.escape(words)):
+        entries.require_flat([entry], "f")
