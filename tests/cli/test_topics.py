@@ -151,6 +151,7 @@ class TestView:
         (["dump", "--bootstrap-server", "h:1", "--config-topic", "c", "--topic", "status"], 2, "give --status-topic"),
         (["export", "-"], 2, "Say which topics"),
         (["export", __file__, "--config-topic", "c"], 5, "exists already; choose another name"),
+        (["export", "/nowhere/s.gz", "--config-topic", "c"], 4, "There is no directory /nowhere: make it"),
         (["restore", "/nowhere/s", "--bootstrap-server", "h:1"], 4, "The file /nowhere/s does not exist"),
         (["export", "new-file", "--worker-file", "/nowhere/w"], 2, "/nowhere/w"),
     ],

@@ -35,7 +35,7 @@ def export(file: Path, brokers: Brokers) -> None:
     agree in itself; else each topic is as it was within a moment of the others.
     """
     from kconnect.cli.topics import snapshot
-    from kconnect.errors import AlreadyExistsError
+    from kconnect.errors import AlreadyExistsError, NotFoundError
     from kconnect.internal_topics.meaning import counted
 
     to_stdout = str(file) == "-"
@@ -45,6 +45,9 @@ def export(file: Path, brokers: Brokers) -> None:
         )
     if not to_stdout and file.exists():
         raise AlreadyExistsError(f"{file} exists already; choose another name, or remove it")
+    if not to_stdout and not file.absolute().parent.is_dir():
+        # Before all topics are read for it.
+        raise NotFoundError(f"There is no directory {file.absolute().parent}: make it, or choose another place")
     contents = topics.load(brokers, None)
     topics.refuse_foreign(contents)
     contents.created_ms = int(time.time() * 1000)
