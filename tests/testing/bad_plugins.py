@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import sys
 import threading
 from collections.abc import Collection, Iterable, Mapping
@@ -268,6 +269,23 @@ class OtherBatches(Upper):
 class NoRecord(Upper):
     def apply(self, record: Any) -> Any:
         return record.value
+
+
+class NoTopic(Upper):
+    def apply(self, record: Any) -> Any:
+        return record.new_record(topic="a b")
+
+
+class NoData(Upper):
+    def apply(self, record: Any) -> Any:
+        return record.new_record(value={1, 2})
+
+
+class Dates(Upper):
+    """Is right: another step may make a text of it."""
+
+    def apply(self, record: Any) -> Any:
+        return record.new_record(value=record.value and datetime.datetime(2026, 1, 31))
 
 
 class Maybe(Predicate):

@@ -331,6 +331,8 @@ def _versioned(version: Any) -> type[Any]:
         (bad.NewPlace, {"field": "n"}, [source_record("a")], "lost its origin"),
         (bad.OtherBatches, {"field": "n"}, [source_record({"n": "a"})], r"apply_all\(\) returned something else"),
         (bad.NoRecord, {"field": "n"}, [source_record("a")], "returned a str, but must return a SourceRecord or None"),
+        (bad.NoTopic, {"field": "n"}, [source_record("a")], "record 1: .* can't be used: 'a b' is not a topic name"),
+        (bad.NoData, {"field": "n"}, [source_record("a")], "record 1: .* can't be used: its value .* no data: .*builtins.set"),
         (bad.Upper, {}, (), 'Missing required configuration "field"'),
         (bad.Maybe, {}, (), r"test\(\) returned None, but must return True or False"),
         (bad.Careless, {}, (), r"to_connect_data\(\) of meaningless bytes raised UnicodeDecodeError"),
@@ -342,6 +344,10 @@ def test_what_is_wrong_is_told(plugin: type[Any], config: dict[str, str], record
     with pytest.raises(PluginProblems) as found:
         check_plugin(plugin, config, records)
     assert any(re.search(words, problem) for problem in found.value.problems), str(found.value)
+
+
+def test_a_step_may_leave_work_to_the_next() -> None:
+    check_plugin(bad.Dates, {"field": "n"}, [source_record("a")])
 
 
 def test_a_place_is_one_of_the_plugin() -> None:

@@ -15,10 +15,12 @@ from kconnect.api.record import SinkRecord, SourceRecord
 from kconnect.errors import ConnectError
 from kconnect.testing.plugins.configs import configured, kind_of
 from kconnect.testing.plugins.records import applied, holds, sink_records, source_record
+from kconnect.testing.plugins.source import require_usable
 
 Records = Sequence["SourceRecord | SinkRecord"]
 
 _OURS = Path(kconnect.__file__).parent
+_LACKS_A_SCHEMA = "does not have corresponding schema type"
 
 
 def problems(made: Any, config: Mapping[str, str], records: Records) -> Iterator[str]:
@@ -42,6 +44,8 @@ def _of_transform(made: Any, config: Mapping[str, str], records: Records) -> Ite
             continue
         if result is not None:
             yield from _same_place(number, record, result)
+            if _unusable(record) is None and (reason := _unusable(result)) is not None:
+                yield f"record {number}: apply() returned a record that can't be used: {reason}"
     # A tombstone comes to every transform of a compacted topic.
     tombstones: Records = (source_record(), *sink_records(None))
     for record in tombstones:
@@ -52,6 +56,17 @@ def _of_transform(made: Any, config: Mapping[str, str], records: Records) -> Ite
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a plugin's own
             yield f"apply() of a tombstone (its value is None) raised {told(error)}: return the record, or raise a DataError"
             return
+
+
+def _unusable(record: Any) -> str | None:
+    """Return why no worker could send a source's record; None if one could. What sinks take is theirs to say."""
+    try:
+        if isinstance(record, SourceRecord):
+            require_usable(record)
+    except Exception as error:  # noqa: BLE001 - whatever a schema or a value leads to
+        # A time or a decimal without a schema is data, which the next step of a chain may make a text of.
+        return None if _LACKS_A_SCHEMA in str(error) else str(error)
+    return None
 
 
 def _same_place(number: int, record: Any, result: Any) -> Iterator[str]:

@@ -240,13 +240,14 @@ def checked(records: Any) -> list[SourceRecord]:
         if not isinstance(record, SourceRecord):
             raise AssertionError(f"poll() returned a {type(record).__name__} as record {number}: it must be a SourceRecord")
         try:
-            _check(record)
+            require_usable(record)
         except Exception as error:
             raise AssertionError(f"Record {number} of a poll() can't be used: {error}") from error
     return records
 
 
-def _check(record: SourceRecord) -> None:
+def require_usable(record: SourceRecord) -> None:
+    """Raise AssertionError, or another error, for a record that no worker could send, or whose offset it could not store."""
     if not isinstance(record.topic, str) or not record.topic:
         raise AssertionError(f"its topic is {record.topic!r}, but must be a non-empty text")
     require_name(record.topic)
