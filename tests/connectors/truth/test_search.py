@@ -19,7 +19,9 @@ from kconnect.connectors.search.connector import OpenSearchSinkConnector
 from kconnect.testing import SinkRunner
 from tests.connectors.truth.budget import histories
 from tests.connectors.truth.engine import Engine, Step
+from tests.connectors.truth.outages import link_to, mend
 from tests.rig.systems.opensearch import OpenSearch
+from tests.rig.systems.proxy import Link, Proxy
 
 pytestmark = pytest.mark.long
 
@@ -34,6 +36,7 @@ steps: st.SearchStrategy[list[Step]] = st.lists(
         st.tuples(st.just("put"), st.integers(0, 1), st.sampled_from((1, 5, 500))),
         st.tuples(st.sampled_from(("commit", "go_back", "kill", "restart", "abandon")), st.integers(0, 1)),
         st.tuples(st.just("move"), st.integers(0, 2), st.integers(0, 1)),
+        st.tuples(st.just("outage"), st.integers(0, 1), st.integers(1, 4)),
         st.tuples(st.sampled_from(("stir",))),
     ),
     min_size=3,
@@ -43,8 +46,9 @@ _numbers = itertools.count(1)
 
 
 class Play:
-    def __init__(self, server: OpenSearch, mode: str) -> None:
-        self.server, self.mode = server, mode
+    def __init__(self, server: OpenSearch, mode: str, link: Proxy | None = None) -> None:
+        self.server, self.mode, self.link = server, mode, link
+        self.url = server.url if link is None else f"http://127.0.0.1:{link.port}"
         self.topic = f"truth{next(_numbers)}"
         self.engine = Engine(self._start, [TopicPartition(self.topic, number) for number in range(3)], tasks=2)
         self._serial = itertools.count()
@@ -57,7 +61,7 @@ class Play:
             "name": f"c-{self.topic}",
             "topics": self.topic,
             "tasks.max": "2",
-            "connection.url": self.server.url,
+            "connection.url": self.url,
             "retry.backoff.ms": "1",
             "errors.tolerance": "all",
             "batch.size": "7",
@@ -96,6 +100,10 @@ class Play:
             self.engine.move(self.engine.places[arguments[0]], arguments[1])
         elif name in ("abandon", "stir") and self.mode == "updates":
             return  # Updates have no versions.
+        elif name == "outage":
+            if (link := self.link) is not None:
+                link.set(Link.CUT)
+                self.engine.put_through(arguments[0], arguments[1], lambda: mend(link))
         else:
             getattr(self.engine, name)(*arguments)
 
@@ -132,10 +140,11 @@ class Play:
 @given(mode=st.sampled_from(MODES), history=steps)
 def test_the_index_has_what_the_records_say(opensearch: OpenSearch, mode: str, history: list[Step]) -> None:
     note(f"mode={mode!r}, history={history!r}")
-    play = Play(opensearch, mode)
-    try:
-        for step in history:
-            play.play(step)
-        play.check()
-    finally:
-        play.engine.close()
+    with link_to(int(opensearch.url.rpartition(":")[2]), history) as link:
+        play = Play(opensearch, mode, link)
+        try:
+            for step in history:
+                play.play(step)
+            play.check()
+        finally:
+            play.engine.close()
