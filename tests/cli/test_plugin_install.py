@@ -165,6 +165,7 @@ def test_unless_one_insists(path: Path, tmp_path: Path, capsys: pytest.CaptureFi
     assert "No module named 'nothing_here'" in problem["message"]
 
 
+@pytest.mark.long
 def test_what_can_t_be_had_says_what_to_do(
     wheels: Path, path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -193,6 +194,7 @@ def test_what_can_t_be_had_says_what_to_do(
     assert "is not a directory. plugin.path names directories" in capsys.readouterr().err
 
 
+@pytest.mark.long
 def test_another_python_does_it_itself(wheels: Path, path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert install(wheels, path, "flat<2", "--python", sys.executable, "--dry-run") == 0
     assert capfd.readouterr().out.startswith(f"Would install flat 1.0 in {path / 'flat-1.0'}\n")

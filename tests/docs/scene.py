@@ -126,8 +126,8 @@ class Scene:
         path.write_text(text, "utf-8")
         return path
 
-    def create(self, name: str, class_name: str, **config: str) -> None:
-        self.client.create(name, {"connector.class": class_name, **config})
+    def create(self, name: str, class_name: str, /, state: str | None = None, **config: str) -> None:
+        self.client.create(name, {"connector.class": class_name, **config}, state)
 
     def write(self, topic: str, *values: Any) -> None:
         producer = ck.Producer({"bootstrap.servers": self.bootstrap})

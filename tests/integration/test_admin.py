@@ -20,7 +20,9 @@ def committed(asked: admin.Admin, group: str) -> object:
     return admin.committed(asked._settings, group)
 
 
-@pytest.mark.parametrize("ask", [admin.Admin.members, committed], ids=["members", "offsets"])
+@pytest.mark.parametrize(
+    "ask", [pytest.param(admin.Admin.members, id="members", marks=pytest.mark.long), pytest.param(committed, id="offsets")]
+)
 def test_a_question_that_had_no_answer_leaves_nothing_that_hurts_when_the_broker_is_back(
     broker: Broker, monkeypatch: pytest.MonkeyPatch, ask: Ask
 ) -> None:

@@ -137,6 +137,7 @@ def started(process: WorkerProcess) -> Iterator[ConnectClient]:
         process.stop()
 
 
+@pytest.mark.long
 def test_workers_on_restored_topics_go_on(
     flow: Flow, worker: WorkerProcess, broker: Broker, tmp_path: Path, unique: Callable[[str], str]
 ) -> None:

@@ -31,6 +31,7 @@ COUNT = int(os.environ.get("KCONNECT_FRESH_CASES") or 200)
 SEED = seed("KCONNECT_FRESH_SEED")
 
 
+@pytest.mark.long
 def test_fresh_cases(tmp_path: Path) -> None:
     said: list[str] = [f"seed {SEED}; those that differ are in {tmp_path}"]
     results = fresh.check(SEED, COUNT, tmp_path)

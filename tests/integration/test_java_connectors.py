@@ -215,6 +215,7 @@ def test_after_a_kill_nothing_is_lost_or_doubled(connectors: Connectors, java_wo
     assert found == numbers(20_000), "exactly once, in order"
 
 
+@pytest.mark.long
 def test_a_sink_that_commits_its_offsets_in_transactions_repeats_nothing(
     connectors: Connectors, java_worker: WorkerProcess, broker: Broker
 ) -> None:

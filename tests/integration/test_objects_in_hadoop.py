@@ -15,6 +15,8 @@ from tests.rig.connectors.sinks import Target
 from tests.rig.connectors.sources import Origin
 from tests.rig.systems.hadoop import USER, Hadoop
 
+pytestmark = pytest.mark.long
+
 
 class Written(Target):
     once = True

@@ -64,6 +64,7 @@ class Topics:
         return max((known.offset["position"] for known in state.of("x") if known.offset is not None), default=0)
 
 
+@pytest.mark.long
 def test_a_worker_whose_topics_are_deleted(broker: Broker, tmp_path: Path, unique: Callable[[str], str]) -> None:
     group = unique("remade")
     patient = {"session.timeout.ms": "8000", "task.hosts": "1"}

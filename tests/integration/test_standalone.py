@@ -204,6 +204,7 @@ def test_kill_sparks_master_and_start_it_again(transfer: Transfer, remote: Worke
     finish(transfer, committed)
 
 
+@pytest.mark.long
 def test_a_host_that_gets_no_core_is_told_of(cluster: SparkCluster, broker: Broker, tmp_path: Path) -> None:
     properties = {**QUICK, "spark.master": cluster.master_url, "spark.cores.max": "1", "task.hosts": "2"}
     worker = WorkerProcess(tmp_path, broker.bootstrap_servers, "cramped", properties=properties)

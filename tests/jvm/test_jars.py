@@ -120,6 +120,7 @@ def test_other_artefacts_under_the_same_name_are_fetched(repository: Repository,
     assert (found / "tool-1.0.jar").exists()
 
 
+@pytest.mark.long
 def test_of_callers_at_the_same_time_one_fetches(repository: Repository, tmp_path: Path) -> None:
     found: list[Path] = []
     callers = [

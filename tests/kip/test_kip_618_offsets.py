@@ -105,6 +105,7 @@ def test_a_source_s_own_topic(worker: WorkerProcess, broker: Broker, unique: Nam
     client.delete(name)
 
 
+@pytest.mark.long
 def test_another_cluster(worker: WorkerProcess, broker: Broker, secured: Secured, unique: Names, tmp_path: Path) -> None:
     servers = secured.broker.bootstrap_servers
     source = Source(worker, unique("away"), tmp_path / "in", servers)

@@ -160,6 +160,7 @@ def test_what_is_not_given_is_the_newest(fleet: Fleet, name: str) -> None:
     assert not any("plugin.version" in setting for setting in fleet.client.get_config(name))
 
 
+@pytest.mark.long
 def test_any_single_version_can_be_changed_at_a_time(fleet: Fleet, name: str) -> None:
     """Each of the settings controls the plugin that it names, and only that."""
     settings = {

@@ -288,6 +288,7 @@ def test_what_a_plugin_started_ends_with_its_process(
     assert psutil.pid_exists(os.getpid())
 
 
+@pytest.mark.long
 def test_plugins_that_hang_leave_room_for_those_of_others(harmful: Sandbox) -> None:
     ask(harmful, "Other")
     raised: list[Exception] = []

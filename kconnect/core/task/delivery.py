@@ -435,7 +435,12 @@ class ExactlyOnce:
                 good = self._before_refusals() if failed else []
                 log.info("Aborting the open transaction: %s come again", "the others of its records" if good else "its records")
                 if self._producer.abort(life.within(self._ports.flush_s)) and good:
-                    self._commit_again(good)
+                    try:
+                        self._commit_again(good)
+                    except ConnectError:
+                        # The client may count on the message that was refused, and fail the next transaction for that, too.
+                        if self._producer.abort(life.within(self._ports.flush_s)):
+                            self._commit_again(good)
         except Exception as error:
             if not failed:
                 raise

@@ -309,6 +309,7 @@ def test_a_document_that_is_too_large_is_found_by_halves(server: OpenSearch, top
 
 
 @pytest.mark.process
+@pytest.mark.long
 def test_a_cluster_that_is_away_is_waited_for(topic: str) -> None:
     server = OpenSearch().start()
     try:

@@ -149,7 +149,9 @@ def test_a_row_of_every_type_comes_as_it_is(database: Database, topic: str, conv
     assert not wrong, "\n".join(wrong)
 
 
-@servers
+@pytest.mark.parametrize(
+    "database", [EVERY[1], pytest.param("mariadb", marks=[pytest.mark.process, pytest.mark.long])], indirect=True
+)
 def test_a_row_that_has_no_record_is_named(database: Database, topic: str) -> None:
     for at, (kind, literal) in enumerate(REFUSED[database.backend]):
         table = f"{topic}x{at}"

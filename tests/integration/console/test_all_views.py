@@ -119,10 +119,7 @@ def test_the_cluster_its_plugins_and_its_loggers(watched: Watched, cluster: Clus
 
 @pytest.mark.parametrize(
     ("scheme", "width"),
-    [
-        ("dark", 390),
-        *(pytest.param(*each, marks=pytest.mark.long) for each in [("light", 1280), ("dark", 1280), ("light", 390)]),
-    ],
+    [pytest.param(*each, marks=pytest.mark.long) for each in [("dark", 390), ("light", 1280), ("dark", 1280), ("light", 390)]],
 )
 def test_everybody_can_read_it(chrome: Browser, cluster: Cluster, connector: str, scheme: Any, width: int) -> None:
     context = chrome.new_context(viewport={"width": width, "height": 720}, color_scheme=scheme)
