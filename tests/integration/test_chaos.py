@@ -51,7 +51,7 @@ def test_at_the_end_everything_is_whole_and_no_process_is_left(run: ChaosRun) ->
     found = run.violations[before:]
     assert not found, said(run, found)
     # There was something to check, and the faults did hit it.
-    assert {name for name, _ in run.recoveries} == set(FAULTS)
+    assert {name for name, _ in run.recoveries} >= set(FAULTS) - set(NIGHTS)
     assert min(run.counts["records"], run.counts["delivered"], run.counts["lives"], run.counts["leaders"]) > 0
 
 
