@@ -153,6 +153,7 @@ def test_what_does_not_work_is_not_installed(
     assert children(path) == []
 
 
+@pytest.mark.long
 def test_unless_one_insists(path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     wheel = flat("3.0", code="import nothing_here\n").wheel(tmp_path)
     assert install(tmp_path, path, wheel, "--no-check") == 0

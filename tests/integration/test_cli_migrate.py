@@ -115,6 +115,7 @@ def flow(
                     each.client.delete(name)
 
 
+@pytest.mark.long
 def test_there_and_back_without_a_line_lost_or_repeated(
     flow: tuple[Flow, Fate], peer: WorkerProcess, worker: WorkerProcess
 ) -> None:

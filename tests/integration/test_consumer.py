@@ -137,12 +137,12 @@ def test_a_member_without_partitions_leaves_its_group_when_it_is_closed(bootstra
             return None
         return sorted(len(member.assignment.topic_partitions) for member in described.members)
 
-    readers = [Reading(bootstrap, topic, 30) for _ in range(2)]
+    readers = [Reading(bootstrap, topic, 240) for _ in range(2)]
     until(lambda: [reader.read() for reader in readers] and members() == [0, 1])
     for reader in readers:
         reader.consumer.close(60)
     # Half of the session after which the broker would forget it.
-    until(lambda: members() == [], 15)
+    until(lambda: members() == [], 120)
 
 
 def test_a_client_that_never_answers_is_replaced(bootstrap: str, topic: str, monkeypatch: pytest.MonkeyPatch) -> None:

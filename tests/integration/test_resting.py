@@ -410,6 +410,7 @@ def test_a_watcher_without_a_client_leaves_nobody_waiting() -> None:
     watchers.close()
 
 
+@pytest.mark.long
 def test_brokers_may_go_away_meanwhile(tmp_path: Path, topic: str, watchers: Watchers) -> None:
     broker = Broker(tmp_path).start()
     try:

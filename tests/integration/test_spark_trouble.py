@@ -17,6 +17,7 @@ pytestmark = pytest.mark.integration
 REASON = "the Spark driver ended with status 1"
 
 
+@pytest.mark.long
 def test_a_driver_that_can_not_start_says_why(broker: Broker, tmp_path: Path) -> None:
     broken = {"spark.driver.memory": "nonsense", "spark.ssl.keyPassword": "canary-key-55"}
     worker = WorkerProcess(tmp_path, broker.bootstrap_servers, "trouble", properties={**QUICK, **broken})

@@ -105,6 +105,7 @@ def test_a_sink_is_moved_after_it_was_said_what_that_means(watched: Watched, clu
     assert len(sink.lines()) == lines
 
 
+@pytest.mark.long
 def test_dead_letters_are_read_tried_and_replayed(watched: Watched, sink: Sink) -> None:
     page = watched.log_in(view=f"connectors/{sink.name}/letters")
     expect(page.get_by_text(f"3 letters in {sink.queue}")).to_be_visible()
