@@ -59,6 +59,7 @@ def cdc_worker(server: Postgres, broker: Broker, tmp_path_factory: pytest.TempPa
         started.stop()
 
 
+@pytest.mark.long
 def test_both_tables_are_the_same_after_all_that_can_happen(
     server: Postgres, cdc_worker: WorkerProcess, broker: Broker, unique: Callable[[str], str]
 ) -> None:
