@@ -22,16 +22,21 @@ class Targets:
 
     def __init__(self, kind: str, remedy: str) -> None:
         self._kind, self._remedy = kind, remedy
-        self._topics: dict[str, str] = {}
+        self._first: dict[str, str] = {}
         """The first topic of each target."""
+        self._told: set[tuple[str, str]] = set()
+        """Other topics of a target that were logged, with it."""
 
     def note(self, target: str, topic: str) -> None:
         """Remember that a topic goes to a target, and warn if another one does, once for each such topic."""
-        first = self._topics.setdefault(target, topic)
-        if first == topic or self._topics.get(f"{topic}\0") == target:
+        if len(self._first) + len(self._told) >= _KEPT:
+            # Records may choose topics and targets without end.
+            self._first.clear()
+            self._told.clear()
+        first = self._first.setdefault(target, topic)
+        if first == topic or (topic, target) in self._told:
             return
-        # No topic has such a name, and no target.
-        self._topics[f"{topic}\0"] = target
+        self._told.add((topic, target))
         log.warning(
             "The topics %s and %s go to the same %s, %s: records with the same key replace each other there. %s",
             names.shown(first),
@@ -40,6 +45,3 @@ class Targets:
             names.shown(target),
             self._remedy,
         )
-        if len(self._topics) >= _KEPT:
-            # Records may have any topics, by a transform.
-            self._topics.clear()

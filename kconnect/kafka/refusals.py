@@ -29,9 +29,9 @@ log = logging.getLogger(__name__)
 _TRIES, _TRIES_S = 3, 5.0
 """A broker that has only just begun may not know all of its users yet."""
 _SILENCE_S = 30.0
+"""A client that is refused a login tries again at least every second or so."""
 SHOWN_S = 5.0
 """Used qualified: tests wait for less."""
-"""A client that is refused a login tries again at least every second or so."""
 _SETTLED_S = 10.0
 """After so long in its group, a member has been allowed to read, or was told that it is not."""
 _PROBE_S = 30.0
@@ -201,7 +201,7 @@ class Access:
     def waits_long(self, what: str, began: float) -> None:
         """Show that a call waits for brokers, without an error of theirs, once it has done so for long; until `answered`."""
         if self._clock() - began >= SHOWN_S:
-            self.waits(what, "brokers have not answered yet")
+            self.waits(*(self._waits or (began, what, "brokers have not answered yet"))[1:])
 
     def answered(self) -> None:
         """Brokers have answered what they are only asked by a client that has logged in."""

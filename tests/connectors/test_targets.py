@@ -38,3 +38,12 @@ def test_indexes_of_search(more: dict[str, str], topics: tuple[str, str], said: 
     for group in groups_of([_record(topic) for topic in topics]):
         list(maker.actions(group))
     assert ("go to the same index" in caplog.text) == said
+
+
+def test_targets_and_topics_that_records_choose_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kconnect.connectors.targets._KEPT", 10)
+    targets = Targets("table", "Name them apart.")
+    for number in range(100):
+        targets.note(f"target {number}", "one")
+        targets.note(f"target {number}", f"topic {number}")
+        assert len(targets._first) + len(targets._told) <= 11

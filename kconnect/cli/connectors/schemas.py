@@ -110,18 +110,17 @@ def _own(config: Mapping[str, str | None]) -> dict[str, str]:
     from kconnect.converters.schema_registry_login import CONFIG_KEYS, URL
     from kconnect.core.settings import references
 
-    said = {key.name: config.get(f"{_PREFIX}{key.name}") for key in CONFIG_KEYS}
-    given = {name: text for name, text in said.items() if text is not None}
-    if not given.get(URL):
+    own = {key.name: text for key in CONFIG_KEYS if (text := config.get(f"{_PREFIX}{key.name}")) is not None}
+    if not own.get(URL):
         raise BadRequestError(
             f"The config has no {_PREFIX}{URL}: name the registry there first, or register what --avro prints"
         )
-    for name, text in given.items():
+    for name, text in own.items():
         if references.find(text) or name.endswith(".location"):
             raise BadRequestError(
                 f"{_PREFIX}{name} is a reference or a file, which only the worker has: register what --avro prints yourself"
             )
-    return given
+    return own
 
 
 def _in_avro(content: str) -> str:
@@ -131,7 +130,7 @@ def _in_avro(content: str) -> str:
 
 
 def _schema(content: str) -> Schema:
-    """As it is pinned: the number of its version is the registry's."""
+    """Return a schema without the number of its version, which the registry gives."""
     import json
 
     from kconnect.converters import json_schema

@@ -106,7 +106,7 @@ def _names(contents: Contents, brokers: Brokers, given: dict[Topic, str | None])
 
 
 def _schemas(contents: Contents, brokers: Brokers, config: str | None) -> str:
-    """Where workers of the restored config topic look for schemas: by its name, unless another one was set."""
+    """Return the topic in which workers look for schemas: named after their config topic, unless it was set."""
     name, old = contents.topics[Topic.SCHEMAS].name, contents.topics.get(Topic.CONFIG)
     by_config = old is None or name == f"{old.name}-schemas"
     return brokers.told.get("schema.storage.topic") or (f"{config}-schemas" if config and by_config else name)

@@ -99,7 +99,7 @@ def refuse_foreign(contents: Contents) -> None:
 
 
 def names(brokers: Brokers) -> dict[Topic, str]:
-    """Those that something tells; kconnect's own ones go by the config topic's."""
+    """Return the names that the worker file and options tell; those of kconnect's own topics follow from the config topic."""
     known = brokers.topics.known()
     found = {Topic(role): name for role, name in known.items()}
     if Topic.CONFIG in found:

@@ -56,16 +56,16 @@ class ParquetFile:
 
 
 class ParquetFormat:
-    """In the place of `pyarrow.dataset.ParquetFileFormat`."""
+    """What pyiceberg calls instead of `pyarrow.dataset.ParquetFileFormat`."""
 
     def __init__(self, **options: Any) -> None:
-        """How pyiceberg would have pyarrow read ahead, and keep dictionaries, says nothing here."""
+        """The options are ignored: they tell pyarrow how to read ahead and keep dictionaries."""
 
     def make_fragment(self, source: Any) -> ParquetFile:
         # Errors of the store are raised as they are: another try may succeed.
-        spool.require_room(None, "TMPDIR")
         copy, path = spool.nameless(None)
-        _copy(source, copy)
+        _copy(source, spool.Room(copy, None, "TMPDIR"))
+        copy.flush()
         try:
             return ParquetFile(copy, str(path))
         except ERRORS as error:
@@ -73,17 +73,14 @@ class ParquetFormat:
 
 
 class OrcFormat:
-    """In the place of `pyarrow.dataset.OrcFileFormat`: files with other bytes than they should have end its process."""
+    """What pyiceberg calls instead of `pyarrow.dataset.OrcFileFormat`, whose process a broken file may end."""
 
     def __init__(self, **options: Any) -> None:
-        raise ConnectError(
-            "A data file of the table that has rows with these ids is ORC, which an upsert does not read: a broken file of ORC "
-            "would end the task's process. Have the table's files rewritten as Parquet (rewrite_data_files)"
-        )
+        raise orc_is_not_read()
 
 
 class Scanner:
-    """In the place of `pyarrow.dataset.Scanner`."""
+    """What pyiceberg calls instead of `pyarrow.dataset.Scanner`."""
 
     def __init__(self, fragment: ParquetFile, columns: Sequence[str] | None, filter: Any) -> None:
         self._fragment, self._columns, self._filter = fragment, columns, filter
@@ -110,6 +107,13 @@ class _Dataset:
     Scanner = Scanner
 
 
+def orc_is_not_read() -> ConnectError:
+    return ConnectError(
+        "A data file of the table that has rows with these ids is ORC, which an upsert does not read: a broken file of ORC "
+        "would end the task's process. Have the table's files rewritten as Parquet (rewrite_data_files)"
+    )
+
+
 def bind() -> None:
     """Have pyiceberg read data files so. May be called again."""
     pyiceberg_arrow.ds = _Dataset  # type: ignore[attr-defined]
@@ -122,14 +126,13 @@ def _selected(batch: pa.RecordBatch, columns: Sequence[str]) -> pa.RecordBatch:
     return pa.RecordBatch.from_struct_array(pa.array([{}] * len(batch), pa.struct([])))
 
 
-def _copy(source: Any, file: Any) -> None:
+def _copy(source: Any, file: spool.Room) -> None:
     size = getattr(source, "size", None)
     size = size() if callable(size) else size
     if isinstance(size, int) and size > MOST_BYTES:
         raise _unreadable(DataError(f"it has {size} bytes, of which an upsert reads {MOST_BYTES}"))
     bounded: Any = _Bounded(source)
     shutil.copyfileobj(bounded, file, _CHUNK)
-    file.flush()
 
 
 class _Bounded:

@@ -45,7 +45,7 @@ def rows_gone(io: FileIO, task: Any) -> list[pa.ChunkedArray] | None:
 
 def _in_pairs(io: FileIO, file: DataFile, task: Any, most: int) -> pa.ChunkedArray:
     if file.file_format != FileFormat.PARQUET:
-        data_files.OrcFormat()
+        raise data_files.orc_is_not_read()
     rows: list[pa.Array] = []
     with io.new_input(file.file_path).open() as source:
         for batch in data_files.Scanner(data_files.ParquetFormat().make_fragment(source), None, None).to_batches():

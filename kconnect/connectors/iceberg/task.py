@@ -62,7 +62,8 @@ _NO_TABLE: tuple[type[Exception], ...] = (
 
 _REFUSALS = (ForbiddenError, BadRequestError, ConfigError, NotImplementedError, ValueError)
 """What comes of a table that may not be used, or can't be: it is somewhere else, or has what nobody here can read."""
-_MOST_REFUSED = 1000
+_MOST_REFUSED, _REFUSED_S = 1000, 60.0
+"""Rights may be granted, so a refusal of a table is not believed for longer."""
 
 _LOOK_S, _ALONE_S = 1.0, 10.0
 """How often, at most, a task looks whether its stage is committed, and when, at the earliest, it does that itself."""
@@ -102,8 +103,8 @@ class IcebergSinkTask(Informed, SinkTask):
         self._next: dict[TopicPartition, int] = {}
         """Behind the last record that was taken."""
         self._assigned: set[TopicPartition] = set()
-        self._refused: dict[str, DataError] = {}
-        """Tables that records have named, and that may not be written to."""
+        self._refused: dict[str, tuple[float, str]] = {}
+        """Tables that records have named, and that may not be written to: until when that is believed, and why."""
         self._count = 0
         self._due_at = 0.0
 
@@ -241,9 +242,15 @@ class IcebergSinkTask(Informed, SinkTask):
             self._count += len(kept)
 
     def _begin(self, name: str, place: TopicPartition) -> int | None:
-        """What the table has. DataError for one that a record has named, and that may not be used."""
+        """
+        Return the offset behind the last one that the table has; None if it has none of this partition. DataError for a table
+        that a record has named, and that may not be used.
+        """
         if name in self._refused:
-            raise self._refused[name]
+            until, reason = self._refused[name]
+            if time.monotonic() < until:
+                raise DataError(reason)
+            del self._refused[name]
         errors: tuple[type[Exception], ...] = (*self._errors, *_REFUSALS)
         try:
             table = self._tables.existing(name)
@@ -252,7 +259,7 @@ class IcebergSinkTask(Informed, SinkTask):
             table.refresh()
         except errors as error:
             if isinstance(error, _REFUSALS) and not isinstance(error, RequestException) and self._is_fault_of_choice(name):
-                raise self._refusal(name, error) from None
+                raise DataError(_refusal(name, error)) from None
             if not isinstance(error, self._errors):
                 raise
             self._failed(name, error)
@@ -338,14 +345,11 @@ class IcebergSinkTask(Informed, SinkTask):
         except self._errors:
             return False
 
-    def _refusal(self, name: str, error: Exception) -> DataError:
-        return DataError(f"the table {name} can't be used: {catalogs.reason(error)}")
-
     def _give_back(self, name: str, error: Exception) -> None:
         """Have the rows of a table that may be looked at, and not be written to, come again: as bad records."""
         if len(self._refused) >= _MOST_REFUSED:
             self._refused.clear()
-        self._refused[name] = self._refusal(name, error)
+        self._refused[name] = time.monotonic() + _REFUSED_S, _refusal(name, error)
         self._begin_again(list(self._parts.get(name, ())))
 
     def _is_of_bad_records(self, name: str) -> bool:
@@ -471,6 +475,10 @@ class IcebergSinkTask(Informed, SinkTask):
             for place, offset in behind.items()
             if offset is not None
         }
+
+
+def _refusal(name: str, error: Exception) -> str:
+    return f"the table {name} can't be used: {catalogs.reason(error)}"
 
 
 def _table_of(name: str) -> str:

@@ -29,8 +29,6 @@ from kconnect.connectors.patterns import LateError
 log = logging.getLogger(__name__)
 
 _LONGEST_WAIT_S = 0.5
-_UNLOOKED = 16 * 1024 * 1024
-"""So many bytes of a file come before it is looked again whether there is room for more."""
 _MOST_LATE = 10
 """Files whose names take too long to be compared with a pattern; if there are more, the pattern is wrong."""
 
@@ -63,9 +61,8 @@ class Open(NamedTuple):
 class _Room:
     """A file that takes so many bytes at most, and none once the task is to stop."""
 
-    def __init__(self, file: BinaryIO, most: int, stopped: threading.Event, directory: str | None) -> None:
-        self._file, self._most, self._left, self._stopped = file, most, most, stopped
-        self._directory, self._unlooked = directory, 0
+    def __init__(self, room: spool.Room, most: int, stopped: threading.Event) -> None:
+        self._room, self._most, self._left, self._stopped = room, most, most, stopped
 
     def write(self, data: Any) -> int:
         if self._stopped.is_set():
@@ -73,11 +70,7 @@ class _Room:
         self._left -= len(data)
         if self._left < 0:
             raise TooMuchError(f"it has more than {self._most} bytes, and {source_settings.MAX_FILE} is {self._most}")
-        self._unlooked -= len(data)
-        if self._unlooked < 0:
-            self._unlooked = _UNLOOKED
-            spool.require_room(self._directory, settings.SPOOL)
-        return self._file.write(data)
+        return self._room.write(data)
 
 
 class ObjectStoreSourceTask(Informed, Polling):
@@ -218,10 +211,9 @@ class ObjectStoreSourceTask(Informed, Polling):
     def _fetch(self, file: File) -> None:
         offset = self.context.offsets.offset({source.FILE: file.name}) or {}
         directory = self._config[settings.SPOOL]
-        spool.require_room(directory, settings.SPOOL)
         copy, path = spool.nameless(directory)
         try:
-            room: Any = _Room(copy, self._config[source_settings.MAX_FILE], self.stopped, directory)
+            room: Any = _Room(spool.Room(copy, directory, settings.SPOOL), self._config[source_settings.MAX_FILE], self.stopped)
             self._store.get(file.name, room)
             copy.flush()
         except BaseException as error:

@@ -14,7 +14,7 @@ import shutil
 import tempfile
 import time
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import Any, BinaryIO, cast
 
 from kconnect.api import RetriableError
 
@@ -24,6 +24,9 @@ LEAST, SHARE = 1024**3, 20
 """A local file leaves so many bytes of the disk free, or a twentieth of it if that is less."""
 _PREFIX, _LOCK = "kconnect-objects-", ".lock"
 _SWEEP_S = 600.0
+_TRIES = 3
+_UNLOOKED = 16 * 1024**2
+"""So many bytes are written without a look at the disk."""
 _swept: dict[str, float] = {}
 """When the folders of others that have ended were last looked for, by what they are in."""
 
@@ -50,17 +53,39 @@ def nameless(directory: str | None) -> tuple[BinaryIO, Path]:
     return file, Path(f"/proc/self/fd/{file.fileno()}")
 
 
+class Room:
+    """A file that is written to as long as the disk has room, looked at now and then. `write` raises as `require_room` does."""
+
+    def __init__(self, file: BinaryIO, directory: str | None, setting: str) -> None:
+        self._file, self._directory, self._setting, self._unlooked = file, directory, setting, 0
+
+    def write(self, data: Any) -> int:
+        self._unlooked -= len(data)
+        if self._unlooked < 0:
+            self._unlooked = _UNLOOKED
+            require_room(self._directory, self._setting)
+        return self._file.write(data)
+
+
 class Folder:
-    """A new folder for files that have names. If it is not dropped, whoever makes one later removes it."""
+    """
+    A new folder for files that have names. If it is not dropped, whoever makes one later removes it: not where the file system
+    has no locks.
+    """
 
     def __init__(self, directory: str | None) -> None:
+        self._lock: int | None = None
         place = directory or tempfile.gettempdir()
         _sweep(place)
-        while True:
+        for _ in range(_TRIES):
             self.path = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=place))
             self._lock = _locked(self.path / _LOCK, os.O_CREAT)
             if self._lock is not None:
                 return
+            # Another process has just taken it for one that was left, or there are no locks.
+            shutil.rmtree(self.path, ignore_errors=True)
+        self.path = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=place))
+        log.warning("%s has no file locks: if this process is killed, nobody removes %s", place, self.path)
 
     def drop(self) -> None:
         shutil.rmtree(self.path, ignore_errors=True)

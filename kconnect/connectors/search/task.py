@@ -196,9 +196,14 @@ class OpenSearchSinkTask(SinkTask):
         except OpenSearchException as error:
             log.debug("Documents can't be compared: %s", service.reason(error))
             return
-        for (action, record), there in zip(same, found):
+        except (LookupError, TypeError):
+            log.debug("Documents can't be compared: the cluster does not answer as one of its kind does")
+            return
+        for (action, record), there in zip(same, found if isinstance(found, list) else ()):
+            if not isinstance(there, dict) or "error" in there:
+                continue
             own = orjson.loads(action.lines[1]) if len(action.lines) > 1 else None
-            if "error" not in there and (there.get("_source") if there.get("found") else None) != own:
+            if (there.get("_source") if there.get("found") else None) != own:
                 self._superseded.other(record)
 
     def _refused(self, record: SinkRecord, status: int, error: Mapping[str, Any]) -> None:

@@ -89,16 +89,16 @@ def connect(
     return made
 
 
+class SqliteCrowdedError(CrowdedError, sqlite3.DatabaseError):
+    """A row of SQLite that takes too much memory. SQLAlchemy knows it as an error of the driver."""
+
+
 def refusal_of_sqlite(error: BaseException) -> Exception | None:
     """Return what SQLite's driver should have raised in place of an error that says nothing; None for other errors."""
     if not isinstance(error, MemoryError):
         return None
-
-    class Refused(CrowdedError, sqlite3.DatabaseError):
-        pass
-
     most = sqlite_files.MOST
-    return Refused(f"a row, and what is made of it, takes more than is left of the {most} bytes that SQLite may have here")
+    return SqliteCrowdedError(f"a row takes more than is left of the {most} bytes that SQLite may have here")
 
 
 def _end(driver: Any) -> None:

@@ -434,13 +434,7 @@ class ExactlyOnce:
             if self._producer.open and not life.cancelled():
                 good = self._before_refusals() if failed else []
                 log.info("Aborting the open transaction: %s come again", "the others of its records" if good else "its records")
-                if self._producer.abort(life.within(self._ports.flush_s)) and good:
-                    try:
-                        self._commit_again(good)
-                    except ConnectError:
-                        # The client may count on the message that was refused, and fail the next transaction for that, too.
-                        if self._producer.abort(life.within(self._ports.flush_s)):
-                            self._commit_again(good)
+                self._abort(good)
         except Exception as error:
             if not failed:
                 raise
@@ -465,6 +459,18 @@ class ExactlyOnce:
         refusals = self._producer.refusals(self._ports.flush_s) if self.context is None else []
         lasting = {identity(each.message) for each in refusals if each.lasting}
         return (self._held.before(lasting, self._ports.tracks) or []) if lasting and self._held is not None else []
+
+    def _abort(self, good: list[Converted]) -> None:
+        """Abort what is open, and commit these of its records."""
+        life = self._ports.life
+        if not self._producer.abort(life.within(self._ports.flush_s)) or not good:
+            return
+        try:
+            self._commit_again(good)
+        except ConnectError:
+            # The client may count on the message that was refused, and fail the next transaction for that, too.
+            if self._producer.abort(life.within(self._ports.flush_s)):
+                self._commit_again(good)
 
     def _commit_again(self, good: list[Converted]) -> None:
         """Commit these of the records that were aborted: a task that is started again begins at the one that was refused."""

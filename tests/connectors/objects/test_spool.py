@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
@@ -73,6 +74,34 @@ def test_the_folder_of_a_process_that_was_killed_goes(tmp_path: Path) -> None:
         os.kill(process.pid, signal.SIGKILL)
     Folder(str(tmp_path)).drop()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_system_without_locks_has_folders_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def flock(file: int, flags: int) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr("fcntl.flock", flock)
+    folder = Folder(str(tmp_path))
+    assert list(tmp_path.iterdir()) == [folder.path]
+    assert f"{tmp_path} has no file locks" in caplog.text
+    folder.drop()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_that_grows_leaves_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file, path = spool.nameless(str(tmp_path))
+    room = spool.Room(file, str(tmp_path), "spool.dir")
+    room.write(b"abc")
+    monkeypatch.setattr(spool, "LEAST", 1 << 80)
+    monkeypatch.setattr(spool, "SHARE", 1)
+    room.write(b"d")
+    with pytest.raises(RetriableError, match="are left free for others"):
+        room.write(bytes(spool._UNLOOKED))
+    file.flush()
+    assert path.read_bytes() == b"abcd"
+    file.close()
 
 
 def test_a_link_in_place_of_a_folder_leads_nowhere(tmp_path: Path) -> None:
