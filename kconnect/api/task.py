@@ -89,6 +89,13 @@ class SourceTaskContext(Protocol):
         """The task's current config."""
         ...
 
+    def waits_for(self, what: str | None) -> None:
+        """
+        Say that `poll` waits for something that should be there, such as a missing file: `describe`, the console and REST show
+        it beside RUNNING. None ends that. Not in Connect.
+        """
+        ...
+
 
 class SourceTask(Task):
     """Reads from an outside system and returns records for Kafka."""

@@ -263,8 +263,10 @@ class FileStreamSourceTask(Informed, SourceTask):
             if not self._warned:
                 self._warned = True
                 log.warning("The file %s does not exist; waiting for it", self._name)
+            self.context.waits_for(f"the file {self._name}, which does not exist")
             return False
         self._warned = False
+        self.context.waits_for(None)
         found = os.fstat(self._file.fileno())
         if not stat.S_ISREG(found.st_mode):
             raise ConnectError(

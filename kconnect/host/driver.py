@@ -27,7 +27,7 @@ from kconnect.kafka import clients
 from kconnect.kafka.log import LogReader
 from kconnect.processes import logs, standard_error, worker_file
 from kconnect.processes.levels import PythonLoggers
-from kconnect.spark import session, sizes
+from kconnect.spark import masters, session, sizes
 from kconnect.spark.errors import SparkLost
 from kconnect.spark.hosts import Hosts
 from kconnect.spark.output import Output
@@ -50,6 +50,9 @@ def main() -> int:
     started = time.monotonic()
     wanted = sizes.hosts(settings.task_hosts, settings.spark)
     output = Output()
+    if direct is not None and (absent := masters.absent(settings.spark)) is not None:
+        # Spark itself tries for a minute before it says so.
+        standard_error.report(2, 0, absent)
     try:
         name = f"kconnect {settings.group_id} {settings.worker_id}"
         spark = session.start(settings.spark, "kconnect.host.main", wanted, output, order["references"], name)

@@ -81,6 +81,13 @@ MAY_NOT_CREATE = (KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.CLUSTER_AUTH
 """The user may not create a topic."""
 
 
+def with_place(error: KafkaError, partition: int | None) -> KafkaError:
+    """Return the error with the number of the partition, where it is that there is none of this number."""
+    if error.code() != KafkaError._UNKNOWN_PARTITION:
+        return error
+    return KafkaError(error.code(), f"Local: Unknown partition: the topic has no partition {partition}")
+
+
 def sentence(error: KafkaError) -> str:
     """Return what the error says, without the full stop that brokers put at the end of some texts, and of others not."""
     return error.str().rstrip(". ")

@@ -23,7 +23,7 @@ from kconnect.core.task.chain import Outgoing
 from kconnect.core.task.ports import OnReport, Refusal, Refused
 from kconnect.errors import ConnectError, NotAuthorizedError, NoTopicError, StartAgainError
 from kconnect.kafka import servers
-from kconnect.kafka.codes import AWAY, FINAL, MAY_NOT_WRITE, OUT_OF_STEP, TOO_LARGE
+from kconnect.kafka.codes import AWAY, FINAL, MAY_NOT_WRITE, OUT_OF_STEP, TOO_LARGE, with_place
 from kconnect.kafka.liveness import Patience
 from kconnect.kafka.refusals import Access
 from kconnect.kafka.topics import require_name
@@ -243,7 +243,7 @@ class TaskProducer:
         """
         if not isinstance(error, ck.KafkaException):
             error = ck.KafkaException(ck.KafkaError(ck.KafkaError._INVALID_ARG, f"{type(error).__name__}: {error}"))
-        cause, reported, self._reports.local = error.args[0], message[4], True
+        cause, reported, self._reports.local = with_place(error.args[0], message[3]), message[4], True
         if reported is None:
             self._reports.refused.append(Refused(tuple(message[:3]), _lasts(cause)))
             raise self._failed(cause, message[0]) from error
@@ -340,6 +340,7 @@ class _Reports:
     def take_alone(self, error: ck.KafkaError | None, message: ck.Message) -> None:
         """The same for a message that was in a request of its own."""
         if error is not None and not self.closed:
+            error = with_place(error, message.partition())
             self._fails(error, (message.topic() or "", message.value(), message.key()))
 
     def _crowd(self, message: ck.Message, told: Callable[..., None]) -> None:
@@ -386,6 +387,7 @@ class _Reports:
                 partition, offset = delivered.partition() or 0, delivered.offset() or 0
                 report(origin, topic, None, RecordMetadata(topic, partition, offset, delivered.timestamp()[1]))
             elif error is not None:
+                error = error if delivered is None else with_place(error, delivered.partition())
                 refusal = Refusal(error.str(), error.fatal(), error.code() in TOO_LARGE, error.code() in MAY_NOT_WRITE)
                 if report(origin, topic, refusal, None):
                     if refused is None:

@@ -12,6 +12,7 @@ import contextlib
 import os
 import sys
 from collections.abc import Callable
+from functools import partial
 
 _REPORT = "\x1ehost "
 """No line of a log begins with this control character."""
@@ -39,12 +40,14 @@ def become(direct: int | None) -> Callable[[int, str], None]:
     os.dup2(direct, 2)
     os.close(direct)
 
-    def report(host: int, reason: str) -> None:
-        line = f"{_REPORT}{host} {' '.join(reason.split())[:_LONGEST]}\n"
-        with contextlib.suppress(OSError):
-            os.write(pipe, line.encode("utf-8", "replace"))
+    return partial(report, pipe)
 
-    return report
+
+def report(pipe: int, host: int, reason: str) -> None:
+    """Tell the worker, which reads from the pipe, why a host is not up."""
+    line = f"{_REPORT}{host} {' '.join(reason.split())[:_LONGEST]}\n"
+    with contextlib.suppress(OSError):
+        os.write(pipe, line.encode("utf-8", "replace"))
 
 
 def report_in(line: str) -> tuple[int, str] | None:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 import psutil
 
-from kconnect.spark import archive, home
+from kconnect.spark import archive, home, masters
 from kconnect.spark.daemon import KCONNECTS, PRELOAD, SAFE_PATH
 from kconnect.spark.errors import SparkLost, reason
 from kconnect.spark.output import Output
@@ -139,9 +139,9 @@ def _number(given: Mapping[str, str], key: str) -> int:
 
 def _address_towards(master: str) -> str | None:
     """This machine's address on the way to the first of the masters that has a way."""
-    for host, port in re.findall(r"([^/,\[\]]+|\[[^\]]+\]):(\d+)", master.removeprefix("spark://")):
+    for host, port in masters.places({"spark.master": master}):
         try:
-            family, kind, _, _, target = socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_DGRAM)[0]
+            family, kind, _, _, target = socket.getaddrinfo(host, port, type=socket.SOCK_DGRAM)[0]
             with socket.socket(family, kind) as probe:
                 probe.connect(target)  # Sends nothing: it only chooses the route.
                 address: str = probe.getsockname()[0]

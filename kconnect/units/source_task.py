@@ -23,6 +23,7 @@ from kconnect.core.settings.source import SourceSettings
 from kconnect.core.state.records import TargetState
 from kconnect.core.task import delivery
 from kconnect.core.task.delivery import AtLeastOnce, Delivery, ExactlyOnce
+from kconnect.core.task.errors import Counts
 from kconnect.core.task.lifecycle import Event
 from kconnect.core.task.ports import PolledPlugin, Producer
 from kconnect.core.task.source_pump import SourcePump
@@ -47,6 +48,8 @@ log = logging.getLogger(__name__)
 _RETRY_S = 1.0
 _IDLE_S = 0.1
 """The pause after a `poll` that gave nothing and did not wait itself: a task must not keep a core busy with nothing."""
+_LONGEST_WAIT = 1000
+"""Characters of what a task says that it waits for."""
 
 
 class SourceLoop:
@@ -134,7 +137,7 @@ class SourceLoop:
             self._store.open(unit.stopping.is_set)
             # In its `stop`, too, as Debezium's tasks do: until the stop is no longer an orderly one.
             offsets = StoredOffsets(self._store, self._life.cancelled)
-            context = _Context(self._properties, offsets, self._delivery.context)
+            context = _Context(self._properties, offsets, self._delivery.context, self._counts)
             if not unit.may_work():
                 return
             # As in Connect: what these calls have opened before one of them fails, `stop` closes.
@@ -255,11 +258,19 @@ class SourceLoop:
 class _Context:
     """What `kconnect.api.task.SourceTaskContext` promises."""
 
-    def __init__(self, properties: dict[str, str], offsets: StoredOffsets, transactions: TransactionContext | None) -> None:
+    def __init__(
+        self, properties: dict[str, str], offsets: StoredOffsets, transactions: TransactionContext | None, counts: Counts
+    ) -> None:
         # A copy: the task is given the other one, and may do to it what it likes.
-        self._properties = dict(properties)
+        self._properties, self._counts = dict(properties), counts
         self.offsets = offsets
         self.transaction_context = transactions
 
     def configs(self) -> dict[str, str]:
         return dict(self._properties)
+
+    def waits_for(self, what: str | None) -> None:
+        if what is None:
+            self._counts.has_come()
+        else:
+            self._counts.awaits("poll()", f"the task waits for {str(what)[:_LONGEST_WAIT]}", time.monotonic())

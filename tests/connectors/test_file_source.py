@@ -26,6 +26,10 @@ class Context:
     def __init__(self, position: int | None = None) -> None:
         self._position = position
         self.offsets = self
+        self.awaited: str | None = None
+
+    def waits_for(self, what: str | None) -> None:
+        self.awaited = what
 
     def configs(self) -> dict[str, str]:
         return {}
@@ -120,8 +124,11 @@ def test_a_missing_file_is_waited_for_with_one_warning(tmp_path: Path, caplog: p
     source = task(path)
     assert drain(source) == []
     assert len([record for record in caplog.records if "does not exist" in record.message]) == 1
+    context: Any = source.context
+    assert context.awaited == f"the file {path}, which does not exist"
     path.write_text("a\n")
     assert values(drain(source)) == ["a"]
+    assert context.awaited is None
 
 
 def test_a_truncated_file_is_read_from_its_start(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -109,7 +109,7 @@ def test_what_would_end_or_change_the_process_fails_the_unit_that_tries_it(tmp_p
     )
     assert found.pop("same") is True
     assert found.pop("sys.exit") == "SystemExit: 3"
-    refusal = "java.lang.IllegalArgumentException: signal only works in main thread of the main interpreter"
+    refusal = "ValueError: signal only works in main thread of the main interpreter"
     assert found.pop("handler") == refusal
     for name, said in found.items():
         assert said.startswith(f"kconnect.host.guard.SharedProcessError: {name}-0 was about to "), said

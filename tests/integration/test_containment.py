@@ -108,7 +108,7 @@ def test_what_would_hurt_others_fails_alone_and_nothing_is_restarted(beside: Bes
         "kill": f"{refused}was about to call os.kill(",
         "patch": f"{refused}was about to replace builtins.open",
         "exit the thread": "SystemExit: 3",
-        "signal": "java.lang.IllegalArgumentException: signal only works in main thread",
+        "signal": "ValueError: signal only works in main thread",
         "leak threads": "kconnect.units.owners.TooManyThreadsError: {}-0 has more than 500 live threads",
     }
     names = {does: beside.make(does) for does in (*said, "print")}

@@ -107,7 +107,7 @@ class TestSource:
         assert end(unit) < 30
         assert host.states == ["RUNNING", "FAILED"], "a stop must not hide the failure"
         trace = host.statuses[-1][1] or ""
-        assert trace.startswith("java.lang.IllegalArgumentException: the source is gone (tests/integration/test_task_units.py:")
+        assert trace.startswith("ValueError: the source is gone (tests/integration/test_task_units.py:")
         assert "in poll" in trace
         assert values(bootstrap, topic) == numbers(30)
         assert host.writes == [{"last": 30}]
@@ -360,7 +360,7 @@ class TestSink:
         until(lambda: "FAILED" in host.states)
         end(unit)
         assert committed(bootstrap, f"connect-sink-{topic}", topic) == {0: 50}
-        first = "java.lang.IllegalArgumentException: can't take it (tests/integration/test_task_units.py:"
+        first = "ValueError: can't take it (tests/integration/test_task_units.py:"
         assert (host.statuses[-1][1] or "").startswith(first)
         assert made[0].calls[-1] == ("stop", None)
 

@@ -16,7 +16,7 @@ import pytest
 from kconnect.api.record import TopicPartition
 from kconnect.converters.string import StringConverter
 from kconnect.core.task.chain import Converters, SinkChain, SourceChain
-from kconnect.core.task.errors import Errors
+from kconnect.core.task.errors import Counts, Errors
 from kconnect.core.task.sink_pump import Intake
 from kconnect.core.task.source_pump import SourceConversion, SourcePump
 from kconnect.core.task.steps import Steps
@@ -151,7 +151,7 @@ def source(cell: Cell, mixed: bool = False) -> Any:
         convert = MixedSource(task, SourceConversion(own, Steps([]), world.errors, True), world.errors, tracks)
     pump = SourcePump(world.delivery, convert)
     properties = {"topic": "t", "fault.pause.ms": "0", **cell.settings("fault.")}
-    task.initialize(_Context(properties, StoredOffsets(MemoryStore(_HOST), lambda: False), None))
+    task.initialize(_Context(properties, StoredOffsets(MemoryStore(_HOST), lambda: False), None, Counts()))
     task.start(properties)
     for now in range(5):
         pump.step(task.poll() or (), now * INTERVAL_S)

@@ -13,6 +13,7 @@ from kconnect.api.record import OffsetAndMetadata, TopicPartition
 from kconnect.core.task.chain import Outgoing
 from kconnect.core.task.ports import Refusal
 from kconnect.errors import ConnectError
+from kconnect.kafka.codes import with_place
 from kconnect.kafka.consumer import TaskConsumer
 from kconnect.kafka.producer import TaskProducer
 from tests.support import wait_until
@@ -148,3 +149,10 @@ def test_what_the_client_can_not_even_take_is_refused_like_other_messages(bad: O
             producer.send([good, bad, good])
     assert [refused.message for refused in producer.refusals(0)] == [bad[:3]]
     producer.close()
+
+
+def test_a_partition_that_there_is_not_is_told_by_its_number() -> None:
+    there = ck.KafkaError(ck.KafkaError._UNKNOWN_PARTITION)
+    assert with_place(there, 99).str() == "Local: Unknown partition: the topic has no partition 99"
+    other = ck.KafkaError(ck.KafkaError._TRANSPORT)
+    assert with_place(other, 99) is other

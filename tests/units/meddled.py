@@ -20,7 +20,7 @@ from kconnect.api.record import Header, RecordMetadata, SinkRecord, SourceRecord
 from kconnect.api.task import SinkTask, SourceTask
 from kconnect.api.transformation import Transformation
 from kconnect.core.task.chain import SinkChain, SourceChain
-from kconnect.core.task.errors import Errors
+from kconnect.core.task.errors import Counts, Errors
 from kconnect.core.task.sink_pump import SinkConversion
 from kconnect.core.task.source_pump import SourceConversion, SourcePump
 from kconnect.core.task.topic_use import TopicUse
@@ -321,7 +321,7 @@ def source(parts: Parts, config: dict[str, str], boundary: PollBoundary | None =
     pump = SourcePump(world.delivery, SourceConversion(chain, transforms.steps, world.errors, True))
     properties = {"number": "0"}
     task.version()
-    task.initialize(source_task._Context(properties, StoredOffsets(store, lambda: False), None))
+    task.initialize(source_task._Context(properties, StoredOffsets(store, lambda: False), None, Counts()))
     task.start(properties)
     for now in range(4):
         pump.step(task.poll() or (), now * INTERVAL_S)

@@ -187,7 +187,7 @@ def test_a_start_that_fails_is_told_and_a_stop_does_not_hide_it(made: Made) -> N
     until(lambda: there.statuses)
     end(unit)
     assert there.states == ["FAILED"]
-    first = "java.lang.IllegalArgumentException: no such host (tests/units/test_connector_unit.py:"
+    first = "ValueError: no such host (tests/units/test_connector_unit.py:"
     assert (there.statuses[0][1] or "").startswith(first)
 
 

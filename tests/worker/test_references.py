@@ -105,7 +105,7 @@ def test_the_trace_of_a_failure_shows_the_reference_instead(
     units.append(there.unit(CONFIG, task=None))
     until(lambda: there.statuses)
     trace = there.statuses[-1][1] or ""
-    assert trace.splitlines()[0].startswith("java.lang.IllegalArgumentException: refused: ${v:db:password} (")
+    assert trace.splitlines()[0].startswith("ValueError: refused: ${v:db:password} (")
     assert CANARY not in trace
     assert CANARY in caplog.text, "the control: it was in what was logged"
     assert CANARY not in logs.hide(caplog.text)
@@ -120,7 +120,7 @@ def test_the_trace_of_a_failure_shows_no_secret_that_is_written_out(
     units.append(there.unit({**CONFIG, **more}, task=None))
     until(lambda: there.statuses)
     trace = there.statuses[-1][1] or ""
-    assert trace.startswith("java.lang.IllegalArgumentException: refused: ")
+    assert trace.startswith("ValueError: refused: ")
     assert "[hidden]" in trace
     assert CANARY not in trace
 

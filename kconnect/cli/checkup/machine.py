@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import re
 import resource
 import shutil
 import subprocess
@@ -214,19 +213,9 @@ def check_files() -> Iterator[Finding]:
     yield Finding(ERROR if soft < _FEW_FILES else WARNING, "files", PLACE, message, remedy)
 
 
-def masters(settings: Mapping[str, str]) -> list[tuple[str, int]]:
-    """Where the master of Spark that a worker file names should answer; none for local mode and for YARN."""
-    master = settings.get("spark.master", "local")
-    if not master.startswith(("spark://", "k8s://")):
-        return []
-    given = re.sub(r"^(spark|k8s)://(https?://)?", "", master)
-    found = [re.fullmatch(r"\[?([^\]]+?)\]?(?::(\d+))?/?", part.strip()) for part in given.split(",")]
-    usual = 7077 if master.startswith("spark") else 443
-    return [(part[1], int(part[2] or usual)) for part in found if part is not None]
-
-
 def check_master(settings: Mapping[str, str]) -> Iterator[Finding]:
     from kconnect.cli.checkup import reaching
+    from kconnect.spark import masters
 
     master = settings.get("spark.master", "local")
     place = f"Spark {master}"
@@ -235,7 +224,7 @@ def check_master(settings: Mapping[str, str]) -> Iterator[Finding]:
             message = "spark.master is yarn, but neither HADOOP_CONF_DIR nor YARN_CONF_DIR is set"
             yield Finding(ERROR, "master", place, message, "set one of them to the directory that has yarn-site.xml")
         return
-    problems = [reaching.problem(host, port, run.LIMIT_S) for host, port in masters(settings)]
+    problems = [reaching.problem(host, port, run.LIMIT_S) for host, port in masters.places(settings)]
     if not problems:
         return
     if all(problem is not None for problem in problems):

@@ -27,7 +27,7 @@ _NO_LOGIN = re.compile(
     r"SaslAuthentication|AuthenticationException|Access denied for user|password authentication failed", re.IGNORECASE
 )
 _NO_FILE = re.compile(r"NoSuchFileException|FileNotFoundE|AccessDeniedException|PermissionError|No such file")
-_STUCK = ("the Spark driver ended", "the host has ended", "no core of Spark is free")
+_STUCK = ("the Spark driver ended", "the host has ended", "no core of Spark is free", "takes no connections")
 """What `core/herder/waiting.py` says of a host that does not come by itself."""
 
 

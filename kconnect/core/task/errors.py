@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 
 from kconnect.api.record import SinkRecord, SourceRecord
 from kconnect.core.settings.errors import ErrorSettings
-from kconnect.errors import TABLE, ConnectError, RetriableError, UnrecoverableError, row_of
+from kconnect.data.schema import Schema, validate
+from kconnect.errors import ConnectError, RetriableError, UnrecoverableError, row_of
 
 _FIRST_DELAY_S = 0.3
 
@@ -103,7 +104,7 @@ def error_class(error: BaseException) -> str:
     kind = type(error)
     # Some of our own say it themselves.
     known: str | None = getattr(kind, "shown_as", None)
-    if known is None and (kind in TABLE or kind.__module__.startswith("kconnect.")):
+    if known is None and kind.__module__.startswith("kconnect."):
         known = row_of(kind).java
     return known or (kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}")
 
@@ -168,9 +169,8 @@ class Errors:
         failure = Failure(stage, component, origin, error, attempts)
         self._report(failure)
         if not self.settings.tolerant:
-            raise ConnectError(
-                f"Tolerance exceeded in error handler: {component.what} failed at {place_of(origin)}: {error}"
-            ) from error
+            where = f"{component.what} failed at {place_of(origin)}"
+            raise ConnectError(f"Tolerance exceeded in error handler: {where}: {error}{_misfit(stage, origin)}") from error
         counts.skipped += 1
         return None
 
@@ -193,6 +193,22 @@ class Errors:
 def strict() -> Errors:
     """For whoever wants to see the first failure as it is: no second attempt, nothing dropped, no report."""
     return Errors(ErrorSettings(), lambda failure: None, lambda seconds: True, lambda: 0.0, lambda longest: longest)
+
+
+def _misfit(stage: Stage, origin: Any) -> str:
+    """Return what a source's value is in Python, if that is why its converter has failed: converters name Java's classes."""
+    if not isinstance(origin, SourceRecord) or stage not in (Stage.KEY_CONVERTER, Stage.VALUE_CONVERTER):
+        return ""
+    of_key = stage is Stage.KEY_CONVERTER
+    schema, value = (origin.key_schema, origin.key) if of_key else (origin.value_schema, origin.value)
+    if not isinstance(schema, Schema):
+        return ""
+    try:
+        validate(schema, value)
+    except Exception:  # noqa: BLE001 - the value is a plugin's own
+        kind = type(value).__name__
+        return f". The {'key' if of_key else 'value'}, of Python's class {kind}, does not fit its schema of {schema.type.name}"
+    return ""
 
 
 def place_of(origin: Any) -> str:

@@ -93,6 +93,7 @@ class SourceRunner:
         self._connector: SourceConnector | None = None
         self._task: SourceTask | None = None
         self._hears: _Hears | None = None
+        self._context: _TaskContext | None = None
         self._stopped = False
 
     def __enter__(self) -> SourceRunner:
@@ -125,6 +126,11 @@ class SourceRunner:
         """The stored offsets: pairs of source partition and offset, as `GET /connectors/{c}/offsets` shows them."""
         return [(dict(each.partition or {}), dict(each.offset or {})) for each in self._stored.of(self.config["name"])]
 
+    @property
+    def awaited(self) -> str | None:
+        """What the task says that it waits for (`context.waits_for`)."""
+        return None if self._context is None else self._context.awaited
+
     def start(self) -> SourceRunner:
         """
         Start the connector, make its task configs, and start the task. Errors of the plugin are raised unchanged, after `stop`
@@ -148,7 +154,8 @@ class SourceRunner:
         self._hears = _Hears(task, self.transactions)
         self._pump = SourcePump(self._deliver(self._hears, boundary), _as_they_are)
         self._task, self._stopped = task, False
-        task.initialize(_TaskContext(properties, reader, boundary.context))
+        self._context = _TaskContext(properties, reader, boundary.context)
+        task.initialize(self._context)
         task.start(dict(properties))
         return self
 
@@ -377,6 +384,10 @@ class _TaskContext:
 
     def __init__(self, properties: dict[str, str], offsets: _Offsets, transactions: TransactionContext | None) -> None:
         self._properties, self.offsets, self.transaction_context = properties, offsets, transactions
+        self.awaited: str | None = None
 
     def configs(self) -> dict[str, str]:
         return dict(self._properties)
+
+    def waits_for(self, what: str | None) -> None:
+        self.awaited = what

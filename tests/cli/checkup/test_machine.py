@@ -89,21 +89,6 @@ def test_kafkas_jars_are_not_cached(monkeypatch: pytest.MonkeyPatch, tmp_path: P
     assert found.severity == SKIPPED and "kconnect broker start" in found.remedy
 
 
-@pytest.mark.parametrize(
-    ("master", "places"),
-    [
-        ("local[4]", []),
-        ("yarn", []),
-        ("spark://a:7078,b", [("a", 7078), ("b", 7077)]),
-        ("spark://[::1]:7077", [("::1", 7077)]),
-        ("k8s://https://api.example.com:6443", [("api.example.com", 6443)]),
-        ("k8s://api.example.com", [("api.example.com", 443)]),
-    ],
-)
-def test_where_a_master_is(master: str, places: list[tuple[str, int]]) -> None:
-    assert machine.masters({"spark.master": master}) == places
-
-
 def test_a_master_that_answers_and_one_that_does_not() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]

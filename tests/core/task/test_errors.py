@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from kconnect.api import STRING_SCHEMA, SourceRecord
 from kconnect.core.settings.errors import ErrorSettings
 from kconnect.core.task.chain import Converters, SinkChain, SourceChain
 from kconnect.core.task.errors import Component, Counts, Errors, Failure, Stage, error_class
@@ -217,10 +218,22 @@ def test_errors_have_the_names_of_java() -> None:
 
     assert error_class(DataError("x")) == "org.apache.kafka.connect.errors.DataException"
     assert error_class(ConfigError("x")) == "org.apache.kafka.common.config.ConfigException"
-    assert error_class(ValueError("x")) == "java.lang.IllegalArgumentException"
+    assert error_class(ValueError("x")) == "ValueError"
     assert error_class(KeyError("x")) == "KeyError"
     assert error_class(Own("x")).endswith(".Own")
     assert error_class(NoGroupError("x")) == "java.lang.IndexOutOfBoundsException"
+
+
+def test_a_value_that_is_not_of_its_schema_is_told_in_python_s_words() -> None:
+    world = World()
+    record = SourceRecord(None, None, "t", value_schema=STRING_SCHEMA, value=5)
+    with pytest.raises(ConnectError, match=r"java.lang.Long\. The value, of Python's class int, does") as raised:
+        error = DataError("Invalid type for STRING: class java.lang.Long")
+        world.errors.handle(Stage.VALUE_CONVERTER, Component("c"), record, error)
+    assert str(raised.value).endswith("its schema of STRING")
+    with pytest.raises(ConnectError) as raised:
+        world.errors.handle(Stage.KEY_CONVERTER, Component("c"), record, DataError("other"))
+    assert str(raised.value).endswith("other")
 
 
 def test_what_is_only_late_gives_way_to_whoever_knows_why() -> None:

@@ -16,6 +16,7 @@ CALLS: dict[str, Callable[[Any], Any]] = {
     "configs": lambda context: context.configs().clear(),
     "offsets": lambda context: _read_offsets(context.offsets),
     "transaction_context": lambda context: context.transaction_context,
+    "waits_for": lambda context: context.waits_for("bad"),
     "request_task_reconfiguration": lambda context: context.request_task_reconfiguration(),
     "assignment": lambda context: context.assignment().clear(),
     "topic_ids": lambda context: context.topic_ids(["bad"]),
