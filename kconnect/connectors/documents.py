@@ -31,6 +31,7 @@ _WITHIN = frozenset((dict, list))
 _DIGITS_OF_INT64 = 20
 _GREATEST_SCALE = 100_000
 """1E+999999999 has ten characters, and a billion digits."""
+_MAY_BE_INFINITE = (SchemaType.FLOAT32, SchemaType.FLOAT64, SchemaType.ARRAY, SchemaType.MAP, SchemaType.STRUCT)
 _OPTIONS = orjson.OPT_NON_STR_KEYS | orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_SUBCLASS
 
 
@@ -109,9 +110,11 @@ def to_lines(column: Column) -> list[bytes]:
         lines = [orjson.dumps(dict(zip(names, row)), _other, _OPTIONS) for row in zip(*made)]
     except (TypeError, orjson.JSONEncodeError) as error:
         raise DataError(f"The value has no JSON: {error}") from None
-    for at, line in enumerate(lines):
-        if b"null" in line:
-            check_finite([column[at] for column in made])
+    fractions = [cells for cells, field in zip(made, own.fields) if field.schema.type in _MAY_BE_INFINITE]
+    if fractions and b"null" in b"".join(lines):
+        for at, line in enumerate(lines):
+            if b"null" in line:
+                check_finite([cells[at] for cells in fractions])
     return lines
 
 

@@ -115,7 +115,7 @@ class Files:
 
     def _room(self, topic: str, folders: Sequence[str | Exception]) -> int:
         """How many come before one that would open too many files."""
-        if len(self._writers) + len(folders) <= self._most:
+        if len(self._writers) + len(set(folders)) <= self._most:
             return len(folders)
         opened = set(self._writers)
         for at, folder in enumerate(folders):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import functools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -220,7 +221,12 @@ def _check_exact(value: Any) -> None:
 
 
 def _head(action: str, index: str, id: str, more: bytes = b"") -> bytes:
-    return b'{"%s":{"_index":%s,"_id":%s%s}}' % (action.encode(), orjson.dumps(index), orjson.dumps(id), more)
+    return b"%s%s%s}}" % (_begin(action, index), orjson.dumps(id), more)
+
+
+@functools.lru_cache(1000)
+def _begin(action: str, index: str) -> bytes:
+    return b'{"%s":{"_index":%s,"_id":' % (action.encode(), orjson.dumps(index))
 
 
 def _of_version(number: int) -> bytes:
@@ -243,7 +249,11 @@ def _id(key: Any) -> str | DataError:
     if isinstance(key, str) or (isinstance(key, int) and not isinstance(key, bool)):
         text = str(key)
         # The cluster takes 512 bytes.
-        if _is_utf8(text) and 0 < len(text.encode()) <= 512:
+        if text.isascii():
+            is_id = 0 < len(text) <= 512
+        else:
+            is_id = _is_utf8(text) and len(text.encode()) <= 512
+        if is_id:
             return text
         return DataError("its key is empty, longer than the 512 bytes of an id, or has half a pair of surrogates")
     if key is None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import collections
 import datetime
+import decimal
 import logging
 import sys
 from collections.abc import Mapping, Sequence
@@ -38,6 +39,8 @@ _LOOK_S = 60.0
 """How often to ask, at most, whether a table has been made anew."""
 _CELL = 50
 """What a value takes beside its bytes."""
+_SHORT = {int, float, bool, type(None), decimal.Decimal, datetime.datetime, datetime.date, datetime.time}
+"""Types whose values take a cell each."""
 _OF_TIME = (schema.DATE, schema.TIME, schema.TIMESTAMP)
 _PRESENT = {
     "sqlite": "strftime('%Y-%m-%d %H:%M:%f', 'now')",
@@ -392,7 +395,7 @@ class Reader:
     def _offsets(self, columns: Sequence[Sequence[Any]], count: int) -> Sequence[dict[str, Any] | None]:
         if not columns:
             return [None] * count
-        numbers = list(map(_whole, columns[0])) if self._by_id else []
+        numbers = _whole_numbers(columns[0]) if self._by_id else []
         if not self._by_time:
             self.position = Position(numbers[-1])
             return positions.offsets(numbers=numbers)
@@ -422,6 +425,10 @@ def _has_zone(kind: Any, backend: str) -> bool:
     return isinstance(kind, sa.TIMESTAMP) if backend in ("mysql", "mariadb") else bool(getattr(kind, "timezone", False))
 
 
+def _whole_numbers(column: Sequence[Any]) -> list[int]:
+    return list(column) if set(map(type, column)) == {int} else list(map(_whole, column))
+
+
 def _whole(number: Any) -> int:
     """Return a number as offsets have it. DataError for a fraction: rows behind its whole part would be read for ever."""
     found = int(number)
@@ -441,7 +448,16 @@ def _digits(kind: Any) -> int:
 
 def _size(rows: Sequence[Any]) -> int:
     """Return how many bytes some rows take, more or less."""
-    return sum(_CELL + (len(cell) if isinstance(cell, str | bytes | list) else 0) for row in rows for cell in row)
+    size = 0
+    # By columns, most of which have one type, and none that is long.
+    for column in zip(*rows):
+        kinds = set(map(type, column))
+        size += _CELL * len(column)
+        if kinds in ({str}, {bytes}):
+            size += sum(map(len, column))
+        elif not kinds <= _SHORT:
+            size += sum(len(cell) for cell in column if isinstance(cell, str | bytes | list))
+    return size
 
 
 def grown_by_itself(relation: Relation, backend: str) -> sa.ColumnClause[Any]:
