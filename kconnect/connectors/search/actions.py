@@ -249,11 +249,7 @@ def _id(key: Any) -> str | DataError:
     if isinstance(key, str) or (isinstance(key, int) and not isinstance(key, bool)):
         text = str(key)
         # The cluster takes 512 bytes.
-        if text.isascii():
-            is_id = 0 < len(text) <= 512
-        else:
-            is_id = _is_utf8(text) and len(text.encode()) <= 512
-        if is_id:
+        if (0 < len(text) <= 512) if text.isascii() else (_is_utf8(text) and len(text.encode()) <= 512):
             return text
         return DataError("its key is empty, longer than the 512 bytes of an id, or has half a pair of surrogates")
     if key is None:
