@@ -149,7 +149,7 @@ class NonNull:
 @dataclass(frozen=True)
 class ConfigKey:
     """
-    One setting.
+    A setting of a plugin.
 
     `doc` says what unit the setting has and why its default was chosen. A setting without a `group` has no `order`.
     `dependents` names the settings whose validity or visibility depends on this one. `recommender` returns values to offer,

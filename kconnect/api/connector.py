@@ -42,7 +42,9 @@ class ConnectorContext(Protocol):
 
 
 class Connector(ABC):
-    """What source and sink connectors share. The framework calls each instance from one thread, which belongs to it."""
+    """
+    The methods that source and sink connectors share. The framework calls each instance from one thread, which belongs to it.
+    """
 
     context: ConnectorContext
 
@@ -77,8 +79,9 @@ class Connector(ABC):
     @abstractmethod
     def task_configs(self, max_tasks: int) -> list[dict[str, str]]:
         """
-        One config for each task, `max_tasks` at most. The framework adds `task.class`. Raise an error if what is needed for it
-        can't be had now: the call is made again, after pauses that grow, and the connector fails after about five minutes.
+        Return one config for each task, at most `max_tasks`. The framework adds `task.class`. If the connector can't make the
+        configs now, raise an error: the framework calls again, after pauses that grow, and fails the connector after about five
+        minutes.
         """
 
     @abstractmethod

@@ -46,7 +46,8 @@ class Converter(ABC):
 
     def to_connect_all(self, topic: str, data: list[bytes]) -> Column | None:
         """
-        What many messages at once are, none of which has headers or is null, if all of them have the same schema.
+        Convert many messages at once, none of which has headers or is null, if all of them have the same schema. Return None
+        otherwise.
 
         Implement it if converting many at once is cheaper than one by one. After None, or any error, the framework converts
         each message by itself.

@@ -39,7 +39,7 @@ class RecordMetadata(NamedTuple):
 
 
 class Header(NamedTuple):
-    """One header; a record may have several headers with the same key."""
+    """A header of a record, which may have several with the same key."""
 
     key: str
     value: Any
@@ -47,7 +47,7 @@ class Header(NamedTuple):
 
 
 class TimestampType(enum.Enum):
-    """What a sink record's timestamp means. `str()` is the text that Connect shows."""
+    """The meaning of a sink record's timestamp. `str()` returns the text that Connect shows."""
 
     NO_TIMESTAMP_TYPE = "NoTimestampType"
     CREATE_TIME = "CreateTime"

@@ -18,7 +18,7 @@ from kconnect.data.column import Column
 
 
 class Task(ABC):
-    """What source and sink tasks share."""
+    """The methods that source and sink tasks share."""
 
     @abstractmethod
     def version(self) -> str:
@@ -153,8 +153,8 @@ class SinkTaskContext(Protocol):
 
     def topic_ids(self, topics: Collection[str]) -> dict[str, str]:
         """
-        What Kafka calls these topics: another name for each life of a topic that is deleted and made again. Topics whose id
-        nobody tells are left out: brokers before 2.8 have none. For tasks that keep offsets in their target; not in Connect.
+        Return Kafka's ids of these topics: a topic that is deleted and created again has another one. Topics whose id is
+        unknown are left out: brokers before 2.8 have none. For tasks that store offsets in their target; not in Connect.
         """
         ...
 

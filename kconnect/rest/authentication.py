@@ -72,7 +72,7 @@ class Gate:
         return None
 
     async def caller(self, http: HTTPConnection, authorization: str | None) -> Caller | Response:
-        """Who that proves somebody to be, which is noted for the logs; or the answer to one whom it does not."""
+        """Return the caller whom the header authenticates, and note them for the logs; or the response to a failed login."""
         try:
             caller = None if authorization is None else await self._caller(http, authorization)
         except _TooMany:
@@ -129,8 +129,8 @@ class Gate:
 
 class _Remembered:
     """
-    What was found of passwords in the last minute, right or wrong, under keyed hashes and for one state of the file; and which
-    names had a wrong one, be there such users or not.
+    A cache of checked passwords, right and wrong, for a minute and one state of the file, under keyed hashes. It also remembers
+    for which names a wrong password came, whether such users exist or not.
     """
 
     _KEPT_S = 60.0
@@ -184,7 +184,7 @@ class _Remembered:
 
 
 def warnings(listeners: Iterable[str], authentication: bool) -> list[str]:
-    """What an operator should know of these listeners, a sentence or two each."""
+    """Return warnings for an operator about these listeners."""
     reachable = [url for url in listeners if not _is_loopback(url)]
     if not authentication:
         text = (

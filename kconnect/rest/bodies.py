@@ -228,7 +228,10 @@ def _parsed(body: bytes, expected: str, most: int | None = None, parse_int: Any 
 
 
 def _check_size(data: Any, most: int) -> None:
-    """Before anything is done with it that takes its time. A patch's nulls are in no record."""
+    """
+    Raise BadRequestError for a config that is too large for its topic, before anything expensive is done with it. The nulls of
+    a patch are in no record.
+    """
     config = data.get("config", data) if isinstance(data, dict) else None
     if isinstance(config, dict):
         size = len(orjson.dumps({key: value for key, value in config.items() if value is not None}))

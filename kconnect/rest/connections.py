@@ -58,15 +58,18 @@ log.addFilter(OnceAMinute())
 
 
 def limit(servers: int = 1) -> int:
-    """How many connections each of some servers may have: half of the files that the process may open, in all."""
+    """
+    Return how many connections each of so many servers may have. Together they may use half of the files that the process may
+    open.
+    """
     files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     return _MOST if files == resource.RLIM_INFINITY else max(1, min(_MOST, files // 2 // servers))
 
 
 class Connections:
     """
-    Those of one server, on its event loop. One that is being answered is not closed for others; while all are, whoever comes
-    next waits.
+    The connections of one server, on its event loop. A connection whose request is being answered is not closed to make room.
+    While all are being answered, new connections wait.
     """
 
     def __init__(self, most: int) -> None:
@@ -78,7 +81,7 @@ class Connections:
         self.line = Line()
 
     async def accept(self, listening: socket.socket, tls: ssl.SSLContext | None, make: Callable[[], Connection]) -> None:
-        """For ever. asyncio's own servers say a thousand times at once that there are no files."""
+        """Accept connections for ever. asyncio's own servers log an error a thousand times when there are no files left."""
         loop = asyncio.get_running_loop()
         listening.setblocking(False)
         while True:
@@ -164,7 +167,10 @@ class Connection(H11Protocol):
 
     @property
     def is_being_answered(self) -> bool:
-        """Not while the client keeps us waiting: for the rest of its request, or for reading what it has asked for."""
+        """
+        Whether a request is being answered. False while the client keeps the server waiting: for the rest of its request, or
+        for reading the response.
+        """
         cycle = self.cycle
         return cycle is not None and not (cycle.more_body or cycle.response_complete or self.flow.write_paused)
 

@@ -52,7 +52,7 @@ class _File(NamedTuple):
 
 @functools.cache
 def files() -> dict[str, _File]:
-    """By name, all that a browser may have."""
+    """Return all files that a browser may load, by name."""
     found = {}
     for each in resources.files("kconnect.console").iterdir():
         if each.name.endswith(_KINDS):

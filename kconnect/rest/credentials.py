@@ -27,7 +27,7 @@ _TOKEN = re.compile(r"\$sha256\$([0-9a-f]{64})")
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Somebody who has proved who they are."""
+    """An authenticated caller."""
 
     name: str
     role: Role

@@ -40,19 +40,19 @@ def framework(status: int, headers: dict[str, str] | None = None) -> Response:
 
 
 def too_large(limit: int) -> Response:
-    """For a body of more than `limit` bytes."""
+    """Return the response to a body of more than `limit` bytes."""
     text = f"The request's body is larger than {limit:,} bytes, the most that this worker accepts."
     return Response(body(413, text), 413, media_type="application/json")
 
 
 def busy() -> Response:
-    """For a body that can't be read now, as others are."""
+    """Return the response to a body that can't be read now, because too many others are being read."""
     text = "This worker is reading as many large bodies as it can at once. Try again in a moment."
     return Response(body(503, text), 503, {"Retry-After": "1"}, media_type="application/json")
 
 
 def crowded() -> Response:
-    """For a request that there is no place for."""
+    """Return the response to a request for which there is no place."""
     text = "This worker is answering as many requests of this caller, or of all callers, as it can. Try again in a moment."
     return Response(body(503, text), 503, {"Retry-After": "1"}, media_type="application/json")
 

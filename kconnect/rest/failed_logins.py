@@ -29,8 +29,8 @@ class _Window:
 
 class FailedLogins:
     """
-    Those of one application and kind, on its event loop. The first `at_once` of a user and an address within a window have
-    lines of their own.
+    The failed logins of one application and kind, on its event loop. The first `at_once` of a user and an address within a
+    window get a line of their own.
     """
 
     def __init__(self, window_s: float = _WINDOW_S, at_once: int = 1) -> None:

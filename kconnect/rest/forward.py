@@ -25,7 +25,7 @@ _NEXT = {None: "true", "true": "false"}
 
 class Forwarder:
     """
-    One for each worker, used on its server's event loop.
+    A worker's client for forwarding requests to other workers, used on its server's event loop.
 
     Args:
         tls: for workers that are reached by https; without, the system's certificates are trusted.

@@ -33,7 +33,7 @@ async def get_metrics(call: Call) -> Response:
 
 
 def write(snapshot: Snapshot, open_metrics: bool = False) -> bytes:
-    """In Prometheus' text format, or in OpenMetrics."""
+    """Format metrics as Prometheus' text format, or as OpenMetrics."""
     lines: list[str] = []
     known: dict[tuple[str, ...], dict[tuple[str, ...], str]] = {}
     for metric, samples in families(snapshot):

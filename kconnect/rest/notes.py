@@ -11,7 +11,7 @@ WORKER = "(worker)"
 
 def noted(scope: MutableMapping[str, Any]) -> dict[str, Any]:
     """
-    One object for all copies of a request's scope, as long as the outermost application has asked for it.
+    Return the notes on a request: one object for all copies of its scope, once the outermost application has asked for it.
 
     user and role: who has proved to call; tried: a known user whose password was wrong;
     needs_login: whether nobody may without a login, or a signature;

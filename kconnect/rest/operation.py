@@ -24,7 +24,7 @@ JSON = "application/json"
 
 
 class Role(enum.IntEnum):
-    """What a caller must be allowed to; whoever may do one may do all before it."""
+    """The right that an operation needs. Each role includes those before it."""
 
     ANYONE = 0
     """Also callers without a name: whoever looks whether the worker is up, and workers, whose requests are signed."""
@@ -40,7 +40,7 @@ class Role(enum.IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One status that an operation answers. `schema` is a name in `schemas.SCHEMAS`; None: the answer has no body."""
+    """A status that an operation may answer with. `schema` is a name in `schemas.SCHEMAS`; None if the answer has no body."""
 
     status: int
     when: str
@@ -56,7 +56,7 @@ def refused(status: int, when: str) -> Answer:
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One query parameter; `schema` is JSON Schema. `many`: it may be given several times, all of them count."""
+    """A query parameter; `schema` is JSON Schema. With `many` it may be given several times, and all of them count."""
 
     name: str
     summary: str
@@ -67,7 +67,7 @@ class Parameter:
 @dataclass(frozen=True, slots=True)
 class Operation:
     """
-    One row: a method of a path, such as `GET /connectors`. HEAD and OPTIONS come by themselves.
+    A method of a path, such as `GET /connectors`. HEAD and OPTIONS are added by the framework.
 
     `answers` are those that are this operation's own; what every operation may answer (406, 408, 413, 415, 500, 503 and, with
     authentication, 401, 403 and 429) is added by `openapi.py`. `body` is a name in `schemas.SCHEMAS`, `produces` the media

@@ -24,7 +24,7 @@ _MEMORY = 256 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class PasswordHash:
-    """One password's hash. `str` gives its text form."""
+    """The hash of a password. `str` gives its text form."""
 
     ln: int
     r: int

@@ -64,7 +64,7 @@ class Herder(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class RestSettings:
-    """What the worker's settings mean for REST; times are in seconds."""
+    """The worker's settings that concern REST; times are in seconds."""
 
     advertised_url: str
     """`http://host:port/`, for Location headers; port 0 stands for the port that the request came in by."""
@@ -96,7 +96,7 @@ class RestSettings:
 
 @dataclass(frozen=True, slots=True)
 class Api:
-    """What every handler may reach."""
+    """The objects that every handler may use."""
 
     herder: Herder
     settings: RestSettings
@@ -114,7 +114,7 @@ class Api:
 
     async def refusal(self, http: HttpRequest, role: Role) -> Response | None:
         """
-        What a caller who may not is answered; None for those who may.
+        Return the response to a caller without the right `role`; None if the caller has it.
 
         Raises:
             ForbiddenError: a browser asks a worker without login under a name that is not the worker's
@@ -142,7 +142,7 @@ _AGAIN_S = 0.25
 
 
 class Call:
-    """One HTTP request on its way through a handler."""
+    """An HTTP request on its way through a handler."""
 
     __slots__ = ("_ends_at", "_key", "api", "body", "http")
 
@@ -218,7 +218,7 @@ class Call:
             return await self.ask(at_once)
 
     async def parsed(self, parse: Callable[..., T], *more: Any) -> T:
-        """What `parse` makes of the body. Others go on meanwhile."""
+        """Parse the body with `parse`. A large body is parsed in a thread, so that other requests go on."""
         if len(self.body) <= _LARGE_BODY:
             return parse(self.body, *more)
         return await asyncio.to_thread(parse, self.body, *more)
@@ -245,8 +245,8 @@ class Call:
 
     async def answered(self, handler: Handler) -> Response:
         """
-        What `handler` answers, or the worker that it names. While an election leaves nobody to ask, or the one to be asked
-        is not there, it is asked again.
+        Return the response of `handler`, or of the worker that it names. While an election leaves no worker to ask, or the
+        worker is not there, try again.
         """
         while True:
             try:
@@ -303,7 +303,7 @@ class Call:
         return f"{path}?{query}" if query else path
 
     def _as_ours(self, response: Response) -> Response:
-        """Only the first worker knows by which address the caller came."""
+        """Rewrite the Location header: only the first worker knows the address that the caller used."""
         location = response.headers.get("location")
         if location is not None:
             response.headers["location"] = self._own_address() + urlsplit(location).path

@@ -434,7 +434,7 @@ def declare(name: str, summary: str, properties: dict[str, Schema]) -> str:
 
 
 def declare_optional(name: str, summary: str, properties: dict[str, Schema]) -> str:
-    """As `declare`, but each may be left out, and nothing else is taken."""
+    """Declare a schema as `declare` does, with properties that may all be left out, and no others."""
     SCHEMAS[name] = _object(summary, {}, properties, additionalProperties=False)
     return name
 

@@ -35,7 +35,7 @@ _GOODBYE_S = 0.5
 
 
 class Listener(NamedTuple):
-    """One entry of the worker setting `listeners`; an empty host is every address of the machine."""
+    """An entry of the worker setting `listeners`; an empty host stands for every address of the machine."""
 
     url: str
     host: str
@@ -214,7 +214,7 @@ class _Uvicorn(uvicorn.Server):
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def exit(self) -> None:
-        """From another thread."""
+        """Stop the server. Called from another thread."""
         self.should_exit = True
         if self._loop is not None:
             # It may have ended by itself.

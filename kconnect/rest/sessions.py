@@ -26,7 +26,7 @@ def cookie_name(scope: Scope) -> str:
 
 
 class Sessions:
-    """Of one worker: another one, or this one after a restart, knows none of its cookies."""
+    """The sessions of one worker. Another worker, or this one after a restart, knows none of its cookies."""
 
     def __init__(self, lifetime_s: int = LIFETIME_S) -> None:
         self._fernet = Fernet(Fernet.generate_key())
@@ -49,8 +49,8 @@ class Sessions:
 
     def _authorization(self, given: str, name: str) -> bytes | None:
         """
-        Of the cookies with that name the first that is good. A program on another port of the host may have set any others,
-        with whatever in them: none of these logs anybody out.
+        Return the content of the first valid cookie with that name. A program on another port of the host may have set others,
+        with any content: they log nobody out.
         """
         for cookie in given.split(";"):
             key, _, value = cookie.strip().partition("=")

@@ -58,7 +58,7 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """What the headers of a request say; whether it is true, `check` finds out."""
+    """The signature in the headers of a request. It is not yet verified: `check` does that."""
 
     algorithm: str
     body: bytes
@@ -84,7 +84,10 @@ def sign(key: SessionKey, algorithm: str, worker: str, method: str, path: str, b
 
 
 def given(algorithms: Sequence[str], headers: Mapping[str, str]) -> Given:
-    """Before anything of the body is read. BadRequestError without a signature, or with one that can't be read."""
+    """
+    Read the signature from a request's headers, before anything of the body is read. Raise BadRequestError without a signature,
+    or for one that can't be read.
+    """
     body, algorithm = headers.get(BODY), headers.get(ALGORITHM)
     if body is None or algorithm is None:
         raise BadRequestError("Internal request missing required signature")

@@ -26,7 +26,7 @@ _HEALTHY_S = 240.0
 
 class WorkerProcess:
     """
-    One worker on this machine. `group` names the cluster and its topics; `properties` are added to the worker file.
+    A worker on this machine. `group` names the cluster and its topics; `properties` are added to the worker file.
 
     `start` may be called again after `kill` or `stop`. The worker then has the same file, port and topics, as after a user's
     restart.
@@ -186,7 +186,7 @@ class WorkerProcess:
         return total
 
     def cpu_seconds(self) -> float:
-        """What the whole tree has used, also processes of it that have ended."""
+        """Return the CPU seconds that the process tree has used, including processes that have ended."""
         total = 0.0
         for process in self.tree():
             try:

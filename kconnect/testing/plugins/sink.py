@@ -97,7 +97,7 @@ class SinkRunner:
 
     @property
     def superseded(self) -> int:
-        """How many records changed nothing, as the task has said."""
+        """The number of records that changed nothing, as the task has reported."""
         return self._counts.superseded
 
     @property
@@ -160,9 +160,9 @@ class SinkRunner:
 
     def put(self, records: Iterable[SinkRecord]) -> None:
         """
-        One `put`, after new partitions have been opened; or one `put_batch`, if the task has its own and gets ten records or
-        more that are alike. If it raises an error, even a RetriableError, the records count as not
-        delivered. After a RetriableError a worker would put the same records again.
+        Open new partitions, and call `put` once; or `put_batch`, if the task overrides it and gets ten or more records that are
+        alike. If it raises an error, even a RetriableError, the records count as not delivered. After a RetriableError a worker
+        would put the same records again.
         """
         batch = [_Message(record) for record in records]
         self.open(*dict.fromkeys(each.place for each in batch))

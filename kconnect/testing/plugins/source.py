@@ -128,7 +128,7 @@ class SourceRunner:
 
     @property
     def awaited(self) -> str | None:
-        """What the task says that it waits for (`context.waits_for`)."""
+        """The text that the task has passed to `context.waits_for`."""
         return None if self._context is None else self._context.awaited
 
     def start(self) -> SourceRunner:
@@ -171,8 +171,8 @@ class SourceRunner:
 
     def poll(self, acknowledge: bool = True) -> list[SourceRecord]:
         """
-        One `poll`. Returns an empty list if the task's `poll` returned None. Raises AssertionError if a record can't be used,
-        and says which.
+        Call `poll` once. Return an empty list if it returned None. Raise AssertionError, with the reason, if a record can't be
+        used.
 
         With `acknowledge=False` Kafka has not accepted the records yet. No offset is stored, so a correct task returns the
         records again after a `restart`.
@@ -333,7 +333,7 @@ class _Store:
         self._connector, self._stored = connector, stored
 
     def open(self, cancelled: Callable[[], bool]) -> None:
-        """It is always open."""
+        """Do nothing: the store is always open."""
 
     def read(self, partitions: Sequence[Mapping[str, Any]], cancelled: Callable[[], bool]) -> list[dict[str, Any] | None]:
         return [self._stored.offset(self._connector, partition) for partition in partitions]
@@ -350,7 +350,7 @@ class _Store:
             self._stored.apply(LogRecord(entry.topic, 0, 0, entry.key, entry.value))
 
     def close(self, abandon: bool = False) -> None:
-        """Nothing to close."""
+        """Do nothing."""
 
 
 class _Offsets:

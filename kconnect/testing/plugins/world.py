@@ -52,4 +52,4 @@ class NoTopics:
         return True
 
     def written(self, new: Collection[str]) -> None:
-        """Nothing to do."""
+        """Do nothing."""
