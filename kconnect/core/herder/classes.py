@@ -27,7 +27,7 @@ ClassOfNewConfigs = Callable[[str], str]
 
 
 def named(config: Mapping[str, str | None]) -> _Key:
-    """What a config says of its class: its name and version, None for the newest."""
+    """Return the class that a config names, and its version; None for the newest."""
     return config.get("connector.class") or "", config.get("connector.plugin.version")
 
 
@@ -55,8 +55,8 @@ class Classes:
 
     def ask(self, config: Mapping[str, str | None], patient: bool = True) -> Procedure[Mapping[str, Any] | None]:
         """
-        As `known`, once there is an answer: None if there is no such class here, or its code fails. One that is not
-        `patient` gets None, too, if that takes long, and at once if it had no answer before.
+        Wait for the description of the connector's class. Return None if the worker has no such class or its code fails. With
+        `patient=False`, also return None if the answer takes long, and at once if there was no answer before.
         """
         key = named(config)
         known = self.known(config)
@@ -68,8 +68,8 @@ class Classes:
 
     def kind(self, name: str, patient: bool = False) -> Procedure[str]:
         """
-        Of a connector: `source`, `sink`, or `unknown` where this worker does not have the class, or its code fails or takes
-        long. Whoever can't go on without is `patient`.
+        Return the type of a connector: `source`, `sink`, or `unknown` if this worker does not have the class, its code fails,
+        or the answer takes long. With `patient`, wait for the answer.
         """
         connector = self._desk.log.config.connectors.get(name)
         if connector is None or connector.properties.get("connector.class") is None:

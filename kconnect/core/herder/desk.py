@@ -50,7 +50,10 @@ class Term:
 
 
 class Desk:
-    """Of one worker. Only the herder changes what is known here; procedures take their steps, and may set `busy`."""
+    """
+    The knowledge that the procedures of one worker share. Only the herder changes it; procedures take their steps, and may set
+    `busy`.
+    """
 
     def __init__(self, identity: Identity, log: Log) -> None:
         self.identity = identity
@@ -111,7 +114,7 @@ class Desk:
 
     @property
     def silent_ms(self) -> int:
-        """For how long Kafka has not answered who is in the group, which is asked for every three seconds; 0 at first."""
+        """The milliseconds since Kafka last answered who is in the group; 0 at first. The herder asks every three seconds."""
         return 0 if self._heard_at is None else self.now - self._heard_at
 
     def require(self, name: str, text: str = "Connector {} not found") -> None:
@@ -120,7 +123,7 @@ class Desk:
             raise NotFoundError(text.format(name))
 
     def url_of_owner(self, unit: UnitId) -> str | None:
-        """Where the live worker that is to run `unit` is reached, if it is another than this one."""
+        """Return the URL of the live worker that is to run `unit`; None if that is this worker, or nobody."""
         for worker, assignment in self.log.assignment.assignments.items():
             if unit in (assignment.units or ()) and worker != self.me:
                 return self.members.get(worker)
@@ -166,12 +169,12 @@ class Desk:
             raise ConflictError(refusal)
 
     def pause(self, milliseconds: int) -> Until:
-        """To be yielded."""
+        """Return a condition to yield: it holds once so many milliseconds have passed."""
         end = self.now + milliseconds
         return Until(lambda: self.now >= end)
 
     def change(self, milliseconds: int) -> Until:
-        """To be yielded: until something has changed, or so much time has passed."""
+        """Return a condition to yield: it holds once something has changed, or so many milliseconds have passed."""
         seen, end = self.changes, self.now + milliseconds
         return Until(lambda: self.changes != seen or self.now >= end)
 
@@ -221,7 +224,9 @@ class Desk:
         self.tell(effects.FindMembers())
 
     def _leader_url(self) -> str | None:
-        """Of the worker that leads, if that is another one, and alive as far as the group knows."""
+        """
+        Return the URL of the leading worker; None if this worker leads, or if the group does not know the leader as alive.
+        """
         leader = self.log.assignment.leader
         if leader is None or self.owns_partition or leader.worker == self.me:
             return None
@@ -231,7 +236,7 @@ class Desk:
     # --- for the herder ---
 
     def heard(self, members: Mapping[str, str], owner: str | None) -> None:
-        """What the coordinator says."""
+        """Take over the group's members and owner from the coordinator's answer."""
         self.members_seen += 1
         self._heard_at = self.now
         if (members, owner) != (self.members, self.group_owner):
@@ -243,7 +248,7 @@ class Desk:
         self._out.append(effect)
 
     def told(self) -> list[Effect[Any]]:
-        """What is to be performed, in order; the next call gives what comes after."""
+        """Return the effects to perform, in order. The next call returns those after them."""
         out, self._out = self._out, []
         return out
 

@@ -47,7 +47,7 @@ class Write(Effect[Offsets]):
 
 
 class FencedError(ConflictError):
-    """How a `Write` as leader fails when another worker leads by now: nothing of it was written, or ever will be."""
+    """The failure of a `Write` as leader when another worker leads by now: nothing of it was written, or ever will be."""
 
 
 class LeadRefusedError(ConnectError):
@@ -120,7 +120,7 @@ class GroupOffsets(Effect[list[tuple[str, int, int]]]):
 
 @dataclass(frozen=True, slots=True)
 class ReadReports(Effect[Collection[Report]]):
-    """What hosts last said of their units' numbers; empty if nothing is known."""
+    """Read the hosts' last reports of their units' numbers; empty if nothing is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,8 +133,8 @@ class ReadHistory(Effect[Body]):
 @dataclass(frozen=True, slots=True)
 class PlanMoves(Effect["list[Body]"]):
     """
-    Where a sink would go on: `to` and `number` as `kafka/moves.py` has them. A row has `topic`, `partition`, `now`, `then`,
-    `again` and `skipped`.
+    Plan where a sink would go on: `to` and `number` as `kafka/moves.py` has them. A row has `topic`, `partition`, `now`,
+    `then`, `again` and `skipped`.
     """
 
     connector: str
@@ -176,7 +176,7 @@ class Preview(Effect[str]):
 
 @dataclass(frozen=True, slots=True)
 class ListPlaces(Effect[Body]):
-    """Where this worker's plugins are, as `GET /kconnect/plugins` answers."""
+    """List the places of this worker's plugins, as `GET /kconnect/plugins` answers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,11 +209,11 @@ class AskConnector(Effect[bool]):
 
 
 class RefusedError(ConnectError):
-    """How an `AskConnector` fails when the connector itself says no; the text is the connector's."""
+    """The failure of an `AskConnector` when the connector itself refuses; the text is the connector's."""
 
 
 class UnsupportedError(ConnectError):
-    """How an `AskConnector` fails when the connector's offsets can't be changed from outside at all."""
+    """The failure of an `AskConnector` when the connector's offsets can't be changed from outside at all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,7 +226,7 @@ class AlterGroup(Effect[None]):
 
 
 class GroupInUseError(ConnectError):
-    """How an `AlterGroup` fails when the group has members: nothing was changed."""
+    """The failure of an `AlterGroup` when the group has members: nothing was changed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,11 +288,11 @@ class Log(Effect[None]):
 
 @dataclass(frozen=True, slots=True)
 class SetLevel(Effect[None]):
-    """Somebody has set a log level for the whole cluster (KIP-976): apply it to this process."""
+    """Apply a log level to this process that was set for the whole cluster (KIP-976)."""
 
     change: LoggerLevel
 
 
 @dataclass(frozen=True, slots=True)
 class Bye(Effect[None]):
-    """Nothing of this worker runs any more: it may leave the group and end."""
+    """Let the worker leave the group and end: nothing of it runs any more."""

@@ -42,7 +42,7 @@ class Remade:
 
 @dataclass(frozen=True, slots=True)
 class Requested:
-    """Somebody asks; the answer goes to `ticket` by `Reply` or `Refuse`."""
+    """A request has arrived. The answer goes to `ticket`, by `Reply` or `Refuse`."""
 
     ticket: int
     request: Request[Any]
@@ -78,14 +78,14 @@ class Owned:
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """It no longer does."""
+    """This worker no longer owns the partition."""
 
 
 @dataclass(frozen=True, slots=True)
 class Members:
     """
-    What the group's coordinator says: the live members, worker id -> advertised URL, and who of them owns the partition,
-    None while that is being settled. `conflict` says who else is in the group and should not be; see `kafka/group.py`.
+    The group coordinator's answer: the live members, worker id -> advertised URL, and the owner of the partition, None while
+    that is being settled. `conflict` names a member that should not be in the group; see `kafka/group.py`.
     """
 
     urls: Mapping[str, str]
@@ -121,7 +121,7 @@ class SparkEnded:
 
 @dataclass(frozen=True, slots=True)
 class HostAbsent:
-    """One of this worker's hosts has ended and is started again, or waits for a core, as its driver says."""
+    """A host of this worker has ended and is started again, or waits for a core, as its driver reports."""
 
     host: int
     reason: str

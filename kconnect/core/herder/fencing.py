@@ -33,7 +33,7 @@ def fence(desk: Desk, name: str, tasks: int) -> Procedure[None]:
 
 
 def to_fence(desk: Desk, name: str) -> int:
-    """How many tasks of earlier sets must be fenced before the newest set of a connector may start."""
+    """Return how many tasks of earlier sets must be fenced before the newest set of a connector may start."""
     before, now = desk.log.config.fencing.get(name, 0), desk.log.config.connectors[name].task_count
     # A lone task that follows a lone task fences it by itself: both have the same transactional id.
     return 0 if (before, now) == (1, 1) else before
@@ -41,7 +41,7 @@ def to_fence(desk: Desk, name: str) -> int:
 
 def fence_before(desk: Desk, name: str) -> Procedure[None]:
     """
-    By the leader, for a source connector that exists: let its newest task set start.
+    Let the newest task set of an existing source connector start. The leader calls this.
 
     A set is waited for by all its tasks, and the first that asks has it done for all. The connector is not written about
     meanwhile, so the set that is recorded in the end is the one that was asked for.
@@ -57,7 +57,7 @@ def _record(desk: Desk, name: str) -> Procedure[None]:
 
 @dataclass
 class _Set:
-    """What a leader remembers of a task set that is waited for."""
+    """A task set that is waited for, as a leader remembers it."""
 
     tasks_offset: int
     since: int

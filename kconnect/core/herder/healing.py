@@ -52,7 +52,7 @@ class Healing:
 
     @property
     def failed(self) -> list[UnitId]:
-        """Those that were last read to have failed, and have not been found due since."""
+        """The units whose last status was FAILED, and that have not been due for a restart since."""
         return sorted(unit for unit, known in self._units.items() if known.failed_at is not None)
 
     def due(self, unit: UnitId, operation: Operation, now: int) -> int:

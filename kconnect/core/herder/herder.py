@@ -138,7 +138,9 @@ class Herder:
         return desk.told()
 
     def _may_leave(self) -> bool:
-        """Nothing runs here any more, and what did has been handed over, if there is anybody to take it."""
+        """
+        Return whether this worker may leave: it runs nothing any more, and other workers, if there are any, have its units.
+        """
         me, state = self.desk.me, self.log.assignment
         placement = state.placements.get(me)
         if (placement and placement.hosts) or any(held.units for held in state.hosts_of(me)):

@@ -32,8 +32,8 @@ class HostSpecs:
 
     def of(self, config: ConfigState, unit: UnitId) -> HostSpec:
         """
-        Of a unit whose connector exists. A task's is that of the config which its task set was made from, as its host starts it
-        with no other.
+        Return the spec of the host that a unit needs; its connector must exist. A task's spec follows from the config which its
+        task set was made from, since its host starts it with no other.
         """
         connector = config.connectors[unit.connector]
         applied = connector.properties if unit.is_connector or connector.applied is None else connector.applied

@@ -12,8 +12,8 @@ from kconnect.core.state.records import Topic
 @dataclass(frozen=True)
 class Identity:
     """
-    Who this worker is. `incarnation` orders the lives of one worker id: start time first, then something random.
-    Times are milliseconds.
+    This worker's identity. `incarnation` orders the lives of one worker id: start time first, then something random. Times are
+    milliseconds.
     """
 
     worker_id: str

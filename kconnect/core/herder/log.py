@@ -49,7 +49,7 @@ class Log:
 
     @property
     def remade(self) -> Counter[Topic]:
-        """How often each topic was found to be another one."""
+        """The number of times that each topic was found to be another one."""
         return self._remade.copy()
 
     def is_remade(self, topics: Iterable[Topic], since: Counter[Topic]) -> bool:
@@ -66,12 +66,12 @@ class Log:
         return all(self._positions.get(place, 0) >= end for place, end in ends.items())
 
     def units_of(self, worker: str) -> Units:
-        """What the leader has assigned to a worker."""
+        """Return the units that the leader has assigned to a worker."""
         assignment = self._assignment.assignments.get(worker)
         return frozenset() if assignment is None else assignment.units or frozenset()
 
     def weights(self) -> dict[UnitId, int]:
-        """Of the tasks that count for more than one."""
+        """Return the tasks whose weight is not 1, with their weights."""
         config = self._config
         if self._weights[0] != config.offset:
             weights: dict[UnitId, int] = {}

@@ -36,7 +36,7 @@ class Losses:
 
     @property
     def ids(self) -> dict[str, str]:
-        """As they are to be in the leader's record."""
+        """The topics' ids for the leader's record."""
         return {topic.value: self._ids[topic] for topic in KEPT if topic in self._ids}
 
     def started(self) -> None:
@@ -59,7 +59,7 @@ class Losses:
             self._assignment_at = self._desk.now
 
     def unsaid_offsets(self) -> Procedure[list[Entry]]:
-        """What the leader is to write anew."""
+        """Return the offsets that the leader must write again."""
         if not self._desk.log.offsets.unsaid():
             return []
         # Another one may have written more by now.

@@ -55,7 +55,7 @@ class LostHosts:
         return released_by_the_dead(state, worker, incarnation, self._lost(now))
 
     def units(self, state: AssignmentState, worker: str, now: int) -> set[UnitId]:
-        """What the worker's lost hosts still list."""
+        """Return the units that the worker's lost hosts still list."""
         lost = self._lost(now)
         return {unit for held in (state.hosts_of(worker) if lost else ()) if _name(held) in lost for unit in held.units or ()}
 

@@ -51,7 +51,7 @@ class Overview:
         return self._looked_at is None or self._desk.now - self._looked_at >= EVERY_MS
 
     def look(self, reports: Collection[Report]) -> None:
-        """What is new gets the next version."""
+        """Give the next version to what is new."""
         if not self.is_old:
             return
         self._looked_at = self._desk.now
@@ -110,7 +110,7 @@ class Overview:
 
 
 def current(desk: Desk, reports: Collection[Report]) -> dict[UnitId, UnitReport]:
-    """What is said of each unit by the host that holds it now: what was said before it moved does not count."""
+    """Return each unit's report by the host that holds the unit now. Reports from before it moved do not count."""
     holders = {
         unit: (held.worker, held.host, held.incarnation)
         for held in desk.log.assignment.held.values()

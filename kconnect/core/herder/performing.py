@@ -25,7 +25,7 @@ _MARK = "performs"
 
 
 class Lane(enum.Enum):
-    """What an effect may have to wait for; nothing in one lane waits for what is slow in another."""
+    """The thing that an effect may have to wait for. Nothing in one lane waits for what is slow in another."""
 
     AT_ONCE = enum.auto()
     """On the loop itself: it must not block."""
@@ -57,7 +57,7 @@ def performs(kind: Callable[..., Effect[T]], lane: Lane) -> Callable[[Callable[[
 
 
 def performers(*owners: object) -> Mapping[type[Effect[Any]], Performer]:
-    """What the methods of `owners` perform. Where a subclass has a method of that name, it is the subclass's."""
+    """Return the methods of `owners` that perform effects. A method of a subclass comes before one of that name of its base."""
     found: dict[type[Effect[Any]], Performer] = {}
     for owner in owners:
         for base in reversed(type(owner).__mro__):

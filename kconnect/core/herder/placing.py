@@ -62,7 +62,7 @@ class Placing:
         self._desk.begin(self._tend_for_ever())
 
     def restart(self, units: Collection[UnitId]) -> None:
-        """Somebody wants `units` started anew, as far as they are this worker's."""
+        """Restart those of `units` that are this worker's."""
         self._restarts |= set(units)
 
     def restart_unit(self, unit: UnitId) -> bool:
@@ -90,7 +90,7 @@ class Placing:
         self._standby.begin()
 
     def read_held(self, held: Held) -> None:
-        """Of one of this worker's hosts."""
+        """Process a record of the units that one of this worker's hosts holds."""
         self._quarantine.read(held)
         mine = held.units is not None and held.worker_incarnation == self._desk.identity.incarnation
         if mine:
@@ -164,7 +164,7 @@ class Placing:
             yield desk.change(looks.quiet_ms(len(desk.log.config.connectors), 1000))
 
     def _lost_units(self) -> Procedure[set[UnitId]]:
-        """What lost hosts still list, and what was said of it says that it runs."""
+        """Return the units that lost hosts still list, and whose status says that they run."""
         desk = self._desk
         said = self._said_of_lost()
         if not said:
@@ -174,13 +174,13 @@ class Placing:
         return {unit for unit, status in self._said_of_lost().items() if said.get(unit) is status}
 
     def _lost_with_assignments(self) -> set[UnitId]:
-        """What the assignment topic before gave this worker, until there is something in the new one."""
+        """Return the units that a lost assignment topic gave this worker, until the new topic has assignments."""
         desk = self._desk
         waits = self._losses.assignments_lost and desk.me not in desk.log.assignment.assignments
         return set(desk.log.status.units) if waits else set()
 
     def _unsaid(self) -> Procedure[set[UnitId]]:
-        """Of whom this worker said something last that stood in a status topic which is no more."""
+        """Return the units whose last status was this worker's, in a status topic that no longer exists."""
         statuses, me = self._desk.log.status, self._desk.me
         if not any(statuses.units[unit].worker_id == me for unit in statuses.unsaid):
             return set()
@@ -260,11 +260,11 @@ class Placing:
         )
 
     def runnable(self) -> frozenset[UnitId]:
-        """Those of this worker's units that need a host."""
+        """Return the units of this worker that need a host: those to run, less those in quarantine."""
         return frozenset(unit for unit in self._to_run() if not self._quarantine.holds(unit))
 
     def _to_run(self) -> frozenset[UnitId]:
-        """Those that somebody wants to run here: a STOPPED connector holds nothing."""
+        """Return the units that are to run here. A STOPPED connector holds nothing."""
         desk = self._desk
         if desk.leaving or self._losses.foreign:
             return frozenset()
@@ -319,7 +319,7 @@ class Placing:
 
 
 def unassigned(statuses: StatusState, worker: str, units: Collection[UnitId]) -> list[Entry]:
-    """For those of `units` of which the last word is that they run on `worker`, when they do not."""
+    """Return UNASSIGNED records for those of `units` whose last status says that they run on `worker`, when they do not."""
     return [
         records.status(unit, UnitStatus(State.UNASSIGNED, worker, statuses.units[unit].generation))
         for unit in sorted(units)

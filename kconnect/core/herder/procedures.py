@@ -37,7 +37,7 @@ def ask(effect: Effect[T]) -> Procedure[T]:
 
 @dataclass
 class Procedures:
-    """Those that are under way."""
+    """The procedures that are under way."""
 
     _waiting_for: dict[int, _Running] = field(default_factory=dict)
     _waiting_until: list[_Running] = field(default_factory=list)

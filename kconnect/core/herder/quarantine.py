@@ -44,7 +44,7 @@ class Quarantine:
         return unit in self._suspects.verdicts
 
     def clear(self, units: Collection[UnitId]) -> set[UnitId]:
-        """Somebody wants these started anew; those of them that were held are tried again."""
+        """Release units for another try, because a user restarts them. Return those that were held."""
         held = {unit for unit in units if self.holds(unit)}
         for unit in held:
             self._suspects.clear(unit, self._desk.now)

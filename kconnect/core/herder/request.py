@@ -52,7 +52,7 @@ class Request(Generic[T_co]):
 
 
 class Look(Request[T_co]):
-    """One that has no steps: what this worker has read is the answer."""
+    """A request without steps: the answer is what this worker has read."""
 
     __slots__ = ()
 

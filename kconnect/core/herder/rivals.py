@@ -23,7 +23,7 @@ class Rivals:
         """Since when the coordinator has named nobody else; None if it has yet to be asked."""
 
     def heard(self, conflict: str | None) -> None:
-        """What the coordinator's last answer shows. Who was killed stands there until its session is over."""
+        """Process the coordinator's last answer. A worker that was killed stands in it until its session is over."""
         desk = self._desk
         self._heard_at = desk.now
         if conflict is None:
@@ -37,7 +37,7 @@ class Rivals:
             desk.say("ERROR", conflict)
 
     def read(self, placement: Placement) -> None:
-        """Of this worker's id."""
+        """Process a placement record of this worker's id."""
         if placement.hosts is None or placement.incarnation <= self._desk.identity.incarnation:
             return
         if self._alone_since is not None and self._desk.started:

@@ -48,7 +48,10 @@ class Stored:
 
 
 def read(desk: Desk, name: str, config: Properties, prepare: bool = False) -> Procedure[Stored]:
-    """With `prepare`, an own topic that is missing is created. ConnectError if an own topic can't be read."""
+    """
+    Return the stored offsets of a source. With `prepare`, create its own topic if that is missing. Raise ConnectError if the
+    own topic can't be read.
+    """
     own = None
     if may_have_own(desk, config):
         own = yield from ask(effects.ReadOwnOffsets(name, dict(config), prepare))
@@ -65,7 +68,7 @@ def may_have_own(desk: Desk, config: Properties) -> bool:
 
 def write(desk: Desk, stored: Stored, pairs: Sequence[SourcePair], last: Sequence[Entry] = ()) -> Procedure[None]:
     """
-    By the leader: store these offsets, and then `last`, which must not come before them.
+    Store these offsets, and then `last`, which must not come before them. The leader calls this.
 
     With an own topic, deletions go to the worker's topic first, or an old offset would come back from there; then the own topic
     has it all, and the worker's follows. ConflictError: another worker leads, and it is to be decided anew. BadRequestError: a

@@ -47,7 +47,7 @@ _HOMELESS_MS = 60_000
 
 @dataclass
 class _Life:
-    """What a host's process said last, when it first said something, and when it was seen to be dead."""
+    """A life of a host's process: its last record, when the first one came, and when the process was found dead."""
 
     held: Held
     since: int
@@ -83,9 +83,9 @@ class _Past:
 
 class Suspects:
     """
-    Of one life of a worker: the next begins without suspicion. `config_offset` tells where the config stands that a unit is run
-    with, `names_brokers` whether that has brokers of its own. Times are milliseconds of the herder's clock. Methods that answer
-    texts have found what belongs into the log.
+    The suspicions of one life of a worker: the next begins without. `config_offset` returns the offset of the config that a
+    unit runs with, `names_brokers` whether that config has brokers of its own. Times are milliseconds of the herder's clock.
+    Methods that return texts return lines for the log.
     """
 
     def __init__(
@@ -182,7 +182,7 @@ class Suspects:
         return min(_QUIET_MS << min(times - 1, 10), _LONGEST_QUIET_MS)
 
     def clear(self, unit: UnitId, now: int) -> None:
-        """Somebody wants `unit` tried again: it is, in a host of its own."""
+        """Let `unit` be tried again, in a host of its own, because a user restarts it."""
         if self._verdicts.pop(unit, None) is not None:
             self._past.pop(unit, None)
             group = self._groups.get(self._group_of.get(unit, 0))
@@ -226,7 +226,7 @@ class Suspects:
         return found if len(found) < len(units) else self._hit(found, _OF_BROKERS, now)
 
     def _hit(self, units: list[UnitId], rule: tuple[int, int], now: int) -> list[UnitId]:
-        """Those of `units` that were there at as many deaths as the rule says, in its time."""
+        """Return those of `units` that were in at least as many deaths as the rule says, within its time."""
         count, within_ms = rule
         found = []
         for unit in units:
@@ -283,7 +283,7 @@ def _is_explained(before: Held, after: Held) -> bool:
 
 
 def _parts(units: list[UnitId]) -> list[list[UnitId]]:
-    """As even as can be. Tasks of one connector stay together: they often do the same harm."""
+    """Divide units into parts as even as possible. Tasks of one connector stay together: they often do the same harm."""
     count = min(_PARTS, len(units))
     ends = [len(units) * part // count for part in range(count + 1)]
     return [units[begin:end] for begin, end in itertools.pairwise(ends)]

@@ -50,7 +50,7 @@ class Looks:
     @staticmethod
     def quiet_ms(connectors: int, least: int) -> int:
         """
-        How long to wait where nothing changes but the time, so that looking takes less than half a percent of a core; but not
-        so long that what is due by time would be late.
+        Return how long to wait while only time passes: so that the checks take less than half a percent of a core, and nothing
+        that is due comes too late.
         """
         return max(least, min(connectors * 4, _LATE_MS))

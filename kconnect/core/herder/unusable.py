@@ -31,7 +31,7 @@ class Unusable:
         self._desk.say("WARNING", f"Ignoring a record of the {topic} topic with the key {key!r}: {reason}")
 
     def tell(self) -> None:
-        """At once the first time, and then once a minute: one who writes such records may write many."""
+        """Log the unusable records: at once the first time, and then once a minute, because they may be many."""
         now = self._desk.now
         if self._unnoted and (self._told_at is None or now - self._told_at >= _UNNOTED_MS):
             self._told_at = now

@@ -60,7 +60,7 @@ def silent_hosts(desk: Desk) -> list[str]:
 
 
 def why(desk: Desk, unit: UnitId) -> tuple[str, int, str]:
-    """What a unit that no host holds waits for; with what stands before that in a status."""
+    """Return what a unit that no host holds waits for, with the worker and generation of its status."""
     state = desk.log.assignment
     owner = next((worker for worker, found in state.assignments.items() if unit in (found.units or ())), None)
     if owner is None:

@@ -201,7 +201,7 @@ def _named(name: str, submitted: Properties) -> dict[str, str | None]:
 
 
 def _initial_target_state(text: str | None) -> TargetState | None:
-    """None if it asks for none."""
+    """Return the target state that `initial_state` names; None if it is not set."""
     if text is None:
         return None
     state = _INITIAL.get(text.upper())

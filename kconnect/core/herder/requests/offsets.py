@@ -158,8 +158,8 @@ def initial(
     desk: Desk, name: str, config: Properties, kind: str, offsets: tuple[tuple[Any, Any], ...], last: Sequence[Entry]
 ) -> Procedure[str]:
     """
-    By the leader, for a connector that `last` creates (KIP-995): the offsets that it begins with, and no others, then `last`.
-    What a connector of that name has left behind is forgotten. Gives the text for the answer.
+    Write the offsets that a new connector begins with (KIP-995), and no others, then `last`, which creates it. Offsets that an
+    earlier connector of that name has left are deleted. The leader calls this. Return the text for the answer.
     """
     if kind == "sink":
         wanted = offset_bodies.sink_offsets(offsets)
@@ -184,7 +184,10 @@ def initial(
 
 
 def _require_stopped(desk: Desk, name: str, what: str) -> None:
-    """Before anything else is looked at, what was sent and the connector's class included."""
+    """
+    Raise BadRequestError unless the connector is STOPPED. This is checked first, before what was sent and the connector's
+    class.
+    """
     config = desk.log.config
     if config.target_state(name) is not TargetState.STOPPED or config.connectors[name].task_count:
         raise BadRequestError(
@@ -259,7 +262,7 @@ def _change_group(
 
 
 def _stored(desk: Desk, name: str, config: Properties) -> Procedure[Stored]:
-    """What is stored of a source, once nobody can store anything any more."""
+    """Return the stored offsets of a source, once nobody can store any more."""
     tasks = desk.log.config.fencing.get(name, 0)
     if tasks:
         try:

@@ -80,7 +80,9 @@ class RestartConnector(Request["Body | None"]):
 
 @dataclass(frozen=True, slots=True)
 class RestartTask(Request[None]):
-    """By the worker that has the task; while it moves, this waits for the one that gets it."""
+    """
+    Restart a task. The worker that has the task answers; while the task moves, the request waits for the one that gets it.
+    """
 
     name: str
     task: int

@@ -78,7 +78,7 @@ class IsMember(Look[bool]):
 
 @dataclass(frozen=True, slots=True)
 class GetSessionKeys(Look[tuple[SessionKey, ...]]):
-    """For REST itself, never for an answer: the one in force first."""
+    """Get the session keys, the one in force first. For REST itself, never for an answer."""
 
     def look(self, office: Office) -> tuple[SessionKey, ...]:
         return office.desk.log.config.session_keys
