@@ -55,7 +55,10 @@ def assign(
 def _best_move(
     names: list[str], kept: Mapping[str, list[UnitId]], loads: Mapping[str, int], weights: Mapping[UnitId, int]
 ) -> tuple[UnitId, str, str] | None:
-    """From the most loaded worker that has one, the unit that comes nearest to halving the difference to the least loaded."""
+    """
+    Return a move from the most loaded worker that has one: the unit that comes nearest to halving the difference to the least
+    loaded worker.
+    """
     target = min(names, key=lambda name: (loads[name], len(kept[name]), name))
     for source in sorted(names, key=lambda name: (-loads[name], name)):
         difference = loads[source] - loads[target]

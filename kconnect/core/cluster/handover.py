@@ -81,8 +81,8 @@ class Handover:
 
     def _able(self, state: AssignmentState, members: set[str], now: int) -> set[str]:
         """
-        Who may be given units: not one that is leaving or down, nor one whose hosts are not up yet, for what it is given would
-        stand still until they are. Within the delay, one that came back keeps what it had.
+        Return the workers that may be given units: not one that is leaving or down, nor one whose hosts are not up yet, since
+        its units would stand still until they are. Within the delay, a worker that came back keeps what it had.
         """
         able = set()
         for worker in members:

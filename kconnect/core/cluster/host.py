@@ -29,7 +29,7 @@ from kconnect.core.state.records import Broken, LoggerLevel, LogRecord, TargetSt
 @dataclass(frozen=True, slots=True)
 class UnitSpec:
     """
-    What the log says a unit is. A running unit is started again when its spec is no longer equal.
+    A unit as the log describes it. A running unit is restarted when its spec is no longer equal.
 
     `task` is None for the connector instance, and so is `task_config`. `config_offset` is that of the record the spec
     comes from; `run` rises with each restart that somebody asked for.
@@ -90,14 +90,16 @@ class Pass:
 
 @dataclass(frozen=True, slots=True)
 class Exit:
-    """Nothing runs any more and nothing will: the host's process ends."""
+    """End the host's process: nothing runs any more, and nothing will."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class Die:
-    """Only units that do not stop are left: they end with the host's process, at once, and Spark starts another."""
+    """
+    End the host's process at once: only units that do not stop are left, and they end with it. Spark starts another process.
+    """
 
     reason: str
 
@@ -182,8 +184,8 @@ class HostState:
 
     def reached(self, ends: Mapping[tuple[Topic, int], int]) -> None:
         """
-        Where topics were found to end. That may be past the last record, for markers of transactions take offsets too, and
-        compaction takes records away.
+        Note where topics end. That may be past the last record: markers of transactions take offsets, and compaction takes
+        records away.
         """
         end = ends.get((Topic.CONFIG, 0), 0)
         if end > self._config_end:
@@ -270,7 +272,7 @@ class HostState:
 
     @property
     def units(self) -> Units:
-        """What runs, stops, or has run and failed: what this host must answer for."""
+        """The units that this host must answer for: those that run, stop, or have run and failed."""
         return frozenset(self._running) | frozenset(self._stopping)
 
     def decide(self, now: int, in_touch: bool = True) -> list[HostEffect]:
@@ -354,7 +356,7 @@ class HostState:
         return passes
 
     def _abandon_late(self, now: int) -> list[HostEffect]:
-        """What takes too long to stop in order, once the leader no longer counts on this host's worker, is abandoned."""
+        """Abandon units that take too long to stop in order, once the leader no longer counts on this host's worker."""
         if self.worker in self.assignment.assignments:
             self._given_up_at = None
         elif self._given_up_at is None:

@@ -63,7 +63,7 @@ class Lease:
 
 class Rest:
     """
-    How long a host that has lost its lease waits before it starts its units again.
+    The pause of a host that has lost its lease, before it starts its units again.
 
     Each start makes clients anew, by TLS and SCRAM, and all hosts lose the log at the same time: if they all came back at once,
     again and again, they would keep slow brokers slow. The rest doubles with each loss of the last minutes.

@@ -25,12 +25,12 @@ _UNITS_A_HOST = 8
 @dataclass(frozen=True)
 class Wanted:
     """
-    What a worker wants of its hosts. `hosts` is how many plain ones there are to be at any time, and how many of any other
-    spec there may be at most; `units` are those that need a host, each with the spec of its own; `runs` their run numbers, 0
-    where nothing is said; `weights` those that count more than one. `config_offset` is up to where the config topic was read,
-    `changed_at` where in it the newest of the configs stands that the units are to run with. `idle` are the numbers of hosts
-    that have not been in use for so long that they may go. `standby` are specs of which one host is kept although it has no
-    units. `down`: nothing is to be given to this worker, as its Spark has ended, or its first hosts are not up yet.
+    The hosts and units that a worker wants. `hosts` is the number of plain hosts to keep at any time, and the most hosts of any
+    other spec; `units` are those that need a host, each with the spec of its own; `runs` their run numbers, 0 by default;
+    `weights` those whose weight is not 1. `config_offset` is up to where the config topic was read, `changed_at` the offset of
+    the newest config that the units are to run with. `idle` are the numbers of hosts that have been unused for so long that
+    they may go. `standby` are specs of which one host is kept although it has no units. With `down`, this worker is given
+    nothing: its Spark has ended, or its first hosts are not up yet.
     """
 
     hosts: int
@@ -167,7 +167,7 @@ class _Plan:
         return any(host in self._numbers and self._takes(host, spec) for host in self.units)
 
     def _limit(self, spec: HostSpec) -> int:
-        """How many hosts the units of this spec are worth. There are enough plain ones already."""
+        """Return how many hosts the units of this spec are worth. Of plain hosts there are enough already."""
         if spec == PLAIN or spec.unit is not None or spec.group:
             return 1
         return min(self._wanted.hosts, -(-self._weights_of[spec] // _UNITS_A_HOST))
@@ -202,7 +202,7 @@ def released_by_the_dead(
     state: AssignmentState, worker: str, incarnation: str, dead: Collection[tuple[str, int, str]]
 ) -> list[Entry]:
     """
-    What hosts of this worker still list though it is no longer placed there, when they are among `dead` and so can't say it.
+    Return records for dead hosts of this worker that still list units which are no longer placed there.
 
     A successor that has just come may have its own record overwritten by such a one, until it has read that. So the record
     lists what is placed there, which is all that a successor can be running: had it declared anything before the placement

@@ -64,9 +64,9 @@ class AssignmentState:
     @property
     def term(self) -> int:
         """
-        What statuses have for their generation. Connect has its group's there, and its workers write neither FAILED nor
-        UNASSIGNED where they still know of a higher one. Each leader takes a rebalance of the group, so terms stay below
-        the generations of a Connect that takes over; generations of assignments, one a decision, would not.
+        The generation that statuses have. Connect writes its group's there, and its workers write neither FAILED nor UNASSIGNED
+        where they still know of a higher one. Each leader takes a rebalance of the group, so terms stay below the generations
+        of a Connect that takes over; generations of assignments, one a decision, would not.
         """
         return 0 if self.leader is None else self.leader.term
 

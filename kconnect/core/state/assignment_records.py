@@ -37,7 +37,7 @@ class Leader:
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """What `worker` is to run; None units: the worker left, its assignment is gone."""
+    """The units that `worker` is to run. `units` is None if the worker left and its assignment is gone."""
 
     worker: str
     units: Units | None
@@ -48,8 +48,8 @@ class Assignment:
 @dataclass(frozen=True, slots=True)
 class HostSpec:
     """
-    What a host is for; units of equal specs share hosts. `directories` are those of `plugin.path` that its units' plugins come
-    from, in the order in which they are searched. `unit` is the only one that it may run, if it is dedicated to one, and
+    The purpose of a host; units of equal specs share hosts. `directories` are those of `plugin.path` that its units' plugins
+    come from, in the order in which they are searched. `unit` is the only one that it may run, if it is dedicated to one, and
     `memory` how many bytes its process may then use. `group` tells those apart that are suspected of having ended their host;
     nobody is in group 0.
     """
@@ -67,12 +67,12 @@ PLAIN = HostSpec()
 @dataclass(frozen=True, slots=True)
 class Placement:
     """
-    How a worker spreads its units over its hosts: host -> unit -> run. `revision` rises with each placement of one
-    incarnation; `run` of a unit rises with each restart that was asked for. None hosts: the worker is gone.
-    A worker that is `leaving` gives its units away and takes no new ones, and so does one that is `down`: its Spark has ended,
-    and the hosts of it with it. `process` is the worker's, as in `Held`. `specs` names the hosts that are not `PLAIN`; a
-    number keeps its spec for as long as a process of that number may live. `config_offset` is up to where the worker had read
-    the config topic (exclusive, as Connect counts it): a config that is newer may want another spec, so no host starts it yet.
+    The distribution of a worker's units over its hosts: host -> unit -> run. `revision` rises with each placement of one
+    incarnation; `run` of a unit rises with each restart that was asked for. `hosts` is None if the worker is gone. A worker
+    that is `leaving` gives its units away and takes no new ones, and so does one that is `down`: its Spark has ended, and the
+    hosts of it with it. `process` is the worker's, as in `Held`. `specs` names the hosts that are not `PLAIN`; a number keeps
+    its spec for as long as a process of that number may live. `config_offset` is up to where the worker had read the config
+    topic (exclusive, as Connect counts it): a config that is newer may want another spec, so no host starts it yet.
     """
 
     worker: str
@@ -99,13 +99,13 @@ class Placement:
 @dataclass(frozen=True, slots=True)
 class Held:
     """
-    What a host really runs, or is about to run. It has read the assignment of `generation` and the placement of
-    `revision` when it says so. `process` is [node, pid, start time]: who is on the same node can see whether it lives.
+    The units that a host really runs, or is about to run. It has read the assignment of `generation` and the placement of
+    `revision` when it says so. `process` is [node, pid, start time]: whoever is on the same node can see whether it lives.
     `sequence` rises with each declaration of one incarnation, so that the host knows which of its own it has read back.
-    `waiting` are those of `units` that start no producer before the task sets before their own are fenced (KIP-618).
-    `stuck` are those of `units` that were asked to stop and did not in time: they end with the process only.
-    `blamed` are those of `units` that are not started, for they have ended the process that was this host before; `suspected`
-    are those that may have.
+    `waiting` are those of `units` that start no producer before the task sets before their own are fenced (KIP-618). `stuck`
+    are those of `units` that were asked to stop and did not in time: they end with the process only. `blamed` are those of
+    `units` that are not started, for they have ended the process that was this host before; `suspected` are those that may
+    have.
     """
 
     worker: str
@@ -141,8 +141,9 @@ class Wait(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class FencingFailed:
     """
-    Those who wait for the fencing before the task set of `tasks_offset` wait in vain: `error` says why. Meant are waits of
-    `hosts`, (worker, number) -> (incarnation, sequence of the declaration that was read). None: nothing to say any more.
+    The failure of a fencing before the task set of `tasks_offset`: units that wait for it wait in vain. `error` is the reason;
+    None if it holds no longer. It concerns the waits of `hosts`, (worker, number) -> (incarnation, sequence of the declaration
+    that was read).
     """
 
     connector: str
@@ -369,14 +370,14 @@ def _process(body: Mapping[str, Any]) -> tuple[str, int, float] | None:
 
 
 def pack_spec(spec: HostSpec) -> dict[str, Any]:
-    """As part of a body; for who hands a spec on to a host's process, too."""
+    """Return a spec as part of a body. Also used to hand a spec on to a host's process."""
     unit = spec.unit and list(spec.unit)
     known = {"directories": spec.directories, "unit": unit, "memory": spec.memory, "group": spec.group}
     return {name: value for name, value in known.items() if value}
 
 
 def unpack_spec(packed: Any) -> HostSpec:
-    """Of a body that may have other fields too."""
+    """Read a spec from a body, which may have other fields, too."""
     body = bodies.as_object(packed)
     unit, memory = body.get("unit"), body.get("memory")
     return HostSpec(

@@ -36,7 +36,10 @@ class Cause:
 
 
 def of(trace: str | None) -> Cause | None:
-    """What the trace says, without packages of classes and in lines of 400 characters at most; None if there is none."""
+    """
+    Return the cause that a trace tells, without packages of classes and in lines of at most 400 characters; None if there is
+    none.
+    """
     if trace is None or not trace.strip():
         return None
     lines = trace.strip().splitlines()

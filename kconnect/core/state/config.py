@@ -20,8 +20,8 @@ Properties = Mapping[str, "str | None"]
 @dataclass(slots=True)
 class Connector:
     """
-    One connector that exists. `tasks` may hold entries past `task_count`, left by an earlier, larger set: address tasks
-    through `task_config`. `applied` is the config that was in force when the task set was committed (KAFKA-9228).
+    A connector that exists. `tasks` may hold entries past `task_count`, left by an earlier, larger set: address tasks through
+    `task_config`. `applied` is the config that was in force when the task set was committed (KAFKA-9228).
     """
 
     name: str
@@ -39,7 +39,7 @@ class Connector:
 
 
 class ConfigState:
-    """What the config topic says, up to `offset` (exclusive, as Connect's group protocol counts it)."""
+    """The content of the config topic, up to `offset` (exclusive, as Connect's group protocol counts it)."""
 
     def __init__(self) -> None:
         self.connectors: dict[str, Connector] = {}
@@ -90,14 +90,16 @@ class ConfigState:
 
     def desired_offset(self, name: str) -> int:
         """
-        Up to where one must have read to know what the user wants of this connector: its config and target state.
+        Return the offset up to which one must have read to know the user's config and target state of this connector.
 
         It depends on the latest record of each key only, so that a reader of the compacted topic finds the same.
         """
         return max(self.connectors[name].offset, self._targets.get(name, (None, -1))[1])
 
     def changed_at(self, unit: UnitId) -> int:
-        """Where the record stands that a unit of a connector that exists was last changed by: it is started by that one."""
+        """
+        Return the offset of the record that last changed an existing connector's unit. The unit is started with that record.
+        """
         connector = self.connectors[unit.connector]
         return connector.offset if unit.is_connector else connector.tasks_offset
 

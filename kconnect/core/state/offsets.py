@@ -23,12 +23,12 @@ class OffsetState:
         self._unsaid: dict[tuple[str, bytes], SourceOffset] = {}
 
     def begin_again(self) -> None:
-        """From now on another topic is read, which was made in the place of the one before."""
+        """Note that another topic is read from now on, which replaces the one before."""
         for connector, known in self._stored.items():
             self._unsaid.update({(connector, each): known[each] for each in known if known[each].offset is not None})
 
     def unsaid(self) -> list[Entry]:
-        """What has to be written for the topic to say all that is known here."""
+        """The records that have to be written for the topic to say all that is known here."""
         return [records.source_offset(known.key, known.offset) for known in self._unsaid.values()]
 
     def entries(self) -> list[Entry]:
@@ -63,8 +63,8 @@ class OffsetState:
 
     def of_both(self, connector: str, own: OffsetState) -> list[SourceOffset]:
         """
-        As `of`, for a connector with a topic of its own: what that one has counts, and the rest is as here. A deleted offset
-        is none, for the record that says so goes with time.
+        Return the offsets of a connector with a topic of its own: that topic counts first, then this one. A deleted offset is
+        left out, for the record that says so goes with time.
         """
         found = {identity(each.partition): each for state in (self, own) for each in state.of(connector)}
         return [found[identity] for identity in sorted(found)]

@@ -37,7 +37,7 @@ OWN = frozenset((Topic.ASSIGNMENT, Topic.SCHEMAS))
 
 
 class TargetState(enum.Enum):
-    """What the user wants of a connector."""
+    """The state that the user wants of a connector."""
 
     STARTED = "STARTED"
     PAUSED = "PAUSED"
@@ -45,7 +45,7 @@ class TargetState(enum.Enum):
 
 
 class State(enum.Enum):
-    """What a connector or task is doing, as status records and REST say it. STOPPED is for connectors only."""
+    """The state of a connector or task, as status records and REST say it. STOPPED is for connectors only."""
 
     UNASSIGNED = "UNASSIGNED"
     RUNNING = "RUNNING"
@@ -56,7 +56,7 @@ class State(enum.Enum):
 
 
 class LogRecord(NamedTuple):
-    """One record as read from an internal topic."""
+    """A record as read from an internal topic."""
 
     topic: Topic
     partition: int
@@ -68,7 +68,7 @@ class LogRecord(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """One record to be written to an internal topic; a None value is a tombstone."""
+    """A record to be written to an internal topic; a None value is a tombstone."""
 
     topic: Topic
     key: bytes

@@ -26,7 +26,7 @@ class Key(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class InferredSchema:
-    """What one task says of the keys or the values of a topic. `body` None: it was forgotten."""
+    """The schema of the keys or the values of a topic, as a task has inferred it. `body` is None if it was forgotten."""
 
     key: Key
     body: dict[str, Any] | None

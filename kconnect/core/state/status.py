@@ -31,7 +31,7 @@ class StatusState:
         """Those of `units` whose status is in no topic: it was in one that is no more."""
 
     def begin_again(self) -> None:
-        """From now on another topic is read, which was made in the place of the one before."""
+        """Note that another topic is read from now on, which replaces the one before."""
         self.unsaid = set(self.units)
 
     def apply(self, record: LogRecord) -> StatusRecord | Broken:
@@ -69,7 +69,10 @@ class StatusState:
         return sorted(unit for unit in self._of.get(connector, ()) if not unit.is_connector)
 
     def topics_of(self, connector: str) -> list[str]:
-        """By the names in the keys: a value that names another topic is wrong, and a reset could not remove it."""
+        """
+        Return the topics that a connector has used, by the names in the keys: a value that names another topic is wrong, and a
+        reset could not remove it.
+        """
         return sorted(self._topics.get(connector, ()))
 
     def connectors_with_topics(self) -> list[str]:

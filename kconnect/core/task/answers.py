@@ -23,7 +23,7 @@ class AnswerError(UnrecoverableError):
 
 
 class Polled(NamedTuple):
-    """What a source task's `poll` returned. `failure` is why there is no more of it: what is before that counts."""
+    """The result of a source task's `poll`. `failure` is the reason why it has no more records; those before it count."""
 
     records: list[SourceRecord] | None
     failure: Exception | None = None

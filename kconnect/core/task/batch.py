@@ -51,7 +51,7 @@ class Batch(ABC):
 
     @abstractmethod
     def sample(self) -> Any:
-        """One of the records, of which nothing but the topic need be as it is now."""
+        """Return a record of the batch. Only its topic needs to be as it is now."""
 
     @abstractmethod
     def records(self) -> list[Any]:
@@ -77,7 +77,7 @@ class Batch(ABC):
 
 
 class Messages(Batch):
-    """What a sink's chain has made of `messages`, which are of one topic and have no headers."""
+    """The records that a sink's chain has made of `messages`, which are of one topic and have no headers."""
 
     topic: str
 
@@ -153,7 +153,7 @@ class Records(Batch):
 
     @classmethod
     def of(cls, records: Sequence[Any], owned: bool) -> Records | None:
-        """None if their schemas differ, or one has no value."""
+        """Make a batch of records. Return None if their schemas differ, or if one has no value."""
         listed = list(records)
         present = [record for record in listed if record is not None] if None in listed else listed
         if len(present) < FEW:

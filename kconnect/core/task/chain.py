@@ -33,7 +33,8 @@ _CONVERTERS = (Stage.KEY_CONVERTER, Stage.VALUE_CONVERTER, Stage.HEADER_CONVERTE
 @dataclass(frozen=True)
 class Converters:
     """
-    Of one task; the header converter is made when the first header comes. `class_names` are those of the three, for reports.
+    The converters of one task. The header converter is made when the first header comes. `class_names` are those of the three,
+    for reports.
     """
 
     key: Converter
@@ -59,7 +60,7 @@ def sendable(name: Any) -> str:
 
 
 class SourceChain:
-    """From the records of a source task to messages for Kafka."""
+    """The way from the records of a source task to messages for Kafka."""
 
     def __init__(self, converters: Converters, errors: Errors | None = None) -> None:
         self._key = converters.key.from_connect_data
@@ -198,7 +199,7 @@ class SourceChain:
         return record.topic, value, key, partition, None, None, at_time(record.timestamp), packed
 
     def _alone(self, record: SourceRecord, origin: Any) -> Outgoing | None:
-        """One record, each conversion by itself, in Connect's order."""
+        """Convert one record, each part by itself, in Connect's order."""
         headers = list(record.headers)
         found: list[Any] = []
         for stage, work in (
@@ -216,7 +217,7 @@ class SourceChain:
 
 
 class SinkChain:
-    """From Kafka's messages to the records that a sink task takes."""
+    """The way from Kafka's messages to the records that a sink task takes."""
 
     def __init__(self, converters: Converters, errors: Errors | None = None) -> None:
         self._key = converters.key.to_connect_data
@@ -272,7 +273,7 @@ class SinkChain:
         return runs(messages, lambda message: (message.topic(), message.value() is None, not message.headers()))
 
     def _key_column(self, topic: str, raw: list[Any]) -> Column | None:
-        """None if the keys differ in their schemas."""
+        """Convert the keys. Return None if they differ in their schemas."""
         schema, null = self._null_key(topic)
         if raw.count(None) == len(raw):
             return Column(schema, [null] * len(raw))
@@ -337,7 +338,7 @@ class SinkChain:
         return tuple(found)
 
     def _alone(self, message: Any) -> SinkRecord | None:
-        """One message, each conversion by itself, in Connect's order."""
+        """Convert one message, each part by itself, in Connect's order."""
         topic, packed = message.topic(), message.headers() or ()
         headers: tuple[Header, ...] = ()
         found: list[Any] = []

@@ -48,7 +48,7 @@ class Converted(NamedTuple):
     """The same of what comes before that one of `given`, of which there may be no message."""
 
     def dropped(self) -> list[Any]:
-        """Those of `given` that no message was made of, in order."""
+        """Return those of `given` that no message was made of, in order."""
         if len(self.given) == len(self.origins):
             return []
         kept = {id(origin) for origin in self.origins}
@@ -56,8 +56,9 @@ class Converted(NamedTuple):
 
     def until(self, count: int, hears: bool) -> Converted | None:
         """
-        What comes before that message, which has failed, and before all that a restart can't be without (`beginning`). A task
-        that `hears` of each record knows by itself which of them come again. None if the offsets can't be had any more.
+        Return the part before message number `count`, which has failed, without what a restart needs again (`beginning`). A
+        task that `hears` of each record knows by itself which of them come again. Return None if the offsets can't be had any
+        more.
         """
         if count >= len(self.messages):
             return self
@@ -75,7 +76,7 @@ class Converted(NamedTuple):
         return self.before(at if hears else beginning(self.given[:at], failed))._replace(failure=None)
 
     def before(self, at: int) -> Converted:
-        """What comes before that one of `given`, with the same failure."""
+        """Return the part before record number `at` of `given`, with the same failure."""
         if at >= len(self.given):
             return self
         given, count = self.given[:at], self.count_before(at)
@@ -100,7 +101,10 @@ class Converted(NamedTuple):
         )
 
     def without(self, at: int) -> Converted | None:
-        """What comes before that one of `given`, by `ahead`, with the same failure. None if that can't be had."""
+        """
+        Return the part before record number `at` of `given`, by `ahead`, with the same failure. Return None if that can't be
+        had.
+        """
         found = None if self.ahead is None else self.ahead(at)
         if found is None:
             return None
@@ -110,7 +114,7 @@ class Converted(NamedTuple):
         return self._replace(messages=messages, topics=topics, offsets=found[1], given=given, origins=origins)
 
     def count_before(self, at: int) -> int:
-        """How many messages were made of what comes before that one of `given`."""
+        """Return how many messages were made of the records before number `at` of `given`."""
         kept = {id(record) for record in self.given[:at]}
         return next((number for number, origin in enumerate(self.origins) if id(origin) not in kept), len(self.origins))
 
@@ -119,7 +123,10 @@ NOTHING = Converted((), (), ())
 
 
 def identity(message: Sequence[Any]) -> tuple[Any, ...]:
-    """What a message is known by when it comes back: topic, value, key. Two that are the same are refused both, or neither."""
+    """
+    Return what identifies a message when it comes back: topic, value, key. Of two that are the same, both are refused or
+    neither.
+    """
     return tuple(message[:3])
 
 
@@ -165,8 +172,8 @@ class Held:
 
     def before(self, refused: Collection[tuple[Any, ...]], hears: bool) -> list[Converted] | None:
         """
-        What comes before the first message that is one of `refused`, by `identity`, as `Converted.until` says. None if not all
-        of them are here.
+        Return the batches before the first message that is one of `refused`, by `identity`, cut as `Converted.until` does.
+        Return None if not all of `refused` are here.
         """
         if set(refused) - {identity(message) for batch in self._batches for message in batch.messages}:
             return None

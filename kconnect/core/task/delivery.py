@@ -48,7 +48,7 @@ class Delivery(Protocol):
 
     @property
     def context(self) -> TransactionContext | None:
-        """What the task may ask for, if it is to say where transactions end."""
+        """The transactions that the task may control; None unless it says where they end."""
         ...
 
     def begin(self, now: float) -> bool:
@@ -68,19 +68,19 @@ class Delivery(Protocol):
         ...
 
     def rest(self) -> bool:
-        """Nothing is sent for now, because the task is paused. False: there is more to do, ask again."""
+        """Send nothing for now, because the task is paused. Return False if there is more to do: call again."""
         ...
 
     def end(self, failed: bool) -> None:
-        """Nothing is sent any more; not called for a task that is abandoned, or whose plugin has not started."""
+        """Send nothing any more. Not called for a task that is abandoned, or whose plugin has not started."""
         ...
 
 
 @dataclass(frozen=True)
 class Ports:
     """
-    What both ways need. With `tracks`, the plugin wants to hear of each record. `flush_s` is how long Kafka may take to
-    acknowledge what was sent.
+    The objects that both ways of delivery need. With `tracks`, the plugin wants to hear of each record. `flush_s` is how long
+    Kafka may take to acknowledge what was sent.
     """
 
     life: Life
@@ -186,7 +186,10 @@ class Ports:
         return batch.only(kept)
 
     def before(self, batch: Converted, count: int, failure: Exception) -> Converted:
-        """What comes before that message, with the failure that follows. Raises the failure if that can't be had."""
+        """
+        Return the part before message number `count`, with the failure that follows. Raise the failure if that part can't be
+        had.
+        """
         part = batch.until(count, self.tracks)
         if part is None:
             raise failure
@@ -207,7 +210,7 @@ class Ports:
 
 
 def _place_in(given: Sequence[Any], record: Any) -> int | None:
-    """Where a record is among those that a task gave; one that stands for a record of Java has its number only."""
+    """Return the index of a record among those that a task gave. A record that stands for one of Java has only its number."""
     number = getattr(record, "number", None)
     for at, each in enumerate(given):
         if each is record or (number is not None and number == getattr(each, "number", None)):
@@ -455,7 +458,7 @@ class ExactlyOnce:
             return False
 
     def _before_refusals(self) -> list[Converted]:
-        """What the open transaction has before the first record that Kafka will never take, if there is one."""
+        """Return the batches of the open transaction before the first record that Kafka will never take, if there is one."""
         refusals = self._producer.refusals(self._ports.flush_s) if self.context is None else []
         lasting = {identity(each.message) for each in refusals if each.lasting}
         return (self._held.before(lasting, self._ports.tracks) or []) if lasting and self._held is not None else []
@@ -481,7 +484,10 @@ class ExactlyOnce:
             self._commit()
 
     def _send(self, batch: Converted) -> Converted | None:
-        """What of it was sent: it ends before a record for a topic that it may not go to. None if the task ends first."""
+        """
+        Send a batch. Return the part that was sent: it ends before a record for a topic that is refused. Return None if the
+        task ends first.
+        """
         ports = self._ports
         if self._offsets_topic in batch.topics:
             # Else the task would wait for its own transaction: whoever reads stored offsets reads the topic to its end.

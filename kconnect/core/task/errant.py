@@ -18,9 +18,9 @@ from kconnect.errors import ConnectError
 
 class Errant:
     """
-    What `kconnect.api.task.ErrantRecordReporter` promises, for one sink task: records that it can't deliver go the way of
-    those that can't be converted. Once it is wanted, it keeps messages until they are committed: a letter has the very bytes
-    that were consumed.
+    The `kconnect.api.task.ErrantRecordReporter` of one sink task: records that it can't deliver are handled like those that
+    can't be converted. Once the task has asked for it, it keeps messages until they are committed: a dead letter has the very
+    bytes that were consumed.
 
     Of a task that reports `in_put_only`, messages are kept until its `put` is done: a record that was written into the topic to
     be reported would otherwise have all later ones kept, of which there is no end while a task waits to have enough for a file.

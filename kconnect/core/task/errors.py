@@ -32,7 +32,7 @@ class Stage(enum.Enum):
 
 
 class Component(NamedTuple):
-    """What failed: as a text, and by its class as Connect names it."""
+    """The part of a task that failed: as a text, and by its class as Connect names it."""
 
     what: str
     class_name: str = ""
@@ -56,7 +56,10 @@ class Failure:
 
 @dataclass
 class Counts:
-    """For the metrics of one task: `failures` counts attempts, `errors` records. `units/reports.py` counts the last four."""
+    """
+    The counts for the metrics of one task: `failures` counts attempts, `errors` records. `units/reports.py` counts the last
+    four.
+    """
 
     failures: int = 0
     errors: int = 0
@@ -76,13 +79,13 @@ class Counts:
     """Whether `retrying` is only that something has not come yet: whoever knows why says so in its place."""
 
     def awaits(self, what: str, reason: str, now: float) -> None:
-        """What is to happen before the task goes on has not happened in time, and is waited for; `goes_on` once it has."""
+        """Note that the task waits for something that is late. `goes_on` ends that."""
         if self.retrying is None or self.waits:
             self.retrying = (now if self.retrying is None else self.retrying[0], f"{what}: {reason}")
             self.waits = True
 
     def has_come(self) -> None:
-        """What was awaited has happened."""
+        """Note that what the task waited for has happened."""
         if self.waits:
             self.goes_on()
 
@@ -141,7 +144,7 @@ class Errors:
         self, stage: Stage, component: Component, origin: Any, error: Exception, again: Callable[[], Any] | None = None
     ) -> Any:
         """
-        What `again()` gives if a further attempt succeeds, else None: the record is dropped.
+        Retry `again` if the error is retriable. Return its result if an attempt succeeds, else None: the record is dropped.
 
         Raises ConnectError if it may not be dropped, or if the task is stopped while it waits for the next attempt; and an
         UnrecoverableError as it is.
@@ -191,7 +194,7 @@ class Errors:
 
 
 def strict() -> Errors:
-    """For whoever wants to see the first failure as it is: no second attempt, nothing dropped, no report."""
+    """Return a handler that raises the first failure as it is: no second attempt, nothing dropped, no report."""
     return Errors(ErrorSettings(), lambda failure: None, lambda seconds: True, lambda: 0.0, lambda longest: longest)
 
 
@@ -212,7 +215,7 @@ def _misfit(stage: Stage, origin: Any) -> str:
 
 
 def place_of(origin: Any) -> str:
-    """Where a record came from. Never what is in it: this goes into statuses."""
+    """Return where a record came from, for statuses: never its content."""
     if isinstance(origin, SourceRecord):
         return f"a record for the topic {origin.topic} with the source offset {origin.source_offset}"
     if isinstance(origin, SinkRecord):

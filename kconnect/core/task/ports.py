@@ -22,7 +22,7 @@ Pairs = Sequence[tuple[dict[str, Any], "Offset | None"]]
 
 
 class Life(Protocol):
-    """What the task may still do. All calls are made from the task's thread."""
+    """The state of the task's life: what it may still do. All calls are made from the task's thread."""
 
     @property
     def abandoned(self) -> bool:
@@ -45,7 +45,7 @@ class Life(Protocol):
         ...
 
     def within(self, seconds: float) -> Callable[[], bool]:
-        """What is True once so many seconds are over from now on, or the task is abandoned."""
+        """Return a function that returns True once so many seconds have passed, or once the task is abandoned."""
         ...
 
 
@@ -76,11 +76,13 @@ the producer's failure.
 
 
 class Producer(Protocol):
-    """What sends a task's messages. ConnectError from any call: the task has failed."""
+    """The sender of a task's messages. If a call raises ConnectError, the task has failed."""
 
     @property
     def active(self) -> int:
-        """How many messages Kafka has not acknowledged yet; after `close`, those that it will not. From any thread."""
+        """
+        The number of messages that Kafka has not acknowledged yet; after `close`, of those that it will not. From any thread.
+        """
         ...
 
     def send(self, messages: Iterable[Outgoing]) -> bool:
@@ -88,7 +90,9 @@ class Producer(Protocol):
         ...
 
     def send_reported(self, messages: Iterable[Outgoing], origins: Iterable[Any], report: OnReport) -> bool:
-        """As `send`; `report` is called once for each message, with its origin, within this or a later call."""
+        """
+        Send messages as `send` does. `report` is called once for each message, with its origin, within this or a later call.
+        """
         ...
 
     def check(self) -> None:
@@ -132,12 +136,15 @@ class TransactionalProducer(Producer, Protocol):
         ...
 
     def abort(self, stops: Callable[[], bool] | None = None) -> bool:
-        """Nobody will see what was sent since the last commit. False: it gave up, or stopped, before it heard that."""
+        """
+        Abort the open transaction: nobody will see what was sent since the last commit. Return False if the producer stopped
+        before the brokers confirmed it.
+        """
         ...
 
 
 class Listener(Protocol):
-    """Who hears of a consumer's partitions and commits. The consumer calls it within its own calls only."""
+    """A listener to a consumer's partitions and commits. The consumer calls it within its own calls only."""
 
     def assigned(self, partitions: list[TopicPartition]) -> Mapping[TopicPartition, int]:
         """These are read from now on; the answer says where to begin, for those that shall not where they stopped."""
@@ -148,24 +155,26 @@ class Listener(Protocol):
         ...
 
     def lost(self, partitions: list[TopicPartition]) -> None:
-        """Somebody else owns these by now: nothing may be committed."""
+        """Note that another member owns these partitions by now: nothing may be committed."""
         ...
 
     def committed(self, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
-        """What `commit` began to commit is committed."""
+        """Note that the offsets of a `commit` are committed."""
         ...
 
     def commit_failed(self) -> None:
-        """It is not, or not all of it."""
+        """Note that the last `commit` has failed, or a part of it."""
         ...
 
     def commits_lost(self, commits: int) -> None:
-        """Nobody will say what became of so many."""
+        """Note that nobody will report what became of so many commits."""
         ...
 
 
 class Consumer(Protocol):
-    """What a sink task asks of its consumer, apart from reading. ConnectError from any call: the task has failed."""
+    """
+    The calls that a sink task makes of its consumer, apart from reading. If a call raises ConnectError, the task has failed.
+    """
 
     @property
     def assignment(self) -> Set[TopicPartition]: ...
@@ -192,11 +201,14 @@ class Consumer(Protocol):
     def release(self) -> None: ...
 
     def lags(self) -> dict[TopicPartition, int | None]:
-        """How many records are still to come in each partition; None while that is not known."""
+        """Return the number of records still to come in each partition; None while that is unknown."""
         ...
 
     def group_offsets(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int]:
-        """What the group has committed of these partitions, asked of the brokers; those without an offset are left out."""
+        """
+        Return the group's committed offsets of these partitions, asked of the brokers. Partitions without an offset are left
+        out.
+        """
         ...
 
     def topic_ids(self, topics: Collection[str]) -> dict[str, str]:
