@@ -221,7 +221,7 @@ class Consumer(Protocol):
 
 
 class OffsetRecord(NamedTuple):
-    """What stores one offset, on the Kafka cluster of the connector's producer; None as a value deletes it."""
+    """A record that stores one offset, on the Kafka cluster of the connector's producer. A value of None deletes the offset."""
 
     topic: str
     key: bytes
@@ -245,7 +245,7 @@ class OffsetStore(Protocol):
         ...
 
     def read(self, partitions: Sequence[Partition], cancelled: Callable[[], bool]) -> list[Offset | None]:
-        """What is stored, as of now. Brokers that don't answer are waited for until `cancelled()`: ConnectError."""
+        """Return the offsets that are stored now. Wait for brokers until `cancelled()`, then raise ConnectError."""
         ...
 
     def write(self, offsets: Pairs, timeout: float) -> None:
@@ -265,7 +265,7 @@ class OffsetStore(Protocol):
         ...
 
     def close(self, abandon: bool = False) -> None:
-        """Nobody uses it any more; with `abandon`, nothing more is written either."""
+        """Close the store. With `abandon`, write nothing more."""
         ...
 
 
@@ -273,7 +273,7 @@ class Topics(Protocol):
     """Sees to it that the topics of a source task are there. ConnectError, naming topic and remedy, if one can't be had."""
 
     def new(self, asked: Collection[str]) -> list[str]:
-        """Those that have not been `written` to yet."""
+        """Return those of `asked` that have not been `written` to yet."""
         ...
 
     def refusal(self, topic: str) -> str | None:
@@ -308,7 +308,7 @@ class DeadLetters(Protocol):
 
 
 class SourcePlugin(Protocol):
-    """What a source task hears of its records; `api/task.py` says what each call means to it."""
+    """The calls by which a source task hears of its records; `api/task.py` says what each means."""
 
     def commit_record(self, record: Any, metadata: RecordMetadata | None) -> None: ...
 
@@ -328,7 +328,7 @@ class PolledPlugin(SourcePlugin, Protocol):
 
 
 class SinkPlugin(Protocol):
-    """What a sink task is given; `api/task.py` says what each call means to it."""
+    """The calls by which a sink task gets its records; `api/task.py` says what each means."""
 
     def put(self, records: list[Any]) -> None: ...
 

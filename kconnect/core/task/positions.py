@@ -58,7 +58,10 @@ def count(call: str, given: Any) -> int:
 
 
 def to_commit(plugin: str, answer: Any) -> Mapping[TopicPartition, OffsetAndMetadata]:
-    """What a task's `pre_commit` returned. AnswerError if that is no map of offsets; None counts as an empty one."""
+    """
+    Return the offsets that a task's `pre_commit` returned; None counts as an empty map. Raise AnswerError if it is no map of
+    offsets.
+    """
     if answer is None:
         return {}
     if not isinstance(answer, Mapping):

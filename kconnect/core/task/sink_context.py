@@ -48,7 +48,10 @@ class SinkContext:
         return set(self._consumer.assignment)
 
     def group_offsets(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int]:
-        """Not of the API: for Java's tasks, which may ask Connect's consumer. See `ports.Consumer`."""
+        """
+        Return the group's committed offsets. Not of the API: for Java's tasks, which may ask Connect's consumer. See
+        `ports.Consumer`.
+        """
         return self._consumer.group_offsets(partitions)
 
     def topic_ids(self, topics: Collection[str]) -> dict[str, str]:
@@ -85,7 +88,7 @@ class SinkContext:
         return _RETRY_S if taken is None else taken
 
     def take_rewinds(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int]:
-        """Those asked for `partitions`; others wait until they are assigned."""
+        """Return, and forget, the offsets asked for `partitions`. Those of other partitions wait until they are assigned."""
         if not self._rewinds:
             return {}
         return {partition: self._rewinds.pop(partition) for partition in list(self._rewinds) if partition in partitions}

@@ -22,7 +22,7 @@ class SinkOffsets:
         """What is committed, or where reading began: where to go back to."""
 
     def read(self, messages: Sequence[Any], assigned: Collection[TopicPartition]) -> dict[TopicPartition, int]:
-        """Where each partition goes on after `messages`, which are in order within a partition."""
+        """Return where each partition goes on after `messages`, which are in order within a partition."""
         if not messages:
             return {}
         if len(assigned) == 1:
@@ -61,13 +61,13 @@ class SinkOffsets:
             self._committed.pop(place, None)
 
     def current(self, places: Iterable[TopicPartition]) -> Offsets:
-        """What to propose to the task's `pre_commit`, for those of `places` of which it has had records."""
+        """Return the offsets to propose to the task's `pre_commit`, for those of `places` whose records it has had."""
         return {place: OffsetAndMetadata(self._delivered[place]) for place in places if place in self._delivered}
 
     def to_commit(self, allowed: Mapping[TopicPartition, OffsetAndMetadata]) -> tuple[Offsets, list[TopicPartition]]:
         """
-        What of the task's answer to commit, and which of it can't be: partitions that are not read here, or offsets
-        beyond what was delivered. What is committed already is left out.
+        Return the offsets of the task's answer to commit, and the partitions whose offsets are refused: they are not read here,
+        or the offset is beyond what was delivered. Offsets that are committed already are left out.
         """
         offsets: Offsets = {}
         refused: list[TopicPartition] = []
@@ -86,7 +86,7 @@ class SinkOffsets:
                 self._committed[place] = position.offset
 
     def open(self, read: Mapping[TopicPartition, int]) -> int:
-        """How many offsets were read, up to those of `read` or of what was delivered, and are not committed."""
+        """Return how many offsets were read, up to those of `read` or of what was delivered, and are not committed."""
         ends = {**self._delivered, **read}
         return sum(max(0, end - self._committed.get(place, end)) for place, end in ends.items())
 

@@ -37,31 +37,31 @@ _LOOK_S = 1.0
 
 
 class Parts(NamedTuple):
-    """Of what was read, in its order: some of it is a batch, and some is records."""
+    """The messages that were read, in their order, some as batches and some as records."""
 
     parts: list[list[Any] | Batch]
 
 
 class Intake(Protocol):
-    """From a sink's messages to what its task takes."""
+    """The way from a sink's messages to what its task takes."""
 
     def __call__(self, messages: Sequence[Any]) -> list[Any] | Batch | Parts:
         """
-        What `put` is given, `put_batch` a batch, or both in turn; dropped ones are left out. ConnectError for one that fails
-        where that is not tolerated.
+        Return records for `put`, a batch for `put_batch`, or both in turn. Dropped records are left out. Raise ConnectError for
+        a record that fails where that is not tolerated.
         """
         ...
 
     def place(self, record: Any) -> TopicPartition:
-        """Where a message was read, by what was made of it."""
+        """Return where the message of a record was read."""
         ...
 
 
 @dataclass(frozen=True)
 class Ports:
     """
-    What the pump needs. Offsets are committed every `interval_s`; `flush_s` is how long the dead letter queue may take before
-    that.
+    The objects that the pump needs. Offsets are committed every `interval_s`; `flush_s` is how long the dead letter queue may
+    take before that.
     """
 
     life: Life
@@ -108,7 +108,7 @@ class SinkPump:
         return True
 
     def ready(self, now: float) -> float:
-        """Before reading: go where the task wants to read, and say for how many seconds at most there is nothing else to do."""
+        """Prepare for reading: seek to where the task wants to read. Return the seconds until there is something else to do."""
         for partition, offset in self.context.take_rewinds(self._consumer.assignment).items():
             self._go_to(partition, offset)
             self._offsets.rewound(partition, offset)
@@ -242,7 +242,7 @@ class SinkPump:
         self._begin_to_commit(allowed)
 
     def _allowed(self, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, OffsetAndMetadata]:
-        """What the task says is safe; what it raises comes out as it is."""
+        """Return the offsets that the task calls safe. An exception of the task is raised as it is."""
         current = self._offsets.current(partitions)
         if not current or self._ports.life.abandoned:
             return {}
@@ -297,7 +297,7 @@ class SinkPump:
         self._batch = [[record for record in _listed(part) if place(record) not in gone] for part in self._batch]
 
     def _look(self) -> None:
-        """What `/metrics` shows of the partitions."""
+        """Measure the partitions for `/metrics`."""
         lags = self._consumer.lags()
         known = [lag for lag in lags.values() if lag is not None]
         complete = 0 < len(known) == len(lags)
@@ -315,7 +315,7 @@ class SinkPump:
         return starts
 
     def revoked(self, partitions: list[TopicPartition]) -> None:
-        """Before these partitions go, commit what is safe of them."""
+        """Commit what is safe of these partitions before they are revoked."""
         try:
             allowed = self._allowed(partitions)
         except Exception as error:

@@ -25,7 +25,7 @@ Pair = tuple[dict[str, Any], dict[str, Any] | None]
 
 
 class Mark(NamedTuple):
-    """Where a task may go on in one source partition, as of when the record was handed over."""
+    """The position in a source partition where a task may go on, as of when the record was handed over."""
 
     source_partition: Any
     source_offset: Any
@@ -43,7 +43,10 @@ class SourceOffsets:
         self._newest.update(_newest_of(records))
 
     def newest(self) -> list[Pair]:
-        """What to store now, in a form that JSON can carry. DataError, naming the field, for what it can't."""
+        """
+        Return the offsets to store now, in a form that JSON can carry. Raise DataError, naming the field, for one that it
+        can't.
+        """
         pairs: list[Pair] = []
         for record in self._newest.values():
             offset = None if record.source_offset is None else _plain(record.source_offset)

@@ -193,7 +193,7 @@ def _is_whole(changed: Any, before: Batch) -> bool:
 
 
 def _at_once(step: Step, apply_all: BatchForm, records: list[Any]) -> list[Any]:
-    """What the batch form gives; nothing if it fails, so that the records are taken one by one."""
+    """Return the result of the batch form; an empty list if it fails, so that the records are taken one by one."""
     try:
         taken = [place for place, record in enumerate(records) if record is not None and step.takes(record)]
         if len(taken) == len(records):

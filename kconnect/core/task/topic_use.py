@@ -55,7 +55,7 @@ class TopicUse:
         self.forget()
 
     def forget(self) -> None:
-        """Nobody will ever read what was sent since: its transaction is aborted."""
+        """Forget what was sent since the last commit: its transaction is aborted, and nobody will ever read it."""
         self._sent.clear()
         self._refused.clear()
 
@@ -71,7 +71,10 @@ class TopicUse:
 
 
 class Announced:
-    """What one host's tasks have announced. A reset of a connector's topics, or a new config, makes it forget (KIP-558)."""
+    """
+    The topics that one host's tasks have announced. A reset of a connector's topics, or a new config, makes it forget
+    (KIP-558).
+    """
 
     def __init__(self, config: ConfigState, assignment: AssignmentState) -> None:
         self._config, self._assignment = config, assignment

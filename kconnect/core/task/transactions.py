@@ -17,7 +17,7 @@ from kconnect.errors import ConnectError
 
 
 class End(enum.Enum):
-    """Of a transaction."""
+    """An end of a transaction."""
 
     COMMIT = enum.auto()
     ABORT = enum.auto()
@@ -46,7 +46,7 @@ class PollBoundary:
         return False
 
     def at_rest(self) -> End | None:
-        """How a transaction that is open ends when the task gives nothing more for now; None: not at all."""
+        """Return how an open transaction ends when the task gives nothing more for now; None if it stays open."""
         return End.COMMIT
 
 
@@ -67,7 +67,7 @@ class IntervalBoundary(PollBoundary):
 
 
 class TaskBoundary(PollBoundary):
-    """As the task asks by its `context`. ConnectError if it asks for both ends at once."""
+    """The boundaries that a task asks for by its `context`. Raises ConnectError if it asks for both ends at once."""
 
     def __init__(self) -> None:
         self.context: Requests = Requests()
@@ -97,7 +97,7 @@ _BATCH: Any = object()
 
 class Requests:
     """
-    What `kconnect.api.task.TransactionContext` promises. Each step is one operation of one dict, which no thread can split.
+    The `kconnect.api.task.TransactionContext` of a task. Each step is one operation of one dict, which no thread can split.
 
     Records go by identity, and are held until they come: meanwhile no other one can have the same.
     """
@@ -137,8 +137,8 @@ class Requests:
 
 def boundary_of(settings: SourceSettings, interval_s: float, now: float) -> tuple[PollBoundary, float]:
     """
-    As the connector's config wants it, and for how many seconds a transaction is open by that, 0 if it does not say.
-    `interval_s` is the worker's `offset.flush.interval.ms`, for a connector without an interval of its own.
+    Return the boundary that the connector's config wants, and for how many seconds a transaction is open by that, 0 if it does
+    not say. `interval_s` is the worker's `offset.flush.interval.ms`, for a connector without an interval of its own.
     """
     if settings.transaction_boundary == "connector":
         return TaskBoundary(), 0.0
