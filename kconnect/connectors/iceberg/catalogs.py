@@ -62,10 +62,14 @@ _FINAL = (
 )
 
 
+class AwayError(ConfigError):
+    """The catalog can't be reached, or is busy: it may be made later."""
+
+
 def made_catalog(config: Mapping[str, Any], props: Mapping[str, str], worker: Mapping[str, str]) -> Catalog:
     """
-    ConfigError if it can't be made, or does not answer; one in a database makes its tables. `worker` has the worker's limits,
-    which hold for what the catalog answers, too.
+    ConfigError if it can't be made, an AwayError if another try may succeed; one in a database makes its tables. `worker` has
+    the worker's limits, which hold for what the catalog answers, too.
     """
     given = settings.catalog_properties(config, props)
     kind = given["type"]
@@ -89,7 +93,8 @@ def made_catalog(config: Mapping[str, Any], props: Mapping[str, str], worker: Ma
         # At a setting that the connector has declared: the property may be a service's.
         raise error if error.name in settings.CONFIG.keys else ConfigError(settings.URI, "[hidden]", str(error)) from None
     except Exception as error:  # noqa: BLE001 - each kind of catalog has errors of its own
-        raise ConfigError(settings.URI, "[hidden]", f"The catalog can't be used: {reason(error)}") from None
+        kind_of_error = AwayError if isinstance(error, errors()) and passes(error) else ConfigError
+        raise kind_of_error(settings.URI, "[hidden]", f"The catalog can't be used: {reason(error)}") from None
 
 
 def _with_environment(name: str, given: Mapping[str, str]) -> dict[str, str]:
@@ -169,7 +174,11 @@ def errors() -> tuple[type[Exception], ...]:
 
 
 def passes(error: Exception) -> bool:
-    """Whether another try may succeed."""
+    """Whether another try may succeed. A password that a catalog's database refuses is not sent again."""
+    if type(error).__module__.startswith("sqlalchemy."):
+        from kconnect.connectors.sql import database
+
+        return not database.refuses_login(error)
     return not isinstance(error, _FINAL)
 
 

@@ -28,6 +28,7 @@ from kconnect.api import (
     ConnectError,
     DataError,
     OffsetAndMetadata,
+    RetriableError,
     SinkBatch,
     SinkRecord,
     SinkTask,
@@ -103,6 +104,9 @@ class IcebergSinkTask(Informed, SinkTask):
         self._next: dict[TopicPartition, int] = {}
         """Behind the last record that was taken."""
         self._assigned: set[TopicPartition] = set()
+        self._unopened: set[TopicPartition] = set()
+        """What is assigned, and where nobody has looked yet how far the tables are: the catalog was away."""
+        self._is_reached = False
         self._refused: dict[str, tuple[float, str]] = {}
         """Tables that records have named, and that may not be written to: until when that is believed, and why."""
         self._count = 0
@@ -115,8 +119,8 @@ class IcebergSinkTask(Informed, SinkTask):
         config = settings.CONFIG.parse(props)
         self._errors = catalogs.errors()
         self._connector = props["name"]
-        self._catalog: Catalog = catalogs.made_catalog(config, props, self.worker)
-        self._tables = Tables(self._catalog, config, props)
+        self._make = functools.partial(catalogs.made_catalog, config, props, self.worker)
+        self._tables_of = functools.partial(Tables, config=config, props=props)
         self._names: Sequence[str] = config[settings.TABLES]
         self._route: str = config[settings.ROUTE_FIELD]
         self._dynamic: bool = config[settings.DYNAMIC]
@@ -130,6 +134,32 @@ class IcebergSinkTask(Informed, SinkTask):
         self._most: int = config[settings.ROWS]
         self._patience = Patience(settings.RETRIES, config[settings.RETRIES], config[settings.BACKOFF])
         self._due_at = time.monotonic() + self._interval_s
+        with contextlib.suppress(RetriableError):
+            self._reach()
+
+    def _reach(self) -> bool:
+        """
+        Have a catalog, and go where the tables are with partitions that are new; return whether there are such. RetriableError
+        if that is to wait: a task that is started, or given partitions, does so in its next put, where everybody sees it.
+        """
+        moves = False
+        if not self._is_reached:
+            try:
+                self._catalog: Catalog = self._make()
+            except catalogs.AwayError as error:
+                self._later(str(error))
+            self._tables = self._tables_of(self._catalog)
+            self._is_reached = True
+        for place in sorted(self._unopened):
+            # The table goes before the offsets of the group, if there is one table that all records of a topic go to.
+            tables = [self._named(name, place.topic) for name in self._names]
+            if len(tables) == 1 and not self._route and _is_table(tables[0]):
+                offset = self._begin(tables[0], place)
+                if offset is not None:
+                    self.context.offset(place, offset)
+                    moves = True
+            self._unopened.discard(place)
+        return moves
 
     def stop(self) -> None:
         self._parts.clear()
@@ -139,18 +169,15 @@ class IcebergSinkTask(Informed, SinkTask):
         return TopicIds(self.context, self._connector)
 
     def open(self, partitions: Collection[TopicPartition]) -> None:
-        """The table goes before the offsets of the group, if there is one table that all records of a topic go to."""
         self._assigned.update(partitions)
+        self._unopened.update(partitions)
         self._ids.forget()
-        for place in partitions:
-            tables = [self._named(name, place.topic) for name in self._names]
-            if len(tables) == 1 and not self._route and _is_table(tables[0]):
-                offset = self._begin(tables[0], place)
-                if offset is not None:
-                    self.context.offset(place, offset)
+        with contextlib.suppress(RetriableError):
+            self._reach()
 
     def close(self, partitions: Collection[TopicPartition]) -> None:
         self._assigned.difference_update(partitions)
+        self._unopened.difference_update(partitions)
         self._drop(partitions)
 
     def _drop(self, places: Collection[TopicPartition]) -> None:
@@ -174,6 +201,10 @@ class IcebergSinkTask(Informed, SinkTask):
         self._put([Group(batch.topic, batch.key, batch.value, Origins(batch))])
 
     def _put(self, groups: Sequence[Group]) -> None:
+        if self._reach():
+            # What was read meanwhile is none of what comes next: the worker goes there before this put is made again.
+            self.context.timeout(1)
+            raise RetriableError("The catalog is there again, and the tables say which records come next")
         if self._count >= self._most or time.monotonic() >= self._due_at:
             self._commit()
         for group in groups:
@@ -463,6 +494,9 @@ class IcebergSinkTask(Informed, SinkTask):
         text = f"The table {name} can't be used: {catalogs.reason(error)}"
         if not catalogs.passes(error):
             raise ConnectError(text) from None
+        self._later(text)
+
+    def _later(self, text: str) -> NoReturn:
         again, pause_ms = self._patience.failed(text)
         self.context.timeout(pause_ms)
         raise again from None

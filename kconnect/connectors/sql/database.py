@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import math
+import re
 import time
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
@@ -40,6 +41,13 @@ T = TypeVar("T")
 
 _PASSING_STATES = ("08", "40", "53", "55P03", "57014", "57P")
 """What the SQLSTATEs of PostgreSQL begin with: lost connections, rolled back transactions, no resources, locks, shutdowns."""
+_REFUSED = re.compile(
+    r"password authentication failed|no password supplied|no pg_hba\.conf entry|pg_hba\.conf rejects|is not permitted to log in"
+    r"|(?:role|user|database) \".*\" does not exist|permission denied for database|authentication failed for user"
+)
+"""What PostgreSQL says to who may not log in, whose client tells no SQLSTATE then: to ask again may lock the user out."""
+_NO_LOGIN_CODES = frozenset((1044, 1045, 1049, 1130, 1698))
+"""Of MySQL and MariaDB: the same."""
 _PASSING_CODES = frozenset(
     (1040, 1041, 1053, 1105, 1152, 1158, 1159, 1160, 1161, 1205, 1213, 1317, 1927, 2002, 2003, 2006, 2013, 3101)
 )
@@ -182,9 +190,21 @@ def passes(error: Exception) -> bool:
         return code in _PASSING_CODES
     if "locked" in str(original) or "disk I/O" in str(original):
         return True
-    # Without a code, PostgreSQL's client did not reach the server, or lost it.
+    # Without a code, PostgreSQL's client did not reach the server, lost it, or was not let in.
     module = type(original).__module__
-    return module.startswith("psycopg") and isinstance(error, OperationalError | InterfaceError)
+    is_of_client = module.startswith("psycopg") and isinstance(error, OperationalError | InterfaceError)
+    return is_of_client and not refuses_login(error)
+
+
+def refuses_login(error: Exception) -> bool:
+    """Whether the server knows no such user, password or database, or does not let this one in."""
+    original = getattr(error, "orig", None)
+    state = getattr(original, "sqlstate", None)
+    if state is not None:
+        return str(state).startswith(("28", "3D"))
+    return _code(original) in _NO_LOGIN_CODES or (
+        type(original).__module__.startswith("psycopg") and _REFUSED.search(str(original)) is not None
+    )
 
 
 def has_transactions(table: sa.Table) -> bool:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import datetime
 import decimal
-from collections.abc import Iterator
+import sqlite3
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -44,8 +45,8 @@ PLACE = TopicPartition("orders", 0)
 class Lake:
     """A catalog, and how a config reaches it."""
 
-    def __init__(self, kind: str, uri: str, warehouse: str) -> None:
-        self._place = {"type": kind, "uri": uri, "warehouse": warehouse}
+    def __init__(self, kind: str, uri: str, warehouse: str, more: Mapping[str, str] | None = None) -> None:
+        self._place = {"type": kind, "uri": uri, "warehouse": warehouse, **(more or {})}
         self.catalog: Catalog = load_catalog("iceberg", **self._place)
 
     def config(self, **more: str) -> dict[str, str]:
@@ -314,6 +315,40 @@ def test_over_rest_it_is_the_same(rest: Lake, monkeypatch: pytest.MonkeyPatch) -
     assert [(row["id"], row["note"]) for row in rest.rows("rest.keyed")] == [(1, "c"), (2, "b")]
     table = rest.catalog.load_table("rest.keyed")
     assert commits.stored(table, "keyed", [PLACE]) == {PLACE: 3}
+
+
+def test_a_task_waits_for_its_catalog(tmp_path: Path) -> None:
+    (tmp_path / "warehouse").mkdir()
+    busy = Lake("sql", f"sqlite:///{tmp_path}/catalog.db?timeout=0", f"file://{tmp_path}/warehouse")
+    with busy.sink() as runner:
+        put(runner, row(0))
+    other = sqlite3.connect(tmp_path / "catalog.db", isolation_level=None)
+    other.execute("begin exclusive")
+    # It is started and given a partition, and says so in its puts.
+    runner.start().open(PLACE)
+    with pytest.raises(RetriableError, match="The catalog can't be used: database is locked"):
+        runner.put([row(1, offset=7)])
+    other.close()
+    # What was read by the group's offsets is not what the table lacks.
+    with pytest.raises(RetriableError, match="the tables say which records come next"):
+        runner.put([row(1, offset=7)])
+    assert runner.rewinds == {PLACE: 1}
+    put(runner, row(1), row(2))
+    runner.stop()
+    assert busy.ids() == [0, 1, 2]
+
+
+def test_a_catalog_that_stays_away_ends_its_task(tmp_path: Path) -> None:
+    (tmp_path / "warehouse").mkdir()
+    busy = Lake("sql", f"sqlite:///{tmp_path}/catalog.db?timeout=0", f"file://{tmp_path}/warehouse")
+    runner = busy.sink(**{"max.retries": "1"})
+    other = sqlite3.connect(tmp_path / "catalog.db", isolation_level=None)
+    other.execute("begin exclusive")
+    runner.start()
+    with pytest.raises(ConnectError, match=r"database is locked. It has been so for .*, and max\.retries is 1"):
+        runner.put([])
+    other.close()
+    runner.stop()
 
 
 def test_a_table_that_is_rolled_back_gets_its_records_again(lake: Lake) -> None:

@@ -7,7 +7,7 @@ import decimal
 import json
 import math
 import threading
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -38,6 +38,7 @@ from kconnect.api import (
 )
 from kconnect.connectors.sql.connector import SqlSinkConnector
 from kconnect.connectors.sql.offsets import LostError
+from kconnect.connectors.sql.task import SqlSinkTask
 from kconnect.testing import SinkRunner, check_plugin
 from tests.connectors.sql.conftest import EVERY
 from tests.connectors.sql.databases import Database
@@ -606,6 +607,23 @@ def test_who_starts_while_the_server_is_away_tries_some_times(table: Table, post
                 sink.task.open([TopicPartition(table.topic, 0)])
         finally:
             postgres.begin()
+
+
+@pytest.mark.parametrize("database", EVERY[1:], indirect=True)
+def test_a_password_that_is_refused_is_not_sent_again(table: Table) -> None:
+    database, user = table.database, f"u_{table.topic}"
+    login = f"role {user} login password" if database.backend == "postgresql" else f"user {user} identified by"
+    to = user if database.backend == "postgresql" else f"`{user}`"
+    with table.sink() as sink:
+        sink.put([table.row(1)])
+    database.execute(f"create {login} 'canary-1'", f"grant all on {table.topic} to {to}")
+    with table.sink(connection_user=user, connection_password="canary-1", max_retries="9") as sink:
+        sink.put([table.row(2)])
+        database.execute(f"alter {login} 'canary-2'")
+        cast(SqlSinkTask, sink.task)._disconnect()
+        with pytest.raises(ConnectError, match=f"says: .*{user}") as raised:
+            sink.put([table.row(3)])
+    assert not isinstance(raised.value, RetriableError) and "canary" not in str(raised.value)
 
 
 @only_postgresql
