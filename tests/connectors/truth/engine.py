@@ -51,18 +51,28 @@ class Engine:
 
     def produce(self, make: Callable[[TopicPartition, int], SinkRecord], place: TopicPartition) -> None:
         self.log[place].append(make(place, len(self.log[place])))
+        for runner in [*self.tasks, *(runner for runner, _ in self._zombies)]:
+            self._tell_ends(runner)
+
+    def _tell_ends(self, runner: SinkRunner) -> None:
+        """Whoever has written a partition: its end is the broker's."""
+        runner.end_offsets.update((place, len(records)) for place, records in self.log.items())
 
     def _own(self, number: int) -> list[TopicPartition]:
         return [place for place in self.places if self.owner[place] == number]
 
     def _open(self, number: int, *places: TopicPartition) -> None:
         runner = self.tasks[number]
+        self._tell_ends(runner)
         places = places or tuple(self._own(number))
         for place in places:
             self._go_to(place, self.committed[place])
         runner.rewinds.clear()
         if places:
             runner.open(*places)
+        self._begin(runner)
+
+    def _begin(self, runner: SinkRunner) -> None:
         for place, offset in runner.rewinds.items():
             # The target has its own offsets, which go before the group's.
             self.committed[place] = max(offset, self.committed[place])
@@ -98,6 +108,10 @@ class Engine:
             try:
                 runner.put(batch)
             except RetriableError:
+                if runner.rewinds:
+                    # The target was away when it was opened: the worker goes where the task asks, before the put is made again.
+                    self._begin(runner)
+                    return
                 continue
             except KilledError:
                 self.kill(number)
