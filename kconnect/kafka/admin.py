@@ -37,7 +37,7 @@ _NEVER_S = 3600
 @dataclass(frozen=True)
 class InternalTopic:
     """
-    One internal topic as settings want it; -1 leaves a number to the broker. `setting` names it, in what `whose` says, and
+    An internal topic as settings want it; -1 leaves a number to the broker. `setting` names it, in what `whose` says, and
     `numbers` begins the names of those for its numbers.
     """
 
@@ -131,7 +131,7 @@ class Admin:
         self._client = AdminClient(self._settings)
 
     def cluster_id(self) -> str:
-        """Of the cluster behind `bootstrap.servers`; ConnectError if none answers."""
+        """Return the id of the cluster behind `bootstrap.servers`. Raise ConnectError if no broker answers."""
         try:
             return str(self._client.describe_cluster(request_timeout=self._timeout).result().cluster_id)
         except ck.KafkaException as error:
@@ -157,7 +157,7 @@ class Admin:
             raise ConnectError(problem)
 
     def topic_ids(self, names: Iterable[str]) -> dict[str, str]:
-        """What Kafka calls these topics, which differs for each life of a name. Those that are not there are left out."""
+        """Return Kafka's ids of these topics, which differ for each life of a name. Topics that do not exist are left out."""
         client, found = self._client, {}
         asked = client.describe_topics(ck.TopicCollection(list(names)), request_timeout=self._timeout)
         for name, future in asked.items():
@@ -198,7 +198,9 @@ class Admin:
                 ) from error
 
     def uncompacted(self, topics: Iterable[InternalTopic]) -> Iterator[str]:
-        """What is to be said of those whose cleanup policy would lose records. ConnectError if one can't be described."""
+        """
+        Yield messages about topics whose cleanup policy would lose records. Raise ConnectError if a topic can't be described.
+        """
         for topic in topics:
             try:
                 entry = self._configs(topic.name).get("cleanup.policy")
@@ -246,7 +248,7 @@ class Admin:
 
     def _describe(self, group_id: str) -> Any:
         """
-        What the group's coordinator says of it; ConnectError if it says nothing in time.
+        Return the coordinator's description of the group. Raise ConnectError if it does not answer in time.
 
         librdkafka must not be the one whose time is over: a request that it gives up while it waits for a coordinator is
         used again when the broker comes back, after it was freed, and the process is aborted or the client is dead from

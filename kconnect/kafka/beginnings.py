@@ -22,8 +22,8 @@ _ANSWER_S, _PAUSE_S = 1.0, 5.0
 
 class Beginnings:
     """
-    Of one consumer: the oldest record that is no older than `age_ms`, or the end of the partition if there is none. None: the
-    consumer begins in another way.
+    The place where one consumer begins: the oldest record that is no older than `age_ms`, or the end of the partition if there
+    is none. With None, the consumer begins in another way.
     """
 
     def __init__(self, age_ms: int | None) -> None:

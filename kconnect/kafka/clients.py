@@ -108,7 +108,9 @@ def producer(settings: WorkerSettings, connector: str, task: int, config: Mappin
 def _producer(
     settings: WorkerSettings, connector: str, task: int, config: Mapping[str, str | None], own_id: bool = False
 ) -> Client:
-    """As `producer`, before anybody knows whether the settings fit together. With `own_id`, it gets a transactional id."""
+    """
+    Return a producer's settings before it is checked whether they fit together. With `own_id`, it gets a transactional id.
+    """
     asked = _asked(settings, "producer.", config)
     if asked.pop(_TRANSACTIONAL_ID, None) is not None and not (own_id or settings.exactly_once_enabled):
         name, value = origin(settings, "producer.", config)(_TRANSACTIONAL_ID) or (_TRANSACTIONAL_ID, "")
@@ -137,7 +139,7 @@ def _producer(
 
 
 def transactional_id(settings: WorkerSettings, connector: str, task: int) -> str:
-    """Of an exactly-once source task, as in Connect: whoever fences its producer has to know it."""
+    """Return the transactional id of an exactly-once source task, as in Connect: whoever fences its producer has to know it."""
     return f"{settings.group_id}-{connector}-{task}"
 
 
@@ -278,7 +280,10 @@ class OffsetClients:
 
 
 def offsets(settings: WorkerSettings, connector: str, config: Mapping[str, str | None]) -> OffsetClients:
-    """As `topic_admin`: whoever redirects the producer alone means the others, too."""
+    """
+    Return the settings of the clients of an own offsets topic. As in `topic_admin`, whoever redirects the producer alone means
+    the others, too.
+    """
     asked = {kind: _connection(_asked(settings, f"{kind}.", config)) for kind in ("producer", "consumer", "admin")}
     shared, target = _shared(settings), asked["producer"]
     elsewhere = _servers(target) != _servers(shared)
@@ -363,8 +368,8 @@ def _following(
     target: Mapping[str, str], wanted: Mapping[str, str], shared: Mapping[str, str], overridden: frozenset[str]
 ) -> Mapping[str, str]:
     """
-    How a client connects whose topics are where the producer writes (`target`), if only that one was redirected: it would look
-    for them where they are not. How it logs in is its own setting where it has one.
+    Return the connection of a client whose topics are where the producer writes (`target`), if only the producer was
+    redirected: the client would look for them where they are not. Its login is its own setting where it has one.
     """
     if _servers(target) == _servers(shared) or _servers(wanted) != _servers(shared):
         return wanted
@@ -400,7 +405,7 @@ def _base(client_id: str, asked: Mapping[str, str]) -> Client:
 
 
 def _idempotence(asked: Mapping[str, str]) -> bool:
-    """As in Java, on unless something else that was asked for rules it out."""
+    """Return whether the producer is idempotent: as in Java, unless another setting rules it out."""
     return not (
         asked.get("acks", "all") not in ("all", "-1")
         or asked.get("retries") == "0"
@@ -410,7 +415,7 @@ def _idempotence(asked: Mapping[str, str]) -> bool:
 
 @cache
 def _client_log() -> logging.Logger:
-    """Where librdkafka's own lines go; `logging` must not see the thousands of equal ones of an outage."""
+    """Return the logger for librdkafka's own lines; `logging` must not see the thousands of equal ones of an outage."""
     found = logging.getLogger("kconnect.kafka.client")
     found.addFilter(_Repeats())
     return found

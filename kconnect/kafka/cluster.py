@@ -52,8 +52,8 @@ class Cluster:
 
     def metadata(self) -> Any:
         """
-        Of the whole cluster. The first answer is waited for: for long if brokers are slow, for a moment only if they refuse
-        connections, as where the address is wrong.
+        Return the metadata of the whole cluster. Wait for the first answer: for long if brokers are slow, for a moment only if
+        they refuse connections, as where the address is wrong.
         """
         begun = time.monotonic()
         while True:
@@ -90,7 +90,7 @@ class Cluster:
         return {each.name: each.value for each in found.values() if each.value is not None}, own
 
     def broker_settings(self) -> dict[str, str]:
-        """Of any one broker."""
+        """Return the settings of any one broker."""
         broker = next(iter(self.metadata().brokers))
         found = self._persistently(lambda: self._described(ResourceType.BROKER, str(broker)), (), f"the broker {broker}")
         return {each.name: each.value for each in found.values() if each.value is not None}
@@ -115,7 +115,7 @@ class Cluster:
         return tuple(sorted(str(member.client_id) for each in found for member in each.members))
 
     def create(self, topics: Iterable[TopicShape]) -> None:
-        """Those that are there by then are fine. Returns when brokers know of all."""
+        """Create topics, and return when brokers know of all. Topics that exist by then are left as they are."""
         new = [NewTopic(each.name, each.partitions, each.copies, config=dict(each.settings)) for each in topics]
         if not new:
             return

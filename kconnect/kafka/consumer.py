@@ -53,7 +53,7 @@ _STANDING_S = 5.0
 
 
 class Standing(NamedTuple):
-    """Of one partition: where its reader goes on, if that is known, and what its group has committed."""
+    """The position of the reader of one partition, if it is known, and the committed offset of its group."""
 
     position: int | None
     committed: int | None
@@ -175,7 +175,9 @@ class TaskConsumer:
             return False
 
     def read(self, limit: int, timeout: float) -> list[ck.Message]:
-        """Up to `limit` messages, as soon as there is one; none after `timeout` seconds without, or once `wake` is called."""
+        """
+        Return up to `limit` messages, as soon as there is one; none after `timeout` seconds without, or once `wake` is called.
+        """
         self._taken.clear()
         if self._asked_at is not None:
             self._asked_at += time.monotonic() - max(self._left_at, self._asked_at)
@@ -315,7 +317,7 @@ class TaskConsumer:
 
     def lags(self) -> dict[TopicPartition, int | None]:
         """
-        How many records are still to come in each partition, as of what was fetched last; None while that is not known.
+        Return the number of records still to come in each partition, as of the last fetch; None while that is unknown.
 
         Where nothing has been read yet the group's offset counts, which is asked for once, for a second at most.
         """
@@ -337,7 +339,10 @@ class TaskConsumer:
         return lags
 
     def group_offsets(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int]:
-        """What the group has committed of these, those left out that have no offset. ConnectError if no broker says it."""
+        """
+        Return the group's committed offsets of these partitions, without those that have none. Raise ConnectError if no broker
+        answers.
+        """
         try:
             found = self._consumer.committed(places(partitions), timeout=_GROUP_S) if partitions else []
         except ck.KafkaException as error:
@@ -352,8 +357,8 @@ class TaskConsumer:
 
     def standing(self) -> dict[TopicPartition, Standing] | None:
         """
-        Where reading stands. None unless this member alone reads all there is of its topics, and owes and is owed nothing;
-        nor while no broker says so.
+        Return where reading stands. None unless this member alone reads all of its topics, and nothing is outstanding in either
+        direction; nor while no broker answers.
         """
         idle = self._asked_at is None and not self._commits and not self._paused and not self._portions
         if self._pattern is not None or not self.assignment or not idle:
@@ -425,7 +430,7 @@ class TaskConsumer:
         self._raise()
 
     def _probe(self) -> None:
-        """Who has nothing to read owes no answer: whether it finds brokers at all, only asking tells."""
+        """Ask the brokers something: a member that has nothing to read does not notice that it finds none."""
         self._probe_at = time.monotonic() + self._patience_s
         try:
             if self._topics:
@@ -561,7 +566,7 @@ def places(partitions: Iterable[TopicPartition]) -> list[ck.TopicPartition]:
 
 
 def known_offsets(found: Iterable[ck.TopicPartition]) -> dict[TopicPartition, int]:
-    """Of an answer about a group, as far as it has offsets."""
+    """Return the offsets of an answer about a group, as far as it has them."""
     return {TopicPartition(at.topic, at.partition): at.offset for at in found if at.offset >= 0}
 
 
@@ -574,7 +579,7 @@ def seek(consumer: ck.Consumer, partition: TopicPartition, offset: int) -> None:
 
 
 def _committed(answer: Iterable[ck.TopicPartition]) -> dict[TopicPartition, OffsetAndMetadata]:
-    """Those of an answer that are committed, with a warning for each that is not."""
+    """Return the offsets of an answer that are committed. Log a warning for each that is not."""
     done = {}
     for each in answer:
         if each.error is None:

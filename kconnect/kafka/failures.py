@@ -46,7 +46,7 @@ def brokers_away(error: BaseException | None) -> bool:
 
 
 def persistently(ask: Callable[[], _T], passing: Collection[int], what: str, client: Mapping[str, Any], limit_s: float) -> _T:
-    """What `ask` gives; it is asked again for `limit_s` seconds after errors with the codes `passing`."""
+    """Call `ask` until it succeeds, for at most `limit_s` seconds. Retry only errors with the codes `passing`."""
     end = time.monotonic() + limit_s
     while True:
         try:

@@ -27,12 +27,17 @@ _MOST_OPEN = 24
 
 
 class Tailed(Protocol):
-    """What is read: `LogReader`, or `MetricsReader`. Places are partitions, by whatever names the reader has for them."""
+    """
+    A reader of a topic: `LogReader`, or `MetricsReader`. Places are partitions, by whatever names the reader has for them.
+    """
 
     def places(self) -> Sequence[Any]: ...
 
     def end_of(self, place: Any, timeout: float) -> int | None:
-        """Where the partition ends now, None if that makes no sense; KafkaException or RuntimeError if it can't be had."""
+        """
+        Return where the partition ends now, None if that makes no sense. Raise KafkaException or RuntimeError if it can't be
+        had.
+        """
         ...
 
     def has_read(self, ends: Mapping[Any, int]) -> bool: ...
@@ -56,7 +61,7 @@ class Freshness:
         self._open: deque[_Question] = deque()
 
     def look(self, urgent: bool = False) -> None:
-        """With `urgent` somebody waits for the next answer."""
+        """Ask for the ends of partitions when it is time; more often with `urgent`, when a caller waits for the answer."""
         now = time.monotonic()
         if now - self._asked_at >= (_URGENT_S if urgent else self._every_s) and len(self._open) < _MOST_OPEN:
             self._asked_at = now
@@ -88,7 +93,10 @@ class Freshness:
 
 
 class _Question:
-    """Where each partition ends, each asked for by a thread of its own. `ends` is None once one of them is not answered."""
+    """
+    A question for the ends of all partitions, each asked for by a thread of its own. `ends` is None once one of them is not
+    answered.
+    """
 
     def __init__(self, reader: Tailed, asked_at: float, timeout_s: float) -> None:
         self.asked_at = asked_at

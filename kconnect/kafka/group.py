@@ -26,8 +26,8 @@ _ASK_S = 0.5
 
 class Member(NamedTuple):
     """
-    As the coordinator tells it: its client id, and the topics it owns partitions of, none while that is being settled.
-    `is_ours`: it speaks a consumer's protocol, as kconnect's workers do and Kafka Connect's do not.
+    A member as the coordinator describes it: its client id, and the topics it owns partitions of, none while that is being
+    settled. `is_ours`: it speaks a consumer's protocol, as kconnect's workers do and Kafka Connect's do not.
     """
 
     url: str
@@ -78,7 +78,10 @@ class Entrance:
         """Whether who is there shows that the group is that of the worker's cluster. An empty one may yet become another's."""
 
     def is_open(self, is_predecessor_dead: bool, now: float) -> bool:
-        """To be asked again if not. `is_predecessor_dead`: whoever had this id last is surely gone. ConnectError: never."""
+        """
+        Return whether the worker may enter; if not, ask again. `is_predecessor_dead`: whoever had this id last is surely gone.
+        Raise ConnectError if it may never enter.
+        """
         if now - self._asked_at < _ASK_S:
             return False
         self._asked_at = now

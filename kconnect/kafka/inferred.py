@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 
 
 class Known(NamedTuple):
-    """What is said of the keys or the values of one topic; `at_ms` is when it was said, in ms since 1970."""
+    """The inferred schema of the keys or the values of one topic; `at_ms` is when it was written, in ms since 1970."""
 
     shape: Shape = NOTHING
     version: int = 0

@@ -23,7 +23,7 @@ _UNANSWERED = "EndTxn returned _"
 
 
 class Ends:
-    """What a transactional client says of the ends of its transactions."""
+    """The ends of transactions that a transactional client reports in its log."""
 
     def __init__(self, logger: logging.Logger | None = None) -> None:
         self._logger = logger

@@ -65,7 +65,7 @@ def _answers(address: tuple[str, int], tls: bool) -> bool | None:
 
 @contextlib.contextmanager
 def _connected(address: tuple[str, int], tls: bool) -> Iterator[_Stream]:
-    """One probe's connection. TimeoutError once the probe has taken too long, whatever comes and how."""
+    """Open one probe's connection. Raise TimeoutError once the probe has taken too long, whatever comes and how."""
     end = time.monotonic() + _PROBE_S
     with contextlib.ExitStack() as stack:
         stream = stack.enter_context(_opened(address, end))
@@ -108,7 +108,7 @@ class _Stream:
         self._stream.sendall(data)
 
     def receive(self, size: int) -> bytes:
-        """As many bytes, or fewer if the other side hangs up."""
+        """Return `size` bytes, or fewer if the other side closes the connection."""
         received = bytearray()
         while len(received) < size:
             self._stream.settimeout(_left(self._end))

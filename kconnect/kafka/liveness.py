@@ -30,14 +30,14 @@ C = TypeVar("C", bound=Client)
 
 
 class Patience:
-    """For how long a client may say nothing. Times are seconds of the monotonic clock."""
+    """The time for which a client may stay silent. Times are seconds of the monotonic clock."""
 
     def __init__(self, seconds: float, now: float) -> None:
         self._seconds = seconds
         self._since = now
 
     def renew(self, now: float) -> None:
-        """It was heard, or was looked after: the time begins anew."""
+        """Start the time anew: the client was heard, or was looked after."""
         self._since = now
 
     def is_over(self, now: float) -> bool:

@@ -94,7 +94,9 @@ class LogReader:
         self._go_on_with(ck.Consumer(self._settings))
 
     def _metadata(self, name: str, timeout: float) -> Any:
-        """Of a topic; one that has just been created may be unknown to the broker that is asked, for a moment."""
+        """
+        Return the metadata of a topic. For a moment, the broker that is asked may not know a topic that has just been created.
+        """
         end = time.monotonic() + min(timeout, 5.0)
         while True:
             try:
@@ -112,14 +114,15 @@ class LogReader:
 
     def ends(self, timeout: float = 10.0) -> dict[Place, int] | None:
         """
-        Where what can be read of each partition ends now: before the first transaction that is open. None if a broker does not
-        say so within `timeout` seconds, or what it says is less than has been read. Nothing is said of what is `lost`.
+        Return where the readable part of each partition ends now: before the first transaction that is open. Return None if a
+        broker does not answer within `timeout` seconds, or if its answer is less than has been read. Partitions that are `lost`
+        are left out.
         """
         return self._ends(self._consumer, timeout)
 
     def ends_behind_open(self, timeout: float = 10.0) -> dict[Place, int] | None:
         """
-        As `ends`, but behind the transactions that are open: they hide what others have committed after them. Whoever must not
+        Return the ends behind the transactions that are open: they hide what others have committed after them. Whoever must not
         miss that reads up to here, and so waits until these transactions have ended.
         """
         # Brokers tell a client only of the ends that its isolation level lets it see.
@@ -143,14 +146,14 @@ class LogReader:
         return found
 
     def places(self) -> list[Place]:
-        """What is read, without what is `lost`."""
+        """Return the partitions that are read, without those that are `lost`."""
         places = [(self._roles[partition.topic], partition.partition) for partition in self._partitions]
         return [place for place in places if place[0] not in self.lost]
 
     def end_of(self, place: Place, timeout: float) -> int | None:
         """
-        As `ends`, of one partition, from any thread: KafkaException, or RuntimeError after `close`, if it can't be had; None if
-        it is less than what has been read.
+        Return the end of one partition as `ends` does, from any thread; None if it is less than what has been read. Raise
+        KafkaException, or RuntimeError after `close`, if it can't be had.
         """
         return self._end(self._consumer, place, timeout)
 
@@ -163,7 +166,7 @@ class LogReader:
         return all(self._positions.get(place, 0) >= end for place, end in ends.items())
 
     def read(self, timeout: float, limit: int = 5000) -> list[LogRecord]:
-        """Up to `limit` records, as soon as there are some; an empty list after `timeout` seconds without any."""
+        """Return up to `limit` records, as soon as there are some; an empty list after `timeout` seconds without any."""
         found: list[LogRecord] = []
         # `consume` alone would wait the whole time for the last of `limit` records; `poll` returns with the first.
         first = self._consumer.poll(timeout)
@@ -202,7 +205,7 @@ class LogReader:
 
     def reached(self) -> dict[Place, int]:
         """
-        Where partitions were found to end since the last call.
+        Return where partitions were found to end since the last call.
 
         That may be past the last record: a transaction's marker takes an offset too, and is never handed out.
         """
@@ -354,8 +357,9 @@ class LeaderWriter:
 
     def _release_if_in_doubt(self, producer: ck.Producer, ends: Ends) -> None:
         """
-        What would fence a late end would fence another leader too, so it is for the herder to say whether this worker
-        still leads: the next write is refused, and the herder asks who owns the partition before it fences.
+        Release the producer if the end of its transaction is in doubt. What would fence a late end would fence another leader
+        too, so the herder decides whether this worker still leads: the next write is refused, and the herder asks who owns the
+        partition before it fences.
         """
         if ends.in_doubt(producer):
             log.warning("The end of a transaction had to be sent again: the leader's producer is replaced before the next")
@@ -416,7 +420,7 @@ class Batch:
         producer.poll(0)
 
     def wait(self, producer: ck.Producer, timeout: float) -> None:
-        """Until all is acknowledged or the time is over. Not by `flush`, which breaks on a fatal error (2.16)."""
+        """Wait until all is acknowledged or the time is over. Not by `flush`, which breaks on a fatal error (2.16)."""
         end = time.monotonic() + timeout
         while self.open and time.monotonic() < end:
             producer.poll(0.05)

@@ -27,8 +27,8 @@ class Sent(NamedTuple):
 
 class MemoryProducer:
     """
-    What it was given waits in `waiting`; `flush` has Kafka acknowledge it, or `acknowledge` does, some of it. `taken` is what
-    Kafka has, for everybody to read: of a transaction only once it is committed.
+    A producer without brokers. Messages wait in `waiting`; `flush` acknowledges them, or `acknowledge` some of them. `taken`
+    are the messages that Kafka has, for everybody to read: those of a transaction only once it is committed.
     """
 
     def __init__(self) -> None:
@@ -218,7 +218,7 @@ class MemoryConsumer:
                 self._listener.commit_failed()
 
     def stored(self, place: TopicPartition) -> int:
-        """Where the group goes on reading."""
+        """Return where the group goes on reading."""
         return self.committed[place].offset if place in self.committed else 0
 
     def takes(self, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> bool:

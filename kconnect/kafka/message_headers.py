@@ -60,7 +60,7 @@ def _headers(message: ck.Message) -> Sequence[tuple[Any, ...]]:
 
 
 def _is_nameless(pair: tuple[Any, ...]) -> bool:
-    """What a pair lacks must not be touched: only what it has is asked for."""
+    """Return whether a pair lacks its name. What it lacks must not be touched: only what it has is asked for."""
     return len(gc.get_referents(pair)) < 2
 
 

@@ -102,7 +102,9 @@ class MetricsReader:
             raise ConnectError(f"The topic {topic} can't be read: {error.args[0].str()}") from error
 
     def _find(self, topic: str) -> Any:
-        """One that has just been created may be unknown to the broker that is asked, for a moment."""
+        """
+        Return the metadata of a topic. For a moment, the broker that is asked may not know a topic that has just been created.
+        """
         end = time.monotonic() + _NEW_S
         while True:
             found = self._consumer.list_topics(topic, timeout=_TIMEOUT_S).topics[topic]
@@ -130,7 +132,10 @@ class MetricsReader:
         return list(self._positions)
 
     def end_of(self, place: int, timeout: float) -> int | None:
-        """From any thread. KafkaException, or RuntimeError after `close`, if no broker says it."""
+        """
+        Return the end of a partition, from any thread. Raise KafkaException, or RuntimeError after `close`, if no broker
+        answers.
+        """
         partition = ck.TopicPartition(self._topic, place)
         _, high = self._consumer.get_watermark_offsets(partition, timeout=timeout, cached=False)
         return int(high)

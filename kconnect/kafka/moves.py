@@ -14,7 +14,9 @@ from kconnect.kafka.positions import Place, Positions, Span
 
 @dataclass(frozen=True)
 class Move:
-    """One partition. `now` is None where the sink has committed nothing: it begins where its consumer is set to begin."""
+    """
+    A move of one partition. `now` is None where the sink has committed nothing: it begins where its consumer is set to begin.
+    """
 
     place: Place
     now: int | None
@@ -23,12 +25,12 @@ class Move:
 
     @property
     def again(self) -> int:
-        """How many records come a second time, at most: compaction and transactions leave offsets without records."""
+        """The greatest number of records that come a second time: compaction and transactions leave offsets without records."""
         return 0 if self.now is None else max(min(self.now, self.span.end) - self.new, 0)
 
     @property
     def skipped(self) -> int:
-        """How many records never come, at most."""
+        """The greatest number of records that the move skips."""
         return max(self.new - max(self.now or 0, self.span.start), 0)
 
     @property
@@ -64,7 +66,7 @@ def to_latest(now: Mapping[Place, int], spans: Mapping[Place, Span]) -> list[Mov
 
 
 def back_by(now: Mapping[Place, int], spans: Mapping[Place, Span], count: int) -> list[Move]:
-    """From where the sink is, so that partitions without an offset stay without one."""
+    """Return moves back by `count` offsets from where the sink is, so that partitions without an offset stay without one."""
     return _moves(now, spans, {place: now[place] - count for place in spans if place in now})
 
 

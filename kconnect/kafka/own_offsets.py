@@ -43,7 +43,7 @@ AWAY_S = 60.0
 
 @dataclass(frozen=True)
 class OwnTopic:
-    """Where a connector's own offsets are, and the settings of the clients that get there."""
+    """The offsets topic of a connector's own, and the settings of the clients that get there."""
 
     topic: str
     producer: Client
@@ -144,7 +144,7 @@ def read(own: OwnTopic, timeout: float) -> OffsetState:
 
 
 class Room:
-    """What the offsets of one topic may take in memory, the latest of each partition. `units/offset_topic.py` has one, too."""
+    """The memory for the offsets of one topic, the latest of each partition. `units/offset_topic.py` has one, too."""
 
     def __init__(self, topic: str) -> None:
         self._topic = topic

@@ -6,5 +6,5 @@ from confluent_kafka import murmur2
 
 
 def partition_of(key: bytes | None, partitions: int) -> int | None:
-    """Where Java's default partitioner puts a key; None if that may be anywhere."""
+    """Return the partition where Java's default partitioner puts a key; None if that may be any."""
     return None if key is None else int(murmur2(key, partitions))

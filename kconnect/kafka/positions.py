@@ -35,7 +35,7 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True)
 class Span:
-    """What a partition holds: the first offset that is still there, and the one that the next record gets."""
+    """The extent of a partition: the first offset that is still there, and the one that the next record gets."""
 
     start: int
     end: int
@@ -55,7 +55,7 @@ class Positions:
             raise self._failed("The cluster's id is not known", error.args[0]) from error
 
     def partitions(self, topics: Iterable[str]) -> list[Place]:
-        """Of those topics that there are."""
+        """Return the partitions of those topics that exist."""
         try:
             known = self._client.list_topics(timeout=_ANSWER_S).topics
         except ck.KafkaException as error:

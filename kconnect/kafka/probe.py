@@ -86,7 +86,7 @@ def _reason(error: ck.KafkaError) -> str:
 
 
 class Rights:
-    """What the user of `client` may do: Read, Write and Create, those of them that brokers allow."""
+    """The rights that brokers grant the user of `client`: Read, Write and Create."""
 
     def __init__(self, client: Mapping[str, Any], limit_s: float) -> None:
         self._client = {**client, "log_level": 0}
@@ -102,7 +102,7 @@ class Rights:
             raise failure(error.args[0], "the cluster", self._client) from error
 
     def on_topics(self, names: Collection[str]) -> dict[str, set[str] | NotFoundError | ForbiddenError]:
-        """With an error for a topic that is not there or may not be described."""
+        """Return the rights on each topic, or an error for a topic that does not exist or may not be described."""
         topics = ck.TopicCollection(list(names))
         asked = self._admin.describe_topics(topics, include_authorized_operations=True, request_timeout=self._limit_s)
         found: dict[str, set[str] | NotFoundError | ForbiddenError] = {}

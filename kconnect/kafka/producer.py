@@ -76,7 +76,9 @@ class TaskProducer:
 
     @property
     def active(self) -> int:
-        """How many messages Kafka has not acknowledged yet; after `close`, those that it will not. From any thread."""
+        """
+        The number of messages that Kafka has not acknowledged yet; after `close`, of those that it will not. From any thread.
+        """
         producer, apart = self._producer, self._apart
         if producer is None:
             return self._unsent
@@ -102,7 +104,9 @@ class TaskProducer:
         return True
 
     def send_reported(self, messages: Iterable[Outgoing], origins: Iterable[Any], report: OnReport) -> bool:
-        """As `send`; `report` is called once for each message, with its origin, within this or a later call."""
+        """
+        Send messages as `send` does. `report` is called once for each message, with its origin, within this or a later call.
+        """
         heard = partial(self._reports.heard, report)
         return self.send(
             (topic, value, key, partition, partial(heard, origin, topic), None, timestamp, headers)  # type: ignore[misc]
@@ -130,7 +134,7 @@ class TaskProducer:
         return not left
 
     def _flush(self, timeout: float) -> int:
-        """How many messages are not acknowledged yet."""
+        """Flush, and return how many messages are not acknowledged yet."""
         if self._producer is None:
             return 0
         deadline = time.monotonic() + timeout
@@ -374,8 +378,8 @@ class _Reports:
         alone: bool = False,
     ) -> None:
         """
-        What became of a message whose sender wants to know; `refused` is one that the client did not even take, and `alone`
-        says that it was in a request of its own.
+        Report what became of a message to its sender; `refused` is one that the client did not even take, and `alone` says that
+        it was in a request of its own.
         """
         if self.closed:
             return

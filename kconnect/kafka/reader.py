@@ -68,7 +68,10 @@ class Reader:
         return self._consumer.consumer_group_metadata()
 
     def partitions(self, topic: str) -> list[int]:
-        """None if there is no such topic. UnavailableError if no broker answers for a while."""
+        """
+        Return a topic's partitions; an empty list if it does not exist. Raise UnavailableError if no broker answers for a
+        while.
+        """
         what = f"the topic {topic}"
         found = self._persistently(lambda: self._consumer.list_topics(topic, timeout=_STEP_S).topics[topic], AWAY, what)
         if found.error is None:
@@ -78,22 +81,22 @@ class Reader:
         raise failure(found.error, what, self._client)
 
     def span(self, place: Place) -> Span:
-        """What the partition holds that is committed."""
+        """Return the extent of what is committed in the partition."""
         asked = ck.TopicPartition(*place)
         what = f"the partition {place}"
         span = self._persistently(lambda: self._consumer.get_watermark_offsets(asked, timeout=_ANSWER_S), MOVING, what)
         return Span(*span)
 
     def held_back(self, ends: Mapping[Place, int]) -> list[Place]:
-        """Those partitions that go on behind `ends`, where open transactions keep what is there from readers."""
+        """Return the partitions that go on behind `ends`, where open transactions keep records from readers."""
         spans = Positions(self._client).spans(ends)
         # Asked the second time: what was committed in between is no open transaction.
         return [place for place in ends if self.span(place).end < spans[place].end]
 
     def committed(self, places: Iterable[Place], settled: bool = True) -> list[tuple[Place, int, str | None]]:
         """
-        What the group has committed, with the text beside it; the offset is negative where nothing is. Unless `settled`, what
-        a transaction that is still open has written is not waited for.
+        Return the group's committed offsets, each with its metadata; the offset is negative where nothing is committed. Unless
+        `settled`, do not wait for open transactions.
         """
         asked = [ck.TopicPartition(*place) for place in places]
         consumer = self._consumer if settled else ck.Consumer({**self._settings, "isolation.level": "read_uncommitted"})
@@ -135,7 +138,7 @@ class Reader:
 
     def some(self, timeout: float) -> list[Message]:
         """
-        What has come, after `timeout` seconds at most.
+        Return the messages that have come, after `timeout` seconds at most.
 
         ConnectError where a batch is broken, once what had come before it was returned.
         """

@@ -124,9 +124,9 @@ class _Refusal:
 
 class Access:
     """
-    What one task's consumer was refused, or one consumer after the other. `client` are their settings, `counts` where it is
-    shown that they try again, `prefix` that of the connector's settings. `clock` gives seconds of any steady clock, which is
-    that of `counts`. `mismatch` asks a listener. From one thread only.
+    The refusals that one task's consumer has met, or one consumer after the other. `client` are their settings, `counts` where
+    it is shown that they try again, `prefix` that of the connector's settings. `clock` gives seconds of any steady clock, which
+    is that of `counts`. `mismatch` asks a listener. From one thread only.
     """
 
     def __init__(

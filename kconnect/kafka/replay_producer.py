@@ -51,7 +51,10 @@ class ReplayProducer(TransactionalProducer):
         self._in_time(self.commit)
 
     def give_up(self) -> None:
-        """If it can't be done, the broker does it, at the latest when its time is over or somebody replays again."""
+        """
+        Abort the transaction. If that fails, the broker does it, at the latest when the transaction's time is over or somebody
+        replays again.
+        """
         self._end = time.monotonic() + _ABORT_S
         self.abort()
 

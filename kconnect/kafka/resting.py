@@ -93,7 +93,9 @@ class RestingConsumer:
         return self._member.assignment if self._member is not None else frozenset()
 
     def read(self, limit: int, timeout: float) -> list[ck.Message]:
-        """Up to `limit` messages, as soon as there is one; none after `timeout` seconds without, or once `wake` is called."""
+        """
+        Return up to `limit` messages, as soon as there is one; none after `timeout` seconds without, or once `wake` is called.
+        """
         if self._member is None:
             wait = min(timeout, self._rise_at - time.monotonic())
             if wait > 0 and not self._called:
@@ -216,7 +218,7 @@ class RestingConsumer:
             watch.end()
 
     def _end_early(self) -> None:
-        """What the reader has read comes again, with what the group says."""
+        """Stop reading early. The messages that were read come again, from where the group says."""
         reader, self._early = self._early, None
         if reader is not None:
             self._order.begin(reader.places)
@@ -271,7 +273,10 @@ class RestingConsumer:
             self._called = True
 
     def lags(self) -> dict[TopicPartition, int | None]:
-        """As `TaskConsumer`'s. Where a watcher watches, and has not called, nothing has come since it began to rest."""
+        """
+        Return the lags as `TaskConsumer` does. While a watcher watches, and has not called, nothing has come since the rest
+        began.
+        """
         if self._early is not None:
             return dict.fromkeys(self._early.places)
         if self._member is not None:
@@ -291,7 +296,7 @@ class RestingConsumer:
         return identities.end_offsets_apart(self._client, partitions)
 
     def close(self, limit: float) -> None:
-        """As `TaskConsumer`'s, which may be joining still, in order to commit what was read early."""
+        """Close the consumer as `TaskConsumer` does. It may still be joining, in order to commit what was read early."""
         end = time.monotonic() + limit
         try:
             self._end_watch()
@@ -354,7 +359,7 @@ class _Reader:
         self._wakeups = Wakeups()
 
     def committed(self) -> dict[TopicPartition, int] | None:
-        """What the group has, as far as it has something; None if no broker says it."""
+        """Return the group's committed offsets, as far as there are some; None if no broker answers."""
         try:
             for topic in {place.topic for place in self.places}:
                 # Otherwise a client that has asked something else before looks for a topic it is to read after a second only.
@@ -375,7 +380,7 @@ class _Reader:
         self._consumer.pause(places(self.places if self._held else self.paused))
 
     def read(self, limit: int, timeout: float) -> list[ck.Message] | None:
-        """None if something can't be read, or not at once, which is for the task's member to settle."""
+        """Return messages. None if something can't be read, or not at once, which is for the task's member to settle."""
         first = self._wakeups.next(self._consumer, timeout)
         if first is None:
             return []

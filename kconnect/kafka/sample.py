@@ -92,7 +92,7 @@ def _start(consumer: ck.Consumer, topic: str, partition: int, limit: int, offset
 
 
 def _read(consumer: ck.Consumer, topic: str, places: set[int], limit: int | None) -> list[Any]:
-    """Until each partition has given `limit` messages or is at its end."""
+    """Read until each partition has given `limit` messages or is at its end."""
     found: list[Any] = []
     counts = dict.fromkeys(places, 0)
     end = time.monotonic() + _READ_S

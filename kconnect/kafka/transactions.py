@@ -107,7 +107,10 @@ class TransactionalProducer(TaskProducer):
         return super().refusals(0)
 
     def abort(self, stops: Callable[[], bool] | None = None) -> bool:
-        """Nobody will see what was sent since the last commit. False: it gave up, or stopped, before it heard that."""
+        """
+        Abort the open transaction: nobody will see what was sent since the last commit. Return False if the producer stopped
+        before the brokers confirmed it.
+        """
         if not self._open:
             return True
         stops = stops or self._cancelled

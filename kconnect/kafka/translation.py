@@ -61,7 +61,7 @@ def _kibibytes(value: str) -> str:
 
 
 def _instead_of(javas: str, ours: str, name: str) -> Row:
-    """For the one value that librdkafka has another number for, or does not take though it means the same."""
+    """Return a row for the one value that librdkafka has another number for, or does not take though it means the same."""
     return _renamed(name, lambda value: ours if value == javas else value)
 
 
@@ -282,7 +282,10 @@ def _shown(name: str, value: str) -> str:
 
 @lru_cache(maxsize=1000)
 def _problem(name: str, value: str) -> str | None:
-    """What librdkafka says about one setting; None if it takes it. No client comes to be: the second setting is wrong."""
+    """
+    Return librdkafka's complaint about one setting; None if it takes it. No client is made, because the second setting is
+    wrong.
+    """
     try:
         ck.Producer({name: value, "kconnect.stop": ""})
     except ck.KafkaException as error:

@@ -105,7 +105,7 @@ class Ends:
 
 
 class _Stand(NamedTuple):
-    """Where the fetches of a partition stand, and what its broker has answered by then."""
+    """The state of a partition's fetches, and the broker's answers so far."""
 
     at_s: float
     offset: int

@@ -26,7 +26,7 @@ _ONE = (1).to_bytes(8, sys.byteorder)
 
 
 class Wakeups:
-    """Of one thread, which attaches one client at a time. `wake` may be called from any thread until `close`."""
+    """The wake-ups of one thread, which attaches one client at a time. `wake` may be called from any thread until `close`."""
 
     def __init__(self) -> None:
         self._fd: int | None = None
@@ -40,7 +40,7 @@ class Wakeups:
             _tell(consumer, self._fd)
 
     def detach(self, consumer: ck.Consumer) -> None:
-        """Before the client is closed: what it wrote afterwards might go to another file."""
+        """Detach a client before it is closed: what it wrote afterwards might go to another file."""
         if self._fd is not None:
             _tell(consumer, -1)
 
@@ -61,7 +61,7 @@ class Wakeups:
         return self._fd is None
 
     def wait(self, timeout: float) -> None:
-        """For somebody who calls, with no client at all; not to be used while blind."""
+        """Wait for a call of `wake`, with no client at all. Not to be used while blind."""
         assert self._fd is not None
         if self._poll.poll(timeout * 1000):
             os.eventfd_read(self._fd)

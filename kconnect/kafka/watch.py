@@ -41,7 +41,7 @@ _ANSWER_S = 2.0
 
 
 class Watch:
-    """What one sink wants to know. `end` may be called from any thread, more than once."""
+    """A watch for one sink. `end` may be called from any thread, more than once."""
 
     def __init__(self, watcher: _Watcher, starts: Mapping[TopicPartition, int], call: Callable[[], None]) -> None:
         self._watcher, self.starts, self.call = watcher, dict(starts), call
@@ -55,8 +55,8 @@ class Watch:
 
 class Watchers:
     """
-    Those of one process: one for each way to connect. All calls may come from any thread. Every `look_s` seconds they look
-    at what partitions there are.
+    The watchers of one process: one for each way to connect. All calls may come from any thread. Every `look_s` seconds they
+    look up which partitions there are.
     """
 
     def __init__(self, look_s: float = _LOOK_S) -> None:
@@ -81,7 +81,7 @@ class Watchers:
             return watcher.add(starts, call)
 
     def _retire(self, key: frozenset[tuple[str, str]], watcher: _Watcher) -> None:
-        """One that has had nothing to do for a while ends: settings like its may never come again."""
+        """End a watcher that has had nothing to do for a while: settings like its may never come again."""
         with self._lock:
             # After a `close` it is not there any more.
             if watcher.stop_if_idle() and self._watchers.get(key) is watcher:

@@ -109,7 +109,9 @@ def _numbers(found: Mapping[str, Any], name: str, failed: bool) -> Iterator[str]
 
 
 def _records(found: Mapping[str, Any], error: Mapping[str, Any]) -> str:
-    """Where `kconnect preview` takes records from: the one that failed, a sink's topic, or a file for a source."""
+    """
+    Return the options by which `kconnect preview` takes records: the one that failed, a sink's topic, or a file for a source.
+    """
     if found["type"] != "sink":
         return "--input RECORDS"
     if place := _FAILED_AT.search(error["reported_as"] or error["first_cause"]):

@@ -55,7 +55,7 @@ class History:
 
 
 def of(name: str, stamped: Iterable[tuple[LogRecord, int]]) -> History:
-    """Of the connector of that name, from records in the order of their times, in ms since 1970."""
+    """Return the history of the connector of that name, from records in the order of their times, in ms since 1970."""
     found = History()
     config: Config | None = None
     tasks: int | None = None
@@ -108,7 +108,7 @@ def _add(found: History, event: Event) -> None:
 
 
 def _change(before: Config | None, after: Config) -> str:
-    """Which settings differ, without what their names say is secret, and without what a URL has of that."""
+    """Describe which settings differ, without secrets: neither settings with secret names, nor what URLs have of them."""
     if before is None:
         return f"config written, {len(after)} settings"
     parts = []

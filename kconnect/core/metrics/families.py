@@ -55,7 +55,7 @@ class Snapshot:
 
 
 def families(snapshot: Snapshot) -> Iterator[tuple[Metric, list[Sample]]]:
-    """In the order of the table. A metric of which nothing is to be said has no samples."""
+    """Yield the metrics in the order of the table, with their samples. A metric without a value has no samples."""
     connectors: _Units = [((now.unit.connector,), now) for now in snapshot.connectors]
     tasks: _Units = [((now.unit.connector, str(now.unit.task)), now) for now in snapshot.tasks]
     counts = _task_counts(snapshot.tasks)
@@ -93,7 +93,10 @@ _OURS = {name for metric in table.TABLE for name in (metric.name, metric.shown)}
 
 
 def published(snapshot: Snapshot) -> dict[str, dict[Labels, float]]:
-    """What plugins publish themselves, by name and labels, which say whose it is unless they have such a label already."""
+    """
+    Return the metrics that plugins publish, by name and labels. The labels name the connector and the task, unless the metric
+    has such labels already.
+    """
     found: dict[str, dict[Labels, float]] = {}
     whose: list[tuple[dict[str, str], Sequence[Published]]] = [
         (

@@ -33,7 +33,7 @@ _UNKNOWN = float("nan")
 
 
 class History:
-    """Of all connectors. One thread takes, others may read."""
+    """The recent numbers of all connectors. One thread takes them, others may read."""
 
     def __init__(self) -> None:
         self._said: dict[UnitId, tuple[UnitReport, float]] = {}

@@ -32,7 +32,10 @@ class Published(NamedTuple):
 
 
 def of_bean(name: str, values: Mapping[str, float | None], key: str = "") -> Published:
-    """What a bean of that JMX name says in numbers; `key` of a row, if they are of a table. An attribute's name is the end."""
+    """
+    Return the numbers of a JMX bean as a metric; `key` is that of a row, if they are of a table. The attribute's name is the
+    end of the metric's.
+    """
     domain, _, rest = name.partition(":")
     found = {each: _QUOTED.sub(r"\1", text[1:-1]) if text[:1] == '"' else text for each, text in _PROPERTY.findall(rest)}
     if key:
@@ -58,7 +61,7 @@ def of_bean(name: str, values: Mapping[str, float | None], key: str = "") -> Pub
 
 
 def _name(text: str) -> str:
-    """With `_` for each run of what no name may have, as the exporter does it."""
+    """Replace each run of characters that no name may have by `_`, as the exporter does."""
     return re.sub(r"^(?=\d)", "_", _NO_NAME.sub("_", text))
 
 

@@ -46,8 +46,8 @@ class UnitReport:
 @dataclass(frozen=True)
 class HostReport:
     """
-    What a host has started since it lives, see `Starts`, and what its process takes. `worker_incarnation` is the life of the
-    worker it belongs to.
+    The units that a host has started in its life, see `Starts`, and the resources that its process uses. `worker_incarnation`
+    is the life of the worker it belongs to.
     """
 
     worker: str
@@ -73,7 +73,7 @@ class Beat:
 
 @dataclass(frozen=True)
 class Usage:
-    """Of a host's process: resident memory and what that may be at most, in bytes, and the CPU time of its life, in seconds."""
+    """The resources of a host's process: resident memory and its limit, in bytes, and the CPU time of its life, in seconds."""
 
     memory: int
     memory_max: int | None
@@ -123,7 +123,7 @@ def encode(report: Report | Beat) -> tuple[bytes, bytes]:
 
 
 def decode(value: bytes | None) -> Report | Beat | None:
-    """None for what can't be used."""
+    """Decode a report. Return None if it can't be used."""
     try:
         body = orjson.loads(value or b"")
         if body["format"] > FORMAT:

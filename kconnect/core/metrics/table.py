@@ -59,7 +59,7 @@ class Metric:
 
     @property
     def shown(self) -> str:
-        """As it stands in Prometheus' text."""
+        """The name as it stands in Prometheus' text."""
         return self.name + {Kind.COUNTER: "_total", Kind.INFO: "_info"}.get(self.kind, "")
 
     @property

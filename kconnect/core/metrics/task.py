@@ -20,7 +20,7 @@ Values = dict[str, "float | None"]
 
 
 class Times:
-    """How long a unit has been in which phase."""
+    """The time that a unit has spent in each phase."""
 
     def __init__(self, now: float) -> None:
         self._began = self._since = now
@@ -56,7 +56,7 @@ class About:
 
 
 class TaskMeter:
-    """What both kinds of tasks count. Times that are given are those of `clock`."""
+    """The counts that both kinds of tasks have. Times that are passed are those of `clock`."""
 
     def __init__(self, windows: Windows, errors: Counts, clock: Callable[[], float]) -> None:
         self.clock = clock
@@ -133,7 +133,7 @@ class SourceMeter(TaskMeter):
         self._polls_ms.record((now - began) * 1000, now)
 
     def sent(self, records: int) -> None:
-        """So many records, of those polled last, were handed to Kafka's client."""
+        """Count records, of those polled last, that were handed to Kafka's client."""
         now = self.clock()
         self._sent += records
         self._writes.record(records, now)
@@ -194,7 +194,7 @@ class SinkMeter(TaskMeter):
         self._completed += 1
 
     def commits_skipped(self, commits: int) -> None:
-        """Nobody will answer these any more."""
+        """Count commits that nobody will answer any more."""
         self._skipped += commits
         self._skips.record(commits, self.clock())
 

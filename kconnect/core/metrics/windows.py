@@ -24,7 +24,7 @@ class Windows:
 
 
 class Sampled:
-    """What was recorded in the windows: `record` is called once a batch, never once a record."""
+    """The values recorded in the windows: `record` is called once a batch, never once a record."""
 
     __slots__ = ("_kept", "_windows")
 
@@ -46,7 +46,7 @@ class Sampled:
             window.lowest = value
 
     def average(self, now: float) -> float | None:
-        """None if nothing was recorded in the windows; so are `highest` and `lowest`."""
+        """Return the average. None if nothing was recorded in the windows, as for `highest` and `lowest`."""
         kept = self._fresh(now)
         count = sum(window.count for window in kept)
         return sum(window.total for window in kept) / count if count else None

@@ -19,7 +19,7 @@ _Told = TypeVar("_Told")
 
 @dataclass(frozen=True)
 class Alias:
-    """One transform or predicate; `properties` are its own settings, without their prefix."""
+    """A transform or predicate; `properties` are its own settings, without their prefix."""
 
     name: str
     prefix: str
@@ -36,7 +36,7 @@ def names(setting: str, config: Mapping[str, str | None]) -> list[str]:
 
 
 def transforms(config: Mapping[str, str]) -> list[Alias]:
-    """In the order in which records pass them. ConfigError for a `negate` that is not a boolean."""
+    """Return the transforms in the order in which records pass them. Raise ConfigError for a `negate` that is not a boolean."""
     return list(_aliases(config, "transforms", {"type", "plugin.version", "predicate", "negate"}))
 
 
@@ -61,7 +61,7 @@ def _aliases(config: Mapping[str, str], setting: str, reserved: set[str]) -> Ite
 
 
 def errors(config: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """What is wrong between aliases: setting and message. Connect lets pass what is not defined."""
+    """Yield contradictions between aliases: setting and message. Connect ignores undefined predicates."""
     known = predicates(config)
     for alias in _conditional(config):
         if alias.predicate is not None:
@@ -83,7 +83,7 @@ def errors(config: Mapping[str, str]) -> Iterator[tuple[str, str]]:
 
 
 def warnings(config: Mapping[str, str]) -> Iterator[str]:
-    """What has no effect, in sentences for the log: most likely a slip, but Connect runs such configs."""
+    """Yield sentences for the log about settings without effect: probably a slip, but Connect runs such configs."""
     used = {alias.predicate for alias in _conditional(config)}
     for name in predicates(config):
         if name not in used:
@@ -149,7 +149,10 @@ _IMPORTANCE = list(Importance)
 
 
 def _embedded(keys: Iterable[ConfigKey], prefix: str, group: str, first: int) -> Iterator[ConfigKey]:
-    """As Kafka's ConfigDef embeds one table into another: by group and order, then what must be given, then by importance."""
+    """
+    Yield the keys as Kafka's ConfigDef embeds one table into another: by group and order, then required ones, then by
+    importance.
+    """
     keys = list(keys)
     groups = list(dict.fromkeys(key.group for key in keys if key.group is not None))
 

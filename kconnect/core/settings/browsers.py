@@ -22,7 +22,7 @@ _PATTERN = re.compile(r"[\\*+?\[\](){}|^$]")
 
 @dataclass(frozen=True)
 class HeaderRule:
-    """One header of every answer; `set` replaces others of its name, and a date is given in ms from now."""
+    """A header of every answer; `set` replaces others of its name, and a date is given in ms from now."""
 
     replaces: bool
     name: str
@@ -32,7 +32,7 @@ class HeaderRule:
 
 @dataclass(frozen=True)
 class Cors:
-    """Which pages of other origins may ask: exact origins, or `*`, and a pattern for the rest; and by which methods."""
+    """The pages of other origins that may ask: exact origins, or `*`, and a pattern for the rest; and by which methods."""
 
     origins: tuple[str, ...]
     pattern: str | None
@@ -77,7 +77,7 @@ def check_host_names(name: str, value: Any) -> None:
 
 
 def cors(origins: str, methods: str) -> Cors | None:
-    """None if no origin is given. ConfigError for a pattern that can't be read."""
+    """Parse the settings of CORS. Return None if no origin is given. Raise ConfigError for a pattern that can't be read."""
     given = _list(origins)
     if not given:
         return None

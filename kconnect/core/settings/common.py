@@ -220,7 +220,7 @@ class ConnectorSettings:
         return (named, self.with_prefix(f"{setting}.")) if named else None
 
     def overrides(self, client: str) -> dict[str, str]:
-        """What the connector sets for its `producer`, `consumer` or `admin` client."""
+        """Return the settings that the connector overrides for its `producer`, `consumer` or `admin` client."""
         return self.with_prefix(f"{client}.override.")
 
     def with_prefix(self, prefix: str) -> dict[str, str]:

@@ -93,12 +93,15 @@ class Operation:
 
     @property
     def memory(self) -> int | None:
-        """In bytes, of a dedicated task; None is no limit."""
+        """The memory limit of a dedicated task, in bytes. None if there is none."""
         return None if self.max_memory == -1 else self.max_memory
 
     @classmethod
     def of(cls, config: Mapping[str, str | None]) -> Operation:
-        """Of a config as it was submitted. What can't be read has its default: validation has refused it before."""
+        """
+        Read the settings of a config as it was submitted. A value that can't be read has its default: validation has refused it
+        before.
+        """
         own = {key.name: config[key.name] for key in KEYS if config.get(key.name) is not None}
         if not own:
             return _DEFAULT
@@ -120,7 +123,7 @@ _DEFAULT = Operation()
 
 
 def isolation_errors(parsed: Mapping[str, Any]) -> dict[str, str]:
-    """What is wrong with these settings together, by setting; `parsed` are the values of a table."""
+    """Return contradictions between these settings, by setting; `parsed` are the values of a table."""
     if parsed.get(MEMORY) in (None, -1) or parsed.get(ISOLATION) != _SHARED:
         return {}
     rule = f"only a task with a process of its own can be limited: set {ISOLATION}={_DEDICATED} too, or leave {MEMORY} out"

@@ -64,7 +64,7 @@ class Policy:
         yield from self.dangers(setting, value)
 
     def dangers(self, setting: str, value: str) -> Iterator[str]:
-        """Of these what holds under any policy, and for a client that the connector has no use for yet."""
+        """Yield what no policy allows in a setting, even for a client that the connector does not use yet."""
         # The prefix says whose client it is: librdkafka's.
         for danger in dangers(f"producer.override.{setting}", value, self.unsafe):
             part = "it" if danger.part == setting else danger.part
@@ -108,7 +108,7 @@ def sections(kind: str, config: Mapping[str, str | None], policy: Policy, *, exa
 
 
 def warnings(kind: str, config: Mapping[str, str], *, exactly_once: bool = False) -> Iterator[str]:
-    """What has no effect, in sentences for the log: Connect takes it, whatever its value."""
+    """Yield sentences for the log about overrides without effect, which Connect accepts whatever their value."""
     used = clients_used(kind, config, exactly_once)
     for client in CLIENTS:
         names = ", ".join(name for name in config if name.startswith(f"{client}.override."))

@@ -42,12 +42,12 @@ class Reference:
 
 
 def find(text: str) -> list[Reference]:
-    """Those in a text, from left to right."""
+    """Return the references in a text, from left to right."""
     return [ref for _, ref in _split(text) if ref is not None]
 
 
 def literals(text: str) -> list[str]:
-    """What stands between the references of a text; the text itself if it has none."""
+    """Return the texts between the references; the whole text if it has none."""
     return [literal for literal, _ in _split(text) if literal]
 
 
@@ -75,8 +75,8 @@ def _split(text: str) -> Iterator[tuple[str, Reference | None]]:
 @dataclass(frozen=True)
 class Resolved:
     """
-    What references stand for. `failures` has those that could not be had, with the reason; `ttl_ms` is the shortest time for
-    which a value holds, None for ever.
+    The values of references. `failures` has the references that could not be resolved, with the reason; `ttl_ms` is the
+    shortest time for which a value holds, None for ever.
 
     Its text shows no values.
     """
@@ -98,7 +98,7 @@ class Resolved:
         return "".join(literal if ref is None else literal + self.values.get(ref, ref.text) for literal, ref in _split(text))
 
     def problems(self, raw: Mapping[str, str]) -> dict[str, list[str]]:
-        """By setting, what is to be said of each of its references that could not be had."""
+        """Return messages about the references that could not be resolved, by setting."""
         found = {
             setting: [
                 f"{ref} can't be resolved: {self.failures[ref]}" for ref in dict.fromkeys(find(text)) if ref in self.failures
@@ -110,8 +110,8 @@ class Resolved:
 
     def cover(self, *raw: Mapping[str, str]) -> dict[str, str]:
         """
-        By each value that is no mere word, in any of its forms: the reference that is to be shown instead. Of the configs that
-        are given, also the words that values have become a part of.
+        Return which reference to show in the place of each secret value, in any of its forms, unless it is a mere word. For the
+        configs that are passed, also cover the words that values have become a part of.
         """
         covered = {word: shown for config in raw for text in config.values() for word, shown in self.words(text)}
         for ref, value in self.values.items():
@@ -203,7 +203,7 @@ class Declared:
 
 
 def of_providers(worker: Mapping[str, str]) -> dict[str, str]:
-    """Of a worker's texts those that declare its providers."""
+    """Return those of a worker's settings that declare its config providers."""
     return {name: text for name, text in worker.items() if name == PROVIDERS or name.startswith(f"{PROVIDERS}.")}
 
 

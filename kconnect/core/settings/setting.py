@@ -23,13 +23,13 @@ T = TypeVar("T")
 
 
 class HasValues(Protocol):
-    """Whose class has settings as attributes: `values` are the parsed ones, by the settings' names."""
+    """An object whose class has settings as attributes: `values` are the parsed ones, by the settings' names."""
 
     values: Mapping[str, Any]
 
 
 class Setting(Generic[T]):
-    """One row; `key` is what tables, validation and REST see of it."""
+    """A row of a table of settings; `key` is the part that tables, validation and REST see."""
 
     def __init__(self, key: ConfigKey) -> None:
         self.key = key
@@ -65,7 +65,7 @@ class Setting(Generic[T]):
 
 
 class Shown(NamedTuple):
-    """How a user interface shows a row: in which group, at which place in it, how wide, and under which name."""
+    """The way a user interface shows a row: in which group, at which place in it, how wide, and under which name."""
 
     group: str | None = None
     order: int = -1
@@ -113,7 +113,7 @@ class Kind(Generic[T]):
         importance: Importance = Importance.LOW,
         shown: Shown = _NOWHERE,
     ) -> Setting[Any]:
-        """What must be given is of high importance, whatever is said."""
+        """Declare a setting. One without a default is of high importance, whatever is passed."""
         told = Importance.HIGH if default is NO_DEFAULT else importance
         return Setting(ConfigKey(name, self._type, default, told, doc, validator, *shown))
 
@@ -128,5 +128,5 @@ LIST: Kind[list[str]] = Kind(Type.LIST)
 
 
 def table(owner: type) -> ConfigDef:
-    """Of the settings that are attributes of a class, in the order in which they stand there."""
+    """Return the table of the settings that are attributes of a class, in their order there."""
     return ConfigDef(*(row.key for row in vars(owner).values() if isinstance(row, Setting)))

@@ -105,7 +105,7 @@ def subscription(config: Mapping[str, str | None], if_late: bool = True) -> Call
 
 
 def topics_errors(parsed: Mapping[str, Any]) -> dict[str, str]:
-    """What is wrong with a sink's choice of topics: setting -> message."""
+    """Return contradictions in a sink's choice of topics: setting -> message."""
     topics = [topic for topic in parsed.get(TOPICS) or () if topic]
     regex = (parsed.get(TOPICS_REGEX) or "").strip()
     dead_letters = (parsed.get(DLQ_TOPIC) or "").strip()
@@ -141,7 +141,7 @@ def _matches(pattern: str, topic: str, if_late: bool = True) -> bool:
 
 
 def group_errors(config: Mapping[str, str | None], parsed: Mapping[str, Any], worker_group: str) -> dict[str, str]:
-    """What is wrong with a sink's consumer group: setting -> message. The workers' own group must stay theirs."""
+    """Return what is wrong with a sink's consumer group: setting -> message. The workers' own group must stay theirs."""
     # Clients are given it without the blanks around it.
     overridden = (config.get(GROUP_ID) or "").strip()
     if overridden == worker_group:

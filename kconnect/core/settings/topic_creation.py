@@ -58,7 +58,8 @@ def _check_patterns(name: str, value: Any) -> None:
 @dataclass(frozen=True)
 class Group:
     """
-    How to create the topics that match. -1 as a number is the broker's default; `config` are settings of the topic itself.
+    The settings by which matching topics are created. A number of -1 is the broker's default; `config` are settings of the
+    topic itself.
 
     The group `default` has no patterns and matches every topic.
     """
@@ -77,7 +78,9 @@ class Group:
 
 @dataclass(frozen=True)
 class TopicSettings:
-    """Of a topic that is to be created; `group` is the first that matches it. -1 is the broker's default."""
+    """
+    The settings of a topic to be created. `group` is the first group that matches its name; -1 stands for the broker's default.
+    """
 
     topic: str
     group: str
@@ -94,7 +97,10 @@ class TopicCreation:
 
     @classmethod
     def from_config(cls, config: Mapping[str, str]) -> TopicCreation | None:
-        """None if the config leaves topics to the broker. ConfigError for the first setting that can't be used."""
+        """
+        Read the groups of a config. Return None if the config leaves topics to the broker. Raise ConfigError for the first
+        setting that can't be used.
+        """
         if not is_used(config):
             return None
         return cls(tuple(_group(name, table.parse(config), config) for name, table in _tables(config).items()))
@@ -103,7 +109,7 @@ class TopicCreation:
         return next(group for group in self.groups if group.matches(topic))
 
     def settings_of(self, topic: str) -> TopicSettings:
-        """With what to create a topic: no group overrides what one before it says."""
+        """Return the settings by which to create a topic: no group overrides what one before it says."""
         config: dict[str, str] = {}
         for group in reversed([group for group in self.groups if group.matches(topic)]):
             config.update(group.config)
@@ -148,7 +154,7 @@ def without_old_errors(infos: dict[str, Any], config: Mapping[str, str | None], 
 
 
 def warnings(kind: str, config: Mapping[str, str]) -> Iterator[str]:
-    """What of a `source`'s or `sink`'s settings has no effect, in sentences for the log."""
+    """Yield sentences for the log about settings of a `source` or `sink` that have no effect."""
     if not is_used(config):
         return
     if kind == "sink":
@@ -232,7 +238,7 @@ def _topic_key(group: str, setting: str, order: int) -> ConfigKey:
 
 
 def _of_default(setting: str, type_: Type, check: Validator, config: Mapping[str, str]) -> Any:
-    """What another group takes from `default`; None if that can't be used, which is said there."""
+    """Return the value that another group takes from `default`; None if that value can't be used, which is reported there."""
     name = f"{PREFIX}{DEFAULT}.{setting}"
     try:
         value = parse(name, config.get(name), type_)

@@ -111,7 +111,7 @@ _TOKENS = (
 
 @dataclass(frozen=True)
 class Danger:
-    """What is wrong with a setting: `part` is the name by which the worker's allowlist allows it."""
+    """A danger of a setting: `part` is the name by which the worker's allowlist allows it."""
 
     setting: str
     part: str

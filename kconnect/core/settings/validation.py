@@ -35,7 +35,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Asked:
-    """What the connector's class itself said about a config. `kind` is `source` or `sink`."""
+    """The answer of the connector's class about a config. `kind` is `source` or `sink`."""
 
     kind: str
     config_def: ConfigDef

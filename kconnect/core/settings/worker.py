@@ -465,7 +465,7 @@ class WorkerSettings:
 
     @property
     def advertised_url(self) -> str:
-        """Where others reach this worker: `http://host:port/`."""
+        """The URL at which others reach this worker: `http://host:port/`."""
         scheme, host, port = self._advertised()
         host = self.rest_advertised_host_name or host or "localhost"
         return f"{scheme}://{f'[{host}]' if ':' in host else host}:{self.rest_advertised_port or port}/"
@@ -482,7 +482,7 @@ class WorkerSettings:
 
     @property
     def override_policy(self) -> Policy:
-        """What connectors may set of their Kafka clients."""
+        """The policy for what connectors may set of their Kafka clients."""
         return Policy(
             policy_name(self._connector_client_config_override_policy),
             tuple(self._connector_client_config_override_allowlist),
@@ -505,7 +505,7 @@ class WorkerSettings:
 
     @property
     def sandbox_memory(self) -> int | None:
-        """In bytes; None is no limit."""
+        """The memory limit of the checking process, in bytes; None if there is none."""
         most = self._sandbox_memory_max_bytes
         return None if most == -1 else most
 
@@ -517,7 +517,7 @@ class WorkerSettings:
 
     @property
     def host_memory(self) -> int | None:
-        """What a host that tasks share may take, in bytes; None is no limit of our own, see `guards_memory`."""
+        """The memory limit of a host that tasks share, in bytes; None if there is none of our own, see `guards_memory`."""
         most = self._task_host_memory_max_bytes
         return None if most == -1 else most
 
@@ -535,7 +535,7 @@ class WorkerSettings:
         return {name: value for name, value in self.raw.items() if name.startswith("spark.")}
 
     def topic_settings(self, prefix: str) -> dict[str, str]:
-        """What an internal topic is created with beyond its numbers; `prefix` is such as `offset.storage.`."""
+        """Return the settings of an internal topic beyond its numbers; `prefix` is such as `offset.storage.`."""
         own = {"topic", "partitions", "replication.factor", "cleanup.policy"}
         return {key: value for key, value in self.with_prefix(prefix).items() if key not in own}
 
@@ -553,17 +553,21 @@ def with_environment(properties: Mapping[str, str], environ: Mapping[str, str]) 
 
 
 def for_hosts(raw: Mapping[str, str]) -> dict[str, str]:
-    """Of a worker's texts those that its Spark driver and task hosts may read: the keys to REST stay in the worker."""
+    """
+    Return those of a worker's settings that its Spark driver and task hosts may read: the keys to REST stay in the worker.
+    """
     return {name: text for name, text in raw.items() if not name.startswith(_REST_ONLY)}
 
 
 def for_plugins(raw: Mapping[str, str]) -> dict[str, str]:
-    """Of a worker's texts those that plugins may know of."""
+    """Return those of a worker's settings that plugins may know."""
     return {name: raw[name] for name in _FOR_PLUGINS if name in raw}
 
 
 def for_clients(raw: Mapping[str, str]) -> dict[str, str]:
-    """Of a worker's texts those that decide what connectors may set of their Kafka clients: no login, and no secret."""
+    """
+    Return those of a worker's settings that decide what connectors may set of their Kafka clients: no login, and no secret.
+    """
     return {
         name: text
         for name, text in raw.items()
