@@ -69,7 +69,7 @@ _WAITS = re.compile(r"(?<![\w.])(time\.)?sleep\(|\.(wait|get|join|acquire|recv|r
 
 
 class BlackBox:
-    """Of one life. Never fails once it is open: what can't be written is not there."""
+    """The black box of one life of a process. Once it is open, no call fails: what can't be written is lost."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -82,7 +82,7 @@ class BlackBox:
         faulthandler.enable(self._file, all_threads=False)
 
     def note(self, owned: owners.Owned) -> None:
-        """Whose the threads of that number are. From any thread."""
+        """Note which unit the threads of that number belong to. From any thread."""
         spec = owned.unit.spec
         line = b"= %d %s\n" % (owned.number, orjson.dumps((*spec.unit, spec.config_offset, spec.run, owned.by_plugin)))
         with self._lock:
@@ -128,7 +128,7 @@ class BlackBox:
 
 
 class Found:
-    """What the process of that incarnation has left on this machine, if anything. It can be asked for once."""
+    """The black box that the process of that incarnation has left on this machine, if any. It can be read once."""
 
     def __init__(self, incarnation: str) -> None:
         path = os.path.join(_directory() or os.devnull, incarnation)
@@ -161,7 +161,7 @@ class Found:
 
 
 class _Said(NamedTuple):
-    """Whose the threads of a number were, and whether plugin code had started them."""
+    """A note about a thread's number: the unit that it belongs to, and whether plugin code had started it."""
 
     unit: UnitId
     config_offset: int
@@ -177,7 +177,7 @@ class _Said(NamedTuple):
 
 
 class _JavaReport(NamedTuple):
-    """What a JVM wrote when it ended its process: what happened, in which thread, and where in Java, innermost first."""
+    """The report of a JVM that ended its process: what happened, in which thread, and where in Java, innermost first."""
 
     what: str = ""
     is_full: bool = False
@@ -311,7 +311,10 @@ def _crashed(
 
 
 def _holder(stacks: list[list[bytes]], said: dict[int, _Said]) -> dict[UnitId, Blame]:
-    """Who has held the interpreter's lock: blamed if just one unit is within plugin code and does not wait there."""
+    """
+    Return the units that may have held the interpreter's lock. A unit is to blame if it alone is within plugin code and does
+    not wait there.
+    """
     suspects = {}
     for stack in stacks:
         whose = _whose(stack, said)
@@ -339,6 +342,6 @@ def _waits(frame: bytes) -> bool:
 
 
 def _text(stack: list[bytes]) -> str:
-    """Up to where our own code comes in."""
+    """Return a stack as text, up to where our own code begins."""
     shown = list(itertools.takewhile(lambda line: _of_frame(line) is not False and not _MARK.match(line), stack))
     return b"\n".join(shown[:_LONGEST_STACK]).decode("utf-8", "replace")

@@ -26,7 +26,7 @@ _LOOK_S = 1.0
 
 
 class Containment:
-    """Of this process, for as long as it is a host."""
+    """The containment of plugin code in this process, for as long as it is a host."""
 
     def __init__(self, incarnation: str) -> None:
         self._box = blackbox.open_box(incarnation)
@@ -41,7 +41,7 @@ class Containment:
             self._box.note(owned)
 
     def look(self, units: Iterable[Unit]) -> None:
-        """In each turn of the host's loop, with all that runs: see to what is due."""
+        """Do what is due. Called in each turn of the host's loop, with all units that run."""
         now = time.monotonic()
         if now - self._looked_at < _LOOK_S:
             return
@@ -54,11 +54,11 @@ class Containment:
 
     @property
     def java_report(self) -> str:
-        """Where a JVM of this process is to write how it has ended."""
+        """The file in which a JVM of this process is to write how it has ended."""
         return os.devnull if self._box is None else self._box.java_report
 
     def attribute_fault(self, spec: UnitSpec, reason: str, is_sure: bool = True) -> None:
-        """What the next process is to know of this one's end: the fault is this unit's, or may be."""
+        """Record for the next process that this unit is to blame, or may be, if this process ends."""
         if self._box is not None:
             self._box.attribute_fault(spec, reason, is_sure)
 
@@ -72,13 +72,16 @@ class Containment:
         self._output.close()
 
     def close(self) -> None:
-        """Nothing is left to be contained: the process ends."""
+        """End the containment: the process ends."""
         self.rest()
         self._output.close()
 
 
 def attributed(predecessor: Held) -> tuple[dict[UnitId, Blame], Units]:
-    """Which unit has ended the process that left this record, if that is known; or else which may have. It must be dead."""
+    """
+    Return the units that have ended the process that left this record, if they are known; or else those that may have. The
+    process must be dead.
+    """
     found, is_sure = blackbox.Found(predecessor.incarnation).blames()
     units = predecessor.units or frozenset()
     found = {unit: blame for unit, blame in found.items() if unit in units}

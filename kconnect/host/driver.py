@@ -107,7 +107,7 @@ def main() -> int:
 
 def _payloads(order: dict[str, Any], placement: Placement | None) -> dict[int, bytes]:
     """
-    What each host that this life of the worker wants is told: `order`, its number as `host`, and what its spec says:
+    Return the order for each host that this life of the worker wants: `order`, its number as `host`, and its spec:
     `directories` and `memory` in any case, `unit` and `group` if there are any. Read next: `host.run`.
     """
     if placement is None or placement.incarnation != order["incarnation"]:

@@ -57,7 +57,7 @@ class SharedProcessError(BaseException):
 
 
 class Guard:
-    """Of this process, from its making on."""
+    """The guard of this process, from its construction on."""
 
     def __init__(self, output: Output | None) -> None:
         self._pid = os.getpid()
@@ -73,7 +73,7 @@ class Guard:
             module.__class__ = self._guarded(module)
 
     def close(self) -> None:
-        """As it was before; for tests."""
+        """Restore everything as it was before; for tests."""
         for module, kind in self._classes.items():
             module.__class__ = kind
         for module, name, plain in self._calls:
@@ -193,7 +193,7 @@ def _is_ours(part: object) -> bool:
 
 
 def _members(place: ModuleType | type) -> dict[str, Any]:
-    """What of a module or class is watched: what can be called, and a few things that all imports need."""
+    """Return the members of a module or class that are watched: those that can be called, and a few that all imports need."""
     found = {}
     for name, value in vars(place).items():
         if name in _HOOKS or name in _STREAMS:

@@ -26,7 +26,7 @@ _SHOWN = 3
 
 
 class JavaThreads:
-    """Of this process. `look` is called about once a second, with all units that are to run here."""
+    """The threads of Java in this process. `look` is called about once a second, with all units that are to run here."""
 
     def __init__(self, box: BlackBox | None) -> None:
         self._box = box

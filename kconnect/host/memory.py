@@ -36,8 +36,8 @@ _GROUP = Path("/sys/fs/cgroup")
 
 class Memory:
     """
-    Of this process. `dedicated` is the limit of a host for one task (`tasks.memory.max`), in bytes; other hosts have that of
-    `task.host.memory.max.bytes`. To be made before any plugin code runs.
+    The memory of this process. `dedicated` is the limit of a host for one task (`tasks.memory.max`), in bytes; other hosts have
+    that of `task.host.memory.max.bytes`. To be made before any plugin code runs.
     """
 
     def __init__(self, settings: WorkerSettings, dedicated: int | None = None) -> None:
@@ -109,7 +109,7 @@ def _machine() -> tuple[int, int]:
 
 
 def _reserved() -> int:
-    """What RLIMIT_DATA counts, of this process, in bytes; on Linux."""
+    """Return what RLIMIT_DATA counts of this process, in bytes; on Linux."""
     with suppress(OSError):
         found = re.search(r"^VmData:\s+(\d+) kB$", Path("/proc/self/status").read_text(), re.MULTILINE)
         if found:

@@ -49,7 +49,7 @@ class _Said:
 
 
 class Reporter:
-    """Of one host, called from its thread: `report` in each turn, `started` and `ended` for each unit."""
+    """The reporter of one host, called from its thread: `report` in each turn, `started` and `ended` for each unit."""
 
     def __init__(self, settings: WorkerSettings, host: int, incarnation: str, worker_incarnation: str, memory: Memory) -> None:
         self._interval_s = settings.metrics_report_interval_ms / 1000
@@ -127,7 +127,7 @@ class Reporter:
             self._writer.write(*report.encode(new))
 
     def _measure(self, now: float) -> None:
-        """It differs each time: only what is worth a record is news."""
+        """Measure the process. The numbers differ each time, so only large changes are news."""
         if now - self._measured_at < min(self._interval_s, _MEASURE_S):
             return
         self._measured_at, before, usage = now, self._usage, self._memory.usage()

@@ -37,7 +37,7 @@ _DRAIN_S = 3.0
 
 
 class Output:
-    """Of this process, from its making until `close`."""
+    """The standard output and error of this process, from its construction until `close`."""
 
     def __init__(self) -> None:
         self._budgets: dict[Unit | None, _Budget] = {}
@@ -62,7 +62,7 @@ class Output:
                 self._tell(whose, self._budgets.pop(whose))
 
     def close(self) -> None:
-        """As before, with all that was to be logged written, unless nobody reads it."""
+        """Restore the streams, and write all that was to be logged, unless nobody reads it."""
         for whose, budget in list(self._budgets.items()):
             self._tell(whose, budget)
         sys.stdout, sys.stderr = self._before
@@ -93,7 +93,7 @@ class Output:
 
 
 class _Budget:
-    """What one unit may print within a minute. Threads of one unit may be off by a line."""
+    """The output that one unit may print within a minute. Threads of one unit may be off by a line."""
 
     def __init__(self) -> None:
         self._ends = time.monotonic() + _MINUTE_S
@@ -125,7 +125,7 @@ class Stream(io.TextIOBase):
         self.buffer = io.FileIO(descriptor, "wb", closefd=False)
 
     def redirect(self, target: Any) -> None:
-        """For the calling thread; this stream itself, or None, to have it as before."""
+        """Redirect the calling thread's output; to this stream itself, or None, to restore it."""
         self._local.target = None if target is self else target
 
     def write(self, text: str) -> int:
@@ -167,7 +167,7 @@ class Stream(io.TextIOBase):
 
 
 class Writer:
-    """What log handlers write to: returns at once, and keeps up to 8 MiB for a descriptor that takes nothing."""
+    """A stream for log handlers: it returns at once, and keeps up to 8 MiB for a descriptor that takes nothing."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -192,7 +192,7 @@ class Writer:
         self._queue.put(data)
 
     def flush(self) -> None:
-        """Nobody waits for that."""
+        """Do nothing: nobody waits for that."""
 
     def drain(self, timeout: float) -> None:
         """Wait until all is written, or the time is up."""

@@ -88,7 +88,7 @@ def is_late(stop: Stop, limit_s: float, flush_s: float) -> bool:
 
 
 def _many_in_java(stop: Stop) -> int:
-    """How many of Java's threads it has left, if that is too many."""
+    """Return how many of Java's threads the unit has left; 0 if that is not too many."""
     count = threads.count(stop.unit.spec.unit)
     return count if count > _MOST_IN_JAVA else 0
 

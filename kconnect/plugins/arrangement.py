@@ -30,7 +30,7 @@ _DEEPEST = 4
 @dataclass(frozen=True)
 class Layout:
     """
-    What one directory gives. Names are dotted where they are parts of a namespace package.
+    The modules that one directory gives. Names are dotted where they are parts of a namespace package.
 
     `public` are imported under their own names, and `private` in a realm, if there are any. `clashes` says of each name that
     an earlier directory has brought which one that is; `ignored` are names that no plugin may bring.
@@ -60,7 +60,7 @@ def arrange(directories: Iterable[str], taken: Mapping[str, str] | None = None) 
 
 
 def names(directory: str) -> frozenset[str]:
-    """What an import would find there: modules, packages, and the parts of namespace packages."""
+    """Return the names that can be imported from a directory: modules, packages, and the parts of namespace packages."""
     return frozenset(_names(directory, "", _DEEPEST))
 
 
@@ -114,7 +114,7 @@ def _names(directory: str, prefix: str, depth: int) -> Iterator[str]:
 
 
 def _clash(name: str, known: Mapping[str, str]) -> str | None:
-    """Where that name, one above it or one below it has come from."""
+    """Return where that name, one above it or one below it has come from; None if from nowhere."""
     above = next((each for each in and_above(name) if each in known), None)
     if above is not None:
         return known[above]

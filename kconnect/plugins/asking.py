@@ -21,7 +21,10 @@ ConfigMap = Mapping[str, "str | None"]
 
 
 class Asking:
-    """One request's. Keeps the stage that plugin code is in, `secrets` that no message may quote, `warnings` for the log."""
+    """
+    The state of one request to plugin code: the stage that the code is in, `secrets` that no message may quote, `warnings` for
+    the log.
+    """
 
     def __init__(self, registry: Registry, announce: Callable[[dict[str, str]], None], worker: Mapping[str, Any]) -> None:
         self.registry, self.worker = registry, worker

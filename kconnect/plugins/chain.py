@@ -31,7 +31,7 @@ CONVERTERS = (("key", "converter"), ("value", "converter"), ("header", "header_c
 @dataclass(frozen=True)
 class Part:
     """
-    One plugin as a config asks for it. `setting` names its class; it is the worker's if the part is `inherited`. Without a
+    A plugin as a config asks for it. `setting` names its class; it is the worker's if the part is `inherited`. Without a
     `version` the copy in `beside`, a plugin directory, is taken if there is one, or else the newest.
     """
 
@@ -44,7 +44,7 @@ class Part:
 
     @property
     def tag(self) -> tuple[str, str]:
-        """What tells a part of a task's chain in the metrics that plugins make, as in Connect: its kind and its alias."""
+        """The tags of a part of a task's chain in the metrics that plugins make, as in Connect: its kind and its alias."""
         of_alias = self.setting.endswith(".type")
         name = self.setting.removesuffix(".type").partition(".")[2] if of_alias else self.setting.partition(".")[0]
         return self.kind.removeprefix("header_"), name
@@ -64,7 +64,10 @@ class Part:
             raise self._told(error) from error
 
     def _told(self, error: ConnectError) -> ConnectError:
-        """Who reads it would look for the setting in the connector's config."""
+        """
+        Return the error for an inherited part: without a word about the worker, the reader would look for the setting in the
+        connector's config.
+        """
         if not self.inherited:
             return error
         version = "" if self.version is None else f" with {self.setting}.{VERSION}={self.version}"

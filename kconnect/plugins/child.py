@@ -45,7 +45,7 @@ class ChildEndedError(Exception):
 
 class Child:
     """
-    One process, which runs `module`. Not thread-safe, but for `interrupt`. `environment` names the plugin directories that it
+    A child process that runs `module`. Not thread-safe, but for `interrupt`. `environment` names the plugin directories that it
     may import from.
     """
 
@@ -174,7 +174,7 @@ class Child:
             received += data
 
     def _end(self) -> str:
-        """How the process ended, as a text. One that has only closed its pipe is killed."""
+        """Return how the process ended, as a text. Kill a process that has only closed its pipe."""
         try:
             status = self._process.wait(_ENDING_S)
         except subprocess.TimeoutExpired:
@@ -189,7 +189,7 @@ class Child:
         return f"{name}, perhaps because memory ran out" if -status == signal.SIGKILL else name
 
     def _log_output(self, stderr: BufferedReader) -> None:
-        """What plugin code prints goes to the log, up to a limit; the pipe is emptied in any case."""
+        """Log what plugin code prints, up to a limit. The pipe is emptied in any case."""
         read = 0
         with stderr:
             for number, line in enumerate(iter(lambda: stderr.readline(1 << 20), b"")):

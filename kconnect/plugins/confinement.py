@@ -41,7 +41,7 @@ def limit_data(soft: int, hard: int) -> None:
 
 
 class Traces:
-    """What there was before any plugin code ran, and what is there besides."""
+    """The process's state before any plugin code ran, for comparing later."""
 
     def __init__(self) -> None:
         self._threads = set(threading.enumerate())
@@ -50,7 +50,7 @@ class Traces:
         self._builtins = dict(vars(builtins))
 
     def left(self) -> list[str]:
-        """What plugin code has left behind, in words; the process must not be used again if there is anything."""
+        """Return what plugin code has left behind, in words. If there is anything, the process must not be used again."""
         return list(self._left())
 
     def _left(self) -> Iterator[str]:

@@ -43,7 +43,8 @@ log = logging.getLogger(__name__)
 
 def directories(registry: Registry, config: chain.Config, worker: WorkerSettings) -> tuple[str, ...]:
     """
-    Those that a unit of that connector needs, in their order: of its connector, its converters, its transforms and predicates.
+    Return the directories that a unit of that connector needs, in their order: of its connector, its converters, its transforms
+    and predicates.
 
     Never raises: what can't be found adds nothing, and the unit fails where it runs, with a text that says what there is.
     """
@@ -79,7 +80,10 @@ def places(wanted: Iterable[str]) -> set[str]:
 
 
 def of_chain(registry: Registry, config: chain.Config, worker: Mapping[str, str]) -> tuple[str, ...]:
-    """As `directories`, with the worker's own converters as `core.settings.worker.converters` gives them."""
+    """
+    Return the directories as `directories` does, with the worker's own converters as `core.settings.worker.converters` gives
+    them.
+    """
     found: dict[str, None] = {}
     for part in chain.parts(registry, config, worker):
         with suppress(ConnectError):
@@ -88,14 +92,17 @@ def of_chain(registry: Registry, config: chain.Config, worker: Mapping[str, str]
 
 
 def of_plugin(plugin: PluginDesc) -> tuple[str, ...]:
-    """What a process needs for this one."""
+    """Return what a process needs for this plugin."""
     if plugin.java:
         return (JVM,)
     return () if plugin.location == INSTALLED else (plugin.location,)
 
 
 def of_providers(registry: Registry, worker: Mapping[str, str]) -> tuple[str, ...]:
-    """Those of the config providers that a worker's texts declare: any unit may need them, so no placement looks at them."""
+    """
+    Return the directories of the config providers that a worker's settings declare. Any unit may need them, so no placement
+    looks at them.
+    """
     found: dict[str, None] = {}
     for provider in references.declared(worker).values():
         with suppress(ConnectError):
@@ -113,7 +120,10 @@ def enter(wanted: Sequence[str]) -> None:
 
 
 def prepare(wanted: Sequence[str]) -> None:
-    """As `enter`, for programs that try one chain after the other: all but the first come behind what is there already."""
+    """
+    Enter directories as `enter` does, for programs that try one chain after the other: all but the first come behind what is
+    there already.
+    """
     _process.prepare(wanted)
 
 
@@ -123,7 +133,7 @@ def import_module(location: str, name: str) -> ModuleType:
 
 
 class _Process:
-    """What was entered in this process. Thread-safe but for `enter`."""
+    """The directories that were entered in this process. Thread-safe but for `enter`."""
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
@@ -195,8 +205,8 @@ class _Process:
 
     def _taken(self, directory: str) -> dict[str, str]:
         """
-        What a directory that comes late can't have under its own name: also what has been imported from elsewhere, for some
-        of it may be at work.
+        Return the names that a directory which comes late can't have: also those that have been imported from elsewhere, for
+        code may be using them.
         """
         taken = {name: each.directory for each in self._layouts.values() for name in each.public}
         for name in arrangement.names(directory):

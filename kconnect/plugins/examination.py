@@ -70,14 +70,14 @@ def directory(place: Path, own: Distributions) -> list[Problem]:
 
 
 def path(root: Path) -> Iterator[Problem]:
-    """Of a directory of plugin.path itself. What a scan finds there and can't use is told by `registry`."""
+    """Yield problems of a directory of plugin.path itself. `registry` reports what a scan finds there and can't use."""
     for child in unfinished(root):
         message = "an installation or removal was killed and left it behind; workers ignore it"
         yield Problem(WARNING, "unfinished", str(child), message, f"rm -r {child}, or let the next installation remove it")
 
 
 def registry(plugins: Registry) -> Iterator[Problem]:
-    """What a scan could not use, and names that several classes have."""
+    """Yield problems of what a scan could not use, and names that several classes have."""
     for broken in plugins.broken:
         remedy = "fix the plugin, or ask its author"
         if any(own in broken.reason for own in _REMEDIES):
@@ -128,8 +128,8 @@ def copies(plugin_path: Iterable[Path]) -> Iterator[Problem]:
 
 def differences(place: Path, own: Distributions, plugin_path: Iterable[Path]) -> dict[str, dict[str, str]]:
     """
-    For each package that a plugin brings: where else there is another version of it, and which. Information only, as each
-    plugin has its own.
+    Return, for each package that a plugin brings, which other versions there are elsewhere, and where. Information only, as
+    each plugin has its own.
     """
     others = {
         child.name: inside(child)
@@ -147,7 +147,7 @@ def differences(place: Path, own: Distributions, plugin_path: Iterable[Path]) ->
 
 
 def _versions(place: Path) -> Iterator[Problem]:
-    """Of what a plugin needs; that its own version is certain a scan has seen to."""
+    """Yield packages that are there in several versions. A scan has made sure of the plugin's own version."""
     seen: dict[str, str] = {}
     for distribution in _readable(metadata.distributions(path=[str(place)])):
         name = canonicalize_name(distribution.name)
@@ -226,7 +226,7 @@ def _python(place: Path, distribution: metadata.Distribution) -> Iterator[Proble
 
 
 def _shared_names(place: Path) -> Iterator[Problem]:
-    """What a plugin shares with kconnect: its own copy is left alone when it is imported."""
+    """Yield what a plugin shares with kconnect: its own copy is left alone when it is imported."""
     protected = sorted({name.partition(".")[0] for name in arrangement.names(str(place))} & arrangement.PROTECTED)
     for name in protected:
         if name in arrangement.OURS:
@@ -297,7 +297,7 @@ def has_extensions(distribution: metadata.Distribution) -> bool:
 
 
 def _plugin_of(here: Distributions) -> str:
-    """As `install` takes it: the one that has plugins."""
+    """Return the requirement of the package that has plugins, as `install` takes it."""
     own = [each for each in here.values() if _has_plugins(each)] or list(here.values())
     return f"{own[0].name}=={own[0].version}" if own else "NAME"
 

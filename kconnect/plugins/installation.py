@@ -37,7 +37,7 @@ _PARTS = re.compile(r"(.+?)[-_]v?(\d.*)")
 
 
 class Placing(Protocol):
-    """Of a plan, what `put` needs: where the plugin goes, and what it replaces."""
+    """The part of a plan that `put` needs: where the plugin goes, and what it replaces."""
 
     @property
     def target(self) -> Path: ...
@@ -48,7 +48,7 @@ class Placing(Protocol):
 @dataclass(frozen=True)
 class Plan:
     """
-    What is to be installed: the plugin itself and what it needs. `there` is the directory that has this version already, and
+    The packages to install: the plugin itself and what it needs. `there` is the directory that has this version already, and
     `replaced` the same if it is to go when this is installed once more: another plugin may have brought this one along.
     """
 
@@ -75,7 +75,9 @@ class InstalledPlugin:
     java: bool = False
 
     def version_of(self, name: str) -> str | None:
-        """That package's version if the directory is its own; None if it is not there, or another has brought it along."""
+        """
+        Return that package's version if the directory is its own; None if it is not there, or another has brought it along.
+        """
         wanted = canonicalize_name(name)
         for own, version in self.distributions:
             if canonicalize_name(own) == wanted and (
@@ -86,7 +88,7 @@ class InstalledPlugin:
 
 
 def requirement_of(text: str) -> str:
-    """What the user named, as pip is to be asked for it. BadRequestError if that can't be."""
+    """Turn what the user typed into a requirement for pip. Raise BadRequestError if it is none."""
     if text.startswith("-") or not text.strip():
         raise BadRequestError(f"{text!r} is not a requirement: write a package as acme or 'acme>=1.2', a wheel, or ./directory")
     if "://" in text or " @ " in text:
@@ -252,7 +254,7 @@ def clear(plugin_path: Path) -> None:
 
 
 def unfinished(plugin_path: Path) -> list[Path]:
-    """What was left by processes of this machine that are gone."""
+    """Return the directories left by processes of this machine that are gone."""
     found = []
     with suppress(OSError):
         for child in plugin_path.iterdir():

@@ -56,7 +56,9 @@ def copies(plugin_path: Sequence[Path]) -> Iterator[Problem]:
 
 
 def brought(plugins: Iterable[PluginDesc]) -> Iterator[Problem]:
-    """What a plugin should leave to the worker: `kconnect plugin install` sees to that, unpacking an archive does not."""
+    """
+    Yield jars that a plugin should leave to the worker: `kconnect plugin install` removes them, unpacking an archive does not.
+    """
     for place in sorted({Path(plugin.location) for plugin in plugins if plugin.java}):
         if jars := java_installation.of_worker(place):
             yield Problem(

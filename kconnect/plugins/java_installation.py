@@ -36,7 +36,7 @@ Source = Coordinates | Path
 @dataclass(frozen=True)
 class JavaPlan:
     """
-    What is to be installed. The version is empty as long as nothing tells it. `there` is the directory that this would
+    The Java plugin to install. The version is empty as long as nothing tells it. `there` is the directory that this would
     replace.
     """
 
@@ -58,7 +58,8 @@ class JavaPlan:
 
 def source_of(text: str, most: int | None = None) -> Source | None:
     """
-    Where the Java plugin comes from that the user means; None if it is none of Java's. `most`: as `unpacking.unpack` has it.
+    Return where the Java plugin comes from that the user means; None if it is none of Java's. `most` is as in
+    `unpacking.unpack`.
 
     Raises:
         BadRequestError: it is meant to be Java's, but is no coordinate or no archive of a plugin
@@ -89,7 +90,7 @@ def source_of(text: str, most: int | None = None) -> Source | None:
 
 
 def planned(source: Source, plugin_path: Path) -> JavaPlan:
-    """By what the source is called; `prepare` knows better."""
+    """Return a plan by what the source is called; `prepare` finds out more."""
     if isinstance(source, Coordinates):
         return JavaPlan(source.artefact, source.version, plugin_path)
     name = source.name
@@ -144,7 +145,7 @@ def of_worker(directory: Path) -> list[Path]:
 
 
 def versioned(wanted: JavaPlan, found: Iterable[PluginDesc]) -> JavaPlan:
-    """With the version of its classes, if they agree: for one that nothing else has told the version of."""
+    """Return the plan with the version of the plugin's classes, if they agree and nothing else has told one."""
     of_classes = {each.version for each in found}
     if len(of_classes) != 1 or not _NAME.fullmatch(version := of_classes.pop()):
         return wanted
@@ -152,7 +153,7 @@ def versioned(wanted: JavaPlan, found: Iterable[PluginDesc]) -> JavaPlan:
 
 
 def why_nothing(directory: Path) -> str:
-    """What is to be said of files in which no plugin was found."""
+    """Return a sentence that explains why no plugin was found in `directory`."""
     missing = demands.missing(directory)
     if missing:
         return "; ".join(missing)

@@ -113,7 +113,7 @@ class Listing:
 
 
 def known(plugin: PluginDesc) -> dict[str, Any]:
-    """What one need not be asked for whose type is known."""
+    """Return what the metadata of a plugin tell of it."""
     return {"class": plugin.class_name, "type": plugin.type, "version": plugin.version}
 
 

@@ -53,7 +53,7 @@ class _Fork:
 
 
 class Asked:
-    """What was found of each plugin. `each` in seconds limits one; `pipes` are those from and to the worker."""
+    """The answers of plugins. `each` limits one, in seconds; `pipes` are those from and to the worker."""
 
     def __init__(self, plugins: Sequence[PluginDesc], each: float, pipes: tuple[int, int]) -> None:
         self._plugins, self._each, self._pipes = plugins, each, pipes
@@ -93,7 +93,7 @@ class Asked:
         self._forks[read] = _Fork(pid, read, left, time.monotonic())
 
     def _tell(self, left: list[int], pipe: int) -> None:
-        """In the fork. Does not return."""
+        """Ask the plugins in the fork. Does not return."""
         try:
             # Should nobody be left to end it.
             signal.setitimer(signal.ITIMER_REAL, self._each * len(left) + _SLOW_S)
@@ -132,7 +132,10 @@ class Asked:
         fork.since, fork.stage = time.monotonic(), "starting"
 
     def _end(self, fork: _Fork, reason: str | None) -> None:
-        """One has ended, or must; the connector that it was at has done that, and the others get another process."""
+        """
+        Handle the end of a fork that has ended, or must. The connector that it was asking has caused it, and the others get
+        another process.
+        """
         status = self._reap(fork)
         if fork.left:
             died = f"its process ended ({status})" if reason is None else f"{reason}, and its process was killed"

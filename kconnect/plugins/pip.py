@@ -37,7 +37,9 @@ class PipError(ConnectError):
 
 @dataclass(frozen=True)
 class Package:
-    """What pip would install. `requirement` is how to ask it for just that one; `asked_for` is the one that the user named."""
+    """
+    A package that pip would install. `requirement` asks pip for just that one; `asked_for` marks the one that the user named.
+    """
 
     name: str
     version: str
@@ -57,8 +59,8 @@ class Pip:
 
     def resolve(self, requirement: str) -> list[Package]:
         """
-        What has to be installed for a requirement, a wheel or a project's directory: without what is here already and will
-        do, but always with the one that is asked for, in its newest version. PipError if there is no way.
+        Return what has to be installed for a requirement, a wheel or a project's directory: without packages that are installed
+        and will do, but always with the one that is asked for, in its newest version. Raise PipError if there is no way.
         """
         self._check()
         # The newest of what is asked for; of all others those that are here, as long as they will do.

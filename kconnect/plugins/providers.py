@@ -93,8 +93,8 @@ class Providers:
         limit_s: float = LIMIT_S,
     ) -> Resolved:
         """
-        What the references of some configs stand for, each provider and path asked once. Never fails: what can't be had, be
-        it because a provider has not answered within the limit or `cancelled()`, is among the failures.
+        Resolve the references of some configs. Each provider and path is asked once. Never fails: references that can't be
+        resolved, also because a provider has not answered within the limit or before `cancelled()`, are among the failures.
         """
         wanted: dict[tuple[str, str], set[Reference]] = {}
         for config in configs:
@@ -139,7 +139,7 @@ class Providers:
     def _ask(
         self, name: str, path: str, keys: list[str], cancelled: Callable[[], bool], deadline: float, limit_s: float
     ) -> ConfigData | str:
-        """What the provider gives, or why it gives nothing."""
+        """Return the provider's answer, or why there is none."""
         known = self._declared.get(name)
         if known is None:
             names = ", ".join(self._declared) or "none"

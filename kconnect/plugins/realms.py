@@ -71,7 +71,7 @@ class Realm:
         return importlib.import_module(self.mapped(name))
 
     def find_spec(self, name: str, path: Sequence[str] | None) -> ModuleSpec | None:
-        """Of a module of the realm by its full name; for the finder on `sys.meta_path`."""
+        """Return the spec of a module of the realm by its full name; for the finder on `sys.meta_path`."""
         spec = PathFinder.find_spec(name, self.paths if path is None else path)
         if spec is None or spec.loader is None:
             return spec
@@ -93,7 +93,7 @@ class Realm:
         fromlist: Sequence[str] | None = (),
         level: int = 0,
     ) -> Any:
-        """What the realm's modules have for `__import__`; a relative import needs no help."""
+        """Import a module for the realm's modules, in the place of `__import__`. A relative import needs no help."""
         fromlist = fromlist or ()
         if level == 0 and self._is_meant(name, fromlist):
             found = builtins.__import__(f"{self.name}.{name}", globals, locals, fromlist, 0)
@@ -134,8 +134,8 @@ class _Sourceless(SourcelessFileLoader):
 
 class _Refused(Loader):
     """
-    For a C extension. An error of the import, and not of the search: who asks whether there is one gets an answer, and who
-    has code for where there is none goes on with that.
+    A loader that refuses a C extension. The error is the import's, and not the search's: code that asks whether there is one
+    gets an answer, and code that can do without goes on.
     """
 
     def __init__(self, text: str) -> None:
@@ -161,7 +161,7 @@ class _View(ModuleType):
 
 
 class _Views:
-    """Of the modules of the standard library that take names of modules or distributions and look them up."""
+    """Views of the modules of the standard library that look up modules or distributions by their names."""
 
     def __init__(self, realm: Realm) -> None:
         def mapped(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -118,7 +118,7 @@ _ALSO = {
 @dataclass(frozen=True)
 class PluginDesc:
     """
-    One version of a plugin, as its metadata tell it.
+    A version of a plugin, as its metadata describe it.
 
     `class_name` is what REST shows, `python_path` is `module:Class`, for a Java plugin `java:` and its class; `name` is that
     of the entry point, `location` the directory of `plugin.path` that holds it (for Java an archive, too), or `installed`.
@@ -217,8 +217,8 @@ class Registry:
 
     def anew(self, plugin_path: Iterable[str] | None, discovery: str = DISCOVERY) -> tuple[Registry, dict[str, list[str]]]:
         """
-        What there is now, and what is different: `added` and `removed` directories, and the classes that are `installed` beside
-        kconnect since, which are not in it: processes that run would not find them.
+        Scan again. Return the new registry, and what is different: `added` and `removed` directories, and the classes that were
+        `installed` beside kconnect since. These are not in the registry: processes that run would not find them.
         """
         now = Registry.scan(plugin_path, discovery=discovery)
         late = [each for each in now.plugins if each.location == INSTALLED and each not in self.plugins]
@@ -301,7 +301,7 @@ class Registry:
         return matches
 
     def class_names(self, kind: str) -> list[str]:
-        """Of all plugins of a kind, sorted."""
+        """Return the class names of all plugins of a kind, sorted."""
         return sorted({plugin.class_name for plugin in self.plugins if plugin.kind == kind})
 
     def class_name(self, name: str | None, kind: str) -> str | None:

@@ -190,8 +190,8 @@ class Sandbox:
         self, plugin: str, config: Mapping[str, str | None], offsets: Iterable[tuple[Any, Any]], timeout: float | None = None
     ) -> bool:
         """
-        What a connector's `alter_offsets` returns for these pairs: of source partition and offset, or of (topic, partition)
-        and an int; None as an offset resets it.
+        Call a connector's `alter_offsets` with these pairs, and return its answer. A pair is of source partition and offset, or
+        of (topic, partition) and an int; None as an offset resets it.
 
         RefusedError if the connector says no, UnsupportedError if it can't have its offsets changed; RequestTimeoutError or
         another ConnectError if its code hangs or fails.

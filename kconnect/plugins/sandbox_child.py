@@ -65,7 +65,7 @@ def frame(body: Any) -> bytes:
 
 
 def pipes() -> tuple[IO[bytes], IO[bytes]]:
-    """Of requests and of answers."""
+    """Return the pipes of requests and of answers."""
     # They are taken away from descriptors 0 and 1 first: whatever a plugin prints must not be read as an answer.
     requests = os.fdopen(os.dup(0), "rb")
     answers = os.fdopen(os.dup(1), "wb", buffering=0)
@@ -106,7 +106,7 @@ def main() -> None:
 
 
 class Channel:
-    """What a child says to its parent. Thread-safe, for a provider is asked in a thread of its own."""
+    """The channel from a child to its parent. Thread-safe, for a provider is asked in a thread of its own."""
 
     def __init__(self, answers: IO[bytes], received: queue.SimpleQueue[dict[str, Any]]) -> None:
         self._answers, self._received = answers, received
@@ -179,7 +179,7 @@ def _text(error: BaseException) -> str:
 
 
 def _answer_frame(call: Call, answer: dict[str, Any]) -> bytes:
-    """What a plugin makes part of an answer may be no JSON, or too much of it."""
+    """Return the frame of an answer. What a plugin makes part of it may be no JSON, or too large."""
     try:
         made = frame(answer)
     except TypeError as error:
@@ -194,7 +194,7 @@ def _answer_frame(call: Call, answer: dict[str, Any]) -> bytes:
 
 
 class Call:
-    """One request."""
+    """A request to plugin code."""
 
     def __init__(self, registry: Registry, channel: Channel, worker: Mapping[str, Any], providers: Providers) -> None:
         self._registry, self._channel, self._providers = registry, channel, providers

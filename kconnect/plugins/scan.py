@@ -74,7 +74,7 @@ class Found:
 
 @dataclass(frozen=True)
 class BrokenPlugin:
-    """What is wrong at a location; what else is there may work."""
+    """A problem at a location; other plugins there may work."""
 
     location: str
     reason: str
@@ -156,7 +156,7 @@ def _scan_directory(directory: Path, found: list[Found], broken: list[BrokenPlug
 
 
 def _add_java(places: list[Path], discovery: str, found: list[Found], broken: list[BrokenPlugin]) -> None:
-    """What Connect's own scanners find there."""
+    """Add what Connect's own scanners find in these places."""
     try:
         scanned = jvm.found(places, discovery)
     except ConnectError as error:
@@ -184,7 +184,7 @@ def _nothing(names: list[str]) -> str:
 
 
 def _distributions(entries: Iterable[str], location: str, broken: list[BrokenPlugin]) -> Iterator[metadata.Distribution]:
-    """Those in entries of `sys.path` that have entry points of plugins."""
+    """Yield the distributions in entries of `sys.path` that have entry points of plugins."""
     for entry in entries:
         try:
             names = sorted(name for name in os.listdir(entry) if name.endswith(_METADATA))
@@ -251,7 +251,7 @@ def _text(error: Exception) -> str:
 def _without_hidden(
     distributions: Iterable[metadata.Distribution], location: str, broken: list[BrokenPlugin]
 ) -> Iterator[_Readable]:
-    """Of several of one name the first on the path, which is the one that an import would find."""
+    """Yield, of several distributions of one name, the first on the path, which an import would find."""
     seen: set[str] = set()
     for each in _readable(location, distributions, broken):
         if _normal(each.name) not in seen:
@@ -260,7 +260,10 @@ def _without_hidden(
 
 
 def _only(distributions: Iterable[metadata.Distribution], location: str, broken: list[BrokenPlugin]) -> Iterator[_Readable]:
-    """Of several versions in one directory none, with a reason: what comes of it KIP-891 leaves open, and calls bad."""
+    """
+    Yield distributions of which there is one version. If a directory has several versions, report them instead: KIP-891 leaves
+    open what would come of it.
+    """
     by_name: dict[str, list[_Readable]] = {}
     for each in _readable(location, distributions, broken):
         by_name.setdefault(_normal(each.name), []).append(each)

@@ -34,8 +34,8 @@ Resolve = Callable[[Mapping[str, str]], Resolved]
 
 class Validation:
     """
-    Of one config; `plugin` is the connector's class as the request names it. `resolve` asks what its references stand for:
-    validators get that, and the answer shows the references.
+    The validation of one config; `plugin` is the connector's class as the request names it. `resolve` returns the values of its
+    references: validators get those, and the answer shows the references.
     """
 
     def __init__(self, asking: Asking, plugin: str, config: ConfigMap, resolve: Resolve) -> None:
@@ -111,7 +111,7 @@ class Validation:
             _add_error(clients, setting, message)
 
     def _without_connector(self, problem: str) -> dict[str, Any]:
-        """Of a connector that is not there in the version asked for: nothing else can be said than what all have."""
+        """Return the answer for a connector that does not exist in the version asked for: only what all connectors have."""
         keys = {key.name: key for key in common_keys()}
         setting = "connector.plugin.version"
         keys[setting] = _versioned(keys[setting], self._asking.registry.versions(self._plugin, "connector"))
@@ -195,7 +195,7 @@ class Validation:
         return sections
 
     def _converter_sections(self, given: dict[str, str], errors: list[tuple[str, str]]) -> list[Section]:
-        """Of the converters that the config names itself: the worker's settings don't hold for those."""
+        """Return the sections of the converters that the config names itself: the worker's settings don't hold for those."""
         sections: list[Section] = []
         for which in ("header", "key", "value"):
             setting = f"{which}.converter"
@@ -220,7 +220,9 @@ class Validation:
         return sections
 
     def _alias_sections(self, setting: str, given: dict[str, str]) -> list[Section]:
-        """One for each transform or predicate; a class that can't be had leaves the framework's settings only."""
+        """
+        Return a section for each transform or predicate. A class that can't be loaded leaves the framework's settings only.
+        """
         kind = "transformation" if setting == "transforms" else "predicate"
         classes = self._asking.registry.class_names(kind)
         sections: list[Section] = []
@@ -298,7 +300,7 @@ class Validation:
 
 @dataclass(frozen=True)
 class _Class:
-    """What a setting's class came to: `shown` is its name in the answer, `problem` says why there is none."""
+    """The class of a setting: `shown` is its name in the answer, `problem` says why there is none."""
 
     found: PluginDesc | None = None
     made: Any = None
@@ -338,7 +340,7 @@ def _refuse(values: list[ConfigValue], setting: str, message: str) -> None:
 
 
 def _unexpected(error: Exception) -> str:
-    """Of a question that the plugin could not answer, in Connect's words."""
+    """Return the message for a question that the plugin could not answer, in Connect's words."""
     text = str(error).strip()
     said = f": {text}" if text else "; please see the worker logs for more details."
     return f"An unexpected error occurred during validation{said}"

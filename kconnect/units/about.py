@@ -21,7 +21,10 @@ from kconnect.units.unit import Ports, well_formed
 
 
 def version_of(plugin: Any) -> str | None:
-    """What a connector or task says of its version: a text, or None, whatever it gives. Records and reports must hold it."""
+    """
+    Return the version of a connector or task: a text, or None, whatever it returns. Records and reports must be able to hold
+    it.
+    """
     found = plugin.version()
     return None if found is None else well_formed(str(found))
 

@@ -235,7 +235,7 @@ class ConnectorUnit(Unit):
 
 
 class _Context:
-    """What `kconnect.api.connector.ConnectorContext` promises."""
+    """The `kconnect.api.connector.ConnectorContext` of a connector."""
 
     def __init__(self, unit: ConnectorUnit, offsets: StoredOffsets) -> None:
         self._unit = unit
@@ -249,7 +249,7 @@ class _Context:
 
 
 class StoredOffsets:
-    """What `kconnect.api.task.OffsetReader` promises, for as long as nobody has `cancelled`."""
+    """A `kconnect.api.task.OffsetReader`, for as long as nobody has `cancelled`."""
 
     def __init__(self, store: OffsetStore, cancelled: Callable[[], bool]) -> None:
         self._store, self._cancelled = store, cancelled

@@ -50,7 +50,7 @@ def is_built_in(part: type[Any]) -> bool:
 
 
 def class_names(config: Mapping[str, str | None], settings: WorkerSettings, plugins: Registry) -> tuple[str, str, str]:
-    """Of the converters of keys, values and headers."""
+    """Return the class names of the key, value and header converters."""
     key, value, header = (class_name(part(which, config, settings, plugins).load(plugins)) for which, _ in chain.CONVERTERS)
     return key, value, header
 

@@ -49,7 +49,7 @@ class LongPolls:
                 self._counts.has_come()
 
     def end(self) -> None:
-        """There is nothing to look at any more."""
+        """Stop the thread that watches the polls."""
         self._over.set()
         self._thread.join()
 

@@ -29,8 +29,8 @@ _TOLD_S = 30.0
 
 class OffsetTopic:
     """
-    One offset topic, read when somebody first asks and followed from then on. One that a config names is `limited` to the
-    memory that there is for it.
+    An offset topic, read when somebody first asks and followed from then on. One that a config names is `limited` to the memory
+    that there is for it.
     """
 
     def __init__(
@@ -49,7 +49,9 @@ class OffsetTopic:
         self._served = 0
 
     def read(self, connector: str, partitions: Sequence[Partition], cancelled: Callable[[], bool]) -> list[Offset | None]:
-        """What is stored, as of the end of the topic at the time of the call. ConnectError once `cancelled()`."""
+        """
+        Return the stored offsets, as of the end of the topic at the time of the call. Raise ConnectError once `cancelled()`.
+        """
         mine = next(self._asked)
         while not self._reading.acquire(timeout=0.1):
             if cancelled():
@@ -71,19 +73,19 @@ class OffsetTopic:
             return self._state.known_key(connector, partition)
 
     def entries(self, connector: str, offsets: Pairs, like: OffsetTopic | None = None) -> list[Entry]:
-        """To the very keys that are there already, else to those of the topic `like`."""
+        """Return records with the very keys that are in the topic already, else those of the topic `like`."""
         topics = (self,) if like is None else (self, like)
         return state.entries(connector, offsets, *(topic.known_key for topic in topics))
 
     def write(self, entries: Sequence[Entry], timeout: float) -> None:
-        """They are stored when this returns, else it raises ConnectError."""
+        """Write records, and return when they are stored. Raise ConnectError otherwise."""
         with self._lock:
             if self._writer is None:
                 self._writer = self._make_writer()
         self._writer.write(entries, timeout)
 
     def close_reader(self) -> None:
-        """Only once no unit reads any more: whoever still does keeps the reader."""
+        """Close the reader, unless a unit still reads."""
         if self._reading.acquire(timeout=1):
             if self._reader is not None:
                 self._reader.close()

@@ -44,7 +44,7 @@ class WorkerStore:
         return [OffsetRecord(self._topic.topic, e.key, e.value) for e in self._topic.entries(self._connector, offsets)]
 
     def committed(self, offsets: Pairs) -> None:
-        """There is no second store."""
+        """Do nothing: there is no second store."""
 
     def close(self, abandon: bool = False) -> None:
         """The topic is the host's, for all its connectors."""
@@ -175,7 +175,7 @@ class _Shared:
         self._lock = threading.Lock()
 
     def prepare(self, own: OwnTopic, settings: WorkerSettings, cancelled: Callable[[], bool]) -> None:
-        """By each of its users. One of them asks the brokers for all who wait meanwhile."""
+        """Look up, or create, the topic for one of its users. One of them asks the brokers for all who wait meanwhile."""
         asked_at = time.monotonic()
         while not self._lock.acquire(timeout=0.1):
             if cancelled():

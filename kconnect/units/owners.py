@@ -72,7 +72,7 @@ _plain_start = threading.Thread.start
 
 
 def _nobody(owned: Owned) -> None:
-    """Nobody wants to know."""
+    """Do nothing."""
 
 
 _note: Callable[[Owned], None] = _nobody
@@ -80,8 +80,8 @@ _note: Callable[[Owned], None] = _nobody
 
 def follow(note: Callable[[Owned], None]) -> None:
     """
-    From now on threads inherit the unit of whoever starts them. `note` is called, in the thread itself, with the first thread
-    of each number.
+    Let threads inherit the unit of whoever starts them, from now on. `note` is called, in the thread itself, with the first
+    thread of each number.
     """
     global _note
     _note = note
@@ -89,7 +89,7 @@ def follow(note: Callable[[Owned], None]) -> None:
 
 
 def unfollow() -> None:
-    """As it was before `follow`; for tests."""
+    """Undo `follow`; for tests."""
     global _note
     _note = _nobody
     threading.Thread.start = _plain_start  # type: ignore[method-assign]
@@ -136,7 +136,7 @@ def _marked(number: int) -> Callable[[Callable[[], object]], None]:
 
 
 def current() -> Unit | None:
-    """Whose code the calling thread runs."""
+    """Return the unit whose code the calling thread runs."""
     owned = _owned.get(threading.get_ident())
     return None if owned is None else owned.unit
 
@@ -149,7 +149,7 @@ def thread(unit: Unit, work: Callable[[], object], name: str) -> threading.Threa
 
 
 def threads(unit: Unit) -> list[Owned]:
-    """Those that are alive besides the unit's own."""
+    """Return the unit's threads that are alive, besides its own."""
     # Asked for each unit that has ended, when it is hundreds that end at once.
     if unit not in _counts:
         return []

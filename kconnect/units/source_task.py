@@ -256,7 +256,7 @@ class SourceLoop:
 
 
 class _Context:
-    """What `kconnect.api.task.SourceTaskContext` promises."""
+    """The `kconnect.api.task.SourceTaskContext` of a task."""
 
     def __init__(
         self, properties: dict[str, str], offsets: StoredOffsets, transactions: TransactionContext | None, counts: Counts

@@ -44,7 +44,7 @@ class SourceTopics:
         self._internal = settings.internal_topics
 
     def new(self, asked: Collection[str]) -> list[str]:
-        """Those that have not been `written` to yet."""
+        """Return those of `asked` that have not been `written` to yet."""
         return [topic for topic in asked if topic not in self._ready]
 
     def refusal(self, topic: str) -> str | None:

@@ -18,7 +18,7 @@ _PATIENCE_S = 0.5
 
 class Starter(Protocol):
     def take_turn(self) -> None:
-        """It may start now. From any thread, and returns at once."""
+        """Let it start now. Called from any thread; returns at once."""
         ...
 
 
@@ -38,14 +38,14 @@ class StartTurns:
         self.look()
 
     def over(self, unit: Starter) -> None:
-        """It has started, or failed to, or does not want to any more. Again does no harm."""
+        """Note that the unit's start has ended, in whichever way. A second call does nothing."""
         with self._lock:
             if self._begun.pop(unit, None) is None and unit in self._waiting:
                 self._waiting.remove(unit)
         self.look()
 
     def look(self) -> None:
-        """To be called now and then: what has been starting for long makes room for another."""
+        """Give turns to waiting units if others have been starting for long. To be called now and then."""
         now, turns = self._clock(), []
         with self._lock:
             if not self._waiting:

@@ -51,7 +51,7 @@ class Waits(Protocol):
 
 
 class Ports(Protocol):
-    """What a unit may ask of its host; `host.Host` is the real one. All calls may come from any thread."""
+    """The calls that a unit may make of its host; `host.Host` is the real one. All calls may come from any thread."""
 
     settings: WorkerSettings
     plugins: Registry
@@ -71,7 +71,7 @@ class Ports(Protocol):
         ...
 
     def offset_store(self, connector: str, config: Mapping[str, str]) -> OffsetStore:
-        """Where the source offsets of a connector are, by its resolved config. Returns at once; the caller closes it."""
+        """Return the store of a connector's source offsets, by its resolved config. Returns at once; the caller closes it."""
         ...
 
     def holds_lease(self) -> bool:
@@ -87,7 +87,7 @@ class Ports(Protocol):
 
     def explain(self, spec: UnitSpec, error: MemoryError) -> str | None:
         """
-        Which setting has kept a unit's code from more memory, if one has. To be asked for before the error is reported. If the
+        Return which setting has kept a unit's code from more memory, if one has. Called before the error is reported. If the
         memory is the JVM's, of which each unit here needs some, the process ends.
         """
         ...
@@ -237,7 +237,7 @@ class Unit(ABC):
         self.moved(Event.FAIL, f"{said}\n{traces.frames(error)}")
 
     def start_again(self, error: StartAgainError) -> None:
-        """Nothing is wrong with the unit, so the host is to start it again; if it does not do that, the unit has failed."""
+        """Have the host start the unit again, since nothing is wrong with it. If the host does not, the unit has failed."""
         if self.stopping.is_set() or not self.ports.start_again(self.spec, isinstance(error, WithdrawnError)):
             self.fail(error)
             return
@@ -302,7 +302,7 @@ class MemoryLimitError(ConnectError):
 
 
 class BlamedUnit(Unit):
-    """One that is not to run, but to be seen as failed: `reason` says what it has done to its host's last process."""
+    """A unit that is not run, but shown as failed: `reason` says what it has done to its host's last process."""
 
     def __init__(self, spec: UnitSpec, ports: Ports, target: TargetState, reason: str) -> None:
         super().__init__(spec, ports, target)
@@ -322,7 +322,9 @@ def well_formed(text: str) -> str:
 
 
 def summary(error: BaseException) -> str:
-    """One line: the error's class, by Java's name where that has one, which people and alerts look for; and what it says."""
+    """
+    Return the error in one line: its class, by Java's name where that has one, which people and alerts look for, and its text.
+    """
     name, text = error_class(error), str(error).strip()
     return f"{name}: {text}" if text else name
 

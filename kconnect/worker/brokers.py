@@ -29,7 +29,7 @@ Config = Mapping[str, str]
 
 
 class Brokers:
-    """Those of the connectors of one worker. `config` has a connector's overrides, with references resolved."""
+    """The brokers of one worker's connectors. `config` has a connector's overrides, with references resolved."""
 
     def __init__(self, settings: WorkerSettings, errands: Errands) -> None:
         self._settings, self._errands = settings, errands

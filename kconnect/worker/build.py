@@ -32,6 +32,6 @@ def _of_checkout(root: Path) -> str:
 
 
 def _of_installation() -> str:
-    """What `pip install git+https://…` leaves (PEP 610)."""
+    """Return the commit that `pip install git+https://…` has noted (PEP 610)."""
     found = json.loads(metadata.distribution("kconnect").read_text("direct_url.json") or "{}")
     return str(found.get("vcs_info", {}).get("commit_id", ""))[:12]

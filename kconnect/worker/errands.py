@@ -31,7 +31,7 @@ _LIMIT_S = 60.0
 
 
 class Errands:
-    """Of one worker. Thread-safe."""
+    """The errands of one worker: calls in child processes. Thread-safe."""
 
     def __init__(self, settings: WorkerSettings, limit_s: float = _LIMIT_S) -> None:
         self._settings, self._limit_s = settings, limit_s
@@ -60,7 +60,9 @@ class Errands:
         return self._run("kconnect.internal_topics.child", {}, set())
 
     def ask_brokers(self, request: Mapping[str, Any]) -> Any:
-        """What `brokers.py` gives, as JSON has it. ConnectError also if the process died, RequestTimeoutError."""
+        """
+        Return the answer of `brokers.py`, as JSON has it. Raise ConnectError, also if the process died, or RequestTimeoutError.
+        """
         return orjson.loads(self._run(_BROKERS, dict(request), secrets.values(request["config"])))
 
     def _run(self, module: str, request: dict[str, Any], hidden: set[str]) -> str:

@@ -38,7 +38,7 @@ _THREADS = {Lane.ASK: 8, Lane.CLIENT: 16, Lane.LOOK: 4, Lane.FENCE: 16, Lane.PLU
 
 
 class Outside(Protocol):
-    """Who performs what the loop does not itself: `world.py`, and tests. Beside its performers it has these."""
+    """The performer of what the loop does not do itself: `world.py`, and tests. Beside its performers it has these."""
 
     def members(self) -> tuple[dict[str, str], str | None, str | None]:
         """The fields of `events.Members`; may block."""
@@ -47,7 +47,7 @@ class Outside(Protocol):
     def is_dead(self, held: Held) -> bool: ...
 
     def silences(self) -> Mapping[Host, Silence]:
-        """Which hosts, of any worker, do not run what they have; must not block."""
+        """Return which hosts, of any worker, do not run what they have. Must not block."""
         ...
 
 

@@ -50,7 +50,7 @@ class Heard:
         self._reports[_place(report)] = (report, now)
 
     def all(self) -> Collection[Report]:
-        """From any thread."""
+        """Return all reports. From any thread."""
         return [*(known for known, _ in list(self._reports.values())), *list(self._gone.values())]
 
     def tidy(self, now: float) -> None:
@@ -66,7 +66,7 @@ class Heard:
 
 
 class Feed:
-    """Of one worker: a thread that follows what hosts report, of all workers. `close` ends it."""
+    """The reports of all workers' hosts, followed by a thread of this worker. `close` ends it."""
 
     def __init__(self, settings: WorkerSettings) -> None:
         self._settings = settings
@@ -100,11 +100,13 @@ class Feed:
         return self._heard.all()
 
     def history(self, connector: str) -> dict[str, Any]:
-        """As `History.of` has it. From any thread."""
+        """Return the history of a connector, as `History.of` has it. From any thread."""
         return self._history.of(connector)
 
     def silences(self) -> Mapping[Host, Silence]:
-        """Which hosts, of all workers, do not run what they have; nothing while this worker can't hear. From any thread."""
+        """
+        Return which hosts, of all workers, do not run what they have; nothing while this worker can't hear. From any thread.
+        """
         return self._silences
 
     def close(self) -> None:

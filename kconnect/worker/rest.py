@@ -95,7 +95,7 @@ class Rest:
 
 
 def _access(settings: WorkerSettings) -> tuple[authentication.Gate | None, audit.AuditFile | None]:
-    """Who may come in, and where it is written down. What an operator should know of it is logged."""
+    """Return the gate that authenticates callers, and the audit log. Warnings for an operator are logged."""
     path, methods = settings.rest_authentication_file, tuple(settings.rest_authentication_methods)
     gate = None if path is None else authentication.Gate(CredentialsFile(path, methods), methods)
     for text in authentication.warnings([*settings.listeners, *(settings.admin_listeners or ())], gate is not None):
@@ -111,7 +111,10 @@ def _host_names(settings: WorkerSettings) -> HostNames:
 
 
 def _server_tls(listeners: list[str], settings: Settings) -> ssl.SSLContext | None:
-    """None without an https listener: `ssl.*` is for Kafka's clients then, which may read what REST can't."""
+    """
+    Return the TLS context of REST. None without an https listener: `ssl.*` is for Kafka's clients then, which may read what
+    REST can't.
+    """
     return contexts.server(settings) if _has_https(listeners) else None
 
 

@@ -55,8 +55,8 @@ class TopicWatch:
 
     def remade(self, reader: LogReader) -> list[events.Remade]:
         """
-        For the reader's thread: the topics that are no longer what `reader` has read. It reads them from their beginning now,
-        but for the config topic: of that one it hands out nothing more.
+        Return the topics that are no longer those that `reader` has read; for the reader's thread. From now on the reader reads
+        them from their beginning, but for the config topic: of that one it hands out nothing more.
         """
         while not self._found.empty():
             self._todo.add(self._found.get())

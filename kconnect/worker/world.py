@@ -228,8 +228,8 @@ class World:
     @contextmanager
     def _overrides(self, config: Properties) -> Iterator[dict[str, str]]:
         """
-        What a connector sets of its clients, with references to secrets replaced: by a child process, as ever. An error of who
-        uses it shows the references instead: REST answers with its text.
+        Give a connector's overrides of its clients, with references to secrets resolved by a child process. An error in the
+        block shows the references instead, since REST answers with its text.
         """
         try:
             yield self._resolved(config)

@@ -36,7 +36,7 @@ class Writing:
         self._todo.put(effect)
 
     def close(self) -> None:
-        """What has not been begun is not done. Returns at once."""
+        """Stop writing: what has not been begun is not done. Returns at once."""
         self._closed = True
         self._todo.put(None)
 
