@@ -72,7 +72,7 @@ def _bounded(stream: Any, kind: type, setting: str, most: int, timing: str, seco
 
     class Bounded(kind):  # type: ignore[misc]
         def __init__(self) -> None:
-            """Nothing of the stream behind it is made anew."""
+            """Leave the stream behind it as it is."""
 
         def __iter__(self) -> Iterator[bytes]:
             size = 0

@@ -120,7 +120,7 @@ class Writing(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """What one schema's records are read by."""
+    """The way to read one schema's records."""
 
     schema: Schema | None
     read: Callable[[Any], Any]
@@ -130,7 +130,7 @@ class Reading(NamedTuple):
 
 
 class AvroConverter(Converter):
-    """Not configured, it has no registry yet."""
+    """A converter of Avro with a schema registry. It has a registry once it is configured."""
 
     _registry: Registry
 

@@ -27,14 +27,14 @@ def to_plain(schema: Schema, value: Any) -> Any:
 
 
 def writer(schema: Schema) -> Convert | None:
-    """From logical values to plain ones; None where the schema is not logical."""
+    """Return the conversion from logical values to plain ones; None where the schema is not logical."""
     if schema.name == schemas.DECIMAL:
         return logical.writer_of_decimals(schema)
     return logical.WRITERS.get(schema.name or "")
 
 
 def reader(schema: Schema) -> Convert | None:
-    """From plain values to logical ones; None where the schema is not logical."""
+    """Return the conversion from plain values to logical ones; None where the schema is not logical."""
     if schema.name == schemas.DECIMAL:
         scale = schemas.decimal_scale(schema)
         return lambda plain: _decimal(scale, plain)

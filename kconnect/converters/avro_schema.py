@@ -54,7 +54,7 @@ class Dialect:
         return GENERAL_ENUM if self.generalized else ENUM
 
     def name(self, name: str) -> str:
-        """One part of a name, with what Avro doesn't take replaced if so set."""
+        """Return a part of a name, with what Avro doesn't take replaced if so set."""
         return scrubbed(name) if self.scrub else name
 
     def full_name(self, name: str) -> str:
@@ -120,7 +120,7 @@ def scrubbed(name: str) -> str:
 
 
 def union_field(type: str, name: str | None, index: int, dialect: Dialect) -> str:
-    """What the field of a union's struct is called, for a branch of that Avro type and full name."""
+    """Return the name of the field of a union's struct, for a branch of that Avro type and full name."""
     if dialect.generalized:
         return f"connect_union_field_{index}"
     if name is None:
@@ -139,7 +139,7 @@ def _optional(avro: Avro, default: Any = None) -> Avro:
 
 
 class _Translation:
-    """Of one schema. Equal parts of it become one type, because a named one can be spelled out only once."""
+    """The translation of one schema. Equal parts of it become one type, because a named one can be spelled out only once."""
 
     def __init__(self, dialect: Dialect) -> None:
         self._dialect = dialect

@@ -91,13 +91,13 @@ class _Translation:
         return schema.optional_copy() if optional else schema
 
     def _part(self, avro: Avro) -> Schema | None:
-        """Of elements, of which Connect may have no schema."""
+        """Return the schema of elements; None if Connect has none."""
         return None if avro.name == names.ANYTHING else self.of(avro)
 
     # --- types ---
 
     def _bare(self, avro: Avro) -> Schema:
-        """With no more than the type itself says."""
+        """Return a schema with no more than the type itself says."""
         kind = avro.type
         if kind == "record":
             return self._bare_struct(avro)
@@ -191,7 +191,7 @@ class _Translation:
     # --- attributes ---
 
     def _described(self, avro: Avro, bare: Schema, default: Any, doc: str | None, version: int | None) -> Schema:
-        """With all that the attributes say."""
+        """Return the schema with all that the attributes say."""
         props, discard = avro.props, self._dialect.discard_type_doc_default
         parameters = {**bare.parameters, **self._stated_parameters(avro)}
         if discard:

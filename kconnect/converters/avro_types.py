@@ -44,7 +44,7 @@ class AvroField:
 @dataclass(eq=False)
 class Avro:
     """
-    One Avro type; `type` is the word for it, or `union`.
+    An Avro type; `type` is the word for it, or `union`.
 
     `name` is a full name, of named types only; `items` is of arrays and maps; `props` are the attributes that Avro leaves to
     others. References to a named type are the same object, so that a recursive type has a cycle.
@@ -105,8 +105,8 @@ _MOST_PARTS = 100_000
 
 def _parts(avro: Avro, known: dict[int, int]) -> int:
     """
-    How many types a type has in it, where each that is named counts again: a schema of Connect has them so. Two fields of the
-    type above them, again and again, are a million of them after twenty.
+    Return how many types a type has in it. A named type counts each time, because a schema of Connect has it as often: a type
+    with two fields of the type below it, twenty levels deep, has a million.
     """
     if id(avro) not in known:
         known[id(avro)] = 1
@@ -265,7 +265,7 @@ def check_elements(avro: Avro) -> None:
 
 
 def _least(avro: Avro, known: dict[int, int]) -> int:
-    """How many bytes a value has at least. One of a type that contains itself has a byte that says where it ends."""
+    """Return how many bytes a value has at least. A value of a type that contains itself has a byte that says where it ends."""
     if id(avro) not in known:
         known[id(avro)] = 1
         known[id(avro)] = _least_of_new(avro, known)
@@ -291,7 +291,7 @@ def _least_of_new(avro: Avro, known: dict[int, int]) -> int:
 
 class Encoding:
     """
-    What fastavro is given for a type. `schema` is parsed; it is a record, whose only field is `v` if `wrapped`.
+    The form in which fastavro is given a type. `schema` is parsed; it is a record, whose only field is `v` if `wrapped`.
 
     Two things are put into records of one field, which have the same bytes as the field itself: the whole, because fastavro
     keeps the parsed form of records only; and the branches of a union with two or more besides null, because then it reads
@@ -318,7 +318,7 @@ class Encoding:
         return self._reading
 
     def branch_names(self, union: Avro) -> list[str]:
-        """For a union with several branches besides null: the names of those, in their order."""
+        """Return the names of a union's branches besides null, in their order, if there are several."""
         return self._branches[id(union)]
 
     def type_name(self, avro: Avro) -> str:

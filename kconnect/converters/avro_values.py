@@ -86,7 +86,9 @@ class Writers:
     # --- unions ---
 
     def _of_branch(self, schema: Schema, union: Avro) -> Convert:
-        """As the first branch that takes the schema's values, one of its very type before all others."""
+        """
+        Return the writer of the first branch that takes the schema's values. A branch of its very type comes before all others.
+        """
         failure: DataError | None = None
         for branch in sorted(union.present, key=lambda branch: not _is_own(schema, branch)):
             try:
@@ -140,7 +142,7 @@ class Writers:
     # --- other types ---
 
     def _of_present(self, schema: Schema, avro: Avro) -> Convert:
-        """For values that are not null."""
+        """Return the writer of values that are not null."""
         if schema.type is SchemaType.STRUCT and is_union(schema):
             return self._of_union(schema, avro)
         if avro.type not in _TARGETS[schema.type]:
@@ -184,7 +186,7 @@ class Writers:
         return write_some
 
     def _absent(self, target: AvroField) -> Any:
-        """What stands for a field that the values don't have."""
+        """Return what stands for a field that the values don't have."""
         if target.default is not MISSING:
             return Defaults(self._encoding).of(target.type, target.default)
         if self._strict or not target.type.nullable:
@@ -420,7 +422,7 @@ class Readers:
         return self._of(avro, schema) or _as_is
 
     def _of(self, avro: Avro, schema: Schema | None) -> Convert | None:
-        """None where the value is already Connect's, null included."""
+        """Return the reader of a type; None where the value, null included, is already Connect's."""
         if schema is None:
             return read_free
         if avro.type != "union":

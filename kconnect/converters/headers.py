@@ -26,7 +26,7 @@ _CONFIG = ConfigDef(CONVERTER_TYPE)
 
 class AnyConverter(Converter, HeaderConverter):
     def configure(self, configs: Mapping[str, Any], is_key: bool = False) -> None:
-        """Nothing to set."""
+        """Do nothing: there are no settings."""
 
     def config(self) -> ConfigDef:
         return _CONFIG

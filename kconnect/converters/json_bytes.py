@@ -74,7 +74,10 @@ def _named(pairs: Pairs) -> dict[str, Any]:
 
 
 def _long_named(pairs: Pairs) -> dict[str, Any]:
-    """What is not in Unicode comes out as two odd halves, and those may."""
+    """
+    Return an object whose names have characters that are not in Unicode. They come out as two odd halves, which may stand
+    there.
+    """
     _named([(_LONG_IN_NAME.sub("", name), None) for name, _ in pairs])
     return {_LONG_IN_NAME.sub(_of_name, name): value for name, value in pairs}
 
@@ -85,7 +88,10 @@ def _of_name(halves: re.Match[str]) -> str:
 
 
 def _as_jackson(error: UnicodeError) -> tuple[str, int]:
-    """What Jackson reads of a malformed character, as an escape: where the character is not allowed, that is not either."""
+    """
+    Return what Jackson reads of a malformed character, as an escape: where the character is not allowed, the escape is not
+    either.
+    """
     assert isinstance(error, UnicodeDecodeError)
     data, start = error.object, error.start
     lead = data[start]

@@ -24,7 +24,7 @@ _MOST_TOPICS = 1000
 
 @dataclass
 class Subject:
-    """What is known of the values of one topic. `version` counts what was said of it; 0: nothing yet."""
+    """The state of the values of one topic. `version` counts the changes of their schema; 0 if there is none yet."""
 
     shape: Shape = NOTHING
     version: int = 0
@@ -50,8 +50,8 @@ class Subject:
 
 class Inferring:
     """
-    Of one converter. `most` is how many fields a schema may have. With a
-    `schema` nothing is inferred: what does not fit it is a bad record. From one thread only.
+    The inference of one converter. `most` is how many fields a schema may have. With a `schema` nothing is inferred: what does
+    not fit it is a bad record. From one thread only.
     """
 
     def __init__(self, readers: Readers, most: int, schema: Schema | None = None) -> None:

@@ -57,7 +57,7 @@ class Readers:
         return other
 
     def column(self, schema: Schema, plains: list[Any]) -> Column:
-        """What the reader of a schema makes of all of these; raises what it raises."""
+        """Read all of these with the reader of a schema. An error of the reader is raised as it is."""
         read = self.of(schema)
         if schema.type is not SchemaType.STRUCT:
             return Column(schema, list(map(read, plains)))

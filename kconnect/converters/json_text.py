@@ -153,7 +153,9 @@ def _write(plain: Any) -> str:
 
 
 def loads(data: bytes) -> Any:
-    """What the first value in `data` is, in plain Python. DataError if it is none; nothing but blanks is MISSING."""
+    """
+    Return the first value in `data`, in plain Python; MISSING if there is nothing but blanks. Raise DataError if it is no JSON.
+    """
     plain = loads_quickly(data)
     return _read(data, _double) if plain is MISSING else plain
 
@@ -200,7 +202,7 @@ def loads_exactly(data: bytes) -> Any:
 
 
 def free(plain: Any) -> Any:
-    """What was read, as a value without a schema: integers have 64 bits, and nothing at all is null."""
+    """Return what was read as a value without a schema: integers have 64 bits, and nothing at all is null."""
     if type(plain) is int:
         return wrapped(plain)
     if type(plain) is dict:

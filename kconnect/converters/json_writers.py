@@ -134,13 +134,16 @@ class Writers:
         return write
 
     def fields(self, schema: Schema | None, columns: Sequence[Sequence[Any]]) -> list[Sequence[Any]]:
-        """Of structs of this schema, or of maps without one, by field."""
+        """Write the columns of structs of this schema, or of maps without one."""
         if schema is None:
             return [self.each(None, values) for values in columns]
         return [self.each(field.schema, values) for field, values in zip(schema.fields, columns)]
 
     def each(self, schema: Schema | None, values: Sequence[Any]) -> Sequence[Any]:
-        """What the writer of a schema, or `free` without one, makes of each of these values; raises what they raise."""
+        """
+        Write each of these values with the writer of a schema, or `free` without one. An error of the writer is raised as it
+        is.
+        """
         kinds = set(map(type, values))
         if schema is None:
             if kinds <= _WORDS or (kinds == {int} and is_exact(min(values)) and is_exact(max(values))):
@@ -156,7 +159,7 @@ class Writers:
         return value if is_exact(value) else self.free(value)
 
     def free(self, value: Any) -> Any:
-        """What a value without a schema is."""
+        """Write a value without a schema."""
         if is_exact(value):
             return value
         kind = type(value)

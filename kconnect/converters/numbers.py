@@ -81,7 +81,7 @@ _BOOLEANS = {b"\x00": False, b"\x01": True}
 
 
 class BooleanConverter(AnyConverter):
-    """Of one byte; unlike the numbers it looks at the schema first, and refuses a null of another type."""
+    """A converter of one byte. Unlike those of numbers it looks at the schema first, and refuses a null of another type."""
 
     def from_connect_data(
         self, topic: str, schema: Schema | None, value: Any, headers: Iterable[Header] | None = None

@@ -62,11 +62,14 @@ class Registry(Protocol):
     def by_id(self, id: int, subject: str | None = None) -> RegisteredSchema: ...
 
     def by_version(self, subject: str, version: int | None = None) -> RegisteredSchema:
-        """One version of a subject; the newest if None."""
+        """Return a version of a subject; the newest if `version` is None."""
 
 
 def open_registry(settings: Mapping[str, Any]) -> Registry:
-    """What the settings, parsed by `schema_registry_login.CONFIG_KEYS`, name. ConfigError if they can't be used."""
+    """
+    Return the registry that the settings name, as `schema_registry_login.CONFIG_KEYS` has parsed them. Raise ConfigError if
+    they can't be used.
+    """
     urls = [url.rstrip("/") for url in settings[URL] if url]
     if not urls:
         raise ConfigError(URL, settings[URL], "No schema registry is named; give its URL, such as http://localhost:8081")

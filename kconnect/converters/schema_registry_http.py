@@ -183,7 +183,7 @@ def _error(refusal: SchemaRegistryError, what: str, base: str) -> ConnectError:
 
 
 def _said(refusal: SchemaRegistryError) -> str:
-    """What a refusal says, without what was sent. -1 is the client's code for a page that is not the registry's."""
+    """Return the text of a refusal, without what was sent. -1 is the client's code for a page that is not the registry's."""
     if refusal.error_code == -1 or refusal.error_message is None:
         return f"status {refusal.http_status_code}"
     code = refusal.http_status_code if refusal.error_code is None else refusal.error_code

@@ -312,8 +312,8 @@ def _crashed(
 
 def _holder(stacks: list[list[bytes]], said: dict[int, _Said]) -> dict[UnitId, Blame]:
     """
-    Return the units that may have held the interpreter's lock. A unit is to blame if it alone is within plugin code and does
-    not wait there.
+    Return the unit to blame for holding the interpreter's lock: the only one within plugin code that does not wait there.
+    Return nothing if there is none, or several.
     """
     suspects = {}
     for stack in stacks:
