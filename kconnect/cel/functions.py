@@ -231,7 +231,7 @@ def _part(name: str, frame: Frame, time: Any, zone: Any = None) -> int:
 
 
 class Overload(NamedTuple):
-    """How many arguments it takes, the one before the point included."""
+    """An overload of a function, with its numbers of arguments, the one before the point included."""
 
     arities: tuple[int, ...]
     function: Function

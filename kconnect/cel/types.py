@@ -74,7 +74,7 @@ _OF_LITERAL = {**_OF_CLASS, Uint: UINT, type(None): NULL}
 
 
 def read(of: Schema | None) -> Schema | None:
-    """What CEL makes of values of a schema: its type, as a schema."""
+    """Return CEL's type of values of a schema, as a schema."""
     if of is None:
         return None
     found = _OF_LOGICAL.get(of.name or "") or _OF_PRIMITIVE.get(of.type)
@@ -179,7 +179,7 @@ def _settled(found: Schema | None) -> Schema:
 
 
 def settled(found: Schema | None) -> Schema | None:
-    """What `infer` found as the schema of a field, if it is any. CelError for a type that records don't know."""
+    """Return the schema of a field that `infer` found, if it is any. Raise CelError for a type that records don't know."""
     return None if found is None or found == NULL else _settled(found)
 
 

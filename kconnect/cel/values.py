@@ -24,7 +24,7 @@ class TooMuchWork(Exception):
 
 
 class Frame:
-    """One evaluation: the record, the values of macros' variables, and how much work may still be done."""
+    """An evaluation: the record, the values of macros' variables, and how much work may still be done."""
 
     __slots__ = ("left", "locals", "record")
 
@@ -39,7 +39,7 @@ class Frame:
 
 
 class CelType(NamedTuple):
-    """What `type(x)` gives."""
+    """The result of `type(x)`."""
 
     name: str
 

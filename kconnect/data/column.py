@@ -38,8 +38,8 @@ class Column(Sequence[Any]):
     @classmethod
     def by_field(cls, schema: Schema | None, names: Sequence[str], columns: Sequence[Sequence[Any]], length: int) -> Column:
         """
-        Of structs of this schema, with a list of values for each of its fields; or without a schema, of maps of these names.
-        The values must fit the schema, which is not checked.
+        Make a column of structs of this schema, with a list of values for each of its fields; or, without a schema, of maps of
+        these names. The values must fit the schema, which is not checked.
         """
         made = cls.__new__(cls)
         made.schema, made._values, made._fields, made._length = schema, None, (tuple(names), columns), length

@@ -27,7 +27,7 @@ _EXACT = decimal.Context(prec=decimal.MAX_PREC, Emin=decimal.MIN_EMIN, Emax=deci
 
 
 def convert_to_boolean(schema: Schema | None, value: Any) -> bool | None:
-    """Of a text what it says, or whether its number is not 0."""
+    """Convert a value: a text by what it says, or by whether its number is not 0."""
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, str):

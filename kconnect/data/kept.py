@@ -22,7 +22,10 @@ _TEXT = 256
 
 
 class Kept(Generic[K, V]):
-    """At most `most` entries, which weigh no more than `heaviest` together, unless it is a single one. The oldest go first."""
+    """
+    A cache of at most `most` entries, which weigh no more than `heaviest` together, unless it is a single one. The oldest go
+    first.
+    """
 
     def __init__(self, most: int, heaviest: int = HEAVIEST) -> None:
         self._most, self._heaviest = most, heaviest

@@ -96,7 +96,10 @@ def _without_class(schema: Schema | None, value: Any) -> Any:
 
 
 def parse_exactly(text: str | None) -> SchemaAndValue:
-    """As `parse_string`, with all numbers in the classes that say how wide they are, for who has no use for the schema."""
+    """
+    Parse as `parse_string` does, with all numbers in the classes that say how wide they are, for callers without a use for the
+    schema.
+    """
     if text is None:
         return NULL
     trimmed = text.strip(_BLANK)
@@ -121,7 +124,7 @@ def _is_digit(character: str) -> bool:
 
 
 class _NotParsed(Exception):
-    """It is not an array or map after all."""
+    """A signal that the text is not an array or map after all."""
 
 
 class _Parser:
@@ -184,7 +187,7 @@ class _Parser:
         return _number(token) if _is_digit(token[:1]) or token[:1] in ("+", "-") else None
 
     def _quoted(self) -> SchemaAndValue:
-        """Up to the next quote, or the end; backslashes stay."""
+        """Parse up to the next quote, or the end; backslashes stay."""
         start = self._at
         try:
             end = self._tokens.index('"', start)
@@ -325,7 +328,7 @@ def _number(token: str) -> SchemaAndValue | None:
 
 
 def exact_decimal(text: str) -> decimal.Decimal | None:
-    """What Java's BigDecimal makes of a text: digits of any script, no blanks, a scale of 32 bits. None if nothing."""
+    """Parse a text as Java's BigDecimal does: digits of any script, no blanks, a scale of 32 bits. None if it is no number."""
     match = _NUMBER.fullmatch(text)
     if match is None or _BEYOND_CHAR.search(text):
         return None
@@ -375,7 +378,7 @@ def _days(year: int, month: int, day: int) -> int:
 
 
 def wrapped(number: int, bits: int) -> int:
-    """What is left of a number in a Java int or long."""
+    """Return what is left of a number in a Java int or long."""
     half = 1 << bits - 1
     return (number + half) % (half << 1) - half
 
@@ -415,7 +418,10 @@ def _escaped(text: str) -> str:
 
 
 def _time_text(value: datetime.datetime) -> str:
-    """Up to the first day a time, and so before 1970; a date if it is midnight; whatever the schema says."""
+    """
+    Return the text of a moment, whatever the schema says: a time up to the first day, and so before 1970; a date if it is
+    midnight.
+    """
     milliseconds = milliseconds_of(value)
     number, clock = divmod(milliseconds, DAY_MS)
     seconds, rest = divmod(clock, 1000)

@@ -129,7 +129,7 @@ _BITS = {SchemaType.INT8: 8, SchemaType.INT16: 16, SchemaType.INT32: 32, SchemaT
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One field of a struct's schema; `index` is its place."""
+    """A field of a struct's schema; `index` is its place."""
 
     name: str
     index: int
@@ -256,7 +256,7 @@ class Schema:
 
 
 class SchemaAndValue(NamedTuple):
-    """What a converter makes of bytes. Without a schema, `schema` is None."""
+    """The schema and value that a converter makes of bytes. Without a schema, `schema` is None."""
 
     schema: Schema | None
     value: Any
@@ -431,7 +431,7 @@ def decimal_schema(scale: int, **other: Any) -> Schema:
 
 
 def decimal_scale(schema: Schema) -> int:
-    """How many digits a decimal of this schema has behind its point."""
+    """Return how many digits a decimal of this schema has behind its point."""
     text = schema.parameters.get("scale")
     if text is None:
         raise DataError("Invalid Decimal schema: scale parameter not found.")

@@ -29,8 +29,8 @@ def forms(value: str) -> set[str]:
 
 def _in_base64(data: bytes) -> Iterator[str]:
     """
-    What the base64 of any text has that contains this one. Only the letters at both ends depend on what is beside it; they are
-    known where that is as in a Basic header, `user:password`.
+    Yield what the base64 of any text has that contains this one. Only the letters at both ends depend on what is beside it;
+    they are known where that is as in a Basic header, `user:password`.
     """
     for before in range(3):
         text = base64.b64encode(b":" * before + data).decode()

@@ -75,7 +75,10 @@ def to_text(value: Any, schema: Schema | None = None) -> str:
 
 
 def message_text(value: Any, schema: Schema | None = None) -> str:
-    """As `to_text`, with bytes as Java's messages have them: by where they are, not by what they say."""
+    """
+    Return the text of a value as `to_text` does, with bytes as Java's messages have them: by where they are, not by what they
+    say.
+    """
     return to_text(_without_bytes(value), schema)
 
 
@@ -145,7 +148,7 @@ def _map_text(value: dict[Any, Any]) -> str:
 
 def _template(keys: tuple[Any, ...]) -> str | None:
     """
-    With which one call makes the text of a map with these keys; None if they are no texts. Maps mostly have the keys of the
+    Return the format that makes the text of a map with these keys; None if they are no texts. Maps mostly have the keys of the
     one before.
     """
     known = _templates.get(keys)

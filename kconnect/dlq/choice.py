@@ -37,7 +37,7 @@ class Choice:
         return self == Choice(offset=self.offset, queue_partition=self.queue_partition)
 
     def bounds(self, low: int, high: int) -> tuple[int, int]:
-        """What there is to read of a partition that holds `low` to `high` - 1: from where to before what."""
+        """Return what there is to read of a partition that holds `low` to `high` - 1: from where to before what."""
         first, last = self.offset
         return max(low, first or 0), high if last is None else min(high, last + 1)
 

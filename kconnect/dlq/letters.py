@@ -97,7 +97,7 @@ class Letter:
 
     @property
     def origin(self) -> str | None:
-        """Where the record came from, for people."""
+        """The place where the record came from, for people."""
         if self.topic is None or self.original_partition is None:
             return self.topic
         return f"{self.topic}-{self.original_partition}@{self.context.get('offset', '?')}"
@@ -133,7 +133,7 @@ class Letter:
 
     @property
     def replays(self) -> int:
-        """How often its record had been replayed before it failed once more."""
+        """The number of times that its record had been replayed before it failed once more."""
         return max((_number((data or b"").decode("latin-1")) or 0 for name, data in self.headers if name == REPLAYS), default=0)
 
     @property
@@ -197,7 +197,7 @@ def short(class_name: str) -> str:
 
 
 def moment(milliseconds: int) -> str:
-    """In UTC, to the millisecond; years that a datetime hasn't as the number that they are."""
+    """Return a time in UTC, to the millisecond. A year that a datetime hasn't is shown as the number of milliseconds."""
     try:
         at = datetime.datetime.fromtimestamp(milliseconds / 1000, datetime.timezone.utc)
     except (OverflowError, ValueError, OSError):
@@ -218,7 +218,7 @@ def _number(text: str | None) -> int | None:
 
 
 def _forms(part: str, data: bytes | None) -> dict[str, Any]:
-    """As text, or else in base64, so that any bytes can be had; both are null if there are none."""
+    """Return bytes as text, or else in base64, so that any bytes can be had. Both are null if there are none."""
     if data is None:
         return {part: None}
     try:

@@ -28,7 +28,10 @@ def group_of(queue: str) -> str:
 
 @dataclass(frozen=True)
 class Done:
-    """Of one partition: all below `end`, and the `ranges` beyond it, each with its first and last offset."""
+    """
+    The letters of one partition that are done: all below `end`, and the `ranges` beyond it, each with its first and last
+    offset.
+    """
 
     end: int = 0
     ranges: tuple[tuple[int, int], ...] = ()
@@ -36,7 +39,7 @@ class Done:
     @classmethod
     def read(cls, offset: int, metadata: str | None, high: int) -> Done:
         """
-        Of what is committed; `high` is the partition's end. Nothing of a queue that was made anew under its old name.
+        Read what is committed; `high` is the partition's end. A queue that was made anew under its old name has nothing done.
 
         ConflictError if someone else's commit stands there.
         """
@@ -55,8 +58,8 @@ class Done:
 
     def plus(self, spans: Iterable[tuple[int, int]], low: int) -> Done:
         """
-        With these letters done too, each as `Letter.span` gives it. What is below `low`, the first offset that is left in the
-        queue, is over as well.
+        Return it with these letters done, too, each as `Letter.span` gives it. What is below `low`, the first offset that is
+        left in the queue, is over as well.
         """
         return Done(max(self.end, low), self.ranges)._with(spans)
 

@@ -94,9 +94,9 @@ class Plan:
 @dataclass(frozen=True)
 class Rules:
     """
-    How to replay. `run` is the chain to try each letter on; `partitions` gives those of a topic, none if it is not there.
-    `reporters` are the connectors that name the queue, and `read_back` reads their records, without which no letter is proven.
-    `internal` are the topics that no replay may write to; BadRequestError if `to_topic` is one, or empty.
+    The rules of a replay. `run` is the chain to try each letter on; `partitions` returns those of a topic, none if it does not
+    exist. `reporters` are the connectors that name the queue, and `read_back` reads their records, without which no letter is
+    proven. `internal` are the topics that no replay may write to; BadRequestError if `to_topic` is one, or empty.
     """
 
     queue: str

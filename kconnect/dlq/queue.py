@@ -35,7 +35,7 @@ class Owner:
 
 
 def owners_in(configs: Mapping[str, Mapping[str, str | None]]) -> list[Owner]:
-    """In order of the queues' names."""
+    """Return the connectors that have a queue, in order of the queues' names."""
     made = [
         Owner(name, topic, _has_headers(config))
         for name, config in configs.items()
@@ -51,7 +51,7 @@ def _has_headers(config: Mapping[str, str | None]) -> bool:
 
 
 class Queue:
-    """One queue's topic, read outside of any group; nothing is committed. Use it in a `with`."""
+    """The topic of a queue, read outside of any group; nothing is committed. Use it in a `with`."""
 
     def __init__(self, connect: Connect, name: str) -> None:
         self.name = name
@@ -78,18 +78,22 @@ class Queue:
         return {Place(self.name, number): offset for number, offset in offsets.items()}
 
     def partitions(self, topic: str | None = None) -> list[int]:
-        """Of this topic, or of another one; none if there is no such topic. UnavailableError if no broker answers."""
+        """
+        Return the partitions of this topic, or of another one; none if it does not exist. Raise UnavailableError if no broker
+        answers.
+        """
         return self._reader.partitions(topic or self.name)
 
     def bounds(self, choice: Choice | None = None) -> dict[int, tuple[int, int]]:
-        """Of each partition the first offset and that behind the last, as far as the choice asks for them."""
+        """Return, for each partition, the first offset and that behind the last, as far as the choice asks for them."""
         asked = choice or Choice()
         places = [place for place in self.partitions() if asked.queue_partition in (None, place)]
         return {place: asked.bounds(*self._span(place)) for place in places}
 
     def letters(self, bounds: Mapping[int, tuple[int, int]]) -> Iterator[Letter]:
         """
-        What is between the bounds, each partition in its order. UnavailableError if brokers are silent for a minute.
+        Yield the letters between the bounds, each partition in its order. Raise UnavailableError if brokers are silent for a
+        minute.
 
         ConnectError at one that lies about its offset: others were passed over, and would be taken for replayed with it.
         """
@@ -138,7 +142,7 @@ class Queue:
 
     def replayed(self, settled: bool = False) -> dict[int, Done]:
         """
-        What has been replayed of each partition. ConflictError for notes of somebody else.
+        Return what has been replayed of each partition. Raise ConflictError for notes of somebody else.
 
         A replay that was killed may have left a note whose transaction brokers end a minute later. It does not count yet, or,
         if it is to be `settled`, is waited for: whoever has taken over the replays has ended it already.

@@ -41,7 +41,7 @@ class Sender:
 
     def still(self, outgoing: Sequence[Outgoing], again: bool) -> tuple[list[Outgoing], dict[int, Done]]:
         """
-        What of it is not done yet, and what has been done of the queue, for `send`.
+        Return what of it is not done yet, and what has been done of the queue, for `send`.
 
         Only now is nobody else replaying: what somebody has done since it was planned must not be done twice.
         """

@@ -28,7 +28,7 @@ Decoded = ConfigRecord | StatusRecord | SourceOffset | AssignmentRecord | NewerF
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """One record as it is stored. `timestamp` is in milliseconds, with Kafka's number for its kind."""
+    """A record as it is stored. `timestamp` is in milliseconds, with Kafka's number for its kind."""
 
     role: Topic
     partition: int
@@ -127,8 +127,8 @@ def in_time(found: list[Stored]) -> Iterator[Stored]:
 
 def compacted(found: list[Stored]) -> list[Stored]:
     """
-    What is left once brokers have compacted all of a topic: the last record of each key in each partition, but for tombstones,
-    in the order of the offsets.
+    Return what is left once brokers have compacted all of a topic: the last record of each key in each partition, but for
+    tombstones, in the order of the offsets.
     """
     last: dict[tuple[Topic, int, bytes | None], Stored] = {}
     for record in found:

@@ -63,7 +63,9 @@ def listed(names: Iterable[object]) -> str:
 def about(
     severity: Severity, kind: str, topic: Topic, names: Iterable[str], text: Callable[[str, bool], str], remedy: str = ""
 ) -> list[Finding]:
-    """One finding for all of `names`, none if there are none. `text` gets them as a text, and whether they are several."""
+    """
+    Return one finding for all of `names`, none if there are none. `text` gets them as a text, and whether they are several.
+    """
     found = list(dict.fromkeys(names))
     if not found:
         return []

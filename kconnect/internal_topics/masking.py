@@ -18,7 +18,7 @@ from kconnect.internal_topics.contents import Stored, decode
 
 
 class Mask:
-    """With `show` nothing is hidden."""
+    """A mask over secrets. With `show` nothing is hidden."""
 
     def __init__(self, show: bool = False) -> None:
         self.show = show
@@ -26,7 +26,7 @@ class Mask:
 
     @classmethod
     def of(cls, found: Iterable[Stored], show: bool = False) -> Mask:
-        """One that knows the secrets of all these records: what one has in a config, another may have in a trace."""
+        """Return a mask that knows the secrets of all these records: what one has in a config, another may have in a trace."""
         mask = cls(show)
         for record in found:
             mask.learn(record)
@@ -59,7 +59,7 @@ class Mask:
         return given if self.show or not self._secrets else secrets.hide(given, self._secrets)
 
     def data(self, given: Any) -> Any:
-        """Of what JSON can hold: names that say so hide their values, and texts are looked through."""
+        """Mask what JSON can hold: names that say so hide their values, and texts are searched."""
         if self.show:
             return given
         match given:

@@ -54,7 +54,7 @@ def meaning(record: Stored, mask: Mask) -> Meaning:
 
 
 def connector_of(decoded: Decoded) -> str | None:
-    """Whose record it is; None for what is of no connector."""
+    """Return the connector that a record is of; None for a record of no connector."""
     match decoded:
         case records.StatusChange(unit):
             return unit.connector
@@ -71,7 +71,7 @@ def connector_of(decoded: Decoded) -> str | None:
 
 
 def time_text(at_ms: int) -> str:
-    """In UTC, to the millisecond; a record need not have a time."""
+    """Return a time in UTC, to the millisecond; `-` if the record has none."""
     if at_ms < 0:
         return "-"
     # Not by `fromtimestamp`, which knows the years up to 9999 only: whatever was written is shown.

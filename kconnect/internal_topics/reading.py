@@ -24,8 +24,8 @@ def read(
     client: Client, names: Mapping[Topic, str], group: str = "", progress: Callable[[int], None] = lambda read: None
 ) -> Contents:
     """
-    What `names` hold; a topic that is not there is in `missing`, and NotFoundError if none is. `group` is the workers', to see
-    whether one lives. `progress` gets the number of records that were read so far, now and then.
+    Read the topics of `names`. A topic that does not exist is in `missing`; raise NotFoundError if none does. `group` is the
+    workers', to see whether one lives. `progress` gets the number of records that were read so far, now and then.
     """
     found = describe(client, names, group)
     if not found.topics:
@@ -51,7 +51,7 @@ def read(
 
 
 def follow(client: Client, contents: Contents) -> Iterator[Stored]:
-    """What is written after `contents` were read, as it comes; for ever."""
+    """Yield what is written after `contents` were read, as it comes; for ever."""
     roles = {facts.name: role for role, facts in contents.topics.items()}
     with Reader(client) as reader:
         reader.begin({Place(facts.name, n): end for facts in contents.topics.values() for n, end in facts.ends.items()})

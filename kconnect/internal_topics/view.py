@@ -57,7 +57,7 @@ class View:
                     pass
 
     def gone(self) -> dict[str, list[str]]:
-        """What is left of connectors that don't exist, by their names."""
+        """Return what is left of connectors that don't exist, by their names."""
         left: dict[str, list[str]] = {}
         there = self.config.connectors
         for unit in sorted(self.status.units):
@@ -78,7 +78,7 @@ class View:
 
 
 def summary(contents: Contents, mask: Mask, wanted: Callable[[str], bool]) -> dict[str, Any]:
-    """Of the connectors that are `wanted`, as JSON can hold it, secrets hidden."""
+    """Return a summary of the connectors that are `wanted`, as JSON can hold it, secrets hidden."""
     kept = compacted(contents.records)
     view = View(kept)
     names = [name for name in view.config.connectors if wanted(name)]

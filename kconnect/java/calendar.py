@@ -21,7 +21,10 @@ _LENGTHS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
 
 class Field(enum.Enum):
-    """What a part of a text can say. `MONTH` begins at 0, `ERA` is 0 before Christ, the offsets are milliseconds."""
+    """
+    A field of a date that a part of a text can set. `MONTH` begins at 0, `ERA` is 0 before Christ, the offsets are
+    milliseconds.
+    """
 
     ERA = enum.auto()
     YEAR = enum.auto()
@@ -58,12 +61,12 @@ Zone = Callable[[int], tuple[int, int]]
 
 
 def int32(number: int) -> int:
-    """What is left of a number in a Java int."""
+    """Return what is left of a number in a Java int."""
     return (number + 0x8000_0000) % 0x1_0000_0000 - 0x8000_0000
 
 
 def int64(number: int) -> int:
-    """What is left of a number in a Java long."""
+    """Return what is left of a number in a Java long."""
     return (number + (1 << 63)) % (1 << 64) - (1 << 63)
 
 
@@ -118,7 +121,7 @@ def _day_number(fields: Fields, more_days: int) -> int:
 
 def _deciding(fields: Fields) -> Field:
     """
-    Which field, with the year, and the month or the day of the week, says the day: the one that was set last.
+    Return which field decides on the day, with the year, and the month or the day of the week: the one that was set last.
 
     A field of weeks needs the day of the week to count, and is as late as the later of both.
     """

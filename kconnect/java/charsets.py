@@ -64,7 +64,7 @@ class CharSet:
         return any(low <= char <= high for low, high in self.ranges)
 
     def pattern(self) -> str:
-        """As a pattern of `regex` that takes one character; ASCII only, in any mode."""
+        """Return a pattern of `regex` that takes one character of the set; ASCII only, in any mode."""
         if not self.ranges:
             return "(?!)"
         if self.ranges == ((0, LAST),):
@@ -111,7 +111,7 @@ def fold(char: int) -> int:
 
 @functools.lru_cache(maxsize=1)
 def _folded() -> dict[int, tuple[int, ...]]:
-    """What folds to a character, for those that something else folds to."""
+    """Return the characters that fold to a character, for those to which others fold."""
     found: dict[int, list[int]] = {}
     for low, high in of_class(r"\p{Cased}\p{M}").ranges:
         for char in range(low, high + 1):
@@ -125,7 +125,7 @@ def same_fold(char: int) -> CharSet:
 
 
 def ignoring_case(char: int, unicode_case: bool) -> CharSet:
-    """What one character of a pattern takes under (?i) or (?iu)."""
+    """Return the characters that a character of a pattern takes under (?i) or (?iu)."""
     if unicode_case:
         # A letter without an upper case stands for itself alone.
         return same_fold(char) if upper(char) != fold(char) else CharSet.of(char)
@@ -282,12 +282,15 @@ def _made(body: str | None, any_case: bool) -> CharSet | None:
 
 
 def script(name: str) -> CharSet | None:
-    """By its name or ISO 15924's code, in any case. Java insists on the underscores between a name's words."""
+    """
+    Return the characters of a script, by its name or ISO 15924's code, in any case. Java insists on the underscores between a
+    name's words.
+    """
     return _if_known(f"Script={name}") if name.replace("_", "").isalpha() else None
 
 
 def block(name: str) -> CharSet | None:
-    """By Unicode's name, with spaces or without, or Java's, with underscores."""
+    """Return the characters of a block, by Unicode's name, with spaces or without, or Java's, with underscores."""
     if not name or not name[0].isalnum() or not name[-1].isalnum() or ("_" in name and ("-" in name or " " in name)):
         return None
     return _if_known(f"Block={name}")

@@ -131,5 +131,5 @@ def _sunday(number: int) -> int:
 
 
 def _week(first: int, number: int) -> int:
-    """Which week `number` is in, when the week of `first` is week 1."""
+    """Return which week `number` is in, when the week of `first` is week 1."""
     return (number - _sunday(first)) // 7 + 1

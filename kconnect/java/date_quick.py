@@ -31,7 +31,10 @@ _DIGITS = 9
 
 
 def reader(parts: Sequence[Part]) -> Callable[[str], tuple[int, int] | None] | None:
-    """What gives the moment of a text, and how much of it was read; None, or None from it, where this is not the way."""
+    """
+    Return a function that returns the moment of a text, and how much of it was read. Either returns None where this way does
+    not apply.
+    """
     letters = [part.letter for part in parts if part.letter]
     known = {*_DEFAULTS, "X", "Z"}
     if not letters or len({*letters}) < len(letters) or not known.issuperset(letters) or {"X", "Z"}.issubset(letters):

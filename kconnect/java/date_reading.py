@@ -19,7 +19,7 @@ from kconnect.java.moments import DAY_MS
 
 
 class Found:
-    """What a text has said so far. A `zone` of None is UTC."""
+    """The fields that a text has set so far. A `zone` of None is UTC."""
 
     def __init__(self, century_start: int, zone: zones.Zone | None) -> None:
         self.fields: dict[Field, int] = {}
@@ -79,7 +79,7 @@ _SPACE = re.compile("[ \t]*")
 
 
 def readers(parts: Sequence[Part]) -> list[Read]:
-    """What reads the parts, one after the other."""
+    """Return the readers of the parts, one after the other."""
     return [_reader(part, after) for part, after in itertools.zip_longest(parts, parts[1:])]
 
 

@@ -40,7 +40,8 @@ _CLOCK = "HmsSkKha"
 
 def writers(parts: Iterable[Part], name: ZoneName, offset: int) -> list[Write]:
     """
-    What writes the parts, one after the other: alternately some of the day and some of the clock, with their literals.
+    Return the writers of the parts, one after the other: alternately some of the day and some of the clock, with their
+    literals.
 
     `name` gives the zone's name, long or not; `offset` is that of the zone, in milliseconds. For these they are.
     """

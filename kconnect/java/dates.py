@@ -29,7 +29,7 @@ class ParseError(ValueError):
 
 
 class _Compiled(NamedTuple):
-    """What is made of a pattern; without state, and so shared by all formats of that pattern."""
+    """A compiled pattern, without state, and so shared by all formats of that pattern."""
 
     parts: list[Part]
     writers: list[Write]
@@ -91,7 +91,7 @@ class SimpleDateFormat:
         return self.parse_prefix(text)[0]
 
     def parse_prefix(self, text: str) -> tuple[int, int]:
-        """As `parse`, with how many of Java's characters were read."""
+        """Parse as `parse` does. Also return how many of Java's characters were read."""
         if self._quick is not None:
             quick = self._quick(text)
             if quick is not None:

@@ -35,5 +35,5 @@ def load(text: str) -> dict[str, str]:
 
 
 def _characters(text: str) -> str:
-    """What no text in UTF-8 can have, half a surrogate pair, becomes U+FFFD."""
+    """Replace each half of a surrogate pair by U+FFFD: no text in UTF-8 can have it."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

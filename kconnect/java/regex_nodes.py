@@ -64,7 +64,7 @@ def changed(node: Node, text: str, **changes: object) -> Node:
 
 
 def anchor(text: str) -> Node:
-    """What takes no characters."""
+    """Return a node that takes no characters."""
     return Node(text, moody=True)
 
 

@@ -234,7 +234,7 @@ class _Parser(PatternReader):
     # --- Groups.
 
     def _group(self) -> Node | None:
-        """None: it only set flags."""
+        """Parse a group. Return None if it only set flags."""
         saved = self._flags.copy()
         loop = True
         if self._next() != "?":

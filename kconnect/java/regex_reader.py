@@ -23,7 +23,7 @@ _SPECIAL_CASES = frozenset(map(ord, "IiSsKk\xff\xb5\xc5\xe5"))
 
 
 class PatternSyntaxError(ValueError):
-    """Not a pattern in Java either. The text is that of Java's exception."""
+    """An error of a pattern that is none in Java either. The text is that of Java's exception."""
 
     shown_as = "java.util.regex.PatternSyntaxException"
 
@@ -116,7 +116,7 @@ class PatternReader:
         return self._text[at : at + 1]
 
     def _seen(self, at: int) -> int:
-        """Where the next character that counts is, from `at` on."""
+        """Return where the next character that counts is, from `at` on."""
         while self._flags.comments:
             char = self._char(at)
             if char == "#":
@@ -314,7 +314,8 @@ class PatternReader:
 
     def _class(self, close: bool) -> CharSet:
         """
-        From the bracket on; or the right side of `&&`, from the character before it on, without the bracket that ends it.
+        Read a class, from the bracket on; or the right side of `&&`, from the character before it on, without the bracket that
+        ends it.
 
         Java collects single characters below U+0100 (`small`) apart, which shows at a `&&` that nothing follows.
         """
@@ -372,7 +373,7 @@ class PatternReader:
         return ~whole if negated else whole
 
     def _right_side(self) -> CharSet | None:
-        """What follows `&&`, up to the next of them or the end."""
+        """Read what follows `&&`, up to the next of them or the end."""
         right: CharSet | None = None
         char = self._next()
         while char not in ("]", "&"):

@@ -25,7 +25,7 @@ class VersionRangeError(ValueError):
 
 
 class VersionNotFoundError(ValueError):
-    """None of the installed versions is in the range."""
+    """An error that no installed version is in the range."""
 
 
 # A qualifier's rank; unknown ones come after all of these, in the order of their texts. "" is the release itself.
@@ -195,13 +195,16 @@ _maven = functools.cmp_to_key(compare)
 
 
 def key(version: str) -> tuple[bool, Any]:
-    """For `sorted` and `max`: the oldest version first. What has none is older than all others, as KIP-891 says."""
+    """
+    Return a key for `sorted` and `max`: the oldest version comes first. A plugin without a version is older than all others, as
+    KIP-891 says.
+    """
     return version != UNDEFINED, _maven(version)
 
 
 @dataclass(frozen=True)
 class Interval:
-    """From `lower` to `upper`; None is no bound. The text is Maven's."""
+    """The interval from `lower` to `upper`; None is no bound. The text is Maven's."""
 
     lower: str | None
     lower_inclusive: bool
@@ -237,7 +240,7 @@ class VersionRange:
 
 def requirement(spec: str | None) -> VersionRange | None:
     """
-    What a version setting asks for; None is "the newest".
+    Parse a version setting; None is "the newest".
 
     A bare version is a hard pin, unlike Maven's own soft meaning.
 

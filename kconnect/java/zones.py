@@ -63,7 +63,7 @@ class Zone:
 
 
 def _datetime(millis: int) -> datetime.datetime | None:
-    """None is before what is known."""
+    """Return the time of these milliseconds; None before what is known."""
     if millis < _KNOWN_FROM:
         return None
     if millis >= 2 * _YEARS_MS:
@@ -155,7 +155,7 @@ def read_rfc_822(text: str, start: int) -> tuple[int, int] | None:
 
 
 def read_custom(text: str, start: int) -> tuple[int, int] | None:
-    """What stands behind `GMT`: `+h:mm` or `+hh:mm`."""
+    """Read an offset behind `GMT`: `+h:mm` or `+hh:mm`."""
     return _offset(_CUSTOM, text, start)
 
 

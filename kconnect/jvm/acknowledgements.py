@@ -49,9 +49,9 @@ class Acknowledgements:
 
     def begin(self, serve: Callable[[bool], int], fail: Callable[[BaseException], None]) -> None:
         """
-        From now on `run` calls the task. `serve(hurries)` has the producer report what was acknowledged, and returns how many
-        records are under way; it `hurries` once the task has been waiting for a moment, for then nothing else may come before
-        that. What it raises is passed to `fail`, as the task may wait for what will never come.
+        Prepare for `run`, which calls the task. `serve(hurries)` has the producer report what was acknowledged, and returns how
+        many records are under way; it `hurries` once the task has been waiting for a moment, for then nothing else may come
+        before that. What it raises is passed to `fail`, as the task may wait for what will never come.
         """
         self._serve, self._fail = serve, fail
 

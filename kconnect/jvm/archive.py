@@ -20,14 +20,14 @@ _CLIENTS = ("admin.KafkaAdminClient", "consumer.KafkaConsumer", "producer.KafkaP
 
 
 def flags(shim: Path) -> list[str]:
-    """What to start a JVM with that has this shim."""
+    """Return the options for starting a JVM that has this shim."""
     archive = shim.with_suffix(".jsa")
     # An archive that does not fit is not used; that it wasn't is nothing to tell.
     return [f"-XX:SharedArchiveFile={archive}", "-Xlog:cds=off", "-Xlog:cds+dynamic=off"] if archive.exists() else []
 
 
 def main(target: str) -> None:
-    """In a process of its own, as its JVM has to end."""
+    """Write the archive. Run in a process of its own, as its JVM has to end."""
     import jpype
 
     from kconnect.jvm import machine, options

@@ -34,8 +34,8 @@ _closing, _closed = threading.Event(), threading.Event()
 
 def latest(interval_s: float, hide: Callable[[str], str]) -> Latest:
     """
-    What was read last, of all units. Returns at once. The first call with a JVM begins to read, once an interval; `hide` takes
-    secrets out of the names of beans.
+    Return what was read last, of all units. Returns at once. The first call with a JVM begins to read, once an interval; `hide`
+    takes secrets out of the names of beans.
     """
     global _following
     if not _following and _runs():

@@ -27,7 +27,7 @@ _MS = datetime.timedelta(milliseconds=1)
 
 
 class Cursor:
-    """Where the next column begins."""
+    """The place where the next column begins."""
 
     __slots__ = ("at", "data")
 
@@ -55,7 +55,7 @@ class Cursor:
         return self.data[at : at + count]
 
     def text(self) -> str | None:
-        """One text of a schema's description."""
+        """Read a text of a schema's description."""
         length = self.number()
         return None if length < 0 else self.take(2 * length).decode(WIDE, "surrogatepass")
 

@@ -69,7 +69,10 @@ def kind_of(schema: Schema) -> int:
 
 
 def kind_of_class(found: type) -> int | None:
-    """Of a value of this class without a schema, which may be derived from one of Connect's; None if it is not data."""
+    """
+    Return the kind of a value of this class without a schema. The class may be derived from one of Connect's. None if it is not
+    data.
+    """
     return next((_KINDS[each] for each in found.__mro__ if each in _KINDS), None)
 
 

@@ -94,8 +94,8 @@ class _SourceConnector(_Connector):
 
 class Transactions:
     """
-    What a source task asks of its transactions, from any thread: for the next batch at once, for a record once that has come,
-    which only then has a number here.
+    The transaction ends that a source task asks for, from any thread: for the next batch at once, for a record once that has
+    come, which only then has a number here.
     """
 
     def __init__(self) -> None:
@@ -233,7 +233,7 @@ class _SinkTask:
 
 
 class _Committed:
-    """From some partitions to what the group has committed of them, as Connect's consumer answers it."""
+    """A group's committed offsets of some partitions, as Connect's consumer answers them."""
 
     def __init__(self, context: Any) -> None:
         self._it = context

@@ -27,7 +27,7 @@ class _Conversion:
         """Of the last batch: those of its messages, or those that its messages came from and could be read of."""
 
     def at_once(self, batch: Any) -> None:
-        """There are no columns in Java: `apply` it is."""
+        """Return None: there are no columns in Java, so `apply` is used."""
 
     def _all(
         self,

@@ -36,11 +36,11 @@ class _Crossing:
         self._encoder, self._decoder, self._inbox = Encoder(), Decoder(), Inbox()
 
     def failure(self) -> source_task.Failure:
-        """Where the last batch failed, if one of the Java parts did."""
+        """Return where the last batch failed, if one of the Java parts did."""
         return source_task.failure_of(self._it)
 
     def failed(self) -> int | None:
-        """Which record of the last batch it was; None if no Java part failed."""
+        """Return the number of the record of the last batch on which a Java part failed; None if none did."""
         found = self._it.failure() if self._is_done else None
         return None if found is None else int(found.index)
 
@@ -81,7 +81,7 @@ class JavaSteps(_Crossing):
 
     def apply_all(self, records: Sequence[Any]) -> list[Any]:
         """
-        What became of each record, None for one that was dropped.
+        Apply the steps to all records. Return their results, None for a record that was dropped.
 
         Raises:
             JavaError: what a transform or predicate threw at the first record on which one failed
@@ -95,7 +95,7 @@ class JavaSteps(_Crossing):
         return _in_place(found.numbers, found.records, len(records))
 
     def apply(self, record: Any) -> Any:
-        """What becomes of one record: None if it is dropped."""
+        """Apply the steps to one record. Return None if it is dropped."""
         return self.apply_all([record])[0]
 
 

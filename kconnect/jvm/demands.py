@@ -80,7 +80,9 @@ def _jars(place: Path) -> Iterator[Path]:
 
 
 def main() -> None:
-    """In a process of its own: the classes come as JSON on standard input, and so go the errors of those that have one."""
+    """
+    Load classes in a process of its own: they come as JSON on standard input, and so go the errors of those that have one.
+    """
     from kconnect.jvm import classes
 
     order = json.loads(sys.stdin.read())

@@ -16,7 +16,7 @@ from kconnect.jvm import machine
 
 
 class OutOfMemory(UnrecoverableError, MemoryError):
-    """Of any sort that Java has."""
+    """An OutOfMemoryError of Java, of any sort."""
 
 
 _KINDS: tuple[tuple[str, type[ConnectError]], ...] = (
@@ -29,7 +29,7 @@ _KINDS: tuple[tuple[str, type[ConnectError]], ...] = (
 
 
 class JavaError(ConnectError):
-    """What Java threw. `java_trace` is what Java prints of it; derived classes have Java's name in `shown_as`."""
+    """An exception of Java. `java_trace` is what Java prints of it; derived classes have Java's name in `shown_as`."""
 
     shown_as: str
     java_trace: str

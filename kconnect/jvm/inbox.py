@@ -15,7 +15,7 @@ import jpype
 
 
 class Inbox:
-    """One batch at a time: Java has to be through with a batch before the next one comes."""
+    """A buffer for one batch at a time: Java has to be through with a batch before the next one comes."""
 
     def __init__(self) -> None:
         self._buffer: Any = None

@@ -224,7 +224,7 @@ def _verify(ivy_cache: Path) -> None:
 
 
 def of_pyspark(name: str) -> Path:
-    """One of the jars that PySpark brings: janino, ivy."""
+    """Return one of the jars that PySpark brings: janino, ivy."""
     # Importing pyspark takes half a second; its place is enough.
     spec = importlib.util.find_spec("pyspark")
     for place in (spec.submodule_search_locations or ()) if spec else ():

@@ -108,7 +108,9 @@ def follow() -> None:
 
 
 def adopt() -> None:
-    """What Java logs in this thread, and in those that it starts from there, is of the unit that this thread is bound to."""
+    """
+    Attribute what Java logs in this thread, and in those that it starts from there, to the unit that this thread is bound to.
+    """
     unit = _unit()
     if _java is not None and getattr(_known, "unit", "") != unit:
         _java.whose.set(unit)
@@ -126,7 +128,7 @@ def flush(limit_s: float) -> None:
 
 
 def name_of(connector: str, task: int | None = None) -> str:
-    """Of a unit, as Java knows it (`shim/Whose.java`)."""
+    """Return the name of a unit, as Java knows it (`shim/Whose.java`)."""
     return f"{connector}\0{'' if task is None else task}"
 
 

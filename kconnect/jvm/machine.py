@@ -152,8 +152,8 @@ def _start_java(wanted: Options) -> None:
 
 def _leave_crashes_to_java() -> None:
     """
-    What faulthandler has set for these signals the JVM would call before its own report, and so never write it. With the
-    system's own it reports, and raises SIGABRT, for which faulthandler is still there (`host/blackbox.py`).
+    Restore the system's handlers of these signals. Faulthandler's the JVM would call before its own report, and so never write
+    it. With the system's own it reports, and raises SIGABRT, for which faulthandler is still there (`host/blackbox.py`).
     """
     for number in _CRASHES:
         # Not by `signal.signal`, which is for the main thread.
@@ -195,5 +195,5 @@ def to_map(texts: Mapping[str, str | None]) -> Any:
 
 
 def of_map(java: Any) -> dict[str, str]:
-    """Of names and texts; nulls are left out."""
+    """Convert a Java map of names and texts; nulls are left out."""
     return {str(entry.getKey()): str(entry.getValue()) for entry in java.entrySet() if entry.getValue() is not None}

@@ -53,7 +53,7 @@ Tell = Callable[[str], None]
 
 
 class Coordinates(NamedTuple):
-    """What Maven calls an artefact."""
+    """The coordinates of an artefact in Maven's words."""
 
     group: str
     artefact: str
@@ -64,18 +64,18 @@ class Coordinates(NamedTuple):
 
     @property
     def folder(self) -> str:
-        """Of all versions, below the repository's root."""
+        """The folder of all versions, below the repository's root."""
         return f"{self.group.replace('.', '/')}/{self.artefact}"
 
     @property
     def stem(self) -> str:
-        """How its files' paths begin."""
+        """The beginning of its files' paths."""
         return f"{self.folder}/{self.version}/{self.artefact}-{self.version}"
 
 
 def coordinates(text: str) -> Coordinates | None:
     """
-    What the user means, if it looks like coordinates: it has a colon, and is no URL or path.
+    Parse `text` as Maven coordinates. Return None if it looks like something else: no colon, a URL, a path.
 
     BadRequestError if they are none.
     """
@@ -206,7 +206,7 @@ def _open(name: str) -> IO[bytes]:
 
 
 def _printable(text: object) -> str:
-    """What a repository says, on somebody's terminal."""
+    """Return what a repository says without what a terminal would take for a command."""
     return "".join(letter for letter in str(text)[:100] if letter.isprintable())
 
 

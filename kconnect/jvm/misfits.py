@@ -18,7 +18,7 @@ _STRING, _ARRAY, _MAP, _STRUCT = map(TYPES.index, (SchemaType.STRING, SchemaType
 
 
 def error(records: Sequence[Any], cause: Exception) -> DataError:
-    """It names the first value that is wrong."""
+    """Return an error that names the first value that is wrong."""
     for number, record in enumerate(records):
         for found in _in_record(record):
             which = "The record" if len(records) == 1 else f"Record {number} of the batch"

@@ -87,8 +87,8 @@ class Crossed(SourceRecord):
 
 class MixedSource:
     """
-    What the pump takes as the conversion of a Java source task: numbers in, messages out. `convert` is Python's, of records.
-    With `tracks`, it says which record each message was made of.
+    The conversion of a Java source task for the pump: numbers in, messages out. `convert` is Python's, of records. With
+    `tracks`, it says which record each message was made of.
     """
 
     def __init__(
@@ -126,7 +126,7 @@ class MixedSource:
         return Converted(messages, topics, offsets, given, origins, failure, until, ahead)
 
     def _converted(self, first: int, end: int) -> Converted:
-        """What Python makes of these records of the last `poll`, up to the first that may not fail."""
+        """Convert these records of the last `poll` in Python, up to the first that may not fail."""
         try:
             return self._convert(self._crossed(first, end))
         except _Misfit:

@@ -76,7 +76,10 @@ class JavaTransformation(_JavaPart, Transformation[Any]):
 
 
 class JavaPredicate(_JavaPart, Predicate):
-    """For a transform in Java it is asked there (`JavaTransformation.only`); for one in Python a record crosses a call."""
+    """
+    A predicate in Java. For a transform in Java it is asked there (`JavaTransformation.only`); for one in Python a record
+    crosses a call.
+    """
 
     _steps: Any = None
 
@@ -114,7 +117,7 @@ class _Alone:
 
 
 class JavaConverter(_Alone, _JavaPart, Converter):
-    """Of the headers of a value Java sees none."""
+    """A converter in Java. It sees no headers of a value."""
 
     def configure(self, props: Mapping[str, Any], is_key: bool) -> None:
         with calling(self.it):
@@ -148,7 +151,7 @@ class JavaHeaderConverter(_Alone, _JavaPart, HeaderConverter):
 
 
 class _Message(NamedTuple):
-    """One value, or one header, as confluent-kafka's messages are asked for theirs."""
+    """A value, or a header, with the methods that confluent-kafka's messages have."""
 
     name: str
     data: bytes | None

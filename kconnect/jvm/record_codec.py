@@ -57,7 +57,7 @@ _PARTS = attrgetter("topic", "partition", "timestamp", "key_schema", "key", "val
 
 
 class Encoder:
-    """From Python to Java."""
+    """The encoder of records that go from Python to Java."""
 
     def __init__(self) -> None:
         self._schemas = Described()
@@ -157,7 +157,7 @@ class Batch(NamedTuple):
 
 
 class Decoder:
-    """From Java to Python. `of_source` is the class of a source's records, as they come first."""
+    """The decoder of records that come from Java. `of_source` is the class of a source's records, as they come first."""
 
     def __init__(self, of_source: type[SourceRecord] = SourceRecord) -> None:
         self._of_source = of_source

@@ -36,11 +36,11 @@ class Described:
 
     @property
     def free(self) -> column_writers.Write:
-        """For columns without a schema."""
+        """The writer of columns without a schema."""
         return self._writers.free
 
     def begin(self) -> None:
-        """Before each batch."""
+        """Prepare for a batch."""
         if len(self._equal) > _MANY:
             self.reset()
         elif len(self._held) > _MANY:
@@ -58,7 +58,7 @@ class Described:
         self._held.clear()
 
     def described(self) -> tuple[int, int, bytes]:
-        """Of this batch: how many schemas were known before, how many are new, and these."""
+        """Return the schemas of this batch: how many were known before, how many are new, and the new ones."""
         return self._before, len(self._columns) - self._before, b"".join(self._new)
 
     def number(self, schema: Schema) -> int:

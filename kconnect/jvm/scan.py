@@ -66,7 +66,7 @@ class JavaPlugin(NamedTuple):
 
 class Scanned(NamedTuple):
     """
-    What one location has, and what Connect's scanners complained of. `unlisted` are the classes without a ServiceLoader
+    The plugins of one location, and what Connect's scanners complained of. `unlisted` are the classes without a ServiceLoader
     manifest, which are not found with `service_load`: of them `hybrid_warn` warns.
     """
 
@@ -76,12 +76,12 @@ class Scanned(NamedTuple):
 
     @classmethod
     def of(cls, kept: Mapping[str, Any]) -> Scanned:
-        """Of JSON."""
+        """Read it from JSON."""
         return cls([JavaPlugin(*row) for row in kept["plugins"]], kept["problems"], kept["unlisted"])
 
 
 class _Unscanned(Scanned):
-    """Of a location that could not be looked at, this time."""
+    """The result for a location that could not be scanned this time."""
 
 
 def is_java(place: Path) -> bool:
@@ -98,7 +98,8 @@ def is_java(place: Path) -> bool:
 
 def found(places: Sequence[Path], discovery: str = DISCOVERY) -> list[Scanned]:
     """
-    What each of these has, in their order. ConnectError if they can't be looked at: no Java, no jars of Connect.
+    Return the plugins of each of these places, in their order. Raise ConnectError if they can't be scanned: no Java, no jars of
+    Connect.
     """
     known = [_known(place, discovery) or _unusable(place) for place in places]
     missing = [place for place, scanned in zip(places, known) if scanned is None]
@@ -118,7 +119,7 @@ def found(places: Sequence[Path], discovery: str = DISCOVERY) -> list[Scanned]:
 
 
 def _unusable(place: Path) -> Scanned | None:
-    """What can be told without a JVM: what is no archive, and what is for a newer Java than the one here."""
+    """Return what can be told without a JVM: files that are no archives, or are for a newer Java than the one here."""
     problems = []
     for file in [str(place)] if place.is_file() else [entry.path for entry in _archives(place)]:
         try:
@@ -153,7 +154,10 @@ def _java_of(archive: zipfile.ZipFile, name: str) -> int:
 
 
 def _archives(place: Path, above: frozenset[tuple[int, int]] = frozenset()) -> Iterator[os.DirEntry[str]]:
-    """As Connect walks a plugin's directory. A link to itself is an archive that can't be read, if it is called like one."""
+    """
+    Yield a plugin's archives as Connect walks its directory. A link to itself is an archive that can't be read, if it is called
+    like one.
+    """
     here = os.stat(place)
     within = above | {(here.st_dev, here.st_ino)}
     with os.scandir(place) as entries:
@@ -170,7 +174,7 @@ def _archives(place: Path, above: frozenset[tuple[int, int]] = frozenset()) -> I
 
 
 def stamp(place: Path, discovery: str = DISCOVERY) -> str:
-    """Of all files there: another one where one of them is another. Empty if they can't be looked at."""
+    """Return a digest of all files there: another one where one of them is another. Empty if they can't be read."""
     digest = hashlib.sha256(f"{_FORMAT} {jars.KAFKA_VERSION} {discovery.lower()} {place}".encode())
     with suppress(OSError):
         files: Iterable[str | os.DirEntry[str]] = [str(place)] if place.is_file() else _archives(place)
@@ -210,7 +214,9 @@ def _scan(places: Sequence[Path], discovery: str) -> list[Scanned]:
 
 
 def _scan_some(places: Sequence[Path], discovery: str) -> list[Scanned]:
-    """What one process says: of all these, or of those up to one whose code has ended it or held it up."""
+    """
+    Scan places in one process. Return the results of all, or of those up to one whose code has ended the process or held it up.
+    """
     jars.connect()
     order = json.dumps({"places": [str(place) for place in places], "discovery": discovery.upper(), "limit_s": _LIMIT_S})
     done = subprocess.run(interpreter.command("kconnect.jvm.scan"), input=order, capture_output=True, text=True)
@@ -229,7 +235,7 @@ def _scan_some(places: Sequence[Path], discovery: str) -> list[Scanned]:
 
 def main() -> None:
     """
-    In a process of its own: what is asked comes as JSON on standard input. The answer is a line once there is a JVM, and then
+    Scan in a process of its own: the order comes as JSON on standard input. The answer is a line once there is a JVM, and then
     one for each location.
     """
     from kconnect.jvm import logs, machine

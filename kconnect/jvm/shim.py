@@ -66,7 +66,7 @@ def compile_to(target: Path, sources: Sequence[Path]) -> None:
 
 
 def main(target: str, *sources: str) -> None:
-    """In a process of its own."""
+    """Compile the shim in a process of its own."""
     import jpype
 
     from kconnect.jvm import machine

@@ -49,7 +49,7 @@ class JavaSinkTask(SinkTask):
             return str(self._it.version())
 
     def begin(self, chain: Chain, group: str) -> None:
-        """Before all else that concerns records, which a consumer of this group reads."""
+        """Prepare the task for records, which a consumer of this group reads. Called before any other call about records."""
         self._group = group
         with calling(self._it):
             self.batches = jpype.JClass("kconnect.shim.SinkBatches")(self._it, chain.it)
@@ -64,7 +64,7 @@ class JavaSinkTask(SinkTask):
             self._it.start(machine.to_map(props))
 
     def wait(self, messages: Sequence[Any]) -> None:
-        """What was made of these waits in Java, behind what waits there already."""
+        """Let the records of these messages wait in Java, behind those that wait there already."""
         self._waiting += messages
 
     def put(self, records: list[Any]) -> None:

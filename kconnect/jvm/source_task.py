@@ -33,7 +33,7 @@ _ORDER = sys.byteorder
 
 
 class Failure(NamedTuple):
-    """What stopped a conversion in Java, and where."""
+    """The error that stopped a conversion in Java, and where."""
 
     stage: Stage
     component: Component
@@ -41,7 +41,10 @@ class Failure(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """What Java has put into its buffer: `looked` is how many records it took; with a `failure`, the last one has failed."""
+    """
+    The batch that Java has put into its buffer: `looked` is how many records it took; with a `failure`, the last one has
+    failed.
+    """
 
     messages: list[Outgoing]
     origins: list[int]
@@ -60,8 +63,8 @@ class Stored(NamedTuple):
 
 class JavaSourceTask(Task):
     """
-    What the loop of source tasks calls, as `api.task.SourceTask` has it, but for records: `poll` gives numbers, of which
-    `commit_record` hears again.
+    A source task in Java. The loop of source tasks calls it like an `api.task.SourceTask`, but with numbers for records: `poll`
+    returns numbers, which `commit_record` gets later.
     """
 
     java_class: str
@@ -80,7 +83,10 @@ class JavaSourceTask(Task):
             return str(self._it.version())
 
     def begin(self, chain: Chain) -> bool:
-        """Before all else that concerns records. Whether the task wants to hear of each record that Kafka has."""
+        """
+        Prepare the task for records; called before any other call about records. Return whether the task wants to hear of each
+        record that Kafka has.
+        """
         with calling(self._it):
             self.batches = jpype.JClass("kconnect.shim.SourceBatches")(self._it, chain.it)
             hears = bool(self.batches.hears())
@@ -122,7 +128,9 @@ class JavaSourceTask(Task):
         return batch._replace(failure=failure_of(self.batches)) if has_failed else batch
 
     def newest(self, first: int, end: int) -> list[Stored]:
-        """Of each source partition of these records of the last `poll` the last offset, also of those that were dropped."""
+        """
+        Return the last offset of each source partition of these records of the last `poll`, also of those that were dropped.
+        """
         try:
             data = self.batches.newest(first - self.first, end - self.first)
         except jpype.JException as thrown:
@@ -130,7 +138,7 @@ class JavaSourceTask(Task):
         return [Stored(*pair) for pair in orjson.loads(bytes(data))]
 
     def stored(self, number: int) -> Stored:
-        """Where a record of the last `poll` is from; a later one's, and an earlier one's, is not known."""
+        """Return the source partition and offset of a record of the last `poll`. Those of other records are unknown."""
         found = self.newest(number, number + 1) if self.knows(number, number + 1) else []
         return found[0] if found else Stored(None, None)
 
@@ -187,8 +195,9 @@ def failure_of(batches: Any) -> Failure:
 
 class SourceConversion:
     """
-    What the pump takes in the place of `source_pump.SourceConversion`: numbers in, messages out. With `tracks`, it says which
-    record each message was made of. Where a record fails and that is not tolerated, what comes out ends before it.
+    The conversion of a Java source task for the pump, instead of `source_pump.SourceConversion`: numbers in, messages out. With
+    `tracks`, it says which record each message was made of. Where a record fails and that is not tolerated, what comes out ends
+    before it.
     """
 
     def __init__(self, task: JavaSourceTask, errors: Errors, tracks: bool) -> None:
@@ -245,7 +254,7 @@ class SourceConversion:
         return [Origin(number) for number in records] if self._errors.settings.tolerant else list(records)
 
     def _alone(self, number: int, failure: Failure) -> Batch:
-        """What comes of the record that failed: a later attempt's message, or only its offset."""
+        """Retry the record that failed. Return a later attempt's message, or only its offset."""
         origin = self._task.described(number)
 
         def again() -> Batch:

@@ -45,12 +45,12 @@ def changed() -> dict[UnitId, list[str]] | None:
 
 
 def refused() -> Iterable[UnitId]:
-    """Who was refused one more since the last call."""
+    """Return the units that were refused another thread since the last call."""
     return () if _java is None else [_unit(*str(row).split("\0")) for row in _java.refused()]
 
 
 def stacks(unit: UnitId, most: int) -> str:
-    """Where the first of them stand."""
+    """Return the stacks of the unit's first threads."""
     return "" if _java is None else str(_java.stacks(_key(unit), most))
 
 

@@ -78,7 +78,7 @@ def unpack(archive: Path, directory: Path, most: int | None = None) -> None:
 
 
 class _Limit:
-    """What one archive may hold: bytes, files, and names of a sane length."""
+    """The limits of one archive: bytes, files, and the length of names."""
 
     def __init__(self, archive: Path, most: int | None) -> None:
         self._archive = archive

@@ -32,7 +32,7 @@ def to_java(fields: Mapping[str, Any] | None) -> Any:
 
 
 def to_python(fields: Any) -> Any:
-    """What JSON makes of a map or list."""
+    """Convert a map or list as JSON does."""
     if fields is None:
         return None
     return orjson.loads(bytes(_json().fromConnectData("", None, fields)))

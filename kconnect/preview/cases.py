@@ -101,7 +101,7 @@ def _known(body: dict[Any, Any], names: set[str], where: str) -> None:
 
 
 def differences(expect: Mapping[str, Any], outcome: Outcome) -> list[Difference]:
-    """What is not as expected, in the order of reading."""
+    """Return what is not as expected, in the order of reading."""
     return list(_differences(expect, outcome))
 
 

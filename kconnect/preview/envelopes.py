@@ -123,7 +123,7 @@ def _headers(body: Any) -> list[Header]:
 
 
 def _topic(body: dict[str, Any]) -> Any:
-    """None, if given, is what Java's records may have, and transforms have to cope with."""
+    """Return the topic. None, if given, is what Java's records may have, and transforms have to cope with."""
     topic = body.get("topic")
     if "topic" not in body or not (topic is None or isinstance(topic, str)):
         raise DataError(f"`topic` must be a text, {'not ' + _kind_of(topic) if 'topic' in body else 'and is missing'}")

@@ -53,7 +53,7 @@ _DEFAULTS = {
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a step's predicate said. `result` None: it failed, or was not asked; `negate`: the step wants the others."""
+    """The answer of a step's predicate. `result` None: it failed, or was not asked; `negate`: the step wants the others."""
 
     alias: str
     type: str
@@ -63,7 +63,7 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Done:
-    """What a step did. `record` None: the step dropped it, or failed on it."""
+    """The outcome of one step. `record` is None if the step dropped the record or failed."""
 
     alias: str
     predicate: Verdict | None
@@ -89,8 +89,8 @@ class Problem:
 @dataclass(frozen=True)
 class Outcome:
     """
-    One record's way. `out` None: nothing comes out. `key` and `value` are the bytes in Kafka: those that a source would
-    write, or those that a sink's record was read from; None too if it was given as a record.
+    The outcome of one record. `out` is None if nothing comes out. `key` and `value` are the bytes in Kafka: those that a source
+    would write, or those that a sink's record was read from; None, too, if it was given as a record.
     """
 
     record: Body
@@ -166,7 +166,7 @@ class Message:
 
 
 class Preview:
-    """One connector's chain. `close` when it is no longer needed."""
+    """The chain of one connector. Call `close` when it is no longer needed."""
 
     def __init__(self, config: Mapping[str, str], kind: str, settings: WorkerSettings, plugins: Registry) -> None:
         """ConfigError, without secrets, for the first setting of the chain that can't be used."""
@@ -325,7 +325,9 @@ def kind_of(config: Mapping[str, str], plugins: Registry) -> str:
 def worker_settings(
     properties: Mapping[str, str], environ: Mapping[str, str], bootstrap_servers: str | None = None
 ) -> WorkerSettings:
-    """Of a worker file, which may lack what a preview does without. ConfigError with all that is wrong."""
+    """
+    Return the settings of a worker file, which may lack what a preview does without. Raise ConfigError with all that is wrong.
+    """
     given = {"bootstrap.servers": bootstrap_servers} if bootstrap_servers else {}
     texts = {**_DEFAULTS, **with_environment(properties, environ), **given}
     return WorkerSettings.from_properties(worker_file.resolved(texts, in_sandbox=False).texts, {})
@@ -435,7 +437,7 @@ def _check_classes(config: Mapping[str, str], settings: WorkerSettings, plugins:
 
 
 def _secrets(config: Mapping[str, str], settings: WorkerSettings, plugins: Registry) -> set[str]:
-    """What must not be in a message: by the names of settings, and by what transforms and predicates declare."""
+    """Return what must not be in a message: by the names of settings, and by what transforms and predicates declare."""
     found = secrets.values(config) | secrets.values(settings.raw)
     for kind, alias in _plugins(config):
         try:

@@ -37,7 +37,7 @@ class KeytoolError(Exception):
 
 @dataclass(frozen=True)
 class Entry:
-    """One entry of a store; `certificates` are PEM, the key's own first."""
+    """An entry of a store; `certificates` are PEM, the key's own first."""
 
     alias: str
     is_key: bool
@@ -57,7 +57,7 @@ def entries(path: str, kind: str, password: str | None) -> list[Entry]:
 
 
 def converted(path: str, kind: str, password: str, alias: str, key_password: str) -> tuple[bytes, str]:
-    """One key with its certificates as a PKCS12 store, and that store's password, which is new each time."""
+    """Return a key with its certificates as a PKCS12 store, and that store's password, which is new each time."""
     new = secrets.token_urlsafe(24)
     # Only this user can look into the directory, and what is in it is encrypted.
     with tempfile.TemporaryDirectory(prefix="kconnect-") as directory:
@@ -94,7 +94,7 @@ def _run(*arguments: str, passwords: Mapping[str, str | None]) -> str:
 
 
 def _program() -> str:
-    """Beside the Java that runs the rest: that of `JAVA_HOME`, or the one on the `PATH`."""
+    """Return the path of keytool, beside the Java that runs the rest: that of `JAVA_HOME`, or the one on the `PATH`."""
     home = os.environ.get("JAVA_HOME")
     program = str(Path(home, "bin", "keytool")) if home else shutil.which("keytool")
     java = None if home else shutil.which("java")

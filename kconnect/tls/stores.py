@@ -44,7 +44,10 @@ class Settings:
 
     @classmethod
     def of_listeners(cls, worker: Mapping[str, str | None], prefix: str) -> Settings:
-        """Of a worker's texts: all that begin with `prefix`, or, if none does, those without a prefix. As Connect does."""
+        """
+        Return the settings of a worker's listeners, as Connect does: all that begin with `prefix`, or, if none does, those
+        without a prefix.
+        """
         own = {name[len(prefix) :]: text for name, text in worker.items() if name.startswith(prefix)}
         return cls(own, prefix) if own else cls(worker)
 
@@ -89,7 +92,7 @@ def _once(read: Callable[[Settings], _T]) -> Callable[[Settings], _T]:
 @_once
 def key_pair(settings: Settings) -> KeyPair | None:
     """
-    What `ssl.keystore.*` and `ssl.key.password` give; None if they name nothing.
+    Return the key and certificates of `ssl.keystore.*` and `ssl.key.password`; None if they name none.
 
     ConfigError, naming the setting, for a store that can't be read, has no key, or whose key fits no certificate.
     """
@@ -138,7 +141,8 @@ def trusted(settings: Settings) -> str | None:
 @_once
 def trusted_by_keystore(settings: Settings) -> str | None:
     """
-    What a keystore trusts, where there is no truststore: the key's own certificate, and what it holds as trusted.
+    Return the certificates that a keystore trusts, where there is no truststore: the key's own certificate, and those it holds
+    as trusted.
 
     Not the rest of the key's chain: its issuer may be anybody's. As Connect's Jetty does.
     """
@@ -308,7 +312,9 @@ def _pkcs12_pair(settings: Settings, setting: str, data: bytes, password: str | 
 
 
 def _chain(own: pkcs12.PKCS12Certificate, others: list[pkcs12.PKCS12Certificate]) -> list[str]:
-    """From the key's own certificate on, each followed by its issuer: the store may hold other certificates too."""
+    """
+    Return the chain from the key's own certificate on, each followed by its issuer: the store may hold other certificates, too.
+    """
     chain, left = [own.certificate], [each.certificate for each in others]
     while issuer := next((each for each in left if each.subject == chain[-1].issuer and each not in chain), None):
         chain.append(issuer)
@@ -335,7 +341,7 @@ def _java_pair(settings: Settings, store: _Store) -> KeyPair:
 
 
 def _anchors(store: _Store) -> list[str]:
-    """What Java trusts of a store: the entries that are trusted certificates, and of a key its own certificate only."""
+    """Return what Java trusts of a store: the entries that are trusted certificates, and of a key its own certificate only."""
     try:
         found = keytool.entries(store.path, store.kind, store.password)
     except keytool.KeytoolError as error:

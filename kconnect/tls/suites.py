@@ -14,7 +14,7 @@ TLS_1_3 = ("TLS_AES_256_GCM_SHA384", "TLS_AES_128_GCM_SHA256", "TLS_CHACHA20_POL
 
 
 def split(names: list[str]) -> tuple[list[str], list[str]]:
-    """Those of TLS 1.3, and the others under OpenSSL's names."""
+    """Return the suites of TLS 1.3, and the others under OpenSSL's names."""
     return [name for name in names if name in TLS_1_3], [openssl(name) for name in names if name not in TLS_1_3]
 
 

@@ -166,7 +166,7 @@ class Cast(common.OnPart):
         return [_free(value, target) for value in values]
 
     def _make_schema(self, schema: Schema) -> tuple[Schema, list[tuple[int, Schema, SchemaType]]]:
-        """With the fields to cast: their places, schemas and types."""
+        """Return the new schema, and the fields to cast: their places, schemas and types."""
         preset = schema.default
         if self._whole is not None:
             preset = cast(preset, schema, self._whole)

@@ -134,7 +134,7 @@ def _on_part(transform: Any, batch: Any) -> Any:
 
 
 class PerSchema(Generic[T]):
-    """What `make` makes of a schema, made once while a task sees that schema; a few schemas are kept."""
+    """A cache of what `make` returns for a schema; a few schemas are kept."""
 
     LIMIT = 64
 
@@ -193,7 +193,7 @@ def require_struct(value: Any, purpose: str, schema: Schema | None = None) -> St
 
 
 def reader(replace_null: bool) -> Callable[[Struct, str], Any]:
-    """How to read a field of a struct: with its schema's default for null, or as it is (KIP-1040)."""
+    """Return the function that reads a field of a struct: with its schema's default for null, or as it is (KIP-1040)."""
     return Struct.get if replace_null else Struct.__getitem__
 
 
@@ -249,7 +249,7 @@ def struct_schema(fields: Sequence[tuple[str, Schema]], **other: Any) -> Schema:
 
 
 def basics(schema: Schema) -> dict[str, Any]:
-    """What a changed struct's schema keeps of the one before; whether it was optional is not among it."""
+    """Return what a changed struct's schema keeps of the one before. Whether it was optional is not among it."""
     return {"name": schema.name, "version": schema.version, "doc": schema.doc, "parameters": schema.parameters}
 
 

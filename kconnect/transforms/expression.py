@@ -204,7 +204,7 @@ def _named(name: str) -> Validator:
 
 
 class _Kept:
-    """What was made for the schemas of a record's key and value; those of a few are kept."""
+    """A cache of what was made for the schemas of a record's key and value; those of a few are kept."""
 
     LIMIT = 64
 
@@ -281,7 +281,7 @@ class _Fields:
 
 
 class _Plan:
-    """How a struct of one schema gets its fields."""
+    """The plan by which a struct of one schema gets its fields."""
 
     def __init__(self, assignments: list[_Assignment], record: Any) -> None:
         self._assignments = assignments
@@ -319,7 +319,7 @@ class _Plan:
 
 
 class _Level:
-    """One struct on the way to the fields. `schemas` are those of the assignments' fields, of this level and below."""
+    """A struct on the way to the fields. `schemas` are those of the assignments' fields, of this level and below."""
 
     def __init__(
         self, before: Schema, tree: Mapping[str, Any], assignments: list[_Assignment], wanted: list[Schema | None]

@@ -17,7 +17,9 @@ _PLAIN = {str, int, float, bool, type(None)}
 
 
 class _Plan(NamedTuple):
-    """Of one struct's schema: each field's default, whether its value may be null, and its own plan, if it is a struct."""
+    """
+    The plan for one struct's schema: each field's default, whether its value may be null, and its own plan, if it is a struct.
+    """
 
     parts: list[tuple[Any, bool, _Plan | None]]
     width: int

@@ -18,7 +18,7 @@ def _not_empty(name: str, value: Any) -> None:
 
 
 class _Places(NamedTuple):
-    """Of one schema: where the fields for headers are, and what is left of it with the places of its fields."""
+    """The places in one schema: where the fields for headers are, and what is left of it with the places of its fields."""
 
     headers: list[tuple[str, int, Schema]]
     missing: str | None

@@ -93,7 +93,7 @@ class ReplaceField(common.OnPart):
 
     def _make_schema(self, schema: Schema) -> tuple[Schema, list[int] | None, list[str]]:
         """
-        With the places and names of the values in the struct before.
+        Return the new schema, and the places and names of the values in the struct before.
 
         As in Connect, a value is looked up by the new name's old one, also where a field had the new name all along: then it
         may be of another type, or not be there, and there are no places.

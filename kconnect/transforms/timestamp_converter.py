@@ -65,7 +65,9 @@ _LONG_MIN, _LONG_MAX = -(1 << 63), (1 << 63) - 1
 
 
 class _Plan(NamedTuple):
-    """Of one struct schema: the schema after it, and the place and schema of the field to convert, if there is one."""
+    """
+    The plan for one struct schema: the schema after it, and the place and schema of the field to convert, if there is one.
+    """
 
     after: Schema
     place: int | None
@@ -274,7 +276,7 @@ def _day_of(millis: int) -> datetime.datetime:
 
 
 def _cut(number: int, unit: int) -> int:
-    """As Java divides: towards 1970."""
+    """Divide as Java does: towards 1970."""
     return number // unit if number >= 0 else -(-number // unit)
 
 

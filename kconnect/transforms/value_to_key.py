@@ -49,7 +49,7 @@ class ValueToKey(common.BuiltIn):
         return batch.replace(key=Column.by_field(schema, self._fields, [columns[place] for place in places], len(value)))
 
     def _make_schema(self, schema: Schema) -> tuple[Schema, list[int]]:
-        """With the places of the fields in the value."""
+        """Return the key's schema, and the places of its fields in the value."""
         fields = []
         for name in self._fields:
             field = schema.field(name)
