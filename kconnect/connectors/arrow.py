@@ -33,7 +33,7 @@ _FARTHEST = 1000
 
 
 def arrow_schema(own: Schema) -> pa.Schema:
-    """Of a struct's schema. DataError for a type that Arrow has not."""
+    """Return Arrow's schema of a struct's. Raise DataError for a type that Arrow has not."""
     return pa.schema([_field(each.name, each.schema) for each in own.fields])
 
 
@@ -103,7 +103,7 @@ def _check_within(array: pa.Array) -> None:
 
 
 def conversion(own: Schema) -> Callable[[Any], Any] | None:
-    """How values become such as Arrow and Avro take them; None if they are so already."""
+    """Return the conversion to values that Arrow and Avro take; None if they are so already."""
     if own.name == schema.DATE:
         return lambda value: _near(value).date()
     if own.name == schema.TIME:

@@ -62,7 +62,7 @@ class Checked(Connector):
         self._props = dict(props)
 
     def stop(self) -> None:
-        """Nothing was taken."""
+        """Do nothing: the connector holds nothing."""
 
     def validate(self, props: dict[str, str]) -> Config:
         found = super().validate(props)
@@ -79,7 +79,7 @@ class Checked(Connector):
 
     @abstractmethod
     def problems(self, config: Mapping[str, Any], props: Mapping[str, str]) -> list[tuple[str, str]]:
-        """What is wrong with a parsed config, beyond single values: settings, each with a sentence."""
+        """Return what is wrong with a parsed config, beyond single values: settings, each with a sentence."""
 
 
 class CheckedSink(Checked, SinkConnector):
@@ -104,7 +104,7 @@ class Polling(SourceTask):
 
     @abstractmethod
     def read(self) -> list[SourceRecord] | None:
-        """As `poll`; it is not stopped yet."""
+        """Return records as `poll` does. Only called while the task is not stopped."""
 
     def interrupt(self) -> None:
         """End what `read` waits for. Called from the thread that stops the task, while `read` may run or not."""
@@ -165,7 +165,7 @@ def retry_keys(
 
 
 class Patience:
-    """How many times in a row something is tried again (-1: any number), as `setting` says, and how long the pause is."""
+    """The number of times in a row that something is tried again (-1: any number), as `setting` says, and the pause between."""
 
     def __init__(self, setting: str, retries: int, pause_ms: float) -> None:
         self._setting, self._retries, self._pause_ms = setting, retries, pause_ms
@@ -175,7 +175,7 @@ class Patience:
         self._failures = 0
 
     def failed(self, text: str, at_least_ms: float = 0.0) -> tuple[RetriableError, int]:
-        """What to raise, and the pause, in ms. ConnectError if there were too many tries."""
+        """Return the error to raise, and the pause, in ms. Raise ConnectError if there were too many tries."""
         now = time.time()
         self._failures += 1
         self._since = now if self._failures == 1 else self._since
@@ -185,25 +185,27 @@ class Patience:
 
 
 def place_of(record: SinkRecord) -> TopicPartition:
-    """Where it is in Kafka, whatever transforms have made of that."""
+    """Return where the record is in Kafka, whatever transforms have made of that."""
     return TopicPartition(record.original_topic, record.original_partition)
 
 
 def bad_record(record: SinkRecord, error: Exception, remedy: str = "A dead letter queue would take it.") -> ConnectError:
-    """What fails a task that may not report a record."""
+    """Return the error that fails a task which may not report a record."""
     where = f"The record at offset {record.original_offset} of {record.original_topic}-{record.original_partition}"
     return ConnectError(f"{where} can't be written: {error}. {remedy}")
 
 
 def point_in_time(text: str, zone: datetime.tzinfo = datetime.timezone.utc) -> datetime.datetime:
-    """Of a text as ISO 8601 has it, with a zone: `zone` if it names none. ValueError if it is none."""
+    """Parse a text in ISO 8601; `zone` is used if it names none. Raise ValueError if it is none."""
     # Python 3.10 does not read a Z.
     found = datetime.datetime.fromisoformat(text[:-1] + "+00:00" if text.endswith("Z") else text)
     return found if found.tzinfo else found.replace(tzinfo=zone)
 
 
 def milliseconds(value: Any) -> int:
-    """Of a date, a number of them since 1970, or a text in ISO 8601. DataError for anything else."""
+    """
+    Return the milliseconds since 1970 of a date, a number of them, or a text in ISO 8601. Raise DataError for anything else.
+    """
     if isinstance(value, datetime.datetime):
         return values.milliseconds_of(value)
     try:

@@ -144,7 +144,7 @@ _MISSING = object()
 
 
 def _conversion(own: Schema) -> _Convert:
-    """None for a value that stays as it is."""
+    """Return the conversion of a schema's values; None if they stay as they are."""
     known: Any = _kept.get(own, _MISSING)
     if known is not _MISSING:
         return known  # type: ignore[no-any-return]
@@ -169,7 +169,7 @@ def _new_conversion(own: Schema) -> _Convert:
 
 
 def time_text(value: datetime.datetime, name: str) -> str:
-    """As ISO 8601 has it; `name` is that of a Date's, Time's or Timestamp's schema."""
+    """Return a time in ISO 8601; `name` is that of a Date's, Time's or Timestamp's schema."""
     text = _time(value)
     return text[:10] if name == schema.DATE else text[11:-1] if name == schema.TIME else text
 

@@ -44,7 +44,7 @@ class FileStreamSinkConnector(SinkConnector):
         self._props = dict(props)
 
     def stop(self) -> None:
-        """Nothing was taken."""
+        """Do nothing: the connector holds nothing."""
 
     def task_class(self) -> type[SinkTask]:
         return FileStreamSinkTask

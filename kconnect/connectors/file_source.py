@@ -60,13 +60,13 @@ class FileStreamSourceConnector(SourceConnector):
         self._props = dict(props)
 
     def stop(self) -> None:
-        """Nothing was taken."""
+        """Do nothing: the connector holds nothing."""
 
     def task_class(self) -> type[SourceTask]:
         return FileStreamSourceTask
 
     def task_configs(self, max_tasks: int) -> list[dict[str, str]]:
-        """One task, whatever is allowed: a file has one reader."""
+        """Return one config, whatever `max_tasks` is: a file has one reader."""
         return [dict(self._props)]
 
     def config(self) -> ConfigDef:
@@ -148,7 +148,7 @@ class FileStreamSourceTask(Informed, SourceTask):
             self._position = position
 
     def stop(self) -> None:
-        """Only wakes `poll`, which may be reading: the file closes when the framework lets go of this task."""
+        """Wake `poll`, which may be reading. The file closes when the framework drops the task."""
         self._stopped.set()
 
     def poll(self) -> list[SourceRecord] | None:
@@ -283,7 +283,7 @@ class FileStreamSourceTask(Informed, SourceTask):
         return True
 
     def _what_changed(self, file: IO[bytes]) -> str:
-        """At the end of the file: why there is no more to come in it; nothing if there may be."""
+        """Return, at the end of the file, why nothing more can come in it; an empty text if something may."""
         try:
             found = os.stat(self._name)
         except FileNotFoundError:

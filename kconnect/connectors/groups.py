@@ -16,7 +16,7 @@ from kconnect.data.column import Unusual
 
 
 class Origins:
-    """Where columns came from. Records themselves are made only if somebody asks for one: a bad one, mostly."""
+    """The origins of columns. Records themselves are made only if somebody asks for one: a bad one, mostly."""
 
     def __init__(self, batch: SinkBatch | Sequence[SinkRecord]) -> None:
         self._batch = batch

@@ -24,7 +24,10 @@ _ASKS, _PAUSE_S = 6, 1.0
 
 
 class Mark(NamedTuple):
-    """What a target has of a partition: the offset that comes next, and the id of the topic that it counts in, if known."""
+    """
+    The progress that a target stores of a partition: the offset that comes next, and the id of the topic that it counts in, if
+    known.
+    """
 
     offset: int
     topic_id: str | None = None

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 
 class CheckedBy(enum.Enum):
-    """Who looks at the settings of a prefix."""
+    """The check of the settings of a prefix."""
 
     POLICY = "the framework's table of what clients of Kafka may not be told"
     """`core/settings/unsafe.py`, under any prefix."""
@@ -24,7 +24,7 @@ class CheckedBy(enum.Enum):
 
 @dataclass(frozen=True)
 class Passthrough:
-    """One prefix. `library` gets the settings, without it."""
+    """A prefix. `library` gets the settings, without it."""
 
     prefix: str
     library: str

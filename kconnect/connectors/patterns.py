@@ -24,7 +24,7 @@ error: type[Exception] = regex.error
 
 
 class LateError(DataError):
-    """It takes longer than it may to look for a pattern in a text."""
+    """An error that looking for a pattern in a text takes longer than it may."""
 
 
 class Pattern:

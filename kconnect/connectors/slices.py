@@ -39,7 +39,7 @@ def _only(value: Column, places: Sequence[int]) -> Column:
 
 
 def slices_of(group: Group) -> list[tuple[TopicPartition, Slice]]:
-    """By partition of Kafka, each in the order of offsets."""
+    """Divide a group by partitions of Kafka, each in the order of offsets."""
     origins = group.origins
     topics, partitions = origins.every("original_topic"), origins.every("original_partition")
     offsets, timestamps = origins.every("original_offset"), origins.every("timestamp")

@@ -194,7 +194,7 @@ class DatagenSourceConnector(Informed, Checked, SourceConnector):
         return DatagenSourceTask
 
     def task_configs(self, max_tasks: int) -> list[dict[str, str]]:
-        """As many as are allowed, each of which makes records of its own."""
+        """Return as many configs as are allowed: each task makes records of its own."""
         return [{**self._props, TASK_ID: str(task)} for task in range(max_tasks)]
 
     def config(self) -> ConfigDef:
@@ -274,7 +274,10 @@ def key_field(config: Mapping[str, Any]) -> str:
 
 
 def start_of_time(config: Mapping[str, Any]) -> int | None:
-    """In milliseconds, without a zone in UTC; None where the clock says what time it is. ValueError if it can't be read."""
+    """
+    Return the start in milliseconds, without a zone in UTC; None where the clock says what time it is. Raise ValueError if it
+    can't be read.
+    """
     text = config[TIME_START]
     if not text:
         return None

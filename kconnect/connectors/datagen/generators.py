@@ -39,7 +39,7 @@ class Block:
         return len(self.places)
 
     def dice(self, path: str) -> random.Random:
-        """For the field at this path, and no other: a field more leaves the values of others as they are."""
+        """Return the random numbers for the field at this path alone: another field leaves the values of others as they are."""
         return random.Random(f"{self.seed} {path}")
 
 
@@ -68,7 +68,7 @@ class Generator(ABC):
 
 
 class Options(Generator):
-    """One of some values, each as likely as the others."""
+    """A generator of some values, each as likely as the others."""
 
     def __init__(self, schema: Schema, path: str, options: Sequence[Any]) -> None:
         super().__init__(schema, path)
@@ -79,7 +79,10 @@ class Options(Generator):
 
 
 class Pool(Generator):
-    """One of many values that are made when the first is needed: one of them takes Faker as long as a record takes all else."""
+    """
+    A generator of many values that are made when the first is needed: one of them takes Faker as long as a record takes all
+    else.
+    """
 
     def __init__(self, schema: Schema, path: str, make: Callable[[], Sequence[Any]]) -> None:
         super().__init__(schema, path)
@@ -109,7 +112,7 @@ class Numbers(Generator):
 
 
 class Fractions(Generator):
-    """From `low` to `high`, rounded to so many digits behind the point if `digits` says how many."""
+    """A generator of fractions from `low` to `high`, rounded to so many digits behind the point if `digits` says how many."""
 
     def __init__(self, schema: Schema, path: str, low: float, high: float, digits: int | None = None) -> None:
         super().__init__(schema, path)
@@ -274,7 +277,7 @@ class Arrays(Generator):
 
 
 class Maps(Generator):
-    """Of texts to values. Where a key comes twice, the map has one entry less."""
+    """A generator of maps from texts to values. Where a key comes twice, the map has one entry less."""
 
     def __init__(self, schema: Schema, path: str, low: int, high: int, key: Generator, value: Generator) -> None:
         super().__init__(schema, path)
@@ -296,7 +299,7 @@ class Maps(Generator):
 
 
 def _within(block: Block, path: str, choice: Sequence[int]) -> tuple[Sequence[int], Block]:
-    """How many elements each record has, and the block of all of them."""
+    """Return how many elements each record has, and the block of all of them."""
     lengths = block.dice(path).choices(choice, k=len(block))
     places = [place for length in lengths for place in range(length)]
     times = [time for time, length in zip(block.times, lengths) for _ in range(length)]
@@ -312,7 +315,7 @@ def date(milliseconds: int) -> datetime.datetime:
 
 
 def time_of_day(milliseconds: int) -> datetime.datetime:
-    """As a value of a Time's schema."""
+    """Return a value of a Time's schema."""
     return values.date_of(milliseconds % DAY_MS)
 
 

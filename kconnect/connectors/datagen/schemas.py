@@ -81,7 +81,7 @@ _TIMES = {"date-time": ("long", "timestamp-millis"), "date": ("int", "date"), "t
 
 
 class LocaleError(ConnectError):
-    """There is no such locale."""
+    """An error that there is no such locale."""
 
 
 @dataclass
@@ -333,7 +333,7 @@ def _checked_options(own: Schema, path: str, options: Any) -> list[Any]:
 
 
 def _value(own: Any, path: str, plain: Any) -> Any:
-    """What JSON says, as a value of the schema."""
+    """Convert a value of JSON to one of the schema."""
     if plain is None and own.optional:
         return None
     try:

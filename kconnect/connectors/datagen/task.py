@@ -116,7 +116,7 @@ class _Pace:
         self._due_at: float | None = None
 
     def due(self, now: float, most: int) -> tuple[int, float]:
-        """How many records, `most` at most; with none, how long until there is one, in seconds."""
+        """Return how many records are due, at most `most`; with none, the seconds until there is one."""
         if not self._pause_s and not self._longest_s:
             return most, 0.0
         if self._due_at is None or now - self._due_at > 1:

@@ -55,7 +55,7 @@ def _mismatches(config: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def _problems_of_service(config: Mapping[str, Any], worker: Mapping[str, str]) -> list[tuple[str, str]]:
-    """What a HEAD request to it comes to. Any answer will do, but that who asks is unknown."""
+    """Return what is wrong with the service, by a HEAD request. Any answer will do, but that the user is unknown."""
     if not Address(settings.URL, config[settings.URL]).is_constant:
         return []
     try:
@@ -76,7 +76,7 @@ def _problems_of_service(config: Mapping[str, Any], worker: Mapping[str, str]) -
 
 
 def problems_of_answers(config: Mapping[str, Any], props: Mapping[str, str]) -> list[tuple[str, str]]:
-    """For a sink that keeps them."""
+    """Return what is wrong with the settings of a sink that keeps answers."""
     if not config[settings.ANSWERS]:
         return []
     if not config[settings.BROKERS]:

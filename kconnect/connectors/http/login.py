@@ -33,11 +33,11 @@ Exchange = Callable[[httpx.Request], tuple[int, str, bytes]]
 
 
 class LoginError(ConnectError):
-    """There is no token, for a reason that does not pass."""
+    """A failure to get a token, for a reason that does not pass."""
 
 
 class PassingLoginError(ConnectError):
-    """There is no token for now."""
+    """A failure to get a token for now."""
 
 
 class Login:

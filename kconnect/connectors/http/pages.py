@@ -48,7 +48,7 @@ class Position:
     page: int = 0
 
     def offset(self) -> dict[str, Any]:
-        """As it is stored, without what is not set."""
+        """Return the offset to store, without what is not set."""
         return {name: value for name in _NAMES if (value := getattr(self, name)) not in (None, "", 0)} or {"page": 0}
 
     @classmethod
@@ -69,7 +69,7 @@ _NAMES = tuple(each.name for each in fields(Position))
 
 
 class Pages:
-    """By a parsed config."""
+    """The pages of a service, by a parsed config."""
 
     def __init__(self, config: Mapping[str, Any]) -> None:
         # The service chooses the cursor, which may be none yet.
@@ -195,7 +195,7 @@ class Pages:
         return following if self._origins.is_own(response.url) else str(_joined(response.url, following))
 
     def _new(self, position: Position, records: Sequence[Any]) -> list[Any]:
-        """Those that were not read in an earlier round."""
+        """Return the records that no earlier round has read."""
         if self._since is None:
             return list(records)
         # Two that are the same in all are two records.

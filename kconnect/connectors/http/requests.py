@@ -123,7 +123,7 @@ class Maker:
             self._constant = (self._method, self._url.text, headers)
 
     def requests(self, records: Sequence[SinkRecord]) -> Iterator[Request | tuple[SinkRecord, DataError]]:
-        """In the order of records. A record of which no request can be made comes with the reason in place of one."""
+        """Yield requests in the order of records. A record of which no request can be made comes with the reason instead."""
         if self._constant is not None and _are_alike(records):
             value = Column(records[0].value_schema, [record.value for record in records])
             if (alike := self._alike(value, Origins(records))) is not None:

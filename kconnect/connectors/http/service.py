@@ -53,8 +53,8 @@ class Response:
 @dataclass(frozen=True)
 class Answer:
     """
-    What became of a request: `problem` is empty if the service took it, and then there is its `response`. A `passing` one may
-    be over when it is made again, in `after_s` seconds if the service says so.
+    The outcome of a request: `problem` is empty if the service took it, and then there is its `response`. A `passing` problem
+    may be over when the request is made again, in `after_s` seconds if the service says so.
     """
 
     problem: str = ""

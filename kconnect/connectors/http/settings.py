@@ -31,7 +31,10 @@ _ANSWERS = "Answers"
 
 
 def codes(text: str) -> list[range]:
-    """Of `408,429,500-`: single codes, and ranges whose end may be open. ConfigError if it is anything else."""
+    """
+    Parse codes such as `408,429,500-`: single codes, and ranges whose end may be open. Raise ConfigError if it is anything
+    else.
+    """
     found = []
     for part in filter(None, (each.strip() for each in text.split(","))):
         first, dash, last = part.partition("-")
@@ -43,7 +46,7 @@ def codes(text: str) -> list[range]:
 
 
 def patience(config: Mapping[str, Any]) -> Patience:
-    """That with the service of a parsed config."""
+    """Return the patience with the service of a parsed config."""
     return Patience(RETRIES, config[RETRIES], config[BACKOFF])
 
 

@@ -38,7 +38,7 @@ class HttpSourceConnector(Informed, Checked, SourceConnector):
         return HttpSourceTask
 
     def task_configs(self, max_tasks: int) -> list[dict[str, str]]:
-        """One task, whatever is allowed: pages come one after the other."""
+        """Return one config, whatever `max_tasks` is: pages come one after the other."""
         return [dict(self._props)]
 
     def config(self) -> ConfigDef:

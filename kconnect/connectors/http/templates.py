@@ -39,7 +39,7 @@ class Template:
 
     @property
     def text(self) -> str:
-        """If it is constant."""
+        """The text of a constant template."""
         return self._pieces[0]
 
     def fill(self, record: SinkRecord, write: Callable[[Any, Schema | None], str]) -> str:
@@ -63,7 +63,7 @@ class Template:
 
 
 def part(record: SinkRecord, name: str) -> Part:
-    """What `${name}` stands for, and its schema: `address.city` is a field of a field."""
+    """Return what `${name}` stands for, and its schema: `address.city` is a field of a field."""
     own = _OWN.get(name)
     if own is not None:
         return own(record)

@@ -165,7 +165,7 @@ def lets_in(catalog: Catalog) -> bool:
 
 
 def errors() -> tuple[type[Exception], ...]:
-    """Of catalogs and files."""
+    """Return the errors that catalogs and files raise."""
     try:
         from sqlalchemy.exc import SQLAlchemyError
     except ImportError:
@@ -183,6 +183,6 @@ def passes(error: Exception) -> bool:
 
 
 def reason(error: Exception) -> str:
-    """In one line, without what a database's statement had."""
+    """Return the reason in one line, without what a database's statement had."""
     original = getattr(error, "orig", None) or error
     return " ".join(str(original).split())[:500] or type(original).__name__

@@ -31,11 +31,11 @@ NO_IDS: Ids = {}
 
 
 class StaleError(Exception):
-    """Somebody else has committed rows of these partitions."""
+    """An error that somebody else has committed rows of these partitions."""
 
 
 def name_of(connector: str, place: TopicPartition) -> str:
-    """Of the property that has the offset of a partition."""
+    """Return the name of the property that has the offset of a partition."""
     return f"kconnect.offset.{connector}.{place.topic}.{place.partition}"
 
 
@@ -157,7 +157,7 @@ def commit(
 def commit_files(
     table: Table, files: Iterable[DataFile], connector: str, begins: Begins, ends: Offsets, ids: Ids = NO_IDS
 ) -> None:
-    """As `commit`, of files that are there, and of a table that is fresh."""
+    """Commit, as `commit` does, files that exist, to a table that is fresh."""
     transaction, offsets = _begun(table, connector, begins, ends, ids)
     with transaction.update_snapshot(snapshot_properties=offsets).fast_append() as snapshot:
         for each in files:

@@ -34,7 +34,7 @@ class IcebergSinkConnector(Informed, CheckedSink):
         return _mismatches(config, props) or _problems_of_catalog(config, props, self.worker)
 
     def alter_offsets(self, connector_config: dict[str, str], offsets: Mapping[TopicPartition, int | None]) -> bool:
-        """Those of the tables, which go before the group's. Of tables that a field names, nobody knows which there are."""
+        """Change the offsets of the tables, which go before the group's. Tables that a field names are unknown here."""
         from kconnect.connectors.iceberg import catalogs, commits
         from kconnect.connectors.iceberg.tables import Tables
 

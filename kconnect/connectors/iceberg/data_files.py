@@ -56,7 +56,7 @@ class ParquetFile:
 
 
 class ParquetFormat:
-    """What pyiceberg calls instead of `pyarrow.dataset.ParquetFileFormat`."""
+    """The class that pyiceberg calls instead of `pyarrow.dataset.ParquetFileFormat`."""
 
     def __init__(self, **options: Any) -> None:
         """The options are ignored: they tell pyarrow how to read ahead and keep dictionaries."""
@@ -73,14 +73,14 @@ class ParquetFormat:
 
 
 class OrcFormat:
-    """What pyiceberg calls instead of `pyarrow.dataset.OrcFileFormat`, whose process a broken file may end."""
+    """The class that pyiceberg calls instead of `pyarrow.dataset.OrcFileFormat`, whose process a broken file may end."""
 
     def __init__(self, **options: Any) -> None:
         raise orc_is_not_read()
 
 
 class Scanner:
-    """What pyiceberg calls instead of `pyarrow.dataset.Scanner`."""
+    """The class that pyiceberg calls instead of `pyarrow.dataset.Scanner`."""
 
     def __init__(self, fragment: ParquetFile, columns: Sequence[str] | None, filter: Any) -> None:
         self._fragment, self._columns, self._filter = fragment, columns, filter

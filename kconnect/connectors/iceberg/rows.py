@@ -39,7 +39,9 @@ def made(value: Column) -> pa.Table:
 
 
 def fitted(rows: pa.Table, wanted: pa.Schema) -> pa.Table:
-    """In the order and the types of a table's columns. DataError, or one of Arrow's errors, if they don't fit."""
+    """
+    Return rows in the order and the types of a table's columns. Raise DataError, or one of Arrow's errors, if they don't fit.
+    """
     columns = []
     for field in wanted:
         place = rows.schema.get_field_index(field.name)

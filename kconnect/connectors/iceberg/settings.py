@@ -72,7 +72,7 @@ def partitions(name: str, texts: Sequence[str]) -> list[Partition]:
 
 
 def of_tables(props: Mapping[str, str]) -> dict[str, dict[str, str]]:
-    """What a config says of single tables, by their names."""
+    """Return a config's settings of single tables, by their names."""
     found: dict[str, dict[str, str]] = {}
     for name, value in props.items():
         match = _OF_TABLE.match(name)
@@ -82,7 +82,7 @@ def of_tables(props: Mapping[str, str]) -> dict[str, dict[str, str]]:
 
 
 def catalog_properties(config: Mapping[str, Any], props: Mapping[str, str]) -> dict[str, str]:
-    """Those that pyiceberg gets, with secrets."""
+    """Return the properties that pyiceberg gets, with secrets."""
     found = {name: value for name, value in passthrough.given(props, PASSTHROUGH).items() if value}
     kind = config[KIND].lower()
     found["type"] = "sql" if kind == "jdbc" else kind

@@ -47,7 +47,7 @@ def made(table: Table, rows: pa.Table, begins: dict[TopicPartition, int], ends: 
 
 
 def publish(table: Table, connector: str, stage: Stage) -> None:
-    """For who commits; in place of what was told of these partitions before."""
+    """Publish a stage for the task that commits, instead of what was published of these partitions before."""
     parts = [[place.topic, place.partition, stage.begins[place], end] for place, end in stage.ends.items()]
     data = orjson.dumps({"snapshot": stage.snapshot, "manifests": stage.manifests, "parts": parts})
     for place in stage.ends:
@@ -56,7 +56,7 @@ def publish(table: Table, connector: str, stage: Stage) -> None:
 
 
 def withdraw(table: Table, connector: str, stage: Stage) -> None:
-    """What was told of it: a table that is rolled back is not to get files that may be gone by then."""
+    """Withdraw a published stage: a table that is rolled back is not to get files that may be gone by then."""
     for place in stage.ends:
         try:
             table.io.delete(_file(table, connector, place))
@@ -67,7 +67,7 @@ def withdraw(table: Table, connector: str, stage: Stage) -> None:
 
 
 def published(table: Table, connector: str, places: Iterable[TopicPartition]) -> list[Stage]:
-    """What was told of these partitions, also what was committed, or is too late."""
+    """Return the stages published of these partitions, also those that were committed, or are too late."""
     found: dict[int, Stage] = {}
     for place in places:
         try:
@@ -97,7 +97,7 @@ def _parsed(data: Any, location: str) -> Stage | None:
 
 
 def commit(table: Table, connector: str, stages: Sequence[Stage], ids: commits.Ids = commits.NO_IDS) -> None:
-    """Those that begin with what the table has, in one snapshot. Errors as for `commits.commit`."""
+    """Commit the stages that begin with what the table has, in one snapshot. Errors as for `commits.commit`."""
     table.refresh()
     places = {place for stage in stages for place in stage.begins}
     there = commits.stored(table, connector, places)
@@ -119,7 +119,10 @@ def commit(table: Table, connector: str, stages: Sequence[Stage], ids: commits.I
 
 
 def _files(table: Table, stage: Stage) -> list[DataFile] | None:
-    """None if they are not there, or are partitioned as the table is no more: the task makes them anew in time."""
+    """
+    Return a stage's files. None if they do not exist, or are partitioned as the table is no more: the task makes them anew in
+    time.
+    """
     try:
         manifests = list(read_manifest_list(table.io.new_input(stage.manifests)))
         own = [each for each in manifests if each.added_snapshot_id == stage.snapshot]

@@ -477,7 +477,7 @@ class IcebergSinkTask(Informed, SinkTask):
                 staging.withdraw(table, self._connector, staged.stage)
 
     def _begin_again(self, places: Sequence[TopicPartition]) -> None:
-        """With the first record that some table has not: the others pass over what they have."""
+        """Go back to the first record that some table has not. The other tables pass over what they have."""
         behind = {place: self._safe(place) for place in places}
         self._drop(places)
         for place, offset in behind.items():
@@ -485,7 +485,7 @@ class IcebergSinkTask(Informed, SinkTask):
                 self.context.offset(place, offset)
 
     def _safe(self, place: TopicPartition) -> int | None:
-        """Behind what is in all tables; None if no record of it was taken."""
+        """Return the offset behind what is in all tables; None if no record of the partition was taken."""
         waiting = [parts[place].first for parts in self._parts.values() if place in parts]
         waiting += [staged.firsts[place] for staged in self._staged.values() if place in staged.firsts]
         return min(waiting, default=self._next.get(place))

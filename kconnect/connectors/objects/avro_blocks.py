@@ -181,7 +181,10 @@ def check_elements(schema: Any) -> None:
 
 
 class _Size(NamedTuple):
-    """How many bytes a value has at least, and how many types are in its type, where each that is named counts again."""
+    """
+    The size of a type: how many bytes a value has at least, and how many types are in it, where each that is named counts
+    again.
+    """
 
     least: int
     parts: int = 1

@@ -50,7 +50,7 @@ class ObjectStoreSinkConnector(Informed, CheckedSink):
 
 
 def mismatches_of_store(config: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """For a sink or a source."""
+    """Return contradictions in the settings of a sink's or a source's store."""
     found = []
     if bool(config[settings.STORE]) == bool(config[settings.BUCKET]):
         found.append((settings.STORE, f"Either {settings.STORE} or {settings.BUCKET} must say where files are."))

@@ -59,7 +59,7 @@ class Files:
 
     @property
     def committed(self) -> int | None:
-        """What may be committed; None if that is what was before."""
+        """The offset that may be committed; None if that is what was before."""
         if not self.whole and not self._records:
             return self.next if self.next >= 0 else None
         return self.safe if self.safe >= 0 else None
@@ -101,7 +101,7 @@ class Files:
         return self._partitioner.by_time or self._interval > 0
 
     def _end(self, times: Sequence[int | Exception]) -> int:
-        """How many come before one that is too late."""
+        """Return how many records come before one that is too late."""
         if self._interval <= 0:
             return len(times)
         for at, time in enumerate(times):
@@ -114,7 +114,7 @@ class Files:
         return len(times)
 
     def _room(self, topic: str, folders: Sequence[str | Exception]) -> int:
-        """How many come before one that would open too many files."""
+        """Return how many records come before one that would open too many files."""
         if len(self._writers) + len(set(folders)) <= self._most:
             return len(folders)
         opened = set(self._writers)
@@ -140,7 +140,7 @@ class Files:
         return sorted(bad, key=lambda each: each[0])
 
     def _append(self, folder: str, some: Slice) -> list[Bad]:
-        """By halves, if one of them does not fit."""
+        """Append records to a file, by halves if one of them does not fit."""
         try:
             writer, _, path = self._writer(some, folder)
             writer.write(some.value)
@@ -158,7 +158,10 @@ class Files:
         return []
 
     def _writer(self, some: Slice, folder: str) -> tuple[Writer, str, Path]:
-        """By the first record, and be it a bad one: so the name is the same whichever records come together."""
+        """
+        Return the writer of a folder. The first record names the file, and be it a bad one: so the name is the same whichever
+        records come together.
+        """
         known = self._writers.get((some.topic, folder))
         if known is None:
             name = self._name(some, folder)

@@ -130,7 +130,7 @@ class _Parquet(Writer):
 
 
 class _Csv(Writer):
-    """With the names of columns in the first line. What is nested is JSON, bytes are in base64."""
+    """A writer of CSV, with the names of columns in the first line. Nested values are JSON, bytes are in base64."""
 
     def __init__(self, config: Mapping[str, Any], path: Path, own: Schema) -> None:
         self._schema, self._plain = own, open(path, "wb")  # noqa: SIM115 - closed by `close`

@@ -138,7 +138,7 @@ class HadoopStore(Store):
             self._client.status(self._folder, strict=False)
 
     def probe(self) -> None:
-        """By a file: so the data node that takes it is tried, too."""
+        """Write a file, so that the data node that takes it is tried, too."""
         path = self._path(f".kconnect-{socket.gethostname()}-{threading.get_native_id()}")
         with _translated():
             self._client.write(path, data=b"")
@@ -192,7 +192,7 @@ def _check_place(url: str) -> None:
 
 class _Client(client.Client):  # type: ignore[misc]
     def _request(self, method: str, url: str, **more: Any) -> requests.Response:
-        """As its own, but answers that are not files are read within limits of size and time."""
+        """Request as the client does, but read answers that are not files within limits of size and time."""
         is_file = more.pop("stream", False)
         with self.in_time(_size(more.get("data"))):
             return self._answer(method, url, is_file, **more)
@@ -216,7 +216,7 @@ class _Client(client.Client):  # type: ignore[misc]
         return answer
 
     def resolve(self, hdfs_path: str) -> str:
-        """As it is: the folder of a field may have what the client replaces."""
+        """Return the path as it is: the folder of a field may have what the client replaces."""
         return hdfs_path
 
     def replace(self, path: str, destination: str) -> None:

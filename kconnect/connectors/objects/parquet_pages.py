@@ -132,7 +132,7 @@ def _check_depth(elements: Any) -> None:
 
 
 def rows_at_once(file: BinaryIO, schema: parquet.ParquetSchema, group: RowGroup, limits: Limits, most: int) -> int:
-    """How many rows of a row group may be in memory at once. TooMuchError if not even one may."""
+    """Return how many rows of a row group may be in memory at once. Raise TooMuchError if not even one may."""
     a_row, unpacked, packed = 0.0, 0, 0
     if len(group.chunks) != len(schema):
         raise DataError(f"a row group has {len(group.chunks)} columns, and its schema {len(schema)}")
@@ -152,7 +152,7 @@ def rows_at_once(file: BinaryIO, schema: parquet.ParquetSchema, group: RowGroup,
 
 
 def _bytes_of_a_row(file: BinaryIO, pages: list[Page], chunk: Chunk, column: Any, limits: Limits) -> float:
-    """How many bytes a value of the column has at most, as far as that is known."""
+    """Return how many bytes a value of the column has at most, as far as that is known."""
     for page in pages:
         if page.unpacked > limits.page:
             raise TooMuchError(
@@ -175,7 +175,7 @@ def _bytes_of_a_row(file: BinaryIO, pages: list[Page], chunk: Chunk, column: Any
 
 
 def _size(page: Page, column: Any, longest: int) -> float:
-    """How many bytes a value of a page has at most, or on the average if its bytes are in the page."""
+    """Return how many bytes a value of a page has at most, or on the average if its bytes are in the page."""
     if column.physical_type == "FIXED_LEN_BYTE_ARRAY":
         return float(max(16, column.length))
     if column.physical_type != "BYTE_ARRAY":

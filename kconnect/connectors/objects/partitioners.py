@@ -50,7 +50,7 @@ def pattern(text: str) -> str:
 
 
 class Partitioner:
-    """By a parsed config. `times` gives the time of each record, in ms, `folders` the folder."""
+    """The partitioner of a parsed config. `times` returns the time of each record, in ms, `folders` the folder."""
 
     def __init__(self, config: Mapping[str, Any]) -> None:
         kind = settings.simple(config[settings.PARTITIONER])
@@ -79,7 +79,7 @@ class Partitioner:
         return [none if each is None else each for each in timestamps()]
 
     def folders(self, value: Column, partition: int, times: Sequence[int | Exception]) -> Sequence[str | Exception]:
-        """One text for all, if there is one for all."""
+        """Return the folder of each record."""
         if self.by_time:
             return [_caught(self._of_time, each) for each in times]
         if self._kind == "FieldPartitioner":
@@ -99,7 +99,9 @@ class Partitioner:
         return known
 
     def _ahead(self, at: int) -> int:
-        """Of UTC, in ms: what is a multiple is so in the zone."""
+        """
+        Return how far the zone is ahead of UTC, in ms, by the quarter of an hour: what is a multiple in UTC is so in the zone.
+        """
         quarter = at // _QUARTER_MS
         if quarter not in self._offsets:
             if len(self._offsets) > _KEPT:
@@ -115,7 +117,7 @@ class Partitioner:
 
 
 def _field(value: Column, path: Sequence[str]) -> list[Any]:
-    """Of each value the field at this path; an exception where there is none."""
+    """Return the field at this path of each value; an exception where there is none."""
     return [_at(each, path) for each in value.values]
 
 

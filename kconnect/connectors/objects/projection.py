@@ -62,7 +62,7 @@ def _absent(own: Schema) -> Any:
 
 
 def _conversion(own: Schema, onto: Schema) -> Convert | None:
-    """None for values that stay as they are."""
+    """Return the conversion of values; None if they stay as they are."""
     if own.optional and not onto.optional and onto.default is None:
         raise Unfit
     if own.name != onto.name or (own.type is not onto.type and not (own.type in _NUMBERS and onto.type in _NUMBERS)):

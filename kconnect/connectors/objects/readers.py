@@ -52,8 +52,8 @@ Convert = Callable[[Any], Any]
 @dataclass
 class Budget:
     """
-    How much a file of `size` bytes may become: a record, `record` bytes; all of it, `ratio` times its size. Once `stops` says
-    so, nothing is read any more: a file may have gigabytes without a record.
+    The limits of what a file of `size` bytes may become: a record, `record` bytes; all of it, `ratio` times its size. Once
+    `stops` says so, nothing is read any more: a file may have gigabytes without a record.
     """
 
     size: int
@@ -76,7 +76,7 @@ class Budget:
             )
 
     def too_long(self) -> TooMuchError:
-        """What to raise for a record that is longer than it may be."""
+        """Return the error for a record that is longer than it may be."""
         return TooMuchError(f"a record has more than {self.record} bytes, and {source_settings.MAX_RECORD} is {self.record}")
 
 

@@ -39,7 +39,7 @@ class Route(NamedTuple):
 
 
 def routes(config: Mapping[str, Any]) -> list[Route]:
-    """Of `topic.regex.list`. ConfigError at it."""
+    """Parse the routes of `topic.regex.list`. Raise ConfigError for one that can't be used."""
     found = []
     for text in config[TOPICS]:
         topic, colon, pattern = text.strip().partition(":")

@@ -35,15 +35,15 @@ _MOST_LATE = 10
 
 def backup(plus: str) -> re.Pattern[str]:
     """
-    How sinks with that `file.delim` name files, whatever folder they are in. Of other names Kafka has no topic, at which the
-    task would fail.
+    Return the pattern of the names of files that sinks with that `file.delim` write, whatever folder they are in. Other names
+    would give topics that Kafka has not, at which the task would fail.
     """
     parts = (r"(?:^|/)(?P<topic>[A-Za-z0-9._-]{1,249})", r"(?P<partition>[0-9]{1,9})", r"(?P<offset>[0-9]{1,20})\.[^/]+$")
     return re.compile(re.escape(plus).join(parts))
 
 
 class File(NamedTuple):
-    """One that is to be read. The order is that in which files are read."""
+    """A file that is to be read. The order is that in which files are read."""
 
     topic: str
     partition: int | None
@@ -141,7 +141,7 @@ class ObjectStoreSourceTask(Informed, Polling):
     # Files.
 
     def _look(self) -> None:
-        """For files that nobody has read yet."""
+        """Look for files that nobody has read yet."""
         self._due_at = time.monotonic() + self._interval_s
         found: list[File] = []
         there: set[str] = set()
@@ -260,7 +260,10 @@ class ObjectStoreSourceTask(Informed, Polling):
     # Records.
 
     def _next(self) -> Rows | None:
-        """None at the end, also if that is before the file's: then there is trouble, unless that is passed over."""
+        """
+        Return the next piece. None at the end, also if that is before the file's: then there is trouble, unless that is passed
+        over.
+        """
         assert self._open is not None
         try:
             return next(self._open.pieces, None)

@@ -63,7 +63,7 @@ def opened(
 
 
 class Store:
-    """One that obstore knows. What its methods raise is in `ERRORS`."""
+    """A store that obstore knows. What its methods raise is in `ERRORS`."""
 
     _local: str | None = None
     """Where the store is, if it is a folder that the worker's limits are for."""
@@ -208,7 +208,7 @@ def passes(error: Exception) -> bool:
 
 
 def reason(error: Exception) -> str:
-    """In one line, without what a request had."""
+    """Return the reason in one line, without what a request had."""
     text = str(error)
     code = _CODE.search(text)
     if code is not None:

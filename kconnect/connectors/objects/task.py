@@ -139,7 +139,7 @@ class ObjectStoreSinkTask(Informed, SinkTask):
             self._send(files)
 
     def _require_room(self) -> None:
-        """Before anything is taken: what is written in part can't be taken again."""
+        """Raise an error if the disk is full, before anything is taken: what is written in part can't be taken again."""
         try:
             spool.require_room(self._config[settings.SPOOL], settings.SPOOL)
         except RetriableError:
@@ -170,7 +170,7 @@ class ObjectStoreSinkTask(Informed, SinkTask):
             reporter.report(record, error)
 
     def _send(self, files: Files) -> None:
-        """What is whole; a RetriableError if the store can't be reached for now."""
+        """Send the files that are whole. Raise RetriableError if the store can't be reached for now."""
         while files.whole:
             name, path = files.whole[0]
             try:

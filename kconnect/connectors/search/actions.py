@@ -68,7 +68,7 @@ class Maker:
         return str(self._index.replace("${topic}", topic)).lower()
 
     def actions(self, group: Group) -> Iterator[Action | Bad]:
-        """In the order of the records; none for a record that is to be ignored."""
+        """Yield actions in the order of the records; none for a record that is to be ignored."""
         ids = self._ids(group)
         target, wrong = self.target(group.topic), None
         if self._is_by_topic:
@@ -152,7 +152,7 @@ class Maker:
     # Documents.
 
     def _documents(self, group: Group) -> Sequence[bytes | DataError | None]:
-        """None for a null."""
+        """Return the documents of the values; None for a null."""
         if self.is_stream():
             return [self._timed(record) for record in group.origins.records]
         if _is_object(group.value.schema):

@@ -42,7 +42,9 @@ class Indices:
         self._known.clear()
 
     def ensure(self, name: str, own: Schema | None) -> None:
-        """That it is there. `own` says what mapping it gets, if it has to be made. ConnectError if it may not be made."""
+        """
+        Create the index if it does not exist. `own` says what mapping it gets. Raise ConnectError if it may not be created.
+        """
         if name in self._known:
             return
         if not self._is_there(name):
@@ -88,7 +90,7 @@ class Indices:
 
 
 def mapping(own: Schema) -> dict[str, Any]:
-    """That of values of a schema."""
+    """Return the mapping of values of a schema."""
     if own.name in _LOGICAL:
         return {"type": _LOGICAL[own.name]}
     if own.type is SchemaType.STRUCT:

@@ -65,7 +65,7 @@ def passes(error: OpenSearchException) -> bool:
 
 
 def reason(error: OpenSearchException) -> str:
-    """In one line."""
+    """Return the reason in one line."""
     if isinstance(error, NoConnection):
         return " ".join(str(error.info or error.error).split())[:300]
     info: Any = getattr(error, "info", None)

@@ -26,7 +26,7 @@ _SAY_S = 60.0
 
 
 class Superseded:
-    """Of one task. `by_offset`: whether versions are offsets, and not those of a header."""
+    """The superseded records of one task. `by_offset`: whether versions are offsets, and not those of a header."""
 
     def __init__(self, context: SinkTaskContext, by_offset: bool, clock: Callable[[], float] = time.monotonic) -> None:
         self._context, self._by_offset, self._clock = context, by_offset, clock

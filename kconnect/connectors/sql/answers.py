@@ -40,7 +40,7 @@ class CrowdedError(Exception):
 
 class Limits(NamedTuple):
     """
-    How much memory an answer may take, in bytes, and how long to wait for one, in seconds. `are_set`: by the settings of that
+    The limits of an answer: its memory, in bytes, and the time to wait for it, in seconds. `are_set`: by the settings of that
     name.
     """
 
@@ -194,7 +194,7 @@ def _cursors_of_psycopg() -> tuple[Any, Any]:
 
 
 class Meter:
-    """What an answer takes, as far as it is read from a socket by Python."""
+    """The size of an answer, as far as it is read from a socket by Python."""
 
     def __init__(self, limits: Limits, refusal: Callable[[str], Exception]) -> None:
         self._limits, self._refusal = limits, refusal

@@ -92,7 +92,9 @@ def _problems_of_tables(engine: sa.Engine, config: Mapping[str, Any], topics: Se
 
 
 def _lacking(engine: sa.Engine, table: sa.Table, config: Mapping[str, Any]) -> str:
-    """What the database says to statements that change no row; nothing, if the user may do what the config asks for."""
+    """
+    Return what the database says to statements that change no row; an empty text if the user may do what the config asks for.
+    """
     import sqlalchemy as sa
     from sqlalchemy.exc import SQLAlchemyError
 
@@ -126,7 +128,9 @@ def problems_of_database(
     ask: Callable[[sa.Engine], list[tuple[str, str]]],
     writes: bool,
 ) -> list[tuple[str, str]]:
-    """What is wrong with a database that is to be written, or only read: whether it answers, and what `ask` finds there."""
+    """
+    Return what is wrong with a database that is to be written, or only read: whether it answers, and what `ask` finds there.
+    """
     try:
         from kconnect.connectors.sql import database
     except ImportError:
@@ -149,7 +153,7 @@ def problems_of_database(
 
 
 def _setting_of(error: Exception) -> str:
-    """That which the database complains of."""
+    """Return the setting that the database complains of."""
     text = str(getattr(error, "orig", error)).lower()
     if "password" in text or "access denied" in text or "authentication" in text:
         return settings.PASSWORD

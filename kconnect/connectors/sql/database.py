@@ -121,8 +121,8 @@ def patiently(
     also: tuple[type[Exception], ...] = (),
 ) -> T:
     """
-    For what the framework does not try again: as often as `connection.attempts` says, if it may pass, or is one of `also`. Then
-    a ConnectError.
+    Call, and try again what the framework does not: as often as `connection.attempts` says, if the error may pass, or is one of
+    `also`. Then raise ConnectError.
     """
     attempts: int = config[settings.ATTEMPTS]
     for attempt in range(1, attempts + 1):
@@ -169,7 +169,7 @@ def _arguments(url: URL, timeout_s: float, writes: bool) -> dict[str, Any]:
 
 
 def shown(engine: sa.Engine) -> str:
-    """Where it is, without secrets."""
+    """Return the database's kind and address for messages, without user and password."""
     url = engine.url
     place = f"{url.host or ''}{f':{url.port}' if url.port else ''}/{url.database or ''}" if url.host else url.database or ""
     return f"{url.get_backend_name()} at {place}"
@@ -238,7 +238,7 @@ def is_bad_row(error: Exception) -> bool:
 
 
 def reason(error: Exception) -> str:
-    """What the database says, in one line, without the statement and its values."""
+    """Return what the database says, in one line, without the statement and its values."""
     original = getattr(error, "orig", None) or error
     diagnosis = getattr(original, "diag", None)
     text = getattr(diagnosis, "message_primary", None)

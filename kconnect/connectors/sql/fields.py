@@ -47,7 +47,7 @@ _EXACTLY = decimal.Context(prec=2000, traps=[decimal.Inexact, decimal.InvalidOpe
 
 @dataclass(frozen=True)
 class Options:
-    """How values are to be read."""
+    """The options by which values are read."""
 
     backend: str
     numbers: str
@@ -162,14 +162,14 @@ def _array_by_text(field: ReadField, column: sa.ColumnClause[Any], kind: Any) ->
 
 
 def may_be_null(column: sa.ColumnClause[Any]) -> bool:
-    """What a query gives may be. SQLite has nulls in primary keys, but for INTEGER ones."""
+    """Return whether a column may be null; a query's may. SQLite has nulls in primary keys, but for INTEGER ones."""
     if isinstance(column, sa.Column) and column.primary_key and isinstance(column.type, sa.INTEGER):
         return False
     return getattr(column, "nullable", True) is not False
 
 
 def _of_type(kind: Any, options: Options) -> tuple[Schema | None, Convert | None]:
-    """None as a schema: the database is to make a text of it."""
+    """Return the schema and the conversion of a type. A schema of None: the database is to make a text of it."""
     if isinstance(kind, sa.Boolean):
         return schema.BOOLEAN_SCHEMA, loose.boolean if options.backend == "sqlite" else bool
     if isinstance(kind, mysql.BIT):
@@ -254,7 +254,7 @@ def _date_and_time(options: Options, moment: Convert) -> tuple[Schema, Convert]:
 
 
 def moment_of(kind: Any, options: Options) -> Convert:
-    """How values of a column become datetimes in UTC."""
+    """Return the conversion of a column's values to datetimes in UTC."""
     zone = zone_of(kind, options)
     if zone in (_UTC, _UTC_BY_NAME) and options.backend != "sqlite" and isinstance(kind, sa.DateTime) and not kind.timezone:
         return _IN_UTC
@@ -286,7 +286,9 @@ def _in_utc(moment: datetime.datetime) -> datetime.datetime:
 
 
 def zone_of(kind: Any, options: Options) -> datetime.tzinfo:
-    """Of times without one. MySQL's TIMESTAMP is a point in time, which comes in the zone of the session: UTC."""
+    """
+    Return the zone of times without one. MySQL's TIMESTAMP is a point in time, which comes in the zone of the session: UTC.
+    """
     return _UTC if isinstance(kind, sa.TIMESTAMP) and options.backend in ("mysql", "mariadb") else options.zone
 
 

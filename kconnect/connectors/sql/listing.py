@@ -38,14 +38,14 @@ class TableName(NamedTuple):
 
 
 def tables(engine: sa.Engine, config: Mapping[str, Any]) -> list[TableName]:
-    """In the order of their names. ConnectError if two of them have one name in offsets."""
+    """Return the tables in the order of their names. Raise ConnectError if two of them have one name in offsets."""
     found = all_tables(engine, config)
     check_distinct(found)
     return found
 
 
 def all_tables(engine: sa.Engine, config: Mapping[str, Any]) -> list[TableName]:
-    """As `tables`, whatever their names."""
+    """Return the tables as `tables` does, whatever their names."""
     inspector = sa.inspect(engine)
     kinds = {each.upper() for each in config[settings.KINDS]}
     found: list[TableName] = []
@@ -90,7 +90,10 @@ def _schemas(engine: sa.Engine, inspector: sa.Inspector, config: Mapping[str, An
 
 
 def _tables(engine: sa.Engine, inspector: sa.Inspector, schema: str | None, kinds: set[str]) -> list[str]:
-    """As drivers of JDBC have it, the partitions of PostgreSQL's are tables, and what is partitioned is of its own kind."""
+    """
+    Return the names of tables as drivers of JDBC do: PostgreSQL's partitions are tables, and what is partitioned is of its own
+    kind.
+    """
     found = inspector.get_table_names(schema)
     if engine.dialect.name != "postgresql":
         return found

@@ -31,7 +31,7 @@ class LostError(ConnectError):
 
 
 class Offsets:
-    """Of one connector, in the table of that name; a dot separates a schema."""
+    """The offsets of one connector, in the table of that name; a dot separates a schema."""
 
     def __init__(self, engine: sa.Engine, name: str, connector: str) -> None:
         self._engine, self._connector = engine, connector
@@ -61,7 +61,7 @@ class Offsets:
         return f"The table {self._table.fullname}"
 
     def create(self) -> None:
-        """If it is missing, the table, or the column that tables of older versions have not."""
+        """Create the table if it is missing, or the column that tables of older versions have not."""
         self._table.create(self._engine, checkfirst=True)
         self._look()
         if not self.with_rows:
@@ -131,8 +131,8 @@ class Offsets:
 
     def lock(self, connection: sa.Connection, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         """
-        In the transaction of the rows, before these: the offset that is to be written next, of each. LostError if another task
-        has taken one over.
+        Lock the offsets in the transaction of the rows, before these. Return the offset that is to be written next, of each
+        partition. Raise LostError if another task has taken one over.
         """
         found = {}
         for each in sorted(partitions):
@@ -147,7 +147,7 @@ class Offsets:
             connection.execute(self._update(each).values(next_offset=offset))
 
     def alter(self, offsets: Mapping[TopicPartition, int | None]) -> None:
-        """For a connector that is stopped; None forgets a partition."""
+        """Change the offsets of a connector that is stopped; None forgets a partition."""
         if not sa.inspect(self._engine).has_table(self._table.name, self._table.schema):
             return
         self._look()

@@ -41,7 +41,7 @@ class Position:
 
 
 def offsets(numbers: Sequence[int] = (), moments: Sequence[int] = ()) -> list[dict[str, Any]]:
-    """Of rows, by their numbers, their times in nanoseconds, or both."""
+    """Return the offsets of rows, by their numbers, their times in nanoseconds, or both."""
     if not moments:
         return [{NUMBER: number} for number in numbers]
     times = [{MILLISECONDS: moment // 1_000_000, NANOSECONDS: moment % _SECOND} for moment in moments]
@@ -49,7 +49,7 @@ def offsets(numbers: Sequence[int] = (), moments: Sequence[int] = ()) -> list[di
 
 
 def partition_of(table: str) -> dict[str, Any]:
-    """Of a table, by its name with its schema."""
+    """Return the source partition of a table, by its name with its schema."""
     return {"protocol": "1", "table": table}
 
 

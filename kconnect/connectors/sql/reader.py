@@ -172,7 +172,7 @@ class Reader:
         return False
 
     def end(self) -> None:
-        """Of the round, at its end or before."""
+        """End the round, at its end or before."""
         if self._rows is not None:
             self._rows.close()
         self._rows, self._rest = None, []
@@ -303,7 +303,7 @@ class Reader:
         return sa.case((sa.func.typeof(column) == "text", text), else_=sa.type_coerce(column, sa.BigInteger()))
 
     def _present(self, connection: sa.Connection) -> datetime.datetime:
-        """By the database's clock."""
+        """Return the present, by the database's clock."""
         asked = _PRESENT.get(self._options.backend, "CURRENT_TIMESTAMP")
         found: Any = connection.execute(sa.select(sa.literal_column(asked))).scalar_one()
         made: datetime.datetime = datetime.datetime.fromisoformat(found) if isinstance(found, str) else found
@@ -311,8 +311,8 @@ class Reader:
 
     def _whole(self, moment: datetime.datetime) -> datetime.datetime:
         """
-        With times alone, a time is over before its rows are read: behind them there would be no way back to those that come
-        within the same second. SQLite's own times are whole seconds.
+        Round a moment down to what a round may read up to. With times alone, a time is over before its rows are read: behind
+        them there would be no way back to those that come within the same second. SQLite's own times are whole seconds.
         """
         if self._by_id:
             return moment
@@ -321,7 +321,7 @@ class Reader:
         return moment.replace(microsecond=moment.microsecond // 10 ** (6 - digits) * 10 ** (6 - digits))
 
     def _written(self, moment: datetime.datetime) -> Any:
-        """As it is compared with the column."""
+        """Return a moment in the form in which it is compared with the column."""
         if self._options.backend == "sqlite":
             return (moment - _EPOCH) // datetime.timedelta(milliseconds=1)
         kind = self._time_kind()

@@ -53,7 +53,9 @@ class Relation(ABC):
         self._known = None
 
     def column(self, name: str) -> sa.ColumnClause[Any]:
-        """As it is written, or in the case that the database has it. DataError if there is none."""
+        """
+        Return a column by its name as it is written, or in the case that the database has it. Raise DataError if there is none.
+        """
         found = self.columns.get(name)
         if found is None:
             found = next((each for each in self.columns.values() if each.name.lower() == name.lower()), None)
@@ -75,13 +77,13 @@ class Relation(ABC):
 
     @abstractmethod
     def _all(self) -> sa.FromClause:
-        """To ask for what columns there are."""
+        """Return what to select from to ask which columns there are."""
 
     @abstractmethod
     def _found(
         self, connection: sa.Connection, described: Sequence[tuple[Any, ...]]
     ) -> tuple[sa.FromClause, Sequence[sa.ColumnClause[Any]]]:
-        """What to select from, and its columns."""
+        """Return what to select from, and its columns."""
 
 
 class TableRelation(Relation):

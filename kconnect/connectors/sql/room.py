@@ -252,7 +252,7 @@ def _bytes(value: Any) -> None:
 
 
 def _of_list(texts: frozenset[str]) -> Check:
-    """Of a column of ENUM or SET with these texts."""
+    """Return the check of a column of ENUM or SET with these texts."""
     folded = {text.casefold() for text in texts}
 
     def check(value: Any) -> None:

@@ -150,7 +150,9 @@ class Maker:
         return made if len(made) else None, without
 
     def _refuse_nulls(self, values: Sequence[Any], column: sa.Column[Any] | None, bad: dict[int, Exception]) -> None:
-        """Of columns in which a null means the next number, or the present, as in MySQL, and in SQLite for a key."""
+        """
+        Refuse nulls in columns in which a null means the next number, or the present, as in MySQL, and in SQLite for a key.
+        """
         if column is None:
             return
         if self._backend == "sqlite":
@@ -266,7 +268,7 @@ def _schema_of(own: Schema | None, name: str, there: Sequence[str], where: str) 
 def _converted(
     column: Sequence[Any], wanted: Wanted, convert: types.Convert | None, bad: dict[int, Exception]
 ) -> Sequence[Any]:
-    """As the column of the table takes them; `bad` gets those that it does not take, by their places."""
+    """Convert values as the column of the table takes them; `bad` gets those that it does not take, by their places."""
     # Null stays null where the schema allows it, whatever its default is: the converter says whether that stands for null.
     default = None if wanted.schema is None or wanted.schema.optional else wanted.schema.default
     has_nulls = None in column

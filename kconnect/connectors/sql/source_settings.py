@@ -38,7 +38,7 @@ _NEW, _TABLES, _VALUES, _TOPICS = "Which rows are new", "Tables", "Values", "Rea
 
 
 def numbers_of(config: Mapping[str, Any]) -> str:
-    """How numbers with a fixed point become values; the older setting says it in its own way."""
+    """Return how numbers with a fixed point become values; the older setting says it in its own way."""
     mapping: str = config[NUMBERS].lower()
     return "precision_only" if mapping == "none" and config[PRECISIONS] else mapping
 

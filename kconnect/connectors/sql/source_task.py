@@ -110,7 +110,7 @@ class SqlSourceTask(Informed, Polling):
         return []
 
     def _failed(self, reader: Reader, error: SQLAlchemyError) -> None:
-        """Nothing, if the table is gone, which the tasks hear of when tables are listed next; otherwise it raises an error."""
+        """Raise an error for a database's, unless the table is gone, of which the tasks hear when tables are listed next."""
         assert self._engine is not None
         text = f"The {database.shown(self._engine)} says: {database.reason(error)}"
         self.release()

@@ -118,7 +118,7 @@ class Tables:
         return not self._quote or self._backend == "sqlite" or bool(getattr(self._engine.dialect, "_casing", 0))
 
     def column(self, table: sa.Table, name: str) -> sa.Column[Any] | None:
-        """As it is written, or without quotes in whatever case the database has it."""
+        """Return a column by its name as it is written, or without quotes in whatever case the database has it."""
         found = table.columns.get(name)
         if found is None and not self._quote:
             found = next((each for each in table.columns if each.name.lower() == name.lower()), None)

@@ -247,7 +247,7 @@ class SqlSinkTask(Informed, SinkTask):
                 self._statement(rows.cut(half, len(rows)), bad)
 
     def _report(self, bad: Sequence[Bad]) -> None:
-        """Before the rows are committed: a record may be reported twice, but it is not lost."""
+        """Report bad records before the rows are committed: a record may be reported twice, but it is not lost."""
         reporter = self.context.errant_record_reporter() if bad else None
         for record, error in bad:
             if reporter is None:

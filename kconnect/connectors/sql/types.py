@@ -58,7 +58,7 @@ _WITHOUT_ZONE = operator.methodcaller("replace", tzinfo=None)
 
 
 def column_type(own: Schema, backend: str, key: bool) -> sa.types.TypeEngine[Any]:
-    """For a new column. DataError if a column can't hold such values."""
+    """Return the type of a new column. Raise DataError if a column can't hold such values."""
     of_mysql = backend in ("mysql", "mariadb")
     if own.name == schema.DECIMAL:
         # Of any precision where there is such a type; elsewhere the greatest, or what SQLite makes of it.
@@ -87,8 +87,9 @@ def conversion(
     own: Schema | None, column: sa.Column[Any], backend: str, zone: ZoneInfo, rounds: bool = False
 ) -> Convert | None:
     """
-    How values of a schema, or without one, become those of a column; None if they are so already. They are never null. What it
-    makes raises a DataError for a value that does not fit, or, without `rounds`, would be rounded or cut off.
+    Return the conversion of values of a schema, or without one, to those of a column; None if they are so already. They are
+    never null. The conversion raises DataError for a value that does not fit, or, without `rounds`, would be rounded or cut
+    off.
     """
     kind = column.type
     # MariaDB's JSON is a long text.
@@ -197,7 +198,7 @@ def _of_time(name: str, kind: Any, zone: ZoneInfo) -> Convert:
 
 
 def _of_any(kind: Any, backend: str, zone: ZoneInfo) -> Convert:
-    """For values without a schema, by the column: dates may be texts, decimals numbers."""
+    """Return the conversion of values without a schema, by the column: dates may be texts, decimals numbers."""
     own_zone = _session_zone(kind, backend, zone)
 
     def convert(value: Any) -> Any:
