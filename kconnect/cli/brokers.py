@@ -86,7 +86,7 @@ class Brokers:
 
     @property
     def told(self) -> Mapping[str, str]:
-        """What the files and the environment say, with references replaced and nothing made up. It holds secrets."""
+        """The settings of the files and the environment, with references replaced and nothing made up. They hold secrets."""
         return {name: self._told[name] for name in self._texts}
 
     @property
@@ -114,7 +114,7 @@ class Brokers:
 
     @functools.cached_property
     def _told(self) -> Mapping[str, str]:
-        """As the files have it, with their references replaced; these are looked up only where there are some."""
+        """The settings of the files, with their references replaced; these are looked up only where there are some."""
         from kconnect.core.settings import references
 
         refers = self.known and any(references.find(text) for text in self._texts.values())
@@ -174,7 +174,9 @@ class Topics:
         return self._named["group"]
 
     def known(self) -> dict[str, str]:
-        """Those of `config`, `offset`, `status` that something tells."""
+        """
+        Return the names of the internal topics that the options or the worker file tell, by `config`, `offset` and `status`.
+        """
         return {name: text for name, text in self._named.items() if text and name != "group"}
 
     def _get(self, name: str) -> str:

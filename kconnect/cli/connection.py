@@ -103,8 +103,8 @@ def options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def later(command: Callable[..., Any]) -> Callable[..., Any]:
     """
-    As `options`, for a command that mostly asks no worker: it gets a function as `target`, so that neither the contexts' file
-    nor a URL is looked at, and can be wrong, before it is called.
+    Add the options for a command that mostly asks no worker: it gets a function as `target`, so that neither the contexts' file
+    nor a URL is read, and can be wrong, before it is called.
     """
 
     @functools.wraps(command)
@@ -116,7 +116,7 @@ def later(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def optional(help: str, environment: bool = True) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """
-    As `options`, for a command that asks a worker only where one is named: `target` is None without `--url` and `--context`.
+    Add the options for a command that asks a worker only where one is named: `target` is None without `--url` and `--context`.
     `environment`: KCONNECT_URL names one, too. `help` says what the worker is asked for.
     """
 

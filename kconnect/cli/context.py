@@ -13,7 +13,7 @@ from kconnect.errors import NotFoundError
 
 
 class _Group(click.Group):
-    """Also knows `use-context` and the like, as `kubectl config` and `kcctl config` have them."""
+    """A group of commands that also knows `use-context` and the like, as `kubectl config` and `kcctl config` have them."""
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
         verb = args[0].removesuffix("s").removesuffix("-context")

@@ -20,14 +20,14 @@ from kconnect.errors import ConnectError
 
 
 class ContextError(ConnectError):
-    """What is in the file can't be used, or the context that is meant is not there."""
+    """An error that the contexts' file can't be used, or that the context does not exist."""
 
     exit_code = 2
 
 
 @dataclass(frozen=True)
 class Context:
-    """How to reach one cluster; None is not said."""
+    """The way to reach one cluster; None is not said."""
 
     url: str | None = None
     user: str | None = None
@@ -44,7 +44,7 @@ NAMES = tuple(each.name for each in fields(Context))
 
 @dataclass(frozen=True)
 class Contexts:
-    """What the file holds. `current` is who is asked where nobody says otherwise."""
+    """The contexts of the file. `current` is used where nobody says otherwise."""
 
     current: str | None = None
     by_name: Mapping[str, Context] = field(default_factory=dict)

@@ -36,7 +36,10 @@ def text_of(path: Path) -> str:
 
 
 def _of_pipe(path: Path) -> bytes:
-    """To open one waits for somebody who writes into it, without end. What a shell makes of `<(command)` has a writer."""
+    """
+    Read a pipe. Opening one waits for somebody who writes into it, without end. What a shell makes of `<(command)` has a
+    writer.
+    """
     pipe = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     with open(pipe, "rb", buffering=0) as file:
         poll = select.poll()

@@ -71,7 +71,10 @@ class _Watch:
                 os._exit(_STATUS)
 
     def _is_heard(self) -> bool:
-        """Of several signals that come together the main thread hears once, and maybe before this one does."""
+        """
+        Return whether the main thread has handled the interrupt. Several signals at once reach it as one, which may have come
+        before this call.
+        """
         told = time.monotonic()
         while time.monotonic() - told < _SOON_S:
             if self._heard_at > told - _SOON_S:

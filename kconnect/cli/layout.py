@@ -64,7 +64,7 @@ def coloured() -> bool:
 
 
 def width() -> int | None:
-    """Of the terminal; None where there is none, and nothing is to be folded."""
+    """Return the width of the terminal; None where there is none, and nothing is to be folded."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
@@ -104,7 +104,8 @@ def table(
     headings: Sequence[str], rows: Sequence[Sequence[str]], right: Iterable[str] = (), lead: str = "", whole: bool = False
 ) -> list[str]:
     """
-    One line a row, never folded. Columns in which no row has anything are left out; those in `right` are aligned there.
+    Format a table, one line a row, never folded. Columns in which no row has anything are left out; those in `right` are
+    aligned there.
 
     Names that a terminal has no room for are cut in the middle, unless `whole`: their end mostly tells them apart, as a task's
     number, a port and a class without its package do. Each line begins with `lead`. What is in a cell comes from others, so
@@ -134,7 +135,10 @@ def unobeyed(text: str) -> str:
 
 
 def _narrow(widths: dict[int, int], names: Sequence[int], room: int) -> None:
-    """What a row is about stands on the left: that is the last to be cut, after the widest of the others."""
+    """
+    Narrow columns until the table fits. The leftmost, which a row is about, is the last to be cut, after the widest of the
+    others.
+    """
     over = sum(widths.values()) + 2 * (len(widths) - 1) - room
     for places in (names[1:], names[:1]):
         while over > 0 and places and widths[widest := max(places, key=widths.__getitem__)] > _LEAST:
@@ -172,7 +176,7 @@ def clock(at_ms: int) -> str:
 
 
 def age(seconds: float) -> str:
-    """As `12 s`, `5 min`, `3 h 20 min`, `4 days`."""
+    """Format a duration, such as `12 s`, `5 min`, `3 h 20 min`, `4 days`."""
     whole = max(int(seconds), 0)
     if whole < 120:
         return f"{whole} s"

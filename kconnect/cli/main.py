@@ -150,12 +150,12 @@ def main(arguments: list[str] | None = None) -> Any:
 
 
 def in_lines(error: Exception) -> list[str]:
-    """One for each fault, where an error is of several."""
+    """Return an error as lines, one for each fault."""
     return getattr(error, "faults", None) or [in_one_line(error)]
 
 
 def in_one_line(error: Exception) -> str:
-    """What a user is told, whatever a library put into its text."""
+    """Return an error as one line, whatever a library put into its text."""
     if isinstance(error, click.ClickException):
         return error.format_message()
     if isinstance(error, (ConnectError, OSError)):

@@ -37,7 +37,7 @@ _REFERENCE = re.compile(r"\$\{[^}]*\}")
 
 @dataclass(frozen=True)
 class Manifest:
-    """One connector as it is wanted. `state` and `offsets` are None where nothing is said of them; `where` is for messages."""
+    """A connector as it is wanted. `state` and `offsets` are None where nothing is said of them; `where` is for messages."""
 
     name: str
     config: Config
@@ -111,7 +111,7 @@ def config_of(path: Path) -> dict[str, str]:
 
 
 def changes_of(path: Path) -> Config:
-    """As `config_of`, for settings that are put on top of others: None where null takes one away."""
+    """Read settings that are put on top of others, as `config_of` does: None where null removes one."""
     items = _items(path, text_of(path))
     if len(items) > 1:
         raise InputError(f"{path} has {len(items)} connectors; give a file with one")
@@ -158,7 +158,7 @@ def _files(paths: Iterable[Path], recursive: bool, problems: list[str]) -> Itera
 
 @dataclass(frozen=True)
 class _Item:
-    """One connector as it stands in a file, with numbers as they are written; `numbers` gives it with numbers."""
+    """A connector as it stands in a file, with numbers as they are written; `numbers` returns it with numbers."""
 
     body: Any
     where: Callable[..., str]
@@ -245,7 +245,7 @@ def _at(body: Any, place: tuple[str | int, ...]) -> Any:
 
 
 def _manifest(item: _Item, problems: list[str]) -> Manifest | None:
-    """None, and what is wrong with it among the problems."""
+    """Return a manifest; None if it is wrong, and then add the reasons to the problems."""
     body, before = item.body, len(problems)
     at: tuple[str, ...] = ("config",)
     if not isinstance(body, dict) or not body:
@@ -303,7 +303,7 @@ def as_text(setting: Any, value: Any, where: str) -> str | None:
 
 
 def _name(value: Any, config: Config, item: _Item, problems: list[str]) -> str:
-    """Of the connector, which its config may have, too, and then is the same."""
+    """Return the connector's name. If its config has one, too, it must be the same."""
     inside = config.get("name")
     name = inside if value is None else value
     if not isinstance(name, str) or not name.strip():

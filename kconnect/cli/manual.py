@@ -36,11 +36,11 @@ class Page:
 
     @property
     def sentence(self) -> str:
-        """What its help begins with."""
+        """The first paragraph of its help."""
         return " ".join(self.paragraphs()[0].split()) if self.paragraphs() else ""
 
     def paragraphs(self) -> list[str]:
-        """Of its help; those that stand as they are begin with click's mark."""
+        """Return the paragraphs of its help; those that stand as they are begin with click's mark."""
         text = inspect.cleandoc(self.command.help or "")
         return [part for part in re.split(r"\n\s*\n", text) if part.strip()]
 

@@ -33,7 +33,7 @@ _ASCII = str.maketrans({"✓": "+", "–": "-", "✗": "x", "→": "->", "…": 
 
 
 class Cell(NamedTuple):
-    """What stands at one place. `whole`: a container, whose parts are cells of their own; `exact` is compared."""
+    """The text at one place. `whole`: a container, whose parts are cells of their own; `exact` is compared."""
 
     text: str
     type: str
@@ -59,7 +59,7 @@ def console() -> Console:
 
 
 def show(to: Console, number: int, outcome: Outcome) -> None:
-    """One record's block."""
+    """Print the block of one record."""
     at = outcome.record
     place = f"{at['topic']}" if at.get("partition") is None else f"{at['topic']}-{at['partition']}"
     place += f"@{at['offset']}" if "offset" in at else ""
@@ -172,7 +172,7 @@ def changes(before: dict[str, Cell], after: dict[str, Cell]) -> Iterator[tuple[s
 
 
 def cells(record: Body) -> dict[str, Cell]:
-    """What is at each place of a record."""
+    """Return the cells of a record, by their places."""
     found: dict[str, Cell] = {}
     for name in ("topic", "partition", "timestamp", "offset"):
         value = record.get(name)
@@ -233,7 +233,7 @@ def _moment(milliseconds: int) -> str:
 
 
 def _type(schema: Body | None) -> str:
-    """In one word, with `?` for what may be null."""
+    """Return a type in one word, with `?` for what may be null."""
     if schema is None:
         return ""
     kind: str = schema["type"]
@@ -258,7 +258,7 @@ def _bytes(outcome: Outcome) -> Iterator[Row]:
 
 
 def bytes_text(data: bytes | None) -> str:
-    """As text if it is one, else hexadecimal; shortened, and then it says how much there is."""
+    """Return bytes as text if they are one, else hexadecimal; shortened, and then it says how much there is."""
     if data is None:
         return "null"
     size = f"  ({len(data):,} byte{'' if len(data) == 1 else 's'})"
@@ -309,7 +309,7 @@ def _print_row(to: Console, row: Row, lead: int, label: int, shown_lead: str) ->
 
 
 def echo(to: Console, line: Text) -> None:
-    """One line, with other signs where the output's encoding lacks ours."""
+    """Print one line, with other signs where the output's encoding lacks ours."""
     line.rstrip()
     try:
         line.plain.encode(to.encoding)

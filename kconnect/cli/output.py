@@ -39,7 +39,7 @@ def text_of(found: Any, form: str) -> str:
 
 
 def note(found: Any, form: str, text: Callable[[Any], Iterable[str]]) -> None:
-    """What one thing is: as data, or else in the lines that `text` makes of it for people."""
+    """Print one object: as JSON or YAML, or as the lines that `text` makes of it."""
     if form != "table":
         write(found, form)
     else:

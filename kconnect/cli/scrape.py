@@ -46,7 +46,8 @@ NO_METRICS = (
 @dataclass(frozen=True)
 class Scrape:
     """
-    One look. `tasks` by connector and task, of the numbers in `_TASK`'s values; a number that is not known is not there.
+    A scrape of the metrics. `tasks` by connector and task, of the numbers in `_TASK`'s values; a number that is not known is
+    not there.
 
     Rates are means of the last 30 to 60 seconds, and totals begin at 0 with each start of a task.
     """
@@ -96,7 +97,7 @@ def scrape(client: ConnectClient) -> Scrape:
 
 
 def samples(text: str) -> Iterator[tuple[str, dict[str, str], float]]:
-    """Those that are wanted here, without the ones that are not known."""
+    """Yield the samples that are wanted here, without those that are not known."""
     from prometheus_client.parser import text_string_to_metric_families
 
     # Most lines are of other metrics, and reading one takes the parser a while.

@@ -37,7 +37,7 @@ _COMPLETION_S = 2.0
 
 @dataclass(frozen=True)
 class Wanted:
-    """What the command line says of connectors."""
+    """The connectors that the command line names."""
 
     patterns: tuple[str, ...]
     all: bool = False
@@ -49,7 +49,9 @@ class Wanted:
 
 
 def without_kind(patterns: Sequence[str], known: Sequence[str], kinds: Sequence[str] = _KINDS) -> Sequence[str]:
-    """What is left of `connector orders` and `connector/orders`, as kubectl and kcctl have it, unless one is called so."""
+    """
+    Return what is left of `connector orders` and `connector/orders`, as kubectl and kcctl have it, unless one is called so.
+    """
     kinds = [kind for kind in kinds if kind not in known]
     if len(patterns) > 1 and patterns[0] in kinds:
         return patterns[1:]
@@ -71,7 +73,7 @@ def arguments(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def match(patterns: Sequence[str], known: Sequence[str]) -> list[str]:
     """
-    Those of `known` that a pattern matches, in their order. A name that is there is meant as it is, whatever signs it has.
+    Return those of `known` that a pattern matches, in their order. A name that exists is meant as it is, whatever signs it has.
 
     NotFoundError for a pattern that matches none.
     """
@@ -160,7 +162,7 @@ def each(
 
 
 def of_each(names: Iterable[str], ask: Callable[[str], T]) -> dict[str, T]:
-    """What `ask` gives for each, asked several at a time; the first error that comes up is raised."""
+    """Return what `ask` gives for each name, asked several at a time; the first error that comes up is raised."""
     todo = list(names)
     found = {}
     for place, result in _results(todo, ask, AT_ONCE, queue.SimpleQueue()):
@@ -177,7 +179,7 @@ def complete(context: click.Context, parameter: click.Parameter, begun: str) -> 
 
 
 def completed(context: click.Context, begun: str, ask: Callable[[ConnectClient], list[str]]) -> list[CompletionItem]:
-    """What a worker knows that begins so."""
+    """Return what a worker knows that begins so."""
     try:
         target = connection.target_of(context)
         if target.asks:
@@ -208,8 +210,8 @@ def _results(
     names: Sequence[str], do: Callable[[str], T], at_once: int, results: queue.SimpleQueue[tuple[int, T | Exception]]
 ) -> Iterable[tuple[int, T | Exception]]:
     """
-    As they come; `results` has those that are not given yet. The threads are daemons: whoever presses Ctrl-C does not wait
-    for answers that are still to come, as the threads of `concurrent.futures` would have them.
+    Yield results as they come; `results` has those that are not given yet. The threads are daemons: whoever presses Ctrl-C does
+    not wait for answers that are still to come, as the threads of `concurrent.futures` would have them.
     """
     waiting: queue.SimpleQueue[int] = queue.SimpleQueue()
     for place in range(len(names)):
@@ -254,7 +256,9 @@ def _show(name: str, result: str | Exception | None) -> set[int]:
 
 
 class _Bar:
-    """On standard error, if that is a terminal and there is enough to wait for; else nothing. `drawn`: it is there."""
+    """
+    A progress bar on standard error, if that is a terminal and there is enough to wait for; else nothing. `drawn`: it is there.
+    """
 
     def __init__(self, title: str, total: int) -> None:
         self.drawn = total > _A_FEW and sys.stderr.isatty()

@@ -15,7 +15,7 @@ import yaml
 
 
 class _Values:
-    """What the loaders below add to PyYAML's."""
+    """The constructors that the loaders below add to PyYAML's."""
 
     def construct_object(self, node: Any, deep: bool = False) -> Any:
         try:
@@ -74,7 +74,7 @@ for _tag, _pattern, _first in _WORDS + _NUMBERS:
 
 @dataclass(frozen=True)
 class Document:
-    """What one document of a file holds, and where: `line_of` counts from 1."""
+    """A document of a file, and its place: `line_of` counts from 1."""
 
     value: Any
     _node: Any = field(repr=False)
@@ -131,6 +131,6 @@ def _tried(read: Callable[[Any], Any], numbers: bool) -> Any:
 
 
 def dump(found: Any) -> str:
-    """What `load` reads back as it was: dicts, in their order, lists, texts, numbers, True, False and None."""
+    """Return YAML that `load` reads back as it was: dicts, in their order, lists, texts, numbers, True, False and None."""
     text: str = yaml.dump(found, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=1000)
     return text

@@ -47,7 +47,7 @@ def compare(client: ConnectClient, wanted: list[Manifest], prune: Sequence[str] 
 
 
 def _states(client: ConnectClient, names: Collection[str]) -> dict[str, str]:
-    """Nothing of a connector that has no status, and gets none soon."""
+    """Return the states of these connectors, without those that have no status, and get none soon."""
     end = time.monotonic() + _STATUS_S
     while names:
         # A request of its own: one for both leaves out what has no status yet.
@@ -61,8 +61,8 @@ def _states(client: ConnectClient, names: Collection[str]) -> dict[str, str]:
 
 def _bare(client: ConnectClient, stopped: Sequence[Manifest]) -> set[str]:
     """
-    Those that have no offsets: where offsets can't be given with the request that creates a connector, an apply that is cut
-    short leaves it so. One that has any may have run since, and so its file's count no more.
+    Return the connectors that have no offsets: where offsets can't be given with the request that creates a connector, an apply
+    that is cut short leaves it so. A connector with any offsets may have run since, and so its file's count no more.
     """
     offsets: dict[str, list[dict[str, Any]]] = {}
 

@@ -48,7 +48,7 @@ def pruning(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def read(paths: Sequence[Path], recursive: bool) -> list[manifests.Manifest]:
-    """What files say. Each mistake is a line on standard error, before the error itself."""
+    """Read manifests from files. Print each mistake as a line on standard error, before the error itself."""
     try:
         return manifests.read(paths, recursive)
     except manifests.Unusable as error:

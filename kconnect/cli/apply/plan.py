@@ -26,7 +26,7 @@ _MARKS = {CREATE: "+", CHANGE: "~", DELETE: "-"}
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Of one setting; None where it isn't set."""
+    """A difference in one setting; None where it isn't set."""
 
     key: str
     old: str | None
@@ -36,7 +36,7 @@ class Difference:
 @dataclass(frozen=True, slots=True)
 class Step:
     """
-    What is to be done about one connector.
+    A step for one connector.
 
     `state` is what the worker is to be asked for, None to leave it; `state_now` what its status says. `offsets` are to be set,
     None to leave them. A step that deletes has no manifest.
@@ -59,7 +59,7 @@ def make(
     bare: Collection[str] = (),
 ) -> list[Step]:
     """
-    One step for each connector, in the order of the files; then what is to be deleted.
+    Return one step for each connector, in the order of the files; then the deletions.
 
     Args:
         configs: of the cluster's connectors.
@@ -77,7 +77,10 @@ def make(
 
 
 def differences(old: Config, new: Config) -> tuple[Difference, ...]:
-    """In the order of the new one, and then what it has no more. A null is the same as a setting that isn't there."""
+    """
+    Return the settings that differ, in the order of the new config, then those that it lacks. A null is the same as a setting
+    that isn't there.
+    """
     keys = [*new, *(key for key in old if key not in new)]
     return tuple(Difference(key, old.get(key), new.get(key)) for key in keys if old.get(key) != new.get(key))
 
@@ -110,8 +113,8 @@ def _step(manifest: Manifest, config: Config | None, state: str | None, bare: bo
 
 def _differs(wanted: str | None, now: str | None) -> bool:
     """
-    What failed, or is not running yet, is meant to run: nothing else is known of it. Of what has no status nothing is known at
-    all, and to ask for a state that is so already does no harm.
+    Return whether the state has to be asked for. What failed, or is not running yet, is meant to run: nothing else is known of
+    it. Of a connector without a status nothing is known at all, and to ask for a state that is so already does no harm.
     """
     if wanted is None or now is None:
         return wanted is not None
@@ -162,7 +165,7 @@ def data(step: Step, passwords: Collection[str] = (), hidden: bool = True) -> di
 
 
 def shown(difference: Difference, passwords: Collection[str], hidden: bool) -> tuple[str | None, str | None]:
-    """Both values for people, on one line each."""
+    """Return both values for people, on one line each."""
     # What the class declares a secret is one whatever its name is.
     name = "password" if difference.key in passwords else difference.key
 

@@ -84,8 +84,9 @@ def _do(client: ConnectClient, step: Step) -> None:
 
 def _create(client: ConnectClient, manifest: Manifest) -> None:
     """
-    With its state and at its offsets. Where the worker can't do that in one request, it is created STOPPED, its offsets are
-    set, and then it gets its state; if its offsets are refused, it is deleted again, so that another try begins as this one.
+    Create a connector with its state and at its offsets. Where the worker can't do that in one request, it is created STOPPED,
+    its offsets are set, and then it gets its state; if its offsets are refused, it is deleted again, so that another try begins
+    as this one.
     """
     name, config = manifest.name, manifest.config
     if manifest.offsets is None:
@@ -120,8 +121,8 @@ def set_state(client: ConnectClient, name: str, state: str) -> None:
 
 def wait(client: ConnectClient, name: str, state: str, timeout: float) -> None:
     """
-    Until the connector and its tasks are in a state, and stay there for a moment: what was said before a change was that of the
-    old config. WaitError.
+    Wait until the connector and its tasks are in a state, and stay there for a moment: the status from before a change was that
+    of the old config. Raise WaitError.
     """
     target_states.reach(client, name, state, timeout, steady=_STEADY_S)
 

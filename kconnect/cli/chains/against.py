@@ -46,7 +46,7 @@ def changed(config: dict[str, str], file: Path) -> dict[str, str]:
 
 
 def differences(now: Outcome, then: Outcome) -> list[Change]:
-    """What comes out otherwise; nothing if the record's way ends alike."""
+    """Return what comes out otherwise; nothing if the record's way ends alike."""
     ends = _end(now), _end(then)
     if ends[0] != ends[1]:
         return [("~", "record", f"{ends[0]} → {ends[1]}")]

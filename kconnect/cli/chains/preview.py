@@ -147,7 +147,7 @@ def _check(
 
 
 def _of_lines(chains: Sequence[engine.Preview], source: TextIO, limit: int | None) -> Iterator[list[engine.Outcome]]:
-    """What each chain makes of each record."""
+    """Yield what each chain makes of each record."""
     lines = connector_file.json_lines(getattr(source, "name", "--input"), source)
     for where, body in itertools.islice(lines, limit):
         yield [chain.shown(run(chain, body, where)) for chain in chains]

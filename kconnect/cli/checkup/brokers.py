@@ -26,7 +26,7 @@ def place(server: str) -> str:
 
 
 def check_server(server: str, client: Mapping[str, Any]) -> Iterator[Finding]:
-    """One of the bootstrap servers by itself: its name, its port, and what it makes of the login of `client`."""
+    """Check one of the bootstrap servers by itself: its name, its port, and whether it accepts the login of `client`."""
     where = place(server)
     host, _, port = server.rpartition(":")
     if not host or not port.isdecimal():
@@ -88,7 +88,7 @@ def _refused(where: str, protocol: str, error: probe.RefusedError) -> Finding:
 
 
 def check_rights(brokers: Brokers) -> Iterator[Finding]:
-    """What this user may do with the internal topics, the group, and the cluster if a topic is to be created."""
+    """Check what this user may do with the internal topics, the group, and the cluster if a topic is to be created."""
     where = "Rights"
     known = brokers.topics.known()
     if not known:
@@ -124,7 +124,7 @@ def check_rights(brokers: Brokers) -> Iterator[Finding]:
 
 
 def _policies(brokers: Brokers) -> Iterator[Finding]:
-    """How Kafka keeps the topics, by the checks of `kconnect topics check`; what stands in them is not read."""
+    """Check how Kafka keeps the topics, by the checks of `kconnect topics check`; their records are not read."""
     where, names = "Topics", {Topic(role): name for role, name in brokers.topics.known().items()}
     if Topic.CONFIG in names:
         names |= {Topic.ASSIGNMENT: brokers.topics.assignment, Topic.SCHEMAS: brokers.topics.schemas}

@@ -69,14 +69,14 @@ def doctor(target: Target | None, brokers: Brokers, form: str) -> int:
 
 
 def sorted_by_place(found: Iterable[Finding]) -> list[Finding]:
-    """Those of a place together, in the order in which places come first."""
+    """Sort findings so that those of a place stand together, in the order in which places come first."""
     known = list(found)
     order = {place: number for number, place in enumerate(dict.fromkeys(each.location for each in known))}
     return sorted(known, key=lambda each: order[each.location])
 
 
 def _problem(brokers: Brokers) -> Finding | None:
-    """What keeps the files that are given from being used, so that nothing of what they name can be looked at."""
+    """Return what keeps the files that are given from being used, so that nothing of what they name can be checked."""
     files = ", ".join(filter(None, (brokers.worker_file, brokers.command_config)))
     if not files:
         return None
@@ -99,7 +99,7 @@ def _of_files(brokers: Brokers) -> Iterator[Check]:
 
 
 def _starts_with_it(brokers: Brokers, where: str) -> Iterator[Finding]:
-    """What other commands do without, a worker asks for."""
+    """Check what a worker needs, and other commands do without."""
     from kconnect.core.settings import misnamed, secrets
     from kconnect.core.settings.worker import WorkerSettings
 

@@ -169,7 +169,7 @@ def _executors_python(program: str, own: tuple[int, int]) -> Iterator[Finding]:
 
 
 def check_room(settings: Mapping[str, str]) -> Iterator[Finding]:
-    """Where Spark puts its files: SPARK_LOCAL_DIRS, else spark.local.dir, else the place for temporary files."""
+    """Check the place of Spark's files: SPARK_LOCAL_DIRS, else spark.local.dir, else the place for temporary files."""
     told = os.environ.get("SPARK_LOCAL_DIRS") or settings.get("spark.local.dir")
     setting = "SPARK_LOCAL_DIRS" if os.environ.get("SPARK_LOCAL_DIRS") else "spark.local.dir"
     for directory in dict.fromkeys(part.strip() for part in (told or tempfile.gettempdir()).split(",") if part.strip()):
@@ -201,7 +201,7 @@ def _room(directory: Path, setting: str) -> Finding:
 
 
 def check_files() -> Iterator[Finding]:
-    """How many files a process may open: a task host has some for each broker and each of its tasks' clients."""
+    """Check how many files a process may open: a task host has some for each broker and each of its tasks' clients."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY or soft >= _FILES:
         many = "any number of" if soft == resource.RLIM_INFINITY else str(soft)

@@ -143,7 +143,7 @@ def _version(root: dict[str, Any]) -> str:
 
 
 def _surely(clock: tuple[float, float] | None) -> float:
-    """How far a clock is ahead at least, negative if it is behind; 0 if it may be right."""
+    """Return how far a clock is ahead at least, negative if it is behind; 0 if it may be right."""
     if clock is None:
         return 0.0
     least, most = clock

@@ -72,7 +72,7 @@ def _table(found: dict[str, Any]) -> list[str]:
 
 
 def state(worker: dict[str, Any], leader: str | None) -> str:
-    """In one word, for a worker of what `/cluster` answers."""
+    """Return the state of a worker of `/cluster`, in one word."""
     if worker["url"] is None:
         return "gone"
     if worker["leaving"]:

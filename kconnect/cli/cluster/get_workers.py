@@ -58,7 +58,7 @@ def workers(names: tuple[str, ...], form: str, seconds: float | None, target: Ta
 
 
 def _of_kconnect(client: ConnectClient) -> list[dict[str, Any]] | None:
-    """None if the worker has no `/cluster`."""
+    """Return the workers; None if the worker has no `/cluster`."""
     from kconnect.rest.client import RestError
 
     try:

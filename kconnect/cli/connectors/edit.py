@@ -100,7 +100,7 @@ def _step(client: ConnectClient, name: str, text: str, config: Config, state: st
 
 
 def _state(client: ConnectClient, name: str) -> str | None:
-    """As a manifest has it; None if nothing is known of it, or if it failed."""
+    """Return the state as a manifest has it; None if nothing is known of it, or if the connector has failed."""
     try:
         state: str = client.status(name)["connector"]["state"].lower()
     except RestError as error:

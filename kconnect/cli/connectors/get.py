@@ -107,7 +107,10 @@ def tell_if_unwell(client: ConnectClient) -> None:
 
 
 def select(items: Sequence[dict[str, Any]], patterns: Sequence[str], what: str) -> list[dict[str, Any]]:
-    """Those whose `name` is one of the patterns or matches it as a glob; NotFoundError for a pattern that matches none."""
+    """
+    Return the items whose `name` is one of the patterns or matches it as a glob. Raise NotFoundError for a pattern that matches
+    none.
+    """
     if not patterns:
         return list(items)
     for pattern in patterns:

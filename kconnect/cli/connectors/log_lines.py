@@ -22,7 +22,10 @@ _TASK = re.compile(r"^(?P<connector>.*)\|task-(?P<task>\d+)(?:\|.*)?$|^(?P<insta
 
 @dataclass(frozen=True)
 class Entry:
-    """What its first line says. `connector` and `task` are None where there is no such context, `at` if it can't be read."""
+    """
+    An entry of a log, by its first line. `connector` and `task` are None where there is no such context, `at` if it can't be
+    read.
+    """
 
     first: str
     at: datetime | None = None
@@ -95,7 +98,7 @@ def _whose(context: str | None) -> tuple[str | None, int | None]:
 
 
 def _local(text: str) -> datetime | None:
-    """Both kinds of workers write the local time of their machine, which is taken to be this one's."""
+    """Parse a time. Both kinds of workers write the local time of their machine, which is taken to be this one's."""
     # Python 3.10 takes a point only, and three digits behind it.
     text = text.replace(",", ".")
     try:

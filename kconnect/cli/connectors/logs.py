@@ -127,7 +127,7 @@ def _of_worker(url: str) -> Path:
 
 
 def _is_here(host: str) -> bool:
-    """Nobody can listen at another machine's address."""
+    """Return whether the address is this machine's: nobody can listen at another machine's."""
     try:
         with socket.create_server((host, 0), family=socket.AF_INET6 if ":" in host else socket.AF_INET):
             return True
@@ -137,7 +137,7 @@ def _is_here(host: str) -> bool:
 
 @dataclass
 class Wanted:
-    """Which entries are shown; it counts what it has seen, for a word about why there is nothing."""
+    """A filter of log entries. It counts the entries that it was given, so that an empty result can be explained."""
 
     connector: str | None
     task: int | None
@@ -166,7 +166,7 @@ class Wanted:
         return self.mentions and log_lines.mentions(entry.first, unit)
 
     def why_nothing(self) -> str:
-        """For standard error, where no line was shown."""
+        """Return a sentence for standard error that explains why no line was shown."""
         if not self.seen:
             return "The log is empty."
         if self.connector is None or self.connector in self.contexts:
@@ -211,7 +211,10 @@ def _unit(name: str | None, task: int | None) -> tuple[str | None, int | None]:
 
 
 def _show(lines: Iterator[str | None], wanted: Wanted, tail: int | None) -> None:
-    """None among the lines: all that was there has been read, so that the last entries are known, and what is new follows."""
+    """
+    Print the entries that are wanted. A None among the lines: all that was there has been read, so that the last entries are
+    known, and what is new follows.
+    """
     reader = log_lines.Reader()
     last: deque[list[str]] = deque(maxlen=tail)
     current, shown, any_shown = None, False, False

@@ -71,7 +71,7 @@ def patch(
 
 
 def _patched(client: ConnectClient, name: str, wanted: Config, show: Show) -> list[str]:
-    """What differs, in words; nothing if nothing does. RestError."""
+    """Return what differs, in words; nothing if nothing does. Raise RestError."""
     config = client.get_config(name)
     # As the worker will, which takes away what is null.
     after = {key: value for key, value in {**config, **wanted}.items() if key not in wanted or value is not None}

@@ -88,7 +88,7 @@ def restart(
 
 
 def _parts(wanted: Wanted, known: Sequence[str], numbers: Sequence[int]) -> list[_Part]:
-    """What is meant: names may be globs, and end with the number of a task."""
+    """Return the connectors and tasks that are meant: names may be globs, and end with the number of a task."""
     tasks: Sequence[int | None] = numbers or [None]
     if wanted.all:
         return [_Part(name, task) for name in known for task in tasks]

@@ -147,7 +147,7 @@ def reach(
 
 
 class _Failure:
-    """What ends a wait before its time. A status of before a change may say FAILED for a moment after it."""
+    """A failure that ends a wait before its time. A status from before a change may say FAILED for a moment after it."""
 
     def __init__(self, client: ConnectClient, name: str) -> None:
         self._client, self._name = client, name

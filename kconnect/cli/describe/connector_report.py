@@ -31,7 +31,7 @@ _ROLES_OF_PLUGINS = ("key.converter", "value.converter", "header.converter")
 
 
 class Look:
-    """At one cluster, through one worker, at one time. `brokers` may know nothing."""
+    """A view of one cluster, through one worker, at one time. `brokers` may know nothing."""
 
     def __init__(self, client: ConnectClient, brokers: Brokers, names: Iterable[str]) -> None:
         self._client, self._brokers, self._names = client, brokers, list(names)
@@ -88,7 +88,10 @@ class Look:
         return found
 
     def task(self, name: str, number: int) -> dict[str, Any] | None:
-        """As `connector` has it, with name, config (secrets hidden), changes, unknown and advice; None if there is none."""
+        """
+        Return a task as `connector` has it, with name, config (secrets hidden), changes, unknown and advice; None if there is
+        none.
+        """
         found = self.connector(name)
         wanted = next((task for task in found["tasks"] if task["id"] == number), None)
         if wanted is None:
@@ -194,8 +197,8 @@ class Look:
 
 def lag(offsets: Iterable[Mapping[str, Any]], topics: Iterable[str], client: Mapping[str, Any]) -> dict[str, Any]:
     """
-    How far a sink is behind, by its offsets as REST gives them and where Kafka's partitions end. A partition without an offset
-    has all of its records still to come, as a sink reads from the beginning by default.
+    Return how far a sink is behind, by its offsets as REST gives them and the ends of Kafka's partitions. A partition without
+    an offset has all of its records still to come, as a sink reads from the beginning by default.
     """
     from kconnect.kafka.positions import Place, Positions
 

@@ -20,7 +20,10 @@ from kconnect.kafka.cluster import Cluster
 
 @dataclass
 class Prefix:
-    """Of each partition: the offset before which all letters match, how many do, and how many matched behind others."""
+    """
+    The letters at the beginning of each partition that match: the offset before which all match, how many do, and how many
+    matched behind others.
+    """
 
     ends: dict[int, int] = field(default_factory=dict)
     count: int = 0

@@ -64,7 +64,7 @@ def options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class _Moment(moments.Moment):
-    """In ms, which letters have."""
+    """A moment in ms, which letters have."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         return value if isinstance(value, int) else moments.milliseconds(super().convert(value, param, ctx))

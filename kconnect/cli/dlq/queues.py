@@ -20,7 +20,7 @@ _ANSWER_S = 30.0
 
 
 def owners(target: Target) -> list[Owner]:
-    """Of all queues of the cluster, in order of their names. RestError if no worker answers."""
+    """Return the owners of all queues of the cluster, in order of their names. Raise RestError if no worker answers."""
     return owners_in(_configs(target))
 
 

@@ -146,7 +146,7 @@ def _run(
 
 
 def typed(command: str) -> str:
-    """As it can be typed here: `scripts/demo` is called by those who have no `kconnect` on their path."""
+    """Return a command as it can be typed here: `scripts/demo` is called by those who have no `kconnect` on their path."""
     beside = os.path.relpath(Path(sys.executable).with_name("kconnect"))
     return command if shutil.which("kconnect") else command.replace("kconnect", beside, 1)
 
@@ -245,7 +245,7 @@ def _lines(path: Path) -> Iterator[bytes]:
 
 
 def _measure(source: Path) -> tuple[int, int]:
-    """How many lines, and how many bytes they make at the sink."""
+    """Return how many lines a file has, and how many bytes they make at the sink."""
     lines = size = 0
     for line in _lines(source):
         lines += 1
@@ -360,7 +360,7 @@ def _page(url: str, source: Path, target: Path, view: dict[str, Any], rate: floa
 
 
 def states(found: dict[str, Any], names: Iterable[str]) -> Table:
-    """Of connectors, as `connectors("status")` gives them."""
+    """Return a table of connectors, as `connectors("status")` gives them."""
     table = Table(box=None, pad_edge=False)
     for title in ("connector", "state", "tasks", "worker"):
         table.add_column(title)

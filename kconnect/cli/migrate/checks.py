@@ -25,7 +25,7 @@ _STOP, _OFFSETS, _INITIAL_STATE = (3, 5), (3, 6), (3, 7)
 
 @dataclass(frozen=True)
 class Plan:
-    """What a move of one connector is. Nothing is to be done with it if there are `problems`; `notes` are for people."""
+    """A plan for the move of one connector. Nothing is to be done with it if there are `problems`; `notes` are for people."""
 
     name: str
     source: Seen
@@ -37,7 +37,7 @@ class Plan:
 
 
 def versions(source: Side, target: Side) -> list[str]:
-    """What the versions of the two clusters hinder, whatever the connector."""
+    """Return what the versions of the two clusters hinder, whatever the connector."""
     found = []
     if _before(source, _STOP):
         found.append(f"{source.url} runs {source.version}, which can't stop connectors or show offsets: it needs 3.5 or newer")
@@ -103,7 +103,7 @@ def _offsets(seen: Seen, kind: str, shared: bool, copy: bool, source: Side, targ
 
 
 def _validated(target: Side, seen: Seen) -> tuple[list[str], list[str]]:
-    """What the target says of the config: problems, and notes on what can't be known."""
+    """Return the target's answer on the config: problems, and notes on what can't be known."""
     config, name = seen.config or {}, seen.connector_class
     try:
         answer = target.ask(lambda: target.client.validate(name, config))

@@ -36,7 +36,9 @@ class Decision:
 
 @dataclass(frozen=True)
 class Pair:
-    """Where a connector comes from and goes to. `shared` says that its offsets are the same ones for both: a group's."""
+    """
+    The clusters that a connector comes from and goes to. `shared` says that its offsets are the same ones for both: a group's.
+    """
 
     source: str
     target: str
@@ -65,7 +67,7 @@ def decide(name: str, here: Seen, there: Seen, entry: Entry | None, pair: Pair) 
 
 
 def _fresh(name: str, here: Seen, there: Seen, pair: Pair, meant: str | None) -> Decision:
-    """Nothing was begun that matters now; `meant` is the state if another one is shown for the time being."""
+    """Decide where nothing was begun that matters now; `meant` is the state if another one is shown for the time being."""
     if not here.there:
         where = f"; {pair.target} has it" if there.there else ""
         return _refuse(f"there is no connector {name} at {pair.source}{where}")

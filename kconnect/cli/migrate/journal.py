@@ -26,7 +26,7 @@ Offsets = list[dict[str, Any]]
 
 
 class Phase(enum.Enum):
-    """How far a move has come; each is written down before what it allows is done."""
+    """The progress of a move; each phase is written down before what it allows is done."""
 
     STOPPING = "stopping"
     """The source's connector is being stopped. It has the truth."""
@@ -82,7 +82,7 @@ class Journal:
             )
 
     def write(self, name: str, entry: Entry) -> None:
-        """It is on the disk when this returns."""
+        """Write an entry. It is on the disk when this returns."""
         self.entries[name] = entry
         self._save()
 

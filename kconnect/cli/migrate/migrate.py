@@ -135,7 +135,7 @@ def _side(text: str, user: str | None, timeout: float) -> Iterator[Side]:
 
 @dataclass(frozen=True)
 class _Run:
-    """One command's moves. Standard output has the plan and the steps, standard error what went wrong."""
+    """The moves of one command. Standard output has the plan and the steps, standard error what went wrong."""
 
     source: Side
     target: Side
@@ -169,7 +169,10 @@ class _Run:
         return self._move_all(todo, kept)
 
     def _chosen(self, names: Sequence[str], kept: journal.Journal) -> list[str]:
-        """Also those that the journal alone knows: what was deleted at the source since it moved, or half way back."""
+        """
+        Return the connectors that are meant, also those that the journal alone knows: what was deleted at the source since it
+        moved, or half way back.
+        """
         there = list(self.source.ask(self.source.client.connectors))
         begun = [name for name, entry in kept.entries.items() if name not in there and (names or entry.unfinished)]
         return selection.match(names, [*there, *begun]) if names else [*there, *begun]

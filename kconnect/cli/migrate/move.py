@@ -30,7 +30,7 @@ class MoveError(ConnectError):
 
 
 class Move:
-    """One connector's move from `source` to `target`; `shared` as in `decision.Pair`. `say` gets a line for each step."""
+    """The move of one connector from `source` to `target`; `shared` as in `decision.Pair`. `say` gets a line for each step."""
 
     def __init__(self, name: str, source: Side, target: Side, journal: Journal, shared: bool, say: Say) -> None:
         self.name, self.source, self.target = name, source, target
@@ -47,7 +47,10 @@ class Move:
         return self._start(self._copy(decision.wanted) if decision.doing is Doing.MOVE else self._journal.entries[self.name])
 
     def delete_source(self) -> None:
-        """Only what was moved, is at rest, and has not failed where it went: it is the way back."""
+        """
+        Delete the source's connector, but only if it was moved, is at rest, and has not failed where it went: it is the way
+        back.
+        """
         entry = self._journal.entries.get(self.name)
         if entry is None or entry.phase is not Phase.MOVED or entry.source != self.source.url:
             return
@@ -66,7 +69,7 @@ class Move:
     # --- the way there ---
 
     def _copy(self, wanted: str) -> Entry:
-        """Until the target has everything, and only has to start it."""
+        """Copy until the target has everything, and only has to start it."""
         source, target, name = self.source, self.target, self.name
         known = self._journal.entries.get(name)
         made = known is not None and known.unfinished and known.source == source.url and known.made
@@ -137,7 +140,7 @@ class Move:
             there = target.look(name)
 
     def _start(self, entry: Entry) -> str:
-        """From here on the target has the truth."""
+        """Start the target's connector. From here on the target has the truth."""
         source, target, name = self.source, self.target, self.name
         left = source.settled(name)
         if left.there and not left.at_rest:
@@ -177,7 +180,7 @@ class Move:
     # --- the way back from half way ---
 
     def _undo(self, wanted: str) -> str:
-        """What was made here goes; where it came from, it is again what it was."""
+        """Undo a move: what was made here is deleted, and where it came from, it gets its state back."""
         here, there, name = self.source, self.target, self.name
         if self._journal.entries[name].made and (seen := here.settled(name)).there:
             if not seen.at_rest:
@@ -199,7 +202,7 @@ class Move:
 
 
 def situation(name: str, source: Side, target: Side, entry: Entry | None) -> str:
-    """Where both clusters stand after a failure, and how to go on or back."""
+    """Return where both clusters stand after a failure, and how to go on or back."""
     words = [f"{name} is {_state(source, name)} at {source.url} and {_state(target, name)} at {target.url}."]
     if entry is None or not entry.unfinished:
         return " ".join(words)

@@ -22,7 +22,7 @@ _FIRST_ATTEMPTS = 3
 @dataclass(frozen=True)
 class Seen:
     """
-    What a cluster shows of a connector; `config` and `state` are None if it has none of that name.
+    A cluster's view of a connector; `config` and `state` are None if it has none of that name.
 
     `offsets` are None if they can't be read, then `no_offsets` is why. `worker` is where the connector itself was last.
     """
@@ -41,7 +41,7 @@ class Seen:
 
     @property
     def at_rest(self) -> bool:
-        """It is stopped, and nothing of it is left."""
+        """Whether it is stopped, and nothing of it is left."""
         return self.state == "STOPPED" and not self.tasks
 
     @property
@@ -78,8 +78,8 @@ class Side:
 
     def ask(self, do: Callable[[], T], attempts: int | None = None) -> T:
         """
-        What `do` gives. It is done again after no answer, in an election and in a rebalance: it must be harmless twice.
-        `attempts`: not more often than that.
+        Return the result of `do`. It is done again after no answer, in an election and in a rebalance: it must be harmless
+        twice. `attempts`: not more often than that.
         """
         end = time.monotonic() + self.limit
         done = 0
@@ -111,7 +111,7 @@ class Side:
         )
 
     def settled(self, name: str) -> Seen:
-        """As `look`, once it is not between workers any more; as it is then if that takes longer than the limit."""
+        """Wait until the connector is not between workers any more, for at most the limit, and return what `look` returns."""
         end = time.monotonic() + self.limit
         while (seen := self.look(name)).between and time.monotonic() < end:
             time.sleep(_PAUSE_S)
@@ -158,7 +158,7 @@ def same_offsets(one: Offsets | None, other: Offsets | None) -> bool:
 
 
 def by_partition(offsets: Offsets) -> dict[str, Any]:
-    """By a text of the partition, since objects of JSON can't be keys."""
+    """Return offsets by a text of the partition, since objects of JSON can't be keys."""
     # Imported here for what only asks for help.
     import orjson
 

@@ -25,7 +25,7 @@ _THEIRS = (Topic.CONFIG, Topic.OFFSET, Topic.STATUS)
 
 
 class Alive(enum.Enum):
-    """Who is in the workers' group. Both at once can't be: the group's coordinator refuses the second kind."""
+    """The kind of workers in the group. Both at once can't be: the group's coordinator refuses the second kind."""
 
     NOBODY = "nobody"
     CONNECT = "connect"

@@ -39,7 +39,7 @@ def run(brokers: Brokers) -> int:
 
 
 def report(found: Takeover, worker_file: str) -> Iterator[str]:
-    """What was found, and the steps: which are done, and which one is next."""
+    """Yield what was found, and the steps: which are done, and which one is next."""
     yield from (f"hinders: {line}" for line in found.problems)
     yield from (f"warning: {line}" for line in found.warnings)
     yield f"{found.connectors} connector{'' if found.connectors == 1 else 's'} in the config topic; {_members(found)}."

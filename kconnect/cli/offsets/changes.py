@@ -10,7 +10,7 @@ from kconnect.cli.offsets.entries import Difference, Entries
 
 
 def show(kind: str, now: Entries, wanted: Entries) -> bool:
-    """What of the wanted is not so already, and whether there is any."""
+    """Print the offsets that would change. Return whether there are any."""
     found = entries.unlike(wanted, now)
     if found:
         table(kind, found, ("before", "after"))

@@ -48,7 +48,7 @@ def shown_offset(kind: str, offset: Any) -> str:
 
 
 def place_of(partition: Any) -> Place | None:
-    """None if that is no sink's partition. Connect takes numbers that are written as texts, too."""
+    """Return a sink's partition; None if it is none. Connect takes numbers that are written as texts, too."""
     if not isinstance(partition, dict) or not {"kafka_topic", "kafka_partition"} <= set(partition):
         return None
     topic, number = partition["kafka_topic"], _integer(partition["kafka_partition"])
@@ -61,7 +61,7 @@ def sink_entry(place: Place, offset: int | None) -> Entry:
 
 
 def sink_offsets(entries: Iterable[Entry]) -> dict[Place, int]:
-    """Of a sink's entries that have passed `checked`, or come from a worker; resets are left out."""
+    """Return a sink's offsets from entries that have passed `checked`, or come from a worker; resets are left out."""
     found = {}
     for entry in entries:
         place = place_of(entry["partition"])
@@ -162,7 +162,7 @@ class Difference:
 
 
 def differences(here: Iterable[Entry], there: Iterable[Entry]) -> list[Difference]:
-    """In the order of `here`, then what only `there` has. An entry that resets is as good as none."""
+    """Return the differences in the order of `here`, then what only `there` has. An entry that resets is as good as none."""
     left, right = _by_partition(here), _by_partition(there)
     found = []
     for key in {**left, **right}:
@@ -174,7 +174,7 @@ def differences(here: Iterable[Entry], there: Iterable[Entry]) -> list[Differenc
 
 
 def unlike(wanted: Iterable[Entry], found: Iterable[Entry]) -> list[Difference]:
-    """What is not as wanted; partitions that nobody asked for don't count. `here` is what was found."""
+    """Return the entries that are not as wanted; partitions that nobody asked for don't count. `here` is what was found."""
     there = _by_partition(found)
     pairs = [(entry, there.get(text(entry["partition"]), (None, None))[1]) for entry in wanted]
     return [Difference(entry["partition"], is_, entry["offset"]) for entry, is_ in pairs if text(is_) != text(entry["offset"])]

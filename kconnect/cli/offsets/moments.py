@@ -18,7 +18,10 @@ _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 
 
 def parse(text: str, now: datetime.datetime) -> datetime.datetime:
-    """As kafka-consumer-groups does, it takes a time without a zone for UTC. ValueError with the rule and the remedy."""
+    """
+    Parse a moment. As kafka-consumer-groups does, take a time without a zone for UTC. Raise ValueError with the rule and the
+    remedy.
+    """
     text = text.strip()
     try:
         if _AGO.fullmatch(text):

@@ -101,7 +101,7 @@ def _subject(client: ConnectClient, saved: Saved, where: str) -> Subject:
 
 
 def _show(client: ConnectClient, of: Subject, saved: Saved, exact: bool) -> bool:
-    """What would be written, and whether there is any."""
+    """Print what would be written. Return whether there is anything."""
     now = of.offsets(client)
     others = _others(now, saved)
     if others and not exact:

@@ -36,7 +36,7 @@ class Saved:
 
 
 def document(url: str, root: dict[str, Any], saved: Iterable[Saved], now: datetime.datetime) -> dict[str, Any]:
-    """What is exported; `root` is the answer of the worker's `/`."""
+    """Return the document to export; `root` is the answer of the worker's `/`."""
     return {
         "exported_at": now.astimezone(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
         "cluster": {"url": url, "version": root.get("version"), "kafka_cluster_id": root.get("kafka_cluster_id")},
@@ -45,7 +45,10 @@ def document(url: str, root: dict[str, Any], saved: Iterable[Saved], now: dateti
 
 
 def read(path: str) -> tuple[Any, str]:
-    """What a file holds, `-` is standard input; and its name for messages. InputError if it is neither JSON nor YAML."""
+    """
+    Read a file, `-` is standard input. Return its content, and its name for messages. Raise InputError if it is neither JSON
+    nor YAML.
+    """
     if path == "-":
         return parse(sys.stdin.read(), "standard input"), "standard input"
     return parse(files.text_of(Path(path)), path), path

@@ -32,7 +32,7 @@ _NOT_YET = ("must be in the STOPPED state", "haven't stopped completely yet")
 
 
 class NotStoppedError(BadRequestError):
-    """With the commands that help."""
+    """An error that the connector is not stopped, with the commands that help."""
 
     exit_code = 6
 
@@ -84,7 +84,7 @@ def require(client: ConnectClient, name: str, stop: bool) -> str:
 
 
 def _status(client: ConnectClient, name: str) -> dict[str, Any]:
-    """Also of a connector that was created a moment ago, which has none for a while."""
+    """Return the status, also of a connector that was created a moment ago, which has none for a while."""
     from kconnect.rest.client import RestError
 
     try:
@@ -133,7 +133,7 @@ def _say_where_it_is(client: ConnectClient, name: str, word: str) -> None:
 
 def write(client: ConnectClient, name: str, change: Callable[[], str], wanted: Entries | None) -> str:
     """
-    What the worker says of the change, once the offsets that are read back are those wanted; None for none at all.
+    Change offsets, and return the worker's answer, once the offsets that are read back are those wanted; None for none at all.
 
     A worker that says that the tasks are still ending, or that it has no leader, is asked again for a while.
     """

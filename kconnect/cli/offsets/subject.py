@@ -30,7 +30,7 @@ class Subject:
         return str(self.config.get("connector.class", ""))
 
     def offsets(self, client: ConnectClient) -> Entries:
-        """As the worker has them now, a sink's by topic and partition."""
+        """Return the offsets as the worker has them now, a sink's by topic and partition."""
         from kconnect.rest.client import RestError
 
         try:
@@ -40,14 +40,19 @@ class Subject:
         return sorted(found, key=_order)
 
     def topics(self, client: ConnectClient, read: Entries) -> set[str]:
-        """Of a sink: those that it names, and those that it has read or has offsets of, where it names a pattern."""
+        """
+        Return a sink's topics: those that it names, or, where it names a pattern, those that it has read or has offsets of.
+        """
         named = {topic.strip() for topic in str(self.config.get("topics") or "").split(",") if topic.strip()}
         if named:
             return named
         return {place.topic for entry in read if (place := place_of(entry["partition"]))} | set(client.topics(self.name))
 
     def positions(self, brokers: Brokers) -> Positions:
-        """Of the Kafka cluster that it reads from. BadRequestError if that is another one than the user names."""
+        """
+        Return the positions of the Kafka cluster that it reads from. Raise BadRequestError if that is another one than the user
+        names.
+        """
         from kconnect.kafka.positions import Positions
 
         own = str(self.config.get(_ELSEWHERE) or "").strip()

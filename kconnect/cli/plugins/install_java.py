@@ -27,7 +27,7 @@ _SHOWN = 3
 
 @dataclass(frozen=True)
 class Options:
-    """Those of the command that say what becomes of a plugin."""
+    """The options of the command that say what becomes of a plugin."""
 
     upgrade: bool
     force: bool
@@ -107,13 +107,13 @@ def _says_nothing(problems: list[examination.Problem]) -> bool:
 
 
 def _first(plugin: PluginDesc, known: list[PluginDesc]) -> str:
-    """Where workers get the class from."""
+    """Return where workers get the class from."""
     wanted = (plugin.kind, plugin.class_name, plugin.version)
     return next((each.location for each in known if (each.kind, each.class_name, each.version) == wanted), "")
 
 
 def _lines(own: list[PluginDesc], place: Path, left_out: list[Path]) -> Iterator[str]:
-    """What there is, a line each."""
+    """Yield the plugins, a line each."""
     for each in own:
         yield f"  {each.type or each.kind.replace('_', ' ')}  {each.class_name} {each.version}"
     if needed := java_examination.needed(own):

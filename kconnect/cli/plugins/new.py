@@ -90,7 +90,7 @@ def _check(name: str) -> None:
 
 
 def _texts(name: str, kind: str) -> dict[str, str]:
-    """What the placeholders of the templates stand for."""
+    """Return the texts for the placeholders of the templates."""
     words = re.split("[-_]", name)
     # The class's name ends with its kind already, and `sqlsink` is SqlSinkConnector; but a resource is no source.
     ends = (*kind.split("-"), "connector")

@@ -100,7 +100,7 @@ def _refuse_if_used(directory: Path, directories: list[Path], worker_file: Path 
 
 
 def _locations(parts: Iterable[Part], plugins: Registry) -> set[str]:
-    """Where the plugins of a connector come from; what can't be found is nowhere."""
+    """Return where the plugins of a connector come from. Those that can't be found are left out."""
     found = set()
     for part in parts:
         with suppress(ConnectError):

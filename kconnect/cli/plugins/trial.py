@@ -65,7 +65,7 @@ def remove_older(root: Path, name: str, version: str, java: bool = False) -> lis
 
 
 def tell_defaults(own: Iterable[PluginDesc], before: Registry, after: Registry) -> None:
-    """Which version configs get that name none, where that is another than before, or not the one just installed."""
+    """Print which version configs get that name none, where that is another than before, or not the one just installed."""
     told: dict[str, dict[str, None]] = {}
     for each in own:
         known = before.versions(each.python_path, each.kind)

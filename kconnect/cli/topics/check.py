@@ -70,7 +70,10 @@ def _show(finding: Finding) -> None:
 
 
 def folded(lead: str, text: str) -> str:
-    """On a terminal, lines that fit, below each other; elsewhere one line, which other programs can read."""
+    """
+    Return the text, folded on a terminal into lines that fit, below each other; elsewhere as one line, which other programs can
+    read.
+    """
     if not sys.stdout.isatty():
         return lead + text
     import shutil

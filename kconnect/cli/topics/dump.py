@@ -109,7 +109,7 @@ def _in_time(contents: Contents, roles: list[Topic]) -> Iterable[Stored]:
 
 
 class _Wanted:
-    """Which records the options mean."""
+    """The records that the options mean."""
 
     def __init__(self, connectors: tuple[str, ...], since: str | None) -> None:
         from kconnect.cli.connectors.logs import moment

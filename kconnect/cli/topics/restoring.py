@@ -37,8 +37,8 @@ _NOT_COPIED = frozenset(("leader.replication.throttled.replicas", "follower.repl
 @dataclass(frozen=True)
 class Step:
     """
-    One topic: `records` go to the `partitions` of `name`, each to where it was unless `moved`. `settings` None: it is there
-    already; else it is created with these and `copies`.
+    A step for one topic: `records` go to the `partitions` of `name`, each to where it was unless `moved`. `settings` None: the
+    topic exists; else it is created with these and `copies`.
     """
 
     role: Topic
@@ -71,8 +71,8 @@ def plan(
     copies: int | None = None,
 ) -> list[Step]:
     """
-    Of the topics that are both in the snapshot and in `names`. `group` is that of the workers that are to use the new topics;
-    `copies` are for topics that are created, else as many as there were.
+    Return the steps for topics that are both in the snapshot and in `names`. `group` is that of the workers that are to use the
+    new topics; `copies` are for topics that are created, else as many as there were.
 
     ConflictError if a topic has records or a worker lives, ForbiddenError without the right to see that, NotFoundError for a
     topic that is to be there already, BadRequestError if a topic is not fit for what it is to hold.
@@ -178,7 +178,7 @@ def carry_out(steps: list[Step], client: Client, producer: Client) -> None:
 
 
 def difference(step: Step, written: list[Stored]) -> str:
-    """What is wrong with what was read back, in words; empty if it is what was to be written."""
+    """Return what is wrong with what was read back, in words; empty if it is what was to be written."""
     wanted: dict[int, list[Stored]] = {}
     for record in _in_order(step):
         wanted.setdefault(step.partition(record), []).append(record)

@@ -61,7 +61,7 @@ def source(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def load(brokers: Brokers, snapshot: Path | None, roles: Collection[Topic] = tuple(Topic)) -> Contents:
     """
-    What the topics hold, or those of them that `roles` names. Says on standard error which of them do not exist.
+    Return the content of the topics, or of those that `roles` names. Say on standard error which of them do not exist.
 
     UsageError if nothing says which topics, NotFoundError if none of them exists.
     """

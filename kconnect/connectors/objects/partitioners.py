@@ -79,7 +79,7 @@ class Partitioner:
         return [none if each is None else each for each in timestamps()]
 
     def folders(self, value: Column, partition: int, times: Sequence[int | Exception]) -> Sequence[str | Exception]:
-        """Return the folder of each record."""
+        """Return the folder of each record, or the reason why it has none."""
         if self.by_time:
             return [_caught(self._of_time, each) for each in times]
         if self._kind == "FieldPartitioner":
