@@ -26,6 +26,8 @@ from tests.rig.systems.proxy import Link, Proxy
 RETRIES = 25
 ROW = schema.struct({"n": STRING_SCHEMA, "p": STRING_SCHEMA, "f": FLOAT64_SCHEMA})
 KINDS = ("row", "row", "map", "refused", "infinite", "tombstone", "half a pair", "dots", "accent")
+DOTS = ("..", ".", "%2e%2e", "..;a", "\uff0e\uff0e", " .. ", "%252E%252E", "a/../..", "")
+"""What a record may name that some server takes for another folder."""
 moods = st.lists(st.sampled_from((*TAKING, *PASSING, "elsewhere")), max_size=12)
 steps: st.SearchStrategy[list[Step]] = st.lists(
     st.one_of(
@@ -83,7 +85,7 @@ class Play:
                 "infinite": Struct(ROW, {"n": name, "p": "a", "f": math.nan}),
                 "tombstone": None,
                 "half a pair": {"n": name, "p": "a", "f": "\ud800"},
-                "dots": {"n": name, "p": "..", "f": 1},
+                "dots": {"n": name, "p": DOTS[offset % len(DOTS)], "f": 1},
                 "accent": {"n": name, "p": "Zo\u00eb", "f": 1},
             }.get(kind, Struct(ROW, {"n": name, "p": "a", "f": 0.5}))
             return SinkRecord("t", place.partition, None, None, ROW if isinstance(value, Struct) else None, value, offset)
@@ -162,7 +164,7 @@ class Play:
         if value is None:
             return True
         # A part of the path, and of a header.
-        if self.templated and value["p"] in ("..", "Zo\u00eb"):
+        if self.templated and value["p"] in (*DOTS, "Zo\u00eb"):
             return True
         return value["f"] in ("refused", "\ud800") or (isinstance(value["f"], float) and math.isnan(value["f"]))
 
@@ -170,6 +172,7 @@ class Play:
 @histories(20)
 @given(size=st.sampled_from((1, 3)), templated=st.booleans(), hurried=st.booleans(), history=steps)
 @example(size=3, templated=False, hurried=True, history=[("produce", 0, ["row", "refused", "row"] * 4), ("outage", 0, 30)])
+@example(size=1, templated=True, hurried=False, history=[("produce", 0, ["dots", "row", "accent"] * 6)])
 @example(
     size=3,
     templated=False,

@@ -193,6 +193,20 @@ def _plain(value: Any) -> Any:
         ("put", 1, 500),
     ],
 )
+# Who was given up for dead commits between a task's read and its commit, and then is late itself.
+@example(
+    tasks=1,
+    history=[
+        ("produce", 0, ["row"] * 3),
+        ("abandon", 0),
+        ("stir",),
+        ("produce", 0, ["row"] * 3),
+        ("put", 0, 500),
+        ("stir",),
+        ("put", 0, 500),
+        ("stir",),
+    ],
+)
 # A partition that was another task's has an end that this task's own records do not tell.
 @example(
     tasks=2,

@@ -143,7 +143,7 @@ class Away(test_iceberg.Play):
         assert link is not None
         engine: sa.Engine = task._catalog.engine  # type: ignore[attr-defined]
         count = itertools.count(1)
-        armed = threading.Event()
+        armed, timers = threading.Event(), list[threading.Timer]()
 
         def before(*_: Any) -> None:
             if next(count) != statement:
@@ -159,12 +159,18 @@ class Away(test_iceberg.Play):
             if armed.is_set():
                 armed.clear()
                 link.set(Link.ONLY_THERE)
-                threading.Timer(_LOST_S, link.set, [Link.CUT]).start()
+                timers.append(threading.Timer(_LOST_S, link.set, [Link.CUT]))
+                timers[-1].start()
+
+        def mended() -> None:
+            for timer in timers:
+                timer.join()
+            mend(link)
 
         sa.event.listen(engine, "before_cursor_execute", before)
         sa.event.listen(engine, "commit", commit)
         try:
-            self.engine.put_through(number, 1 + more, lambda: mend(link))
+            self.engine.put_through(number, 1 + more, mended)
         finally:
             sa.event.remove(engine, "before_cursor_execute", before)
             sa.event.remove(engine, "commit", commit)
