@@ -7,7 +7,7 @@ then. A late commit makes half of one visible; a late abort takes away what was 
 nevertheless acknowledged. Only a new client helps: its `init_transactions` raises the epoch, and what is late is refused.
 
 Used by whoever ends transactions with one client again and again: `log.py`, and the loop of exactly-once tasks. The section
-"Late ends" in `docs/design.md` has what was measured; `tests/integration/test_late_end.py` shows both.
+"Late ends" in `docs/design/exactly-once.md` has what was measured; `tests/integration/test_late_end.py` shows both.
 """
 
 from __future__ import annotations

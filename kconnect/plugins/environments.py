@@ -3,7 +3,7 @@ What plugin code finds when it imports: the directories that the plugins of one 
 
 `directories` tells them, in the worker, by metadata alone; units that have the same share hosts. `enter` makes a process one
 for them, before any plugin code runs in it: `host/main.py` and `sandbox_child.py` call it. `Registry.load` imports by
-`import_module`. What a directory gives under which name, `arrangement.py` says; docs/design.md has the reasons.
+`import_module`. What a directory gives under which name, `arrangement.py` says; docs/design/plugin-code.md has the reasons.
 """
 
 from __future__ import annotations

@@ -19,6 +19,8 @@ LEFT_OUT: dict[tuple[str, str], str] = {
     ("../README.md", "kconnect broker start"): _OWN_BROKER,
     ("../README.md", "kconnect worker worker.properties"): _OWN_BROKER,
     ("../README.md", "REST clients"): "a drawing",
+    ("design.md", "flowchart"): "a drawing",
+    ("design.md", "sequenceDiagram"): "a drawing",
     ("getting-started.md", "kconnect broker start"): _OWN_BROKER,
     ("getting-started.md", "kconnect worker worker.properties"): _OWN_BROKER,
     ("getting-started.md", "docker compose"): "it needs Docker",

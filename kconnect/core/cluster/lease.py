@@ -2,8 +2,8 @@
 When a host has last read the log to its end, and so what it may still believe to be its own.
 
 Asked by `host/main.py`, and through it by everything that others can see. A host whose lease is not held does nothing, and
-goes on where it stood when it has read the log again; one whose lease is lost gives its units up. Read next: docs/design.md,
-"A host that can't read the log pauses before it stops".
+goes on where it stood when it has read the log again; one whose lease is lost gives its units up. Read next: "A host that
+can't read the log pauses before it stops" in docs/design/handover.md.
 """
 
 from __future__ import annotations

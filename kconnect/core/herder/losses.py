@@ -1,6 +1,6 @@
 """
-What a worker does when an internal topic is no longer what it has read, and what it says of that. docs/design.md, "Topics that
-were recreated", has the reasons.
+What a worker does when an internal topic is no longer what it has read, and what it says of that. "Topics that were recreated"
+in docs/design/handover.md has the reasons.
 
 Held by `herder.py`, which tells it; `worker/topic_watch.py` notices.
 """
