@@ -99,7 +99,7 @@ def test_the_client_speaks_no_version_that_kip_890_protects(transfer: Transfer) 
     assert transfer.visible() == ["one"]
     spoken = {(kind.name, version) for kind, version in transfer.proxy.sent}
     expected = {("INIT_PRODUCER_ID", 4), ("ADD_PARTITIONS_TO_TXN", 0), ("PRODUCE", 10), ("END_TXN", 1)}
-    # With version 5 of EndTxn the broker raises the epoch at each end: then "Late ends" in docs/design/exactly-once.md is history.
+    # With version 5 of EndTxn the broker raises the epoch at each end: then "Late ends" in the design is history.
     assert spoken == expected, "the client has changed: see 'Late ends' in docs/design/exactly-once.md"
 
 
