@@ -19,6 +19,7 @@ LEFT_OUT: dict[tuple[str, str], str] = {
     ("../README.md", "kconnect broker start"): _OWN_BROKER,
     ("../README.md", "kconnect worker worker.properties"): _OWN_BROKER,
     ("../README.md", "REST clients"): "a drawing",
+    ("plugins/api.md", "INT8 to INT64"): "a table of a docstring",
     ("design.md", "flowchart"): "a drawing",
     ("design.md", "sequenceDiagram"): "a drawing",
     ("getting-started.md", "kconnect broker start"): _OWN_BROKER,

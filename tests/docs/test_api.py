@@ -23,9 +23,9 @@ from tests.docs.pages import DOCS
 PAGE = DOCS / "plugins" / "api.md"
 HEAD = """# Reference of kconnect.api
 
-Everything that a plugin imports from kconnect, from its docstrings. [Writing plugins](../plugins.md) is the guide, with complete
-examples; what a version of kconnect promises of these names stands there, too. `.venv/bin/python -m tests.docs.test_api` writes
-this page.
+Everything that a plugin imports from kconnect, from its docstrings. [Writing plugins](../plugins.md) is the guide, with
+complete examples, and with what a version of kconnect promises of these names. `.venv/bin/python -m tests.docs.test_api`
+writes this page.
 """
 SECTIONS = {
     "Connectors": ("api.connector",),
@@ -112,10 +112,8 @@ def _attributes(thing: type) -> dict[str, str]:
     found: dict[str, str] = {}
     for node, after in zip(tree.body, [*tree.body[1:], None]):
         if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and not node.target.id.startswith("_"):
-            is_text = (
-                isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant) and isinstance(after.value.value, str)
-            )
-            found[node.target.id] = " ".join(after.value.value.split()) if is_text else ""  # type: ignore[union-attr]
+            text = after.value.value if isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant) else ""
+            found[node.target.id] = " ".join(str(text).split())
     return found
 
 
@@ -137,7 +135,7 @@ def _signature(thing: Any) -> str:
             continue
         if parameter.kind is parameter.KEYWORD_ONLY and not any(part.startswith("*") for part in parts):
             parts.append("*")
-        stars = {parameter.VAR_POSITIONAL: "*", parameter.VAR_KEYWORD: "**"}.get(parameter.kind, "")
+        stars = "*" if parameter.kind is parameter.VAR_POSITIONAL else "**" if parameter.kind is parameter.VAR_KEYWORD else ""
         kind = "" if parameter.annotation is parameter.empty else f": {_annotation(parameter.annotation)}"
         default = "" if parameter.default is parameter.empty else f" = {_default(parameter.default)}"
         parts.append(f"{stars}{parameter.name}{kind}{default}")
