@@ -113,7 +113,7 @@ class OneOf:
 
     def __call__(self, name: str, value: Any) -> None:
         if self.ignore_case:
-            if value is None or value.upper() not in {known.upper() for known in self.values}:
+            if value is None or value.upper() not in {allowed.upper() for allowed in self.values}:
                 raise ConfigError(name, value, f"String must be one of (case insensitive): {', '.join(self.values)}")
         elif value not in self.values:
             raise ConfigError(name, value, f"String must be one of: {', '.join(self.values)}")
@@ -230,9 +230,9 @@ class ConfigDef:
 
     def validate(self, properties: Mapping[str, Any]) -> list[ConfigValue]:
         """All declared settings, each with all its errors. Does not raise a ConfigError."""
-        found = {name: self._checked(key, properties) for name, key in self.keys.items()}
-        parsed = {name: result.value for name, result in found.items()}
-        for name, result in found.items():
+        results = {name: self._checked(key, properties) for name, key in self.keys.items()}
+        parsed = {name: result.value for name, result in results.items()}
+        for name, result in results.items():
             key = self.keys[name]
             try:
                 if key.recommender is not None:
@@ -241,7 +241,7 @@ class ConfigDef:
                     result.visible = key.visible(name, parsed)
             except ConfigError as error:
                 result.errors.append(str(error))
-        return list(found.values())
+        return list(results.values())
 
     def _checked(self, key: ConfigKey, properties: Mapping[str, Any]) -> ConfigValue:
         result = ConfigValue(key.name)

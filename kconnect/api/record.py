@@ -136,18 +136,18 @@ class SourceRecord:
 
     def copy(self) -> SourceRecord:
         """Like `new_record` with nothing replaced, but faster."""
-        made = SourceRecord.__new__(SourceRecord)
-        made.source_partition = self.source_partition
-        made.source_offset = self.source_offset
-        made.topic = self.topic
-        made.partition = self.partition
-        made.key_schema = self.key_schema
-        made.key = self.key
-        made.value_schema = self.value_schema
-        made.value = self.value
-        made.timestamp = self.timestamp
-        made.headers = self.headers
-        return made
+        record = SourceRecord.__new__(SourceRecord)
+        record.source_partition = self.source_partition
+        record.source_offset = self.source_offset
+        record.topic = self.topic
+        record.partition = self.partition
+        record.key_schema = self.key_schema
+        record.key = self.key
+        record.value_schema = self.value_schema
+        record.value = self.value
+        record.timestamp = self.timestamp
+        record.headers = self.headers
+        return record
 
     def __repr__(self) -> str:
         # Keys and values are left out: they may be secret, and texts of records end up in logs.

@@ -54,7 +54,7 @@ class Audit:
             return
         notes = noted(scope)
         # Asked now, so that whoever turns the logger off leaves a last line.
-        wanted = audit.isEnabledFor(logging.INFO)
+        is_enabled = audit.isEnabledFor(logging.INFO)
         written = False
 
         def write(status: int) -> None:
@@ -73,7 +73,7 @@ class Audit:
 
         def write_line(text: str) -> None:
             self._recent.append(text)
-            if wanted:
+            if is_enabled:
                 audit.handle(audit.makeRecord(audit.name, logging.INFO, __file__, 0, text, (), None))
             if self._file is not None:
                 self._file.write(text)

@@ -67,8 +67,8 @@ class Gate:
         if isinstance(caller, Response):
             return caller
         if caller.role < role:
-            needed, own = role.name.lower(), caller.role.name.lower()
-            return _refused(403, f"This request needs the role {needed}; user {caller.name} has the role {own}.")
+            needed, has = role.name.lower(), caller.role.name.lower()
+            return _refused(403, f"This request needs the role {needed}; user {caller.name} has the role {has}.")
         return None
 
     async def caller(self, http: HTTPConnection, authorization: str | None) -> Caller | Response:
@@ -87,9 +87,9 @@ class Gate:
         return caller
 
     def _unauthenticated(self, http: HTTPConnection, tried: bool) -> Response:
-        wanted = " or ".join(_WANTED[method] for method in self.methods)
+        methods = " or ".join(_WANTED[method] for method in self.methods)
         text = "The user, password or token is wrong." if tried else "This worker needs a login."
-        response = _refused(401, f"{text} Send {wanted}.")
+        response = _refused(401, f"{text} Send {methods}.")
         for challenge in [_SESSION] if CONSOLE in http.headers else [_CHALLENGES[method] for method in self.methods]:
             response.headers.append("WWW-Authenticate", challenge)
         return response
@@ -110,8 +110,8 @@ class Gate:
 
     async def _by_password(self, credentials: Credentials, http: HTTPConnection, name: str, password: str) -> Caller | None:
         key = self._remembered.key(credentials, name, password)
-        known, caller = self._remembered.get(key)
-        if known:
+        is_remembered, caller = self._remembered.get(key)
+        if is_remembered:
             return caller
 
         def check() -> Caller | None:
@@ -163,8 +163,8 @@ class _Remembered:
     def get(self, key: bytes) -> tuple[bool, Caller | None]:
         """Whether it is known, and who it is, if anybody."""
         with self._lock:
-            for found in self._found.values():
-                until, caller = found.get(key, (0.0, None))
+            for callers in self._found.values():
+                until, caller = callers.get(key, (0.0, None))
                 if until > self._clock():
                     return True, caller
         return False, None

@@ -88,9 +88,9 @@ def config(body: bytes, expected: str = CONFIG, most: int | None = None) -> Conf
 def task_configs(body: bytes) -> tuple[Config, ...]:
     """Parse a list of flat objects, one for each task."""
     data = _parsed(body, TASKS)
-    if not isinstance(data, list) or not all(isinstance(each, dict) for each in data):
+    if not isinstance(data, list) or not all(isinstance(task_config, dict) for task_config in data):
         raise BadRequestError(f"The request's body is not a JSON list of objects; {TASKS}.")
-    return tuple(_flat(each, TASKS) for each in data)
+    return tuple(_flat(task_config, TASKS) for task_config in data)
 
 
 def offsets(body: bytes) -> Pairs:
@@ -107,10 +107,10 @@ def preview(body: bytes) -> tuple[dict[str, str], tuple[Any, ...] | None, dict[s
     for unknown in data.keys() - {"config", "records", "topic", "limit", "partition", "offset", "newest"}:
         raise BadRequestError(f"Unknown property '{unknown}' in the request; {PREVIEW}.")
     # Once more: of a config the numbers are texts, as they were written.
-    given = _object(body, PREVIEW).get("config")
-    if not isinstance(given, dict):
+    raw = _object(body, PREVIEW).get("config")
+    if not isinstance(raw, dict):
         raise BadRequestError(f"The request's 'config' is not an object; {PREVIEW}.")
-    config = {name: text for name, text in _flat(given, PREVIEW).items() if text is not None}
+    config = {name: text for name, text in _flat(raw, PREVIEW).items() if text is not None}
     if not config.get("connector.class"):
         raise BadRequestError(f"The config has no 'connector.class'; {PREVIEW}.")
     records, topic = data.get("records"), data.get("topic")
@@ -140,14 +140,14 @@ def replay(body: bytes) -> dict[str, Any]:
     letters, topic = data.get("letters"), data.get("to_topic")
     if not isinstance(letters, list) or not 0 < len(letters) <= MOST_LETTERS:
         raise BadRequestError(f"'letters' must be a list of at least one and at most {MOST_LETTERS}; {REPLAY}.")
-    if not all(isinstance(each, dict) and each.keys() == {"partition", "offset"} for each in letters):
+    if not all(isinstance(letter, dict) and letter.keys() == {"partition", "offset"} for letter in letters):
         raise BadRequestError(f"Each of 'letters' must have a partition and an offset, and nothing else; {REPLAY}.")
     if not (topic is None or (isinstance(topic, str) and topic)):
         raise BadRequestError(f"'to_topic' must be a topic's name; {REPLAY}.")
     for name in flags:
         if not isinstance(data.get(name, False), bool):
             raise BadRequestError(f"'{name}' must be true or false; {REPLAY}.")
-    places = [[_whole(each, name, 0, 2**63 - 1, REPLAY) for name in ("partition", "offset")] for each in letters]
+    places = [[_whole(letter, name, 0, 2**63 - 1, REPLAY) for name in ("partition", "offset")] for letter in letters]
     return {"letters": places, "to_topic": topic, **{name: data.get(name, False) for name in flags}}
 
 
@@ -168,16 +168,16 @@ def whole_text(name: str, text: str, least: int, most: int) -> int:
 def login(body: bytes) -> str:
     """Parse the body of `POST /console/login` to the header that means the same. What is refused is not repeated."""
     data = _object(body, LOGIN)
-    found = None
+    header = None
     if data.keys() == {"token"} and isinstance(data["token"], str):
-        found = f"Bearer {data['token']}"
-    if data.keys() == {"user", "password"} and all(isinstance(each, str) for each in data.values()):
-        found = "Basic " + base64.b64encode(f"{data['user']}:{data['password']}".encode()).decode()
-    if found is None:
+        header = f"Bearer {data['token']}"
+    if data.keys() == {"user", "password"} and all(isinstance(part, str) for part in data.values()):
+        header = "Basic " + base64.b64encode(f"{data['user']}:{data['password']}".encode()).decode()
+    if header is None:
         raise BadRequestError(f"The request's body is no login; {LOGIN}.")
-    if len(found) > _LONGEST_LOGIN:
+    if len(header) > _LONGEST_LOGIN:
         raise BadRequestError("The user and password, or the token, are too long for a cookie: 2,000 letters are not.")
-    return found
+    return header
 
 
 def with_name(config: Config, name: str) -> Config:

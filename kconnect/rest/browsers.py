@@ -135,10 +135,10 @@ def _foreign(origin: str | None) -> ForbiddenError:
 def _is_own(http: HTTPConnection, origin: str) -> bool:
     """A proxy may have changed `Host`; what it puts beside it no page can set without asking first."""
     try:
-        own = urlsplit(origin).netloc.lower()
+        host = urlsplit(origin).netloc.lower()
     except ValueError:
         return False
-    return own != "" and own in (http.headers.get(name, "").lower() for name in ("host", "x-forwarded-host"))
+    return host != "" and host in (http.headers.get(name, "").lower() for name in ("host", "x-forwarded-host"))
 
 
 def _is_allowed(cors: Cors, origin: str) -> bool:
@@ -160,21 +160,21 @@ class _ResponseHeaders:
 
         async def add(message: Message) -> None:
             if message["type"] == "http.response.start":
-                own = list(message.get("headers", ()))
-                names = {name.lower() for name, _ in own}
+                answered = list(message.get("headers", ()))
+                names = {name.lower() for name, _ in answered}
                 more = [(name, value) for name, value in _headers(self._rules, time.time()) if name.lower() not in names]
-                message = {**message, "headers": [*more, *own]}
+                message = {**message, "headers": [*more, *answered]}
             await send(message)
 
         await self._app(scope, receive, add)
 
 
 def _headers(rules: Sequence[HeaderRule], now: float) -> list[tuple[bytes, bytes]]:
-    found: list[tuple[bytes, bytes]] = []
+    headers: list[tuple[bytes, bytes]] = []
     for rule in rules:
         name = rule.name.encode()
         if rule.replaces:
-            found = [header for header in found if header[0].lower() != name.lower()]
+            headers = [header for header in headers if header[0].lower() != name.lower()]
         value = formatdate(now + int(rule.value) / 1000, usegmt=True) if rule.is_date else rule.value
-        found.append((name, value.encode()))
-    return found
+        headers.append((name, value.encode()))
+    return headers

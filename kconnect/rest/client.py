@@ -127,12 +127,14 @@ class ConnectClient:
         It tells who is calling over https, and to the host that this client was made for; to no other one over http, which
         anybody on the way can read, and which nobody but the cluster has named.
         """
-        told = self._http.headers.get("Authorization")
+        authorization = self._http.headers.get("Authorization")
         trusted = _is_https(url) or (not _is_https(self.url) and _host(url) == _host(self.url))
-        other = ConnectClient(url, self._timeout, self._transport, told if trusted else None, self._patience, self._waiting)
-        if told is not None and not trusted:
-            other._withheld_for = self.url
-        return other
+        client = ConnectClient(
+            url, self._timeout, self._transport, authorization if trusted else None, self._patience, self._waiting
+        )
+        if authorization is not None and not trusted:
+            client._withheld_for = self.url
+        return client
 
     def close(self) -> None:
         self._http.close()
@@ -197,15 +199,15 @@ class ConnectClient:
     def reload_plugins(self, url: str | None = None) -> dict[str, Any]:
         """Have the worker, or another one as `at` asks it, look at plugin.path anew; what is different. kconnect only."""
         if url is not None:
-            with self.at(url) as other:
-                return other.reload_plugins()
+            with self.at(url) as worker:
+                return worker.reload_plugins()
         return self._object("POST", "/kconnect/plugins/reload")
 
     def metrics(self, url: str | None = None) -> str:
         """Return the metrics of this worker, or of another one as `at` asks it, in Prometheus' text format. kconnect only."""
         if url is not None:
-            with self.at(url) as other:
-                return other.metrics()
+            with self.at(url) as worker:
+                return worker.metrics()
         response = self._send("GET", "/metrics", accept="text/plain")
         if not response.is_success:
             raise _error(response)
@@ -276,10 +278,10 @@ class ConnectClient:
 
     def connectors(self, *expand: str) -> Any:
         """The names; with "status" or "info" or both, a dict by name of these."""
-        found = self._json("GET", "/connectors", params={"expand": list(expand)} if expand else None)
-        if not isinstance(found, dict if expand else list):
+        answer = self._json("GET", "/connectors", params={"expand": list(expand)} if expand else None)
+        if not isinstance(answer, dict if expand else list):
             raise RestError(200, f"{self.url} is not a worker: the answer of its /connectors has another form")
-        return found
+        return answer
 
     def connector(self, name: str) -> dict[str, Any]:
         return self._object("GET", _path("connectors", name))
@@ -390,7 +392,7 @@ class ConnectClient:
         Raises:
             WaitError: when the time is over; it says what was seen last.
         """
-        wanted = state if tasks is None else f"{state} with {tasks} task(s)"
+        goal = state if tasks is None else f"{state} with {tasks} task(s)"
 
         def reached(status: dict[str, Any]) -> bool:
             if _reached(status, state, tasks):
@@ -399,7 +401,7 @@ class ConnectClient:
                 raise WaitError(f"Connector {name} failed while it was to become {state}: {summary(status)}", status)
             return False
 
-        return self.wait_until(name, reached, wanted, timeout)
+        return self.wait_until(name, reached, goal, timeout)
 
     def wait_until(
         self,
@@ -427,10 +429,10 @@ class ConnectClient:
                     raise
                 seen = error.message
             tell(seen)
-            left = deadline - time.monotonic()
-            if left <= 0:
+            left_s = deadline - time.monotonic()
+            if left_s <= 0:
                 raise WaitError(f"Connector {name} was not {wanted} within {timeout:g} s; last seen: {seen}", last)
-            time.sleep(min(pause, left))
+            time.sleep(min(pause, left_s))
             pause = min(pause * 1.6, _LONGEST_PAUSE)
 
     # -- the wire -----------------------------------------------------------------------------------------------------
@@ -468,11 +470,11 @@ class ConnectClient:
             pause = _pause(response, error)
             if pause is None:
                 raise error
-            left = deadline - time.monotonic()
-            if left <= 0:
+            left_s = deadline - time.monotonic()
+            if left_s <= 0:
                 asked = f" (asked again for {self._patience:g} s)" if self._patience else ""
                 raise RestError(error.status, f"{error.message}{asked}")
-            time.sleep(min(pause, left))
+            time.sleep(min(pause, left_s))
 
     def _send(
         self, method: str, path: str, body: Any = None, params: Mapping[str, Any] | None = None, accept: str | None = None
@@ -525,14 +527,14 @@ def _tls(url: str) -> ssl.SSLContext | bool:
         rule = f"{_TRUSTED} must name a PEM file of the certificates to trust"
         trusted = os.environ.get(_TRUSTED)
         raise ConfigError(f"The certificates {trusted} can't be used ({error.strerror or error}): {rule}") from None
-    own = os.environ.get(_CLIENT_CERT)
-    if not own:
+    certificate = os.environ.get(_CLIENT_CERT)
+    if not certificate:
         return context
     try:
-        context.load_cert_chain(own)
+        context.load_cert_chain(certificate)
     except OSError as error:
         rule = f"{_CLIENT_CERT} must name a PEM file of a certificate and its key"
-        raise ConfigError(f"The client certificate {own} can't be used ({error.strerror or error}): {rule}") from None
+        raise ConfigError(f"The client certificate {certificate} can't be used ({error.strerror or error}): {rule}") from None
     return context
 
 
@@ -615,7 +617,7 @@ def _reached(status: dict[str, Any], state: str, tasks: int | None) -> bool:
         return connector == "FAILED" or "FAILED" in states
     if tasks is not None and len(states) != tasks:
         return False
-    return connector == state and all(each == state for each in states)
+    return connector == state and all(task_state == state for task_state in states)
 
 
 def summary(status: dict[str, Any]) -> str:

@@ -83,11 +83,11 @@ async def reset_offsets(call: Call) -> Response:
 
 
 async def create_connector(call: Call) -> Response:
-    wanted = await call.parsed(bodies.create, call.api.settings.max_record_bytes)
-    call.note("connector", wanted.name)
-    config = bodies.with_name(wanted.config, wanted.name)
-    request = CreateConnector(wanted.name, config, wanted.initial_state, wanted.initial_offsets)
-    return _stored(call, wanted.name, await call.ask(request))
+    body = await call.parsed(bodies.create, call.api.settings.max_record_bytes)
+    call.note("connector", body.name)
+    config = bodies.with_name(body.config, body.name)
+    request = CreateConnector(body.name, config, body.initial_state, body.initial_offsets)
+    return _stored(call, body.name, await call.ask(request))
 
 
 async def put_config(call: Call) -> Response:

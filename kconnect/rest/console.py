@@ -53,15 +53,15 @@ class _File(NamedTuple):
 @functools.cache
 def files() -> dict[str, _File]:
     """Return all files that a browser may load, by name."""
-    found = {}
-    for each in resources.files("kconnect.console").iterdir():
-        if each.name.endswith(_KINDS):
-            content = each.read_bytes()
-            media_type = mimetypes.guess_type(each.name)[0] or "application/octet-stream"
-            found[each.name] = _File(
+    by_name = {}
+    for file in resources.files("kconnect.console").iterdir():
+        if file.name.endswith(_KINDS):
+            content = file.read_bytes()
+            media_type = mimetypes.guess_type(file.name)[0] or "application/octet-stream"
+            by_name[file.name] = _File(
                 content, gzip.compress(content, mtime=0), media_type, f'"{hashlib.sha256(content).hexdigest()[:32]}"'
             )
-    return found
+    return by_name
 
 
 async def get_console(call: Call) -> Response:
@@ -88,28 +88,28 @@ def _respond(call: Call, name: str) -> Response:
 
 
 async def get_login(call: Call) -> Response:
-    gate, given = call.api.settings.gate, call.http.headers.get("authorization")
+    gate, authorization = call.api.settings.gate, call.http.headers.get("authorization")
     if gate is None:
         return ok({"needed": False, "methods": [], "user": None, "role": "admin"})
-    found = None if given is None else await gate.caller(call.http, given)
-    known = found if isinstance(found, Caller) else None
-    role = None if known is None else known.role.name.lower()
-    return ok({"needed": True, "methods": list(gate.methods), "user": known and known.name, "role": role})
+    answer = None if authorization is None else await gate.caller(call.http, authorization)
+    caller = answer if isinstance(answer, Caller) else None
+    role = None if caller is None else caller.role.name.lower()
+    return ok({"needed": True, "methods": list(gate.methods), "user": caller and caller.name, "role": role})
 
 
 async def log_in(call: Call) -> Response:
     browsers.check_origin(call.http, None, by_cookie=True)
-    gate, given = call.api.settings.gate, bodies.login(call.body)
+    gate, authorization = call.api.settings.gate, bodies.login(call.body)
     if gate is None:
         return empty(204)
-    found = await gate.caller(call.http, given)
-    if isinstance(found, Response):
-        return found
+    answer = await gate.caller(call.http, authorization)
+    if isinstance(answer, Response):
+        return answer
     response = empty(204)
     secure = call.http.url.scheme == "https"
     response.set_cookie(
         cookie_name(call.http.scope),
-        gate.sessions.cookie(given),
+        gate.sessions.cookie(authorization),
         max_age=LIFETIME_S,
         path="/",
         secure=secure,

@@ -48,14 +48,14 @@ class Credentials:
 
     def by_password(self, name: str, password: str) -> Caller | None:
         """Tenths of a second of one core."""
-        caller, known = self.passwords.get(name, (None, self.stand_in))
-        return caller if known.matches(password) else None
+        caller, password_hash = self.passwords.get(name, (None, self.stand_in))
+        return caller if password_hash.matches(password) else None
 
     def by_token(self, token: str) -> Caller | None:
         digest = hashlib.sha256(token.encode("utf-8", "replace")).digest()
         # All of them, so that the time tells nothing of the one that matches.
-        found = [caller for known, caller in self.tokens if hmac.compare_digest(known, digest)]
-        return found[0] if found else None
+        callers = [caller for token_hash, caller in self.tokens if hmac.compare_digest(token_hash, digest)]
+        return callers[0] if callers else None
 
 
 def check_name(name: str) -> None:
@@ -123,7 +123,9 @@ def nobody() -> Credentials:
 
 def _stand_in(passwords: Mapping[str, tuple[Caller, PasswordHash]]) -> PasswordHash:
     # scrypt's costs are the same for all lines that `kconnect user` made; where they differ, the dearest hides the most.
-    dearest = max((known for _, known in passwords.values()), key=lambda each: each.r * each.p << each.ln, default=None)
+    dearest = max(
+        (password_hash for _, password_hash in passwords.values()), key=lambda each: each.r * each.p << each.ln, default=None
+    )
     return (dearest or PasswordHash(15, 8, 3, bytes(16), bytes(32))).stand_in()
 
 

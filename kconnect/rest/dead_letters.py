@@ -22,13 +22,13 @@ _FILTERS = ("stage", "exception", "topic", "contains")
 async def list_dead_letters(call: Call) -> Response:
     choice = {name: text for name in _FILTERS if (text := call.query(name))}
     limit = bodies.whole_text("limit", call.query("limit") or "50", 1, bodies.MOST_LETTERS)
-    wanted = {"letters": None, "choice": choice, "limit": limit, "oldest": call.flag("oldest")}
-    return ready(await call.ask(DeadLetters(call.path("connector"), wanted)))
+    body = {"letters": None, "choice": choice, "limit": limit, "oldest": call.flag("oldest")}
+    return ready(await call.ask(DeadLetters(call.path("connector"), body)))
 
 
 async def replay_dead_letters(call: Call) -> Response:
-    wanted = await call.parsed(bodies.replay)
-    answer = await call.ask(DeadLetters(call.path("connector"), wanted))
+    body = await call.parsed(bodies.replay)
+    answer = await call.ask(DeadLetters(call.path("connector"), body))
     outcome = json.loads(answer)
     if outcome["replayed"]:
         # A replay writes with the worker's rights: the audit log has where to.

@@ -54,8 +54,8 @@ class _Kind:
         if caller not in self._busy and len(self._busy) < self._places:
             self._busy.add(caller)
             return
-        own = self._waiting.get(caller, ())
-        if len(own) >= _A_CALLER_WAITS or sum(map(len, self._waiting.values())) >= _WAITS:
+        waiting = self._waiting.get(caller, ())
+        if len(waiting) >= _A_CALLER_WAITS or sum(map(len, self._waiting.values())) >= _WAITS:
             raise UnavailableError("As many such requests wait for this worker as may: try again in a moment")
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(caller, deque()).append(turn)
@@ -72,14 +72,14 @@ class _Kind:
     def leave(self, caller: Hashable) -> None:
         self._busy.discard(caller)
         while len(self._busy) < self._places:
-            entering = next((each for each in self._waiting if each not in self._busy), None)
+            entering = next((waiter for waiter in self._waiting if waiter not in self._busy), None)
             if entering is None:
                 return
             turn = self._waiting[entering].popleft()
-            left = self._waiting.pop(entering)
-            if left:
+            turns = self._waiting.pop(entering)
+            if turns:
                 # Behind the other callers.
-                self._waiting[entering] = left
+                self._waiting[entering] = turns
             self._busy.add(entering)
             turn.set_result(None)
 

@@ -65,8 +65,8 @@ class Forwarder:
         hops = next((value.lower() for name, value in parameters if name == "forward"), None)
         if hops == "false":
             raise ConflictError(BUSY)
-        kept = [(name, value) for name, value in parameters if name != "forward"]
-        target = f"{path}?{urlencode([*kept, ('forward', _NEXT.get(hops, 'false'))])}"
+        sent_on = [(name, value) for name, value in parameters if name != "forward"]
+        target = f"{path}?{urlencode([*sent_on, ('forward', _NEXT.get(hops, 'false'))])}"
         headers = {"Accept": "application/json", "User-Agent": "kafka-connect"}
         if body:
             headers["Content-Type"] = "application/json"

@@ -35,13 +35,13 @@ async def get_metrics(call: Call) -> Response:
 def write(snapshot: Snapshot, open_metrics: bool = False) -> bytes:
     """Format metrics as Prometheus' text format, or as OpenMetrics."""
     lines: list[str] = []
-    known: dict[tuple[str, ...], dict[tuple[str, ...], str]] = {}
+    texts_of_names: dict[tuple[str, ...], dict[tuple[str, ...], str]] = {}
     for metric, samples in families(snapshot):
         if not samples:
             continue
         lines.append(_head(metric, open_metrics))
         shown, names = metric.shown, metric.labels
-        texts = known.setdefault(names, {})
+        texts = texts_of_names.setdefault(names, {})
         for labels, number in samples:
             text = texts.get(labels)
             if text is None:
@@ -49,8 +49,8 @@ def write(snapshot: Snapshot, open_metrics: bool = False) -> bytes:
             lines.append(f"{shown}{text} {_number(number)}\n")
     for name, series in published(snapshot).items():
         lines.append(f"# TYPE {name} {'unknown' if open_metrics else 'untyped'}\n")
-        for given, number in series.items():
-            lines.append(f"{name}{_labels(*zip(*given))} {_number(number)}\n")
+        for pairs, number in series.items():
+            lines.append(f"{name}{_labels(*zip(*pairs))} {_number(number)}\n")
     if open_metrics:
         lines.append("# EOF\n")
     return "".join(lines).encode()

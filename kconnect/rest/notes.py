@@ -20,5 +20,5 @@ def noted(scope: MutableMapping[str, Any]) -> dict[str, Any]:
     the worker that answered; targets: the topics that a replay has written to; topic: the topic that a preview has read.
     """
     state: dict[str, Any] = scope.setdefault("state", {})
-    found: dict[str, Any] = state.setdefault("kconnect", {})
-    return found
+    notes: dict[str, Any] = state.setdefault("kconnect", {})
+    return notes

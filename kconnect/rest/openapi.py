@@ -60,8 +60,8 @@ def answers_of(operation: Operation) -> list[Answer]:
     """All that an operation may answer, by status, those of its row and those of every operation."""
     answers = {answer.status: answer for answer in operation.answers}
     for common in _common(operation):
-        known = answers.get(common.status)
-        answers[common.status] = common if known is None else _both(known, common)
+        specific = answers.get(common.status)
+        answers[common.status] = common if specific is None else _both(specific, common)
     return [answers[status] for status in sorted(answers)]
 
 
@@ -111,7 +111,7 @@ def document(operations: Iterable[Operation]) -> dict[str, Any]:
 
 
 def _operation(row: Operation) -> dict[str, Any]:
-    made: dict[str, Any] = {
+    operation: dict[str, Any] = {
         "operationId": row.id,
         "tags": [GROUPS[group_of(row)][0]],
         "summary": row.summary,
@@ -123,8 +123,8 @@ def _operation(row: Operation) -> dict[str, Any]:
         "x-role": row.role.name.lower(),
     }
     if row.body is not None:
-        made["requestBody"] = {"required": True, "content": {JSON: {"schema": schemas.ref(row.body)}}}
-    return made
+        operation["requestBody"] = {"required": True, "content": {JSON: {"schema": schemas.ref(row.body)}}}
+    return operation
 
 
 def _role_text(role: Role) -> str:
@@ -144,11 +144,11 @@ def _query_parameter(parameter: Parameter) -> dict[str, Any]:
 
 
 def _response(answer: Answer, produces: tuple[str, ...]) -> dict[str, Any]:
-    made: dict[str, Any] = {"description": answer.when}
+    response: dict[str, Any] = {"description": answer.when}
     if answer.headers:
-        made["headers"] = {name: {"description": text, "schema": {"type": "string"}} for name, text in answer.headers}
+        response["headers"] = {name: {"description": text, "schema": {"type": "string"}} for name, text in answer.headers}
     if answer.schema is not None:
-        made["content"] = {JSON: {"schema": schemas.ref(answer.schema)}}
+        response["content"] = {JSON: {"schema": schemas.ref(answer.schema)}}
     elif answer.status == 200 and produces != (JSON,):
-        made["content"] = {media_type: {"schema": {"type": "string"}} for media_type in produces}
-    return made
+        response["content"] = {media_type: {"schema": {"type": "string"}} for media_type in produces}
+    return response

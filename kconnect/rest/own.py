@@ -47,10 +47,10 @@ async def get_changes(call: Call) -> Response:
 
 
 async def plan_moves(call: Call) -> Response:
-    given = {name: text for name in ("to", "time", "back") if (text := call.query(name)) is not None}
-    if len(given) > 1 or given.get("to", "latest") not in ("earliest", "latest"):
+    asked = {name: text for name in ("to", "time", "back") if (text := call.query(name)) is not None}
+    if len(asked) > 1 or asked.get("to", "latest") not in ("earliest", "latest"):
         raise BadRequestError("Give one of to=earliest, to=latest, time=<ms since 1970> and back=<number of records>.")
-    ((what, text),) = (given or {"to": "earliest"}).items()
+    ((what, text),) = (asked or {"to": "earliest"}).items()
     to, number = (text, 0) if what == "to" else (what, bodies.whole_text(what, text, 0, 2**53))
     return ok(await call.ask(PlanMoves(call.path("connector"), to, number)))
 

@@ -95,10 +95,10 @@ def _used(operations: Iterable[Operation]) -> list[str]:
     """The schemas that these operations name, and those that these refer to, in the order of `SCHEMAS`."""
     waiting = [answer.schema for row in operations for answer in row.answers if answer.schema]
     waiting += [row.body for row in operations if row.body]
-    found = {"Error"}
+    used = {"Error"}
     while waiting:
         name = waiting.pop()
-        if name not in found:
-            found.add(name)
+        if name not in used:
+            used.add(name)
             waiting += re.findall(r'"#/components/schemas/(\w+)"', json.dumps(schemas.SCHEMAS[name]))
-    return [name for name in schemas.SCHEMAS if name in found]
+    return [name for name in schemas.SCHEMAS if name in used]

@@ -60,8 +60,8 @@ class PasswordHash:
 
     def matches(self, password: str) -> bool:
         """Takes as long as the costs say, whatever the password."""
-        made = _scrypt(password, self.salt, self.ln, self.r, self.p, len(self.digest))
-        return hmac.compare_digest(made, self.digest)
+        digest = _scrypt(password, self.salt, self.ln, self.r, self.p, len(self.digest))
+        return hmac.compare_digest(digest, self.digest)
 
     def stand_in(self) -> PasswordHash:
         """A hash of the same costs that no password has: for users that nobody knows."""

@@ -49,8 +49,8 @@ class Places:
         """Hold a place for one request. Raise NoPlaceError if there is none, and no long poll that could give way."""
         share = self._changes if changes else self._reads
         while not share.has_room(caller):
-            mine = share.is_spent_by(caller)
-            if changes or not self._let_one_go(caller if mine else self._greediest()):
+            is_own_fault = share.is_spent_by(caller)
+            if changes or not self._let_one_go(caller if is_own_fault else self._greediest()):
                 raise NoPlaceError
         share.take(caller)
         try:

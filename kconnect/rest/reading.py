@@ -47,26 +47,26 @@ class Reading:
 
         TooLargeError, BusyError, or 408 if it does not come in time. What is left of it then, the server throws away.
         """
-        taken = 0
+        held_bytes = 0
         key = caller, signed
 
         async def read() -> bytes:
-            nonlocal taken
+            nonlocal held_bytes
             if int(http.headers.get("content-length", 0)) > most:
                 raise TooLargeError
-            found = bytearray()
+            data = bytearray()
             async for part in http.stream():
-                found += part
-                if len(found) > most:
+                data += part
+                if len(data) > most:
                     raise TooLargeError
-                more = max(0, len(found) - _SMALL - taken)
-                others = 0 if caller is None else self._most // 2
-                if more > self._free[signed] or self._of_callers[key] + more > self._most - others:
+                more = max(0, len(data) - _SMALL - held_bytes)
+                reserved = 0 if caller is None else self._most // 2
+                if more > self._free[signed] or self._of_callers[key] + more > self._most - reserved:
                     raise BusyError
                 self._free[signed] -= more
                 self._of_callers[key] += more
-                taken += more
-            return bytes(found)
+                held_bytes += more
+            return bytes(data)
 
         try:
             try:
@@ -75,7 +75,7 @@ class Reading:
                 raise HTTPException(408, headers={"Connection": "close"}) from None
             yield body
         finally:
-            self._free[signed] += taken
-            self._of_callers[key] -= taken
+            self._free[signed] += held_bytes
+            self._of_callers[key] -= held_bytes
             if not self._of_callers[key]:
                 del self._of_callers[key]

@@ -168,8 +168,8 @@ class Call:
     @property
     def expected(self) -> frozenset[str] | None:
         """The tags that `If-Match` has; None if it is not there."""
-        given = self.http.headers.get("if-match")
-        return None if given is None else frozenset(part.strip() for part in given.split(","))
+        header = self.http.headers.get("if-match")
+        return None if header is None else frozenset(part.strip() for part in header.split(","))
 
     def query(self, name: str) -> str | None:
         """The first value of a query parameter, as in JAX-RS."""
@@ -204,17 +204,17 @@ class Call:
         """
         with self.api.places.poll(places.caller_of(self.http)) as gives_way:
             asked = asyncio.ensure_future(self.ask(request))
-            gone = asyncio.ensure_future(_gone(self.http))
+            disconnected = asyncio.ensure_future(_gone(self.http))
             try:
-                first: set[asyncio.Future[Any]] = {asked, gives_way, gone}
+                first: set[asyncio.Future[Any]] = {asked, gives_way, disconnected}
                 await asyncio.wait(first, return_when=asyncio.FIRST_COMPLETED)
                 if asked.done():
                     return asked.result()
-                if gone.done():
+                if disconnected.done():
                     raise ClientDisconnect
             finally:
                 asked.cancel()
-                gone.cancel()
+                disconnected.cancel()
             return await self.ask(at_once)
 
     async def parsed(self, parse: Callable[..., T], *more: Any) -> T:
@@ -238,8 +238,8 @@ class Call:
         keys = await self.ask(GetSessionKeys())
         algorithms, headers = self.api.settings.verification_algorithms, self.http.headers
         me = signature.worker_at(self._own_address())
-        given = signature.given(algorithms, headers)
-        signature.check(keys, given, me, self.http.method, self._target, self.body, self.api.signatures)
+        signed = signature.given(algorithms, headers)
+        signature.check(keys, signed, me, self.http.method, self._target, self.body, self.api.signatures)
         self._key = keys[0]
         self.note("user", WORKER)
 
@@ -283,8 +283,8 @@ class Call:
         asking = asyncio.ensure_future(answer)
         try:
             while True:
-                done, _ = await asyncio.wait({asking}, timeout=_LOST_LOOK_S)
-                if done:
+                finished, _ = await asyncio.wait({asking}, timeout=_LOST_LOOK_S)
+                if finished:
                     return asking.result()
                 if not await self.ask(IsMember(url)):
                     log.warning("The worker at %s has left the group before it answered: asking whoever leads now", url)
@@ -351,11 +351,11 @@ def routes(api: Api) -> list[Route]:
     by_path: dict[str, dict[str, Operation]] = {}
     for operation in api.operations:
         by_path.setdefault(operation.path, {})[operation.method] = operation
-    found = [Route(path, _Resource(api, methods)) for path, methods in by_path.items()]
-    for route in found:
+    routes_made = [Route(path, _Resource(api, methods)) for path, methods in by_path.items()]
+    for route in routes_made:
         # Starlette's own end of a path is before a line feed, too: no proxy takes that for the same path.
         route.path_regex = re.compile(route.path_regex.pattern.removesuffix("$") + r"\Z")
-    return found
+    return routes_made
 
 
 class _Resource:

@@ -443,10 +443,10 @@ def example(schema: Schema) -> Any:
     """Something that fits a schema, for people to look at."""
     if "$ref" in schema:
         return example(SCHEMAS[schema["$ref"].rpartition("/")[2]])
-    for given in ("examples", "enum", "oneOf"):
-        if given in schema:
-            first = schema[given][0]
-            return example(first) if given == "oneOf" else first
+    for keyword in ("examples", "enum", "oneOf"):
+        if keyword in schema:
+            first = schema[keyword][0]
+            return example(first) if keyword == "oneOf" else first
     if "default" in schema:
         return schema["default"]
     kind = schema["type"] if isinstance(schema["type"], str) else schema["type"][0]

@@ -103,7 +103,7 @@ class Server:
         """The real ports, one a listener; known once bound."""
         if not self._sockets:
             raise RuntimeError("the server is not bound: call bind() or start() first")
-        return [int(each.getsockname()[1]) for each in self._sockets]
+        return [int(bound.getsockname()[1]) for bound in self._sockets]
 
     @property
     def port(self) -> int:
@@ -138,11 +138,11 @@ class Server:
         self._uvicorns = [
             _Uvicorn(self._config(wrapped), self._tls if secure else None, sockets, connections)
             for secure in (False, True)
-            if (sockets := [each for listener, each in zip(self._listeners, self._sockets) if listener.tls is secure])
+            if (sockets := [sock for listener, sock in zip(self._listeners, self._sockets) if listener.tls is secure])
         ]
 
         async def serve_all() -> None:
-            await asyncio.gather(*(each.serve(each.given) for each in servers))
+            await asyncio.gather(*(server.serve(server.given) for server in servers))
 
         servers = self._uvicorns
 
@@ -152,15 +152,15 @@ class Server:
             except BaseException:
                 log.exception("The REST server ended unexpectedly")
             finally:
-                for each in servers:
-                    each.ready.set()
+                for server in servers:
+                    server.ready.set()
                 if file is not None:
                     file.close()
 
         self._thread = threading.Thread(target=serve, name="rest", daemon=True)
         self._thread.start()
         ends_at = time.monotonic() + _STARTUP_LIMIT
-        if not all(each.ready.wait(max(0.0, ends_at - time.monotonic())) and each.started for each in servers):
+        if not all(server.ready.wait(max(0.0, ends_at - time.monotonic())) and server.started for server in servers):
             self.stop()
             raise ConnectError("The REST server did not start; the log says why.")
         for listener, port in zip(self._listeners, self.ports):
@@ -169,8 +169,8 @@ class Server:
     def stop(self) -> None:
         """Accept nothing more, let running requests finish within the limit, then cut them off. May be called twice."""
         if self._thread is not None:
-            for each in self._uvicorns:
-                each.exit()
+            for server in self._uvicorns:
+                server.exit()
             self._thread.join(self._stop_limit + 5)
             if self._thread.is_alive():
                 log.warning("The REST server did not stop within its limit; it ends with the process")
@@ -193,8 +193,8 @@ class Server:
         )
 
     def _close_sockets(self) -> None:
-        for each in self._sockets:
-            each.close()
+        for bound in self._sockets:
+            bound.close()
         self._sockets = []
 
 
@@ -230,16 +230,16 @@ class _Uvicorn(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         self._loop = asyncio.get_running_loop()
         await super().startup([])
-        accepting = [self._connections.accept(each, self._tls, self._connection) for each in self.given]
-        self._accepting = [asyncio.create_task(each) for each in accepting]
+        accepting = [self._connections.accept(listening, self._tls, self._connection) for listening in self.given]
+        self._accepting = [asyncio.create_task(listening) for listening in accepting]
         self.ready.set()
 
     def _connection(self) -> Connection:
         return Connection(config=self.config, server_state=self.server_state, app_state=self.lifespan.state)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        for each in self._accepting:
-            each.cancel()
+        for task in self._accepting:
+            task.cancel()
         # A socket must not be closed while it is waited for.
         await asyncio.wait(self._accepting)
         # Before uvicorn closes them once more: asyncio's TLS could not be told to abort after that.
@@ -276,9 +276,9 @@ def _bind(listener: Listener) -> socket.socket:
 
 def _create(listener: Listener) -> socket.socket:
     if listener.host:
-        found = socket.getaddrinfo(listener.host, listener.port, type=socket.SOCK_STREAM)
+        addresses = socket.getaddrinfo(listener.host, listener.port, type=socket.SOCK_STREAM)
         # As in Java, one address; IPv4 first, for that is what most clients make of `localhost`.
-        family, _, _, _, where = min(found, key=lambda each: each[0] != socket.AF_INET)
+        family, _, _, _, where = min(addresses, key=lambda each: each[0] != socket.AF_INET)
         return socket.create_server(where[:2], family=family, backlog=_BACKLOG)
     everywhere = ("", listener.port)
     if socket.has_dualstack_ipv6():
@@ -294,10 +294,10 @@ def _create(listener: Listener) -> socket.socket:
 def _cannot_bind(listener: Listener, error: OSError) -> str:
     scheme = "https" if listener.tls else "http"
     if error.errno == errno.EADDRINUSE:
-        other = f"{scheme}://:{listener.port + 1 if listener.port < 65535 else 8083}"
+        example = f"{scheme}://:{listener.port + 1 if listener.port < 65535 else 8083}"
         return (
             f"Port {listener.port} is in use by another program, so the worker cannot listen on {listener.url}. "
-            f"Stop that program, or give the worker setting '{listener.setting}' a free port, such as {other}."
+            f"Stop that program, or give the worker setting '{listener.setting}' a free port, such as {example}."
         )
     if error.errno == errno.EACCES:
         return (

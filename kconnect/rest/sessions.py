@@ -39,10 +39,10 @@ class Sessions:
     def opened(self, scope: Scope) -> Scope:
         """The request with the header that its cookie stands for. As it is, if it has one, or if the cookie is not good."""
         http = HTTPConnection(scope)
-        given, name = http.headers.get("cookie", ""), cookie_name(scope)
-        if name not in given or "authorization" in http.headers:
+        cookies, name = http.headers.get("cookie", ""), cookie_name(scope)
+        if name not in cookies or "authorization" in http.headers:
             return scope
-        authorization = self._authorization(given, name)
+        authorization = self._authorization(cookies, name)
         if authorization is None:
             return scope
         return {**scope, "headers": [*scope["headers"], (b"authorization", authorization)], OPENED: True}

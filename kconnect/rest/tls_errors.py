@@ -11,10 +11,10 @@ import ssl
 
 def reason(error: BaseException | None) -> str | None:
     """OpenSSL's words; None if the connection failed for something else."""
-    found = _of(error)
-    if isinstance(found, ssl.SSLCertVerificationError):
-        return found.verify_message
-    return None if found is None else (found.reason or str(found)).replace("_", " ").lower()
+    cause = _of(error)
+    if isinstance(cause, ssl.SSLCertVerificationError):
+        return cause.verify_message
+    return None if cause is None else (cause.reason or str(cause)).replace("_", " ").lower()
 
 
 def untrusted(error: BaseException | None) -> bool:

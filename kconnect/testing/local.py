@@ -63,7 +63,7 @@ class LocalConnect:
         for which in ("key.converter", "value.converter"):
             converters |= {which: "org.apache.kafka.connect.json.JsonConverter", f"{which}.schemas.enable": "false"}
         self._properties = {**_QUICK, **converters, **(properties or {})}
-        places = ",".join(str(Path(each).absolute()) for each in plugin_path)
+        places = ",".join(str(Path(place).absolute()) for place in plugin_path)
         if places:
             self._properties["plugin.path"] = places
         self._worker: WorkerProcess | None = None
@@ -139,18 +139,18 @@ class LocalConnect:
         The first `count` committed messages of a topic. After `timeout` seconds, raises AssertionError with the last messages
         that came.
         """
-        found: list[Message] = []
+        messages: list[Message] = []
         end = time.monotonic() + timeout
         with Reader({"bootstrap.servers": self.bootstrap_servers}) as reader:
-            while len(found) < count:
+            while len(messages) < count:
                 # A topic that a connector is about to make.
                 if not reader.positions and (numbers := reader.partitions(topic)):
                     reader.begin({Place(topic, number): BEGINNING for number in numbers})
-                found += reader.some(0.2)[: count - len(found)]
-                if len(found) < count and time.monotonic() > end:
-                    values = [each.value() for each in found]
-                    raise AssertionError(f"{topic} had {len(found)} of {count} messages within {timeout:g} s: {values[-5:]}")
-        return found
+                messages += reader.some(0.2)[: count - len(messages)]
+                if len(messages) < count and time.monotonic() > end:
+                    values = [message.value() for message in messages]
+                    raise AssertionError(f"{topic} had {len(messages)} of {count} messages within {timeout:g} s: {values[-5:]}")
+        return messages
 
     @property
     def _started(self) -> WorkerProcess:

@@ -119,9 +119,9 @@ class WorkerProcess:
     def last_words(self) -> str:
         """The exit status and the last lines of the worker's log, without the requests that it answered."""
         lines = self.log.read_text("utf-8", "replace").splitlines() if self.log.exists() else []
-        said = [line for line in lines if "kconnect.rest.access" not in line]
+        messages = [line for line in lines if "kconnect.rest.access" not in line]
         status = None if self._process is None else self._process.poll()
-        return f"status {status}: {' / '.join(said[-3:])}"
+        return f"status {status}: {' / '.join(messages[-3:])}"
 
     def stop(self, timeout: float = 40.0) -> int | None:
         """

@@ -96,8 +96,8 @@ def _of_converter(made: Any, config: Mapping[str, str], records: Records) -> Ite
             if data is not None and not isinstance(data, bytes):
                 yield f"record {number}: from_connect_data() returned a {type(data).__name__}, but must return bytes or None"
                 continue
-            found = configured(type(made), config).to_connect_data(record.topic, data)
-            if getattr(found, "value", None) != record.value:
+            converted = configured(type(made), config).to_connect_data(record.topic, data)
+            if getattr(converted, "value", None) != record.value:
                 yield f"record {number}: to_connect_data() returned another value than the one that was converted"
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a plugin's own
             yield f"record {number}: the conversion raised {told(error)}"
@@ -131,14 +131,14 @@ def _of_garbage(read: Callable[[], Any], what: str) -> Iterator[str]:
 
 def _of_provider(made: Any, config: Mapping[str, str], records: Records) -> Iterator[str]:
     try:
-        found = made.get("", {"no-such-key"})
+        answer = made.get("", {"no-such-key"})
     except ConnectError:
         return
     except (Exception, SystemExit) as error:  # noqa: BLE001 - a plugin's own
         yield f"get() of a missing key raised {told(error)}: leave the key out, or raise a ConnectError"
         return
-    if not isinstance(found, ConfigData):
-        yield f"get() returned a {type(found).__name__}, but must return a ConfigData"
+    if not isinstance(answer, ConfigData):
+        yield f"get() returned a {type(answer).__name__}, but must return a ConfigData"
 
 
 def _quietly(call: Callable[..., Any], *arguments: Any) -> Any:
@@ -155,5 +155,7 @@ def told(error: BaseException) -> str:
     """
     places = [(Path(frame.filename), frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
     # The plugins in the box are kconnect's, too.
-    own = [at for at in places if _OURS not in at[0].parents] or [at for at in places if _OURS / "testing" not in at[0].parents]
-    return f"{type(error).__name__}: {error}" + (f" ({own[-1][0].name}, line {own[-1][1]})" if own else "")
+    shown = [at for at in places if _OURS not in at[0].parents] or [
+        at for at in places if _OURS / "testing" not in at[0].parents
+    ]
+    return f"{type(error).__name__}: {error}" + (f" ({shown[-1][0].name}, line {shown[-1][1]})" if shown else "")

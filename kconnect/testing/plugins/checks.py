@@ -39,7 +39,7 @@ class PluginProblems(AssertionError):
 
     def __init__(self, plugin: type[Any], problems: Sequence[str]) -> None:
         self.problems = tuple(problems)
-        super().__init__(f"{plugin.__name__}:\n" + "\n".join(f"- {each}" for each in problems))
+        super().__init__(f"{plugin.__name__}:\n" + "\n".join(f"- {problem}" for problem in problems))
 
 
 def check_plugin(plugin: type[Any], config: Mapping[str, str] | None = None, records: Records = ()) -> None:
@@ -60,17 +60,17 @@ def check_plugin(plugin: type[Any], config: Mapping[str, str] | None = None, rec
 def _problems(plugin: type[Any], config: dict[str, str], records: Records) -> Iterator[str]:
     yield from _of_module(plugin)
     try:
-        made = plugin()
+        instance = plugin()
     except (Exception, SystemExit) as error:  # noqa: BLE001 - a plugin's own
         yield f"can't be made: {plugin.__name__}() raised {told(error)}; move what needs a config to start() or configure()"
         return
-    yield from _of_version(plugin, made)
+    yield from _of_version(plugin, instance)
     declared: ConfigDef | None = None
-    if not hasattr(made, "config"):
+    if not hasattr(instance, "config"):
         declared = ConfigDef()
     else:
         try:
-            declared = configs.config_def_of(made, config)
+            declared = configs.config_def_of(instance, config)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a plugin's own
             yield f"config() can't be used: {told(error)}; it is called on an instance that was never started or configured"
     if declared is None:
@@ -81,16 +81,16 @@ def _problems(plugin: type[Any], config: dict[str, str], records: Records) -> It
         yield from _of_connector(plugin, config, records)
         return
     try:
-        made = configs.configured(plugin, config)
+        instance = configs.configured(plugin, config)
     except ConfigError as error:
         yield str(error)
         return
     except (Exception, SystemExit) as error:  # noqa: BLE001 - a plugin's own
         yield f"configure() raised {told(error)}"
         return
-    yield from chain_checks.problems(made, config, records)
-    if hasattr(made, "close"):
-        yield from _raises("close()", made.close)
+    yield from chain_checks.problems(instance, config, records)
+    if hasattr(instance, "close"):
+        yield from _raises("close()", instance.close)
 
 
 def _of_module(plugin: type[Any]) -> Iterator[str]:
@@ -157,9 +157,9 @@ def _of_settings(declared: ConfigDef, kind: str, plugin: type[Any]) -> Iterator[
 
 
 def _of_connector(plugin: type[Connector], config: dict[str, str], records: Records) -> Iterator[str]:
-    for title, given in (("an empty config", {}), ("the config", config)):
+    for title, settings in (("an empty config", {}), ("the config", config)):
         try:
-            errors = configs.config_errors(plugin, given)
+            errors = configs.config_errors(plugin, settings)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a plugin's own
             yield f"validate() of {title} raised {told(error)}: it should return the errors of each setting instead"
             return
@@ -205,21 +205,21 @@ def _of_task(runner: SourceRunner | SinkRunner) -> Iterator[str]:
 
 def _of_source(plugin: type[SourceConnector], config: dict[str, str]) -> Iterator[str]:
     runner = SourceRunner(plugin, {**config, "tasks.max": config.get("tasks.max", "3")})
-    found: list[str] = []
+    problems: list[str] = []
     ready, stopping, stopped = threading.Event(), threading.Event(), threading.Event()
     # A thread for the task, as in a worker: `stop` is called from another thread than everything else, while `poll` may block.
-    task = threading.Thread(target=_poll, args=(runner, found, ready, stopping, stopped), name="task", daemon=True)
+    task = threading.Thread(target=_poll, args=(runner, problems, ready, stopping, stopped), name="task", daemon=True)
     task.start()
     ready.wait(_STOP_S)
     stopping.set()
     if runner.runs:
-        found += _raises("stop()", runner.stop_task)
+        problems += _raises("stop()", runner.stop_task)
     stopped.set()
     task.join(_STOP_S)
     if task.is_alive():
-        found.append(f"poll() has not returned {_STOP_S:.0f} s after stop(): wait on a threading.Event that stop() sets")
-    yield from found
-    if found:
+        problems.append(f"poll() has not returned {_STOP_S:.0f} s after stop(): wait on a threading.Event that stop() sets")
+    yield from problems
+    if problems:
         return
     try:
         runner.start()
@@ -261,8 +261,8 @@ def _poll(
 
 
 def _of_sink(plugin: type[SinkConnector], config: dict[str, str], records: Records) -> Iterator[str]:
-    given = [record for record in records if isinstance(record, SinkRecord)]
-    if len(given) < len(records):
+    sink_records = [record for record in records if isinstance(record, SinkRecord)]
+    if len(sink_records) < len(records):
         yield "records for a sink must be SinkRecords: make them with sink_records()"
         return
     runner = SinkRunner(plugin, config)
@@ -276,14 +276,14 @@ def _of_sink(plugin: type[SinkConnector], config: dict[str, str], records: Recor
         runner.put([])
     except (Exception, SystemExit) as error:  # noqa: BLE001 - a plugin's own
         yield f"put([]) raised {told(error)}: the list may be empty"
-    before = [image(record) for record in given]
+    before = [image(record) for record in sink_records]
     try:
-        if given:
-            runner.put(given)
+        if sink_records:
+            runner.put(sink_records)
             runner.flush()
     except (Exception, SystemExit) as error:  # noqa: BLE001 - a plugin's own
         yield f"put() or flush() raised {told(error)}"
-    if before != [image(record) for record in given]:
+    if before != [image(record) for record in sink_records]:
         yield "put() changed the records that it was given: they may be put again, or go to the dead letter queue"
     yield from _raises("close() or stop()", runner.stop)
 

@@ -60,10 +60,10 @@ def completed(connector: type[Connector], config: Mapping[str, str]) -> dict[str
     bad = [name for name, value in config.items() if not isinstance(name, str) or not isinstance(value, str)]
     if bad:
         raise ConfigError(f"Settings are texts, as in REST: write {bad[0]!r} and its value as str")
-    given = {"name": NAME, "connector.class": path_of(connector), "tasks.max": "1", **config}
+    full = {"name": NAME, "connector.class": path_of(connector), "tasks.max": "1", **config}
     if issubclass(connector, SinkConnector) and not config.get("topics") and not config.get("topics.regex"):
-        given["topics"] = NAME
-    return given
+        full["topics"] = NAME
+    return full
 
 
 def config_infos(connector: type[Connector], config: Mapping[str, str]) -> dict[str, Any]:
@@ -76,14 +76,14 @@ def config_infos(connector: type[Connector], config: Mapping[str, str]) -> dict[
     worker = {"exactly_once": True, "overrides": {}, "converters": {}}
     asking = Asking(_With(connector), lambda stage: None, worker)
     providers = Providers(_installed(), {})
-    given = completed(connector, config)
-    return Validation(asking, path_of(connector), given, lambda texts: providers.resolve([texts])).infos()
+    full = completed(connector, config)
+    return Validation(asking, path_of(connector), full, lambda texts: providers.resolve([texts])).infos()
 
 
 def config_errors(connector: type[Connector], config: Mapping[str, str]) -> dict[str, list[str]]:
     """The messages of validation, by setting; empty if the config would be accepted."""
-    found = (each["value"] for each in config_infos(connector, config)["configs"])
-    return {value["name"]: value["errors"] for value in found if value["errors"]}
+    values = (info["value"] for info in config_infos(connector, config)["configs"])
+    return {value["name"]: value["errors"] for value in values if value["errors"]}
 
 
 def accepted(connector: type[Connector], config: Mapping[str, str]) -> dict[str, str]:
@@ -105,24 +105,24 @@ def configured(plugin: type[P], config: Mapping[str, str] | None = None, is_key:
     kind = kind_of(plugin)
     if kind == "connector":
         raise ConnectError(f"{plugin.__name__} is a connector, which must be started: use SourceRunner or SinkRunner")
-    made: Any = plugin()
-    given: dict[str, Any] = dict(config or {})
+    instance_of_kind: Any = plugin()
+    settings: dict[str, Any] = dict(config or {})
     if kind in ("converter", "header_converter"):
-        given = {"converter.type": "header" if kind == "header_converter" else "key" if is_key else "value", **given}
-    errors = [] if kind == "config_provider" else _errors(made, given)
+        settings = {"converter.type": "header" if kind == "header_converter" else "key" if is_key else "value", **settings}
+    errors = [] if kind == "config_provider" else _errors(instance_of_kind, settings)
     if errors:
         raise ConfigError(f"The config of {plugin.__name__} would be refused: {'; '.join(errors)}")
-    made.configure(given, is_key) if kind == "converter" else made.configure(given)
-    instance: P = made
+    instance_of_kind.configure(settings, is_key) if kind == "converter" else instance_of_kind.configure(settings)
+    instance: P = instance_of_kind
     return instance
 
 
 def config_def_of(made: Any, given: Mapping[str, str] | None = None) -> ConfigDef:
     """The ConfigDef that a plugin declares. Raises ConnectError if it is something else."""
-    found = made.config_for(dict(given or {})) if hasattr(made, "config_for") else made.config()
-    if not isinstance(found, ConfigDef):
-        raise ConnectError(f"{type(made).__name__}.config() returned {found!r}, but must return a ConfigDef")
-    return found
+    definition = made.config_for(dict(given or {})) if hasattr(made, "config_for") else made.config()
+    if not isinstance(definition, ConfigDef):
+        raise ConnectError(f"{type(made).__name__}.config() returned {definition!r}, but must return a ConfigDef")
+    return definition
 
 
 def _errors(made: Any, given: Mapping[str, str]) -> list[str]:
@@ -147,9 +147,9 @@ class _With(Registry):
 
     def __init__(self, connector: type[Connector]) -> None:
         path, kind = path_of(connector), kind_of(connector)
-        others = [each for each in _installed().plugins if each.python_path != path]
-        own = PluginDesc(path.replace(":", "."), path, connector.__name__, kind, "undefined", INSTALLED)
-        super().__init__([own, *others])
+        installed = [plugin for plugin in _installed().plugins if plugin.python_path != path]
+        tested = PluginDesc(path.replace(":", "."), path, connector.__name__, kind, "undefined", INSTALLED)
+        super().__init__([tested, *installed])
         self._own, self._path = connector, path
 
     def find(self, name: str, kind: str, version: str | None = None, beside: str | None = None) -> PluginDesc:

@@ -61,11 +61,11 @@ def transform(plugin: type[Transformation[R]], config: Mapping[str, str], record
     `apply_all` returns another result than `apply`. Errors of the transform are raised unchanged. The same record may be passed
     again.
     """
-    made = configured(plugin, config)
+    instance = configured(plugin, config)
     try:
-        return applied(made, record)
+        return applied(instance, record)
     finally:
-        made.close()
+        instance.close()
 
 
 def applied(made: Transformation[R], record: R) -> R | None:
@@ -81,21 +81,21 @@ def applied(made: Transformation[R], record: R) -> R | None:
         together = list(made.apply_all([record, record]))
         _unchanged(where, before, record)
         alone = None if result is None else image(result)
-        if [None if each is None else image(each) for each in together] != [alone, alone]:
+        if [None if record_after is None else image(record_after) for record_after in together] != [alone, alone]:
             raise AssertionError(f"{where} returned something else for two records than apply() for one of them")
     return result
 
 
 def holds(plugin: type[Predicate], config: Mapping[str, str], record: SourceRecord | SinkRecord) -> bool:
     """Whether a predicate of this class and config holds for a record. Raises AssertionError if it changes the record."""
-    made = configured(plugin, config)
+    predicate = configured(plugin, config)
     try:
         before = image(record)
-        result = made.test(record)
+        result = predicate.test(record)
         _unchanged(f"{plugin.__name__}.test()", before, record)
         return bool(result)
     finally:
-        made.close()
+        predicate.close()
 
 
 def round_trip(
@@ -110,8 +110,8 @@ def round_trip(
     Converts a value to bytes and back. Returns what the converter reads from its own bytes. Raises AssertionError if these are
     neither bytes nor None.
     """
-    made = configured(plugin, config, is_key)
-    data = made.from_connect_data(topic, schema, value)
+    converter = configured(plugin, config, is_key)
+    data = converter.from_connect_data(topic, schema, value)
     if data is not None and not isinstance(data, bytes):
         raise AssertionError(
             f"{plugin.__name__}.from_connect_data() returned a {type(data).__name__}, but must return bytes or None"

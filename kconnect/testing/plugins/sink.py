@@ -154,7 +154,7 @@ class SinkRunner:
 
     def open(self, *partitions: TopicPartition) -> None:
         """Assign more partitions to the task."""
-        new = [TopicPartition(*each) for each in partitions if each not in self.assigned]
+        new = [TopicPartition(*partition) for partition in partitions if partition not in self.assigned]
         if new:
             self._consumer.assign(*new)
 
@@ -165,9 +165,9 @@ class SinkRunner:
         would put the same records again.
         """
         batch = [_Message(record) for record in records]
-        self.open(*dict.fromkeys(each.place for each in batch))
-        for each in batch:
-            self.end_offsets[each.place] = max(self.end_offsets.get(each.place, 0), each.offset() + 1)
+        self.open(*dict.fromkeys(message.place for message in batch))
+        for message in batch:
+            self.end_offsets[message.place] = max(self.end_offsets.get(message.place, 0), message.offset() + 1)
         self._pump.ready(self._now)
         self._now += _STEP_S
         try:
@@ -194,7 +194,7 @@ class SinkRunner:
 
     def close(self, *partitions: TopicPartition) -> None:
         """Take these partitions away, or all, like a rebalance: the task is asked for their last offsets, and closes them."""
-        self._consumer.revoke(*(TopicPartition(*each) for each in partitions or sorted(self.assigned)))
+        self._consumer.revoke(*(TopicPartition(*partition) for partition in partitions or sorted(self.assigned)))
         self._all_committed()
         self._plugin.complain()
 

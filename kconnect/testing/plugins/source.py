@@ -124,7 +124,7 @@ class SourceRunner:
     @property
     def offsets(self) -> list[tuple[dict[str, Any], dict[str, Any]]]:
         """The stored offsets: pairs of source partition and offset, as `GET /connectors/{c}/offsets` shows them."""
-        return [(dict(each.partition or {}), dict(each.offset or {})) for each in self._stored.of(self.config["name"])]
+        return [(dict(stored.partition or {}), dict(stored.offset or {})) for stored in self._stored.of(self.config["name"])]
 
     @property
     def awaited(self) -> str | None:
@@ -165,9 +165,9 @@ class SourceRunner:
         use = TopicUse(frozenset, lambda topic: None)
         world, store = Always(), _Store(self.config["name"], self._stored)
         ports = delivery.Ports(world, hears, store, NoTopics(), world, use, strict(), meter, True, 0.0)
-        done = ExactlyOnce(ports, self._producer, boundary, _OFFSETS)
-        done.begin(0.0)
-        return done
+        exactly_once = ExactlyOnce(ports, self._producer, boundary, _OFFSETS)
+        exactly_once.begin(0.0)
+        return exactly_once
 
     def poll(self, acknowledge: bool = True) -> list[SourceRecord]:
         """
@@ -190,18 +190,18 @@ class SourceRunner:
 
         Raises AssertionError after `timeout` seconds. A `poll` that blocks longer is not interrupted.
         """
-        found: list[SourceRecord] = []
+        records: list[SourceRecord] = []
         end = time.monotonic() + timeout
-        while len(found) < count:
+        while len(records) < count:
             reason = ""
             try:
-                found += self.poll()
+                records += self.poll()
             except RetriableError as error:
                 reason = f"; the last poll said: {error}"
                 time.sleep(_RETRY_S)
-            if len(found) < count and time.monotonic() > end:
-                raise AssertionError(f"The task returned {len(found)} of {count} records within {timeout:g} s{reason}")
-        return found
+            if len(records) < count and time.monotonic() > end:
+                raise AssertionError(f"The task returned {len(records)} of {count} records within {timeout:g} s{reason}")
+        return records
 
     def restart(self, crash: bool = False) -> SourceRunner:
         """
@@ -274,10 +274,10 @@ def require_usable(record: SourceRecord) -> None:
             try:
                 validate(schema, value, what)
             except DataError as error:
-                told = (
+                problem = (
                     f"its {what}, of the class {type(value).__name__}, does not fit its schema, which is of {schema.type.name}"
                 )
-                raise AssertionError(f"{told}: {error}") from error
+                raise AssertionError(f"{problem}: {error}") from error
         else:
             # What JSON takes without a schema, all converters do.
             try:
@@ -289,10 +289,19 @@ def require_usable(record: SourceRecord) -> None:
 def _as_they_are(records: Sequence[SourceRecord]) -> Converted:
     """Without converters: only the task is tested here."""
     messages = [
-        (each.topic, None, None, -1 if each.partition is None else each.partition, None, None, each.timestamp or 0, None)
-        for each in records
+        (
+            record.topic,
+            None,
+            None,
+            -1 if record.partition is None else record.partition,
+            None,
+            None,
+            record.timestamp or 0,
+            None,
+        )
+        for record in records
     ]
-    return Converted(messages, {each.topic for each in records}, records, records, records)
+    return Converted(messages, {record.topic for record in records}, records, records, records)
 
 
 class _Hears:
@@ -308,10 +317,10 @@ class _Hears:
         self._call(lambda: self._task.commit_record(record, metadata))
 
     def commit(self) -> None:
-        told, self._open = self._open, []
-        if told:
-            records = tuple(record for record, _ in told)
-            self._transactions.append(Transaction(records, any(metadata is not None for _, metadata in told)))
+        reported, self._open = self._open, []
+        if reported:
+            records = tuple(record for record, _ in reported)
+            self._transactions.append(Transaction(records, any(metadata is not None for _, metadata in reported)))
         self._call(self._task.commit)
 
     def complain(self) -> None:
@@ -342,8 +351,8 @@ class _Store:
         self.committed(offsets)
 
     def entries(self, offsets: Pairs, timeout: float) -> list[OffsetRecord]:
-        made = stored_offsets.entries(self._connector, offsets, self._stored.known_key)
-        return [OffsetRecord(_OFFSETS, entry.key, entry.value) for entry in made]
+        stored = stored_offsets.entries(self._connector, offsets, self._stored.known_key)
+        return [OffsetRecord(_OFFSETS, entry.key, entry.value) for entry in stored]
 
     def committed(self, offsets: Pairs) -> None:
         for entry in stored_offsets.entries(self._connector, offsets, self._stored.known_key):

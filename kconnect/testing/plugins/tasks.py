@@ -27,12 +27,12 @@ def task_configs_of(connector: Connector, config: Mapping[str, str]) -> list[dic
     if not isinstance(task_class, type) or not issubclass(task_class, kind):
         raise ConnectError(f"{name}.task_class() returned {task_class!r}, but must return a class derived from {kind.__name__}")
     configs = connector.task_configs(limit)
-    if not isinstance(configs, list) or not all(isinstance(each, dict) for each in configs):
+    if not isinstance(configs, list) or not all(isinstance(task_config, dict) for task_config in configs):
         raise ConnectError(f"{name}.task_configs({limit}) returned a {type(configs).__name__}, but must return a list of dicts")
     if len(configs) > limit:
         raise ConnectError(f"{name}.task_configs({limit}) returned {len(configs)} configs: at most {limit} are allowed")
-    for number, each in enumerate(configs):
-        for key, value in each.items():
+    for number, task_config in enumerate(configs):
+        for key, value in task_config.items():
             if not isinstance(key, str) or not isinstance(value, str):
                 raise ConnectError(
                     f"{name}.task_configs({limit}) gave task {number} the setting {key!r} as a {type(value).__name__}: names "
@@ -41,7 +41,7 @@ def task_configs_of(connector: Connector, config: Mapping[str, str]) -> list[dic
     common = {"task.class": task_class_name(task_class)}
     if isinstance(connector, SinkConnector):
         common |= {key: config[key] for key in ("topics", "topics.regex") if config.get(key)}
-    return [{**each, **common} for each in configs]
+    return [{**task_config, **common} for task_config in configs]
 
 
 @contextmanager
