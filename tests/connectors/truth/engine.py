@@ -142,7 +142,8 @@ class Engine:
             try:
                 put(batch)
             except RetriableError:
-                if next(count) == tries:
+                # It may have given way for something else before, such as a connection of an earlier trouble.
+                if next(count) >= tries:
                     mend()
                 raise
 
