@@ -102,8 +102,8 @@ class Brokers:
         from kconnect.core.settings.internal_topics import InternalTopics
 
         names = self.topics.known()
-        own = [self.topics.assignment, self.topics.metrics, self.topics.schemas] if "config" in names else []
-        return InternalTopics(frozenset([*names.values(), *own]))
+        of_kconnect = [self.topics.assignment, self.topics.metrics, self.topics.schemas] if "config" in names else []
+        return InternalTopics(frozenset([*names.values(), *of_kconnect]))
 
     def _require(self) -> None:
         if not self.known:
@@ -180,13 +180,13 @@ class Topics:
         return {name: text for name, text in self._named.items() if text and name != "group"}
 
     def _get(self, name: str) -> str:
-        found = self._named[name]
-        if not found:
+        topic = self._named[name]
+        if not topic:
             setting, option = _OPTIONS[name]
             raise click.UsageError(
                 f"The workers' {setting} is not known: give --{option.replace('_', '-')} NAME, or their --worker-file."
             )
-        return found
+        return topic
 
 
 def _properties(path: str | None) -> dict[str, str]:

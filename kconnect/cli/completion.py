@@ -22,6 +22,6 @@ def completion(context: click.Context, shell: str) -> None:
     """
     from click.shell_completion import get_completion_class
 
-    made = get_completion_class(shell)
-    assert made is not None, shell
-    click.echo(made(context.find_root().command, {}, "kconnect", "_KCONNECT_COMPLETE").source())
+    completion_class = get_completion_class(shell)
+    assert completion_class is not None, shell
+    click.echo(completion_class(context.find_root().command, {}, "kconnect", "_KCONNECT_COMPLETE").source())

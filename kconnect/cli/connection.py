@@ -128,8 +128,8 @@ def optional(help: str, environment: bool = True) -> Callable[[Callable[..., Any
             return command(*arguments, target=target_of(context) if named else None, **_without(values))
 
         envvar = _URL_VARIABLES if environment else None
-        found = click.option("--url", metavar="URL", envvar=envvar, show_envvar=environment, help=help)
-        return found(_user(_context(with_target)))
+        option = click.option("--url", metavar="URL", envvar=envvar, show_envvar=environment, help=help)
+        return option(_user(_context(with_target)))
 
     return add
 
@@ -158,7 +158,7 @@ def _kafka(command: Callable[..., Any], topics: tuple[str, ...]) -> Callable[...
         *arguments: Any, bootstrap_server: str | None, command_config: str | None, worker_file: str | None, **values: Any
     ) -> Any:
         told_once(click.get_current_context())
-        own = {name: values.pop(name) for name in topics}
+        topic_names = {name: values.pop(name) for name in topics}
         named = values.pop("context", None) or click.get_current_context().params["context"]
         # Where the command line names a cluster, the current context must not add another one's logins.
         says = bool(bootstrap_server or worker_file) and named is None
@@ -170,7 +170,7 @@ def _kafka(command: Callable[..., Any], topics: tuple[str, ...]) -> Callable[...
             bootstrap_server or (None if worker_file else context.bootstrap_server),
             command_config or context.command_config,
             worker_file or context.worker_file,
-            own,
+            topic_names,
         )
         return command(*arguments, brokers=brokers, **values)
 
@@ -195,10 +195,10 @@ def _kafka(command: Callable[..., Any], topics: tuple[str, ...]) -> Callable[...
         click.option(f"--{name.replace('_', '-')}", name, metavar="NAME", help=f"{_TOPICS[name]} Default: the worker file's.")
         for name in topics
     ]
-    made = _context(with_brokers)
+    with_options = _context(with_brokers)
     for option in reversed(options):
-        made = option(made)
-    return made
+        with_options = option(with_options)
+    return with_options
 
 
 _TOPICS = {
@@ -262,26 +262,30 @@ def target_of(context: click.Context) -> Target:
     user: str | None = context.params.get("user")
     name: str | None = context.params.get("context")
     from_environment = context.get_parameter_source("url") == click.core.ParameterSource.ENVIRONMENT
-    found = contexts.load().get(name) if url is None or name is not None else contexts.Context()
-    own = url is None or (from_environment and found.url is not None)
-    if url is None or own:
-        url = found.url or DEFAULT_URL
+    chosen = contexts.load().get(name) if url is None or name is not None else contexts.Context()
+    is_context_s = url is None or (from_environment and chosen.url is not None)
+    if url is None or is_context_s:
+        url = chosen.url or DEFAULT_URL
     if user is None and not os.environ.get("KCONNECT_TOKEN"):
-        user = os.environ.get("KCONNECT_USER") or (found.user if own else None)
+        user = os.environ.get("KCONNECT_USER") or (chosen.user if is_context_s else None)
     return Target(contexts.check_url(url), user)
 
 
 def named(text: str, user: str | None) -> Target:
     """The worker that a URL or the name of a context means, for a command that asks several clusters."""
-    found = contexts.Context(url=text) if "://" in text else contexts.load().get(text)
+    chosen = contexts.Context(url=text) if "://" in text else contexts.load().get(text)
     if user is None and not os.environ.get("KCONNECT_TOKEN"):
-        user = os.environ.get("KCONNECT_USER") or found.user
-    return Target(contexts.check_url(found.url or DEFAULT_URL), user)
+        user = os.environ.get("KCONNECT_USER") or chosen.user
+    return Target(contexts.check_url(chosen.url or DEFAULT_URL), user)
 
 
 def complete_context(context: click.Context, parameter: click.Parameter, begun: str) -> list[CompletionItem]:
     """Names of contexts, for the shell."""
     try:
-        return [CompletionItem(name, help=each.url) for name, each in contexts.load().by_name.items() if name.startswith(begun)]
+        return [
+            CompletionItem(name, help=of_name.url)
+            for name, of_name in contexts.load().by_name.items()
+            if name.startswith(begun)
+        ]
     except contexts.ContextError:
         return []

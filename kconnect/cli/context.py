@@ -47,18 +47,27 @@ def list_contexts(form: str) -> None:
       kconnect context list
       kconnect context list -o name
     """
-    found = contexts.load()
+    known_contexts = contexts.load()
     if form == "name":
-        for name in found.by_name:
+        for name in known_contexts.by_name:
             click.echo(name)
     elif form != "table":
-        output.write({"current": found.current, "contexts": {name: each.given() for name, each in found.by_name.items()}}, form)
-    elif not found.by_name:
+        output.write(
+            {
+                "current": known_contexts.current,
+                "contexts": {name: context_of_name.given() for name, context_of_name in known_contexts.by_name.items()},
+            },
+            form,
+        )
+    elif not known_contexts.by_name:
         click.echo("No contexts: `kconnect context set NAME --url URL` creates one", err=True)
     else:
         output.table(
             ["", "name", *(name.replace("_", " ") for name in contexts.NAMES)],
-            [["*" if name == found.current else "", name, *dataclasses.astuple(each)] for name, each in found.by_name.items()],
+            [
+                ["*" if name == known_contexts.current else "", name, *dataclasses.astuple(context_of_name)]
+                for name, context_of_name in known_contexts.by_name.items()
+            ],
         )
 
 
@@ -71,9 +80,9 @@ def use(name: str) -> None:
     \b
       kconnect context use prod
     """
-    found = contexts.load()
-    _known(found, name)
-    contexts.save(dataclasses.replace(found, current=name))
+    known_contexts = contexts.load()
+    _known(known_contexts, name)
+    contexts.save(dataclasses.replace(known_contexts, current=name))
     click.echo(f"Commands now use {name}")
 
 
@@ -109,12 +118,12 @@ def set_context(name: str, **given: str | None) -> None:
             given[setting] = str(path)
             if not path.exists():
                 click.echo(f"There is no file {path} yet: commands that need it fail until there is", err=True)
-    found = contexts.load()
+    known_contexts = contexts.load()
     changed = {setting: value or None for setting, value in given.items() if value is not None}
-    made = dataclasses.replace(found.by_name.get(name, Context()), **changed)
-    current = found.current if found.by_name else name
-    path = contexts.save(Contexts(current, {**found.by_name, name: made}))
-    click.echo(f"Set {name} in {path}{', and commands now use it' if current == name != found.current else ''}")
+    new_context = dataclasses.replace(known_contexts.by_name.get(name, Context()), **changed)
+    current = known_contexts.current if known_contexts.by_name else name
+    path = contexts.save(Contexts(current, {**known_contexts.by_name, name: new_context}))
+    click.echo(f"Set {name} in {path}{', and commands now use it' if current == name != known_contexts.current else ''}")
 
 
 @context.command()
@@ -126,11 +135,15 @@ def remove(name: str) -> None:
     \b
       kconnect context remove dev
     """
-    found = contexts.load()
-    _known(found, name)
-    left = {other: each for other, each in found.by_name.items() if other != name}
-    contexts.save(Contexts(None if found.current == name else found.current, left))
-    click.echo(f"Removed {name}{': none is in use now' if found.current == name else ''}")
+    known_contexts = contexts.load()
+    _known(known_contexts, name)
+    remaining = {
+        name_of_context: context_of_name
+        for name_of_context, context_of_name in known_contexts.by_name.items()
+        if name_of_context != name
+    }
+    contexts.save(Contexts(None if known_contexts.current == name else known_contexts.current, remaining))
+    click.echo(f"Removed {name}{': none is in use now' if known_contexts.current == name else ''}")
 
 
 def _known(found: Contexts, name: str) -> None:

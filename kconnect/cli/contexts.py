@@ -51,19 +51,19 @@ class Contexts:
 
     def get(self, name: str | None = None) -> Context:
         """The context of that name, else the current one, else an empty one. ContextError if there is none of that name."""
-        wanted = name or self.current
-        if wanted is None:
+        chosen = name or self.current
+        if chosen is None:
             return Context()
-        if wanted not in self.by_name:
-            there = ", ".join(self.by_name) or "none"
+        if chosen not in self.by_name:
+            names = ", ".join(self.by_name) or "none"
             which = "context" if name else "current context"
-            raise ContextError(f"There is no {which} {wanted}; known: {there}. `kconnect context set` creates one")
-        return self.by_name[wanted]
+            raise ContextError(f"There is no {which} {chosen}; known: {names}. `kconnect context set` creates one")
+        return self.by_name[chosen]
 
 
 def file() -> Path:
-    own = os.environ.get("KCONNECT_CONFIG")
-    return Path(own).expanduser() if own else Path(click.get_app_dir("kconnect")) / "config.yaml"
+    path_set = os.environ.get("KCONNECT_CONFIG")
+    return Path(path_set).expanduser() if path_set else Path(click.get_app_dir("kconnect")) / "config.yaml"
 
 
 def load() -> Contexts:
@@ -88,11 +88,11 @@ def save(contexts: Contexts) -> Path:
     import yaml
 
     path = file()
-    found = {"current": contexts.current, "contexts": {name: each.given() for name, each in contexts.by_name.items()}}
+    document = {"current": contexts.current, "contexts": {name: context.given() for name, context in contexts.by_name.items()}}
     path.parent.mkdir(parents=True, exist_ok=True)
     new = path.with_name(f"{path.name}.{os.getpid()}")
     with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as out:
-        yaml.safe_dump(found, out, sort_keys=False, allow_unicode=True)
+        yaml.safe_dump(document, out, sort_keys=False, allow_unicode=True)
     new.replace(path)
     return path
 
@@ -120,13 +120,13 @@ def _can_be_asked(url: str) -> bool:
 def _of(body: Any) -> Contexts:
     if not isinstance(body, dict) or not isinstance(body.get("contexts") or {}, dict):
         raise ValueError("it must hold `current: NAME` and `contexts: {NAME: {url: …}}`")
-    found = {}
+    by_name = {}
     for name, settings in (body.get("contexts") or {}).items():
         if not isinstance(settings, dict):
             raise ValueError(f"the context {name} must hold settings, such as `url: http://localhost:8083`")
         if unknown := [key for key in settings if key not in NAMES]:
             # Not its value: somebody may have tried to keep a password here.
             raise ValueError(f"the context {name} has the unknown setting {unknown[0]}: use {', '.join(NAMES)}")
-        found[str(name)] = Context(**{key: str(value) for key, value in settings.items() if value is not None})
+        by_name[str(name)] = Context(**{key: str(value) for key, value in settings.items() if value is not None})
     current = body.get("current")
-    return Contexts(None if current is None else str(current), found)
+    return Contexts(None if current is None else str(current), by_name)

@@ -31,11 +31,11 @@ class DetailedExit(click.Command):
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
     ) -> click.Context:
-        given = list(args)
+        typed = list(args)
         try:
             return super().make_context(info_name, args, parent, **extra)
         except click.UsageError as error:
-            if not self._only_with or any(flag in given for flag in self._only_with):
+            if not self._only_with or any(flag in typed for flag in self._only_with):
                 error.exit_code = 1  # type: ignore[misc]
             raise
 

@@ -57,13 +57,13 @@ def of_problem(problem: Problem) -> Finding:
 def write(found: Iterable[Shown], err: bool = False) -> None:
     """Below each place what there is to say of it, in one line each, and what to do, in another."""
     place = None
-    for each in found:
-        if each.location != place:
-            place = each.location
+    for finding in found:
+        if finding.location != place:
+            place = finding.location
             click.echo(place, err=err)
-        click.echo(f"  {_coloured(each.severity)}: {each.message}", err=err)
-        if each.remedy:
-            click.echo(f"    → {each.remedy}", err=err)
+        click.echo(f"  {_coloured(finding.severity)}: {finding.message}", err=err)
+        if finding.remedy:
+            click.echo(f"    → {finding.remedy}", err=err)
 
 
 def count(number: int, what: str) -> str:

@@ -64,9 +64,9 @@ class _Watch:
         os.close(self._reading)
 
     def _run(self) -> None:
-        while told := os.read(self._reading, 1):
+        while data := os.read(self._reading, 1):
             # A command may have set a handler of its own since.
-            if told[0] == signal.SIGINT and signal.getsignal(signal.SIGINT) == self.heard and not self._is_heard():
+            if data[0] == signal.SIGINT and signal.getsignal(signal.SIGINT) == self.heard and not self._is_heard():
                 os.write(2, (_CURSOR if os.isatty(2) else b"") + b"\n")
                 os._exit(_STATUS)
 
@@ -75,9 +75,9 @@ class _Watch:
         Return whether the main thread has handled the interrupt. Several signals at once reach it as one, which may have come
         before this call.
         """
-        told = time.monotonic()
-        while time.monotonic() - told < _SOON_S:
-            if self._heard_at > told - _SOON_S:
+        began = time.monotonic()
+        while time.monotonic() - began < _SOON_S:
+            if self._heard_at > began - _SOON_S:
                 return True
             time.sleep(0.01)
         return False

@@ -70,13 +70,15 @@ _OWN = (
 
 def remedy(name: str) -> str | None:
     """Return what to do about a class of this name that is not there; None for one that nobody knows."""
-    project = next((each for each in PROJECTS if name.startswith(each.prefix)), None)
+    project = next((candidate for candidate in PROJECTS if name.startswith(candidate.prefix)), None)
     if project is None:
         return None
     what = f"`kconnect plugin install {project.coordinates or 'ARCHIVE'} --plugin-path DIRECTORY`"
     where = "" if project.coordinates else f", with the .zip or .tar.gz that {project.vendor} offers,"
-    own = next(((other, page) for pattern, other, page in _OWN if pattern.search(name.rpartition(".")[2])), None)
-    instead = "" if own is None else f". Without Java {own[0]} does that job (docs/connectors/{own[1]}.md)"
+    replacement = next(((ours, page) for pattern, ours, page in _OWN if pattern.search(name.rpartition(".")[2])), None)
+    instead = (
+        "" if replacement is None else f". Without Java {replacement[0]} does that job (docs/connectors/{replacement[1]}.md)"
+    )
     return (
         f"{name} of {project.vendor} is not installed on the worker: {what}{where} installs it, on every worker "
         f"(docs/java-connectors.md){instead}"

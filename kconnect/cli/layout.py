@@ -92,8 +92,10 @@ def labelled(label: str, paragraphs: Iterable[str]) -> list[str]:
 
 
 def _folded(paragraph: str, room: int) -> list[str]:
-    kept = _QUOTED.sub(lambda quoted: quoted[0].replace(" ", _NO_BREAK), paragraph)
-    return [line.replace(_NO_BREAK, " ") for line in textwrap.wrap(kept, room, subsequent_indent="  ", break_on_hyphens=False)]
+    unbroken = _QUOTED.sub(lambda quoted: quoted[0].replace(" ", _NO_BREAK), paragraph)
+    return [
+        line.replace(_NO_BREAK, " ") for line in textwrap.wrap(unbroken, room, subsequent_indent="  ", break_on_hyphens=False)
+    ]
 
 
 def _bold(text: str) -> str:
@@ -116,13 +118,13 @@ def table(
     widths = {place: max(cell_len(text) for text in (headings[place], *(row[place] for row in rows))) for place in shown}
 
     def line(cells: Sequence[str], head: bool) -> str:
-        made = []
+        texts = []
         for place in shown:
             cell = _cut(cells[place], widths[place])
             pad = " " * (widths[place] - cell_len(cell))
             text = pad + cell if headings[place] in right else cell + pad
-            made.append(_bold(text) if head else paint(text) if headings[place] in _HAVE_STATES else text)
-        return lead + "  ".join(made).rstrip()
+            texts.append(_bold(text) if head else paint(text) if headings[place] in _HAVE_STATES else text)
+        return lead + "  ".join(texts).rstrip()
 
     if (room := width()) is not None and not whole:
         _narrow(widths, [place for place in shown if headings[place] in _HAVE_NAMES], room - len(lead))

@@ -67,9 +67,11 @@ class LazyGroup(click.Group):
             raise click.UsageError(f"{error.message} Did you mean {' or '.join(near)}?", error.ctx) from None
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        found = [CompletionItem(name, help=self.line(name)) for name in self.list_commands(ctx) if name.startswith(incomplete)]
+        commands = [
+            CompletionItem(name, help=self.line(name)) for name in self.list_commands(ctx) if name.startswith(incomplete)
+        ]
         # Not click's own for groups, which would import every command to ask for its help.
-        return [*found, *click.Command.shell_complete(self, ctx, incomplete)]
+        return [*commands, *click.Command.shell_complete(self, ctx, incomplete)]
 
     def line(self, name: str) -> str:
         """A command's help in one line, without importing it."""
@@ -77,10 +79,12 @@ class LazyGroup(click.Group):
 
     def in_sections(self) -> list[tuple[str, list[str]]]:
         """Headings, each with the names of its commands; every command is in one."""
-        found = [(heading, [name for name in names if name in self._commands_in]) for heading, names in self._sections.items()]
-        named = {name for _, names in found for name in names}
+        sections = [
+            (heading, [name for name in names if name in self._commands_in]) for heading, names in self._sections.items()
+        ]
+        named = {name for _, names in sections for name in names}
         rest = sorted(self._commands_in.keys() - named)
-        return [*found, ("More commands" if named else "Commands", rest)]
+        return [*sections, ("More commands" if named else "Commands", rest)]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         # One column for all sections.
@@ -115,7 +119,7 @@ class KindsGroup(LazyGroup):
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
         kind, _, name = args[0].partition("/")
-        if name and kind.rstrip("s") in {each.rstrip("s") for each in self.list_commands(ctx)}:
+        if name and kind.rstrip("s") in {kind_known.rstrip("s") for kind_known in self.list_commands(ctx)}:
             args = [kind, name, *args[1:]]
         if not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
             import difflib
@@ -123,11 +127,11 @@ class KindsGroup(LazyGroup):
             if near := difflib.get_close_matches(args[0], self.list_commands(ctx), 1, 0.85):
                 # Mostly not the name of a connector.
                 path = f"{ctx.command_path} connector {args[0]}"
-                said = f"{args[0]} is not a kind. For a connector of that name: {path}. Did you mean {near[0]}?"
-                raise click.UsageError(said, ctx)
+                reason = f"{args[0]} is not a kind. For a connector of that name: {path}. Did you mean {near[0]}?"
+                raise click.UsageError(reason, ctx)
             args = ["task" if re.fullmatch(r".+/\d+", args[0]) else "connector", *args]
         return super().resolve_command(ctx, args)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        one = (kind for kind in self.list_commands(ctx) if cmd_name in (kind, kind.rstrip("s"), f"{kind}s", kind[:2]))
-        return super().get_command(ctx, next(one, cmd_name))
+        matching = (kind for kind in self.list_commands(ctx) if cmd_name in (kind, kind.rstrip("s"), f"{kind}s", kind[:2]))
+        return super().get_command(ctx, next(matching, cmd_name))

@@ -167,5 +167,5 @@ def in_one_line(error: Exception) -> str:
 def status_of(error: Exception) -> int:
     """The exit status that tells an error's kind."""
     row = TABLE.get(type(error))
-    found: int = getattr(error, "exit_code", 1 if row is None else row.exit)
-    return found
+    exit_status: int = getattr(error, "exit_code", 1 if row is None else row.exit)
+    return exit_status

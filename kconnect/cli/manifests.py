@@ -62,7 +62,7 @@ def read(paths: Iterable[Path], recursive: bool = False) -> list[Manifest]:
     Unusable, with all that is wrong in all of them, before anything else is done.
     """
     problems: list[str] = []
-    found: dict[str, Manifest] = {}
+    by_name: dict[str, Manifest] = {}
     for path in _files(paths, recursive, problems):
         try:
             text = sys.stdin.read() if str(path) == "-" else text_of(path)
@@ -76,18 +76,17 @@ def read(paths: Iterable[Path], recursive: bool = False) -> list[Manifest]:
             problems.append(str(error))
             continue
         for item in items:
-            made = _manifest(item, problems)
-            if made is None:
+            manifest = _manifest(item, problems)
+            if manifest is None:
                 continue
-            if made.name in found:
-                problems.append(
-                    f"{made.where}: the connector {made.name} is also in {found[made.name].where}; remove one of them"
-                )
+            if manifest.name in by_name:
+                first = by_name[manifest.name].where
+                problems.append(f"{manifest.where}: the connector {manifest.name} is also in {first}; remove one of them")
             else:
-                found[made.name] = made
+                by_name[manifest.name] = manifest
     if problems:
         raise Unusable(problems)
-    return list(found.values())
+    return list(by_name.values())
 
 
 def of_text(text: str, where: str) -> Manifest:
@@ -99,10 +98,10 @@ def of_text(text: str, where: str) -> Manifest:
         raise Unusable([str(error)]) from None
     if len(items) != 1:
         raise Unusable([f"{where}: {len(items)} connectors found, but one is expected"])
-    made = _manifest(items[0], problems)
-    if made is None or problems:
+    manifest = _manifest(items[0], problems)
+    if manifest is None or problems:
         raise Unusable(problems)
-    return made
+    return manifest
 
 
 def config_of(path: Path) -> dict[str, str]:
@@ -129,8 +128,8 @@ def _settings(body: Any, where: str) -> Config:
         name, body = body.get("name"), body["config"]
     if not isinstance(body, dict) or not body:
         raise InputError(f"{where}: no connector's config found; {_REMEDY}")
-    found: Config = {} if name is None else {"name": str(name)}
-    return found | {str(setting): as_text(setting, value, where) for setting, value in body.items()}
+    settings: Config = {} if name is None else {"name": str(name)}
+    return settings | {str(setting): as_text(setting, value, where) for setting, value in body.items()}
 
 
 # -- files ------------------------------------------------------------------------------------------------------------
@@ -188,10 +187,10 @@ def _json_items(path: Path, text: str) -> list[_Item]:
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path}: this is not JSON ({error}); {_REMEDY}") from None
 
-    def item(one: Any, place: tuple[str | int, ...], entry: str) -> _Item:
-        return _Item(one, lambda *keys: f"{path}{entry}", lambda: _at(json.loads(text), place))
+    def item(connector: Any, place: tuple[str | int, ...], entry: str) -> _Item:
+        return _Item(connector, lambda *keys: f"{path}{entry}", lambda: _at(json.loads(text), place))
 
-    return [item(one, place, _entry(place)) for one, place in _each(body)]
+    return [item(connector, place, _entry(place)) for connector, place in _each(body)]
 
 
 def _yaml_items(path: Path, text: str) -> list[_Item]:
@@ -202,30 +201,34 @@ def _yaml_items(path: Path, text: str) -> list[_Item]:
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path}: this is not YAML ({error}); {_REMEDY}") from None
 
-    def item(number: int, one: Any, place: tuple[str | int, ...]) -> _Item:
+    def item(number: int, connector: Any, place: tuple[str | int, ...]) -> _Item:
         def where(*keys: str | int) -> str:
             return f"{path}:{documents[number].line_of(*place, *keys)}"
 
-        return _Item(one, where, lambda: _at(yaml_file.documents(text)[number].value, place))
+        return _Item(connector, where, lambda: _at(yaml_file.documents(text)[number].value, place))
 
-    return [item(number, one, place) for number, each in enumerate(documents) for one, place in _each(each.value)]
+    return [
+        item(number, connector, place)
+        for number, document in enumerate(documents)
+        for connector, place in _each(document.value)
+    ]
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    mapping = dict(pairs)
+    if len(mapping) < len(pairs):
         keys = [key for key, _ in pairs]
         twice = next(key for number, key in enumerate(keys) if key in keys[:number])
         raise ValueError(f"the key {twice} is there twice")
-    return found
+    return mapping
 
 
 def _each(body: Any) -> list[tuple[Any, tuple[str | int, ...]]]:
     """Each connector in what one document holds, and the keys that lead to it."""
     if isinstance(body, list):
-        return [(one, (number,)) for number, one in enumerate(body)]
-    if isinstance(body, dict) and body and all(isinstance(one, dict) and "info" in one for one in body.values()):
-        return [(one["info"], (name, "info")) for name, one in body.items()]
+        return [(entry, (number,)) for number, entry in enumerate(body)]
+    if isinstance(body, dict) and body and all(isinstance(entry, dict) and "info" in entry for entry in body.values()):
+        return [(entry["info"], (name, "info")) for name, entry in body.items()]
     return [(body, ())]
 
 
@@ -274,10 +277,10 @@ def _config(value: Any, item: _Item, at: tuple[str, ...], problems: list[str]) -
     if not isinstance(value, dict) or not value:
         problems.append(f"{item.where(*at)}: no connector's config found; {_REMEDY}")
         return {}
-    found: Config = {}
-    for setting, given in value.items():
+    config: Config = {}
+    for setting, raw in value.items():
         try:
-            text = found[str(setting)] = as_text(setting, given, item.where(*at, setting))
+            text = config[str(setting)] = as_text(setting, raw, item.where(*at, setting))
         except InputError as error:
             problems.append(str(error))
             continue
@@ -288,7 +291,7 @@ def _config(value: Any, item: _Item, at: tuple[str, ...], problems: list[str]) -
             )
     if not value.get("connector.class"):
         problems.append(f"{item.where(*at)}: the config has no connector.class; add the class of the connector")
-    return found
+    return config
 
 
 def as_text(setting: Any, value: Any, where: str) -> str | None:
@@ -346,13 +349,13 @@ def _offsets(item: _Item, at: tuple[str, ...], problems: list[str]) -> list[dict
         if not rows:
             return None
         try:
-            made: list[dict[str, Any]] = json.loads(json.dumps(rows, allow_nan=False))
+            offsets: list[dict[str, Any]] = json.loads(json.dumps(rows, allow_nan=False))
         except (ValueError, TypeError, RecursionError) as error:
             problems.append(f"{where}: the offsets are not JSON ({error})")
             return None
-        if _REFERENCE.search(json.dumps(made)):
+        if _REFERENCE.search(json.dumps(offsets)):
             problems.append(_no_reference(where, "offsets", "${…}"))
-        return made
+        return offsets
     problems.append(f'{where}: the offsets must be a list of {{"partition": {{…}}, "offset": {{…}}}}, as REST gives them')
     return None
 

@@ -55,16 +55,16 @@ def pages(root: click.Command) -> Iterator[Page]:
 
 def page(root: click.Command, path: Sequence[str]) -> Page:
     """The page of `kconnect PATH`; UsageError if there is no such command."""
-    found = Page((), click.Context(root, info_name=PROGRAM, resilient_parsing=True))
+    current = Page((), click.Context(root, info_name=PROGRAM, resilient_parsing=True))
     for word in path:
         command = None
-        if isinstance(found.command, click.Group):
-            command = found.command.get_command(found.context, word)
+        if isinstance(current.command, click.Group):
+            command = current.command.get_command(current.context, word)
         if command is None:
-            asked = " ".join((*found.path, word))
-            raise click.UsageError(f"There is no command {asked!r}. `{found.name} --help` lists all commands.")
-        found = Page((*found.path, word), context_of(command, word, found.context))
-    return found
+            asked = " ".join((*current.path, word))
+            raise click.UsageError(f"There is no command {asked!r}. `{current.name} --help` lists all commands.")
+        current = Page((*current.path, word), context_of(command, word, current.context))
+    return current
 
 
 def _below(path: tuple[str, ...], context: click.Context) -> Iterator[Page]:
@@ -85,7 +85,7 @@ def context_of(command: click.Command, name: str, parent: click.Context) -> clic
 
 def markdown(root: click.Command) -> str:
     """docs/cli.md: the whole manual, a section a command."""
-    made = list(pages(root))
+    all_pages = list(pages(root))
     lines = [
         "# The command line",
         "",
@@ -95,15 +95,15 @@ def markdown(root: click.Command) -> str:
         "sheet](cheat-sheet.md) is for those who know `curl` and Kafka's own tools.",
         "",
     ]
-    root_page = made[0]
+    root_page = all_pages[0]
     if hasattr(root, "in_sections"):
         for heading, names in root.in_sections():
             lines += [f"- {heading}: {', '.join(f'[{name}](#{PROGRAM}-{name})' for name in names)}"] if names else []
         lines.append("")
-    for each in made:
-        if each is not root_page:
-            lines += [f"{'##' if len(each.path) == 1 else '###'} {each.name}", ""]
-        lines += _markdown(each)
+    for page in all_pages:
+        if page is not root_page:
+            lines += [f"{'##' if len(page.path) == 1 else '###'} {page.name}", ""]
+        lines += _markdown(page)
     return "\n".join(lines).rstrip() + "\n"
 
 

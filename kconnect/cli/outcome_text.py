@@ -111,21 +111,21 @@ def _rows(outcome: Outcome) -> Iterator[Row]:
 
 
 def _step(step: Done, before: dict[str, Cell], outcome: Outcome) -> Iterator[Row]:
-    said = "" if step.predicate is None else _said(step.predicate)
+    verdict = "" if step.predicate is None else _said(step.predicate)
     if outcome.error is not None and outcome.error.alias == step.alias and step is outcome.steps[-1]:
-        if said:
-            yield Row(f"✗ {step.alias}", " ", "", said, "red")
+        if verdict:
+            yield Row(f"✗ {step.alias}", " ", "", verdict, "red")
         yield _failure(f"✗ {step.alias}", outcome)
         return
     if not step.applied:
-        yield Row(f"– {step.alias}", " ", "", f"not applied: {said}", "dim")
+        yield Row(f"– {step.alias}", " ", "", f"not applied: {verdict}", "dim")
         return
     if step.record is None:
-        yield Row(f"✗ {step.alias}", " ", "", f"dropped: {said}" if said else "dropped", "yellow")
+        yield Row(f"✗ {step.alias}", " ", "", f"dropped: {verdict}" if verdict else "dropped", "yellow")
         return
     lead = f"✓ {step.alias}"
-    if said:
-        yield Row(lead, " ", "", f"applied: {said}", "green")
+    if verdict:
+        yield Row(lead, " ", "", f"applied: {verdict}", "green")
     changed = list(changes(before, cells(step.record)))
     if not changed:
         yield Row(lead, " ", "", "nothing changed", "dim")
@@ -173,20 +173,20 @@ def changes(before: dict[str, Cell], after: dict[str, Cell]) -> Iterator[tuple[s
 
 def cells(record: Body) -> dict[str, Cell]:
     """Return the cells of a record, by their places."""
-    found: dict[str, Cell] = {}
+    by_place: dict[str, Cell] = {}
     for name in ("topic", "partition", "timestamp", "offset"):
         value = record.get(name)
         if value is not None:
             text = str(value) if name != "timestamp" else f"{value} ({_moment(value)})"
-            found[name] = Cell(printable(text), "", False, text)
+            by_place[name] = Cell(printable(text), "", False, text)
     for name in ("key", "value"):
-        _lay_out(record[name], name, found)
-    seen: dict[str, int] = {}
+        _lay_out(record[name], name, by_place)
+    counts: dict[str, int] = {}
     for header in record["headers"]:
         name = header["name"]
-        seen[name] = seen.get(name, 0) + 1
-        _lay_out(header["value"], f"header {name}" + (f" #{seen[name]}" if seen[name] > 1 else ""), found)
-    return {printable(place): cell for place, cell in found.items()}
+        counts[name] = counts.get(name, 0) + 1
+        _lay_out(header["value"], f"header {name}" + (f" #{counts[name]}" if counts[name] > 1 else ""), by_place)
+    return {printable(place): cell for place, cell in by_place.items()}
 
 
 def _lay_out(envelope: Body, place: str, found: dict[str, Cell]) -> None:
@@ -198,8 +198,8 @@ def _part(schema: Body | None, payload: Any, types: Any, place: str, found: dict
     odd = isinstance(types, str)
     if isinstance(payload, dict) and payload and not odd and (schema is None or schema["type"] == "struct"):
         fields = None if schema is None else {field["field"]: field for field in schema["fields"]}
-        own = None if schema is None else {name: part for name, part in schema.items() if name not in ("fields", "field")}
-        found[place] = Cell(compact, _type(schema) or "object", True, _json(own))
+        type_only = None if schema is None else {name: part for name, part in schema.items() if name not in ("fields", "field")}
+        found[place] = Cell(compact, _type(schema) or "object", True, _json(type_only))
         for name, item in payload.items():
             of = types.get(name) if isinstance(types, dict) else None
             _part(None if fields is None else fields[name], item, of, f"{place}.{name}", found)
@@ -281,7 +281,7 @@ def bytes_text(data: bytes | None) -> str:
 
 def printable(text: str) -> str:
     """Without anything that a terminal would obey: records come from elsewhere."""
-    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
+    return "".join(character if character.isprintable() else character.encode("unicode_escape").decode() for character in text)
 
 
 def _json(value: Any) -> str:
@@ -290,22 +290,22 @@ def _json(value: Any) -> str:
 
 def _print_row(to: Console, row: Row, lead: int, label: int, shown_lead: str) -> None:
     style = "bold" if row.lead.startswith(" ") else "green" if row.lead.startswith("✓") else row.style
-    left = Text().append(f"{printable(shown_lead):<{lead}} ", style)
+    begin = Text().append(f"{printable(shown_lead):<{lead}} ", style)
     if row.label:
-        left.append(f"{row.mark} {row.label:<{label}}  ", row.style or "cyan")
+        begin.append(f"{row.mark} {row.label:<{label}}  ", row.style or "cyan")
     else:
-        left.append("  ")
-    room = to.width - left.cell_len
+        begin.append("  ")
+    room = to.width - begin.cell_len
     right = Text(printable(row.text), row.style if not row.label else "")
     if not to.is_terminal or right.cell_len <= room:
-        echo(to, Text.assemble(left, right))
+        echo(to, Text.assemble(begin, right))
         return
     if room < 24:
         # A very long label: the value has its own lines.
-        echo(to, left)
-        left, room = Text(" " * (lead + 5)), to.width - lead - 5
+        echo(to, begin)
+        begin, room = Text(" " * (lead + 5)), to.width - lead - 5
     for index, line in enumerate(right.wrap(to, max(8, room), overflow="fold")):
-        echo(to, Text.assemble(left if index == 0 else " " * left.cell_len, line))
+        echo(to, Text.assemble(begin if index == 0 else " " * begin.cell_len, line))
 
 
 def echo(to: Console, line: Text) -> None:

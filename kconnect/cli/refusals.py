@@ -42,13 +42,13 @@ def explained(client: ConnectClient) -> Iterator[None]:
 
 def problems(client: ConnectClient, lines: Iterable[str]) -> list[str]:
     """Each fault once, in a line."""
-    found = [line for line in dict.fromkeys(" ".join(line.split()) for line in lines) if line and not line.startswith(_FRAME)]
+    texts = [line for line in dict.fromkeys(" ".join(line.split()) for line in lines) if line and not line.startswith(_FRAME)]
     # What could not be read is null then, and refused once more as that.
-    others = [line for line in found if not _NULL.match(line)]
-    found = [
+    unread = [line for line in texts if not _NULL.match(line)]
+    texts = [
         line
-        for line in found
-        if not (null := _NULL.match(line)) or not any(f" for configuration {null[1]}: " in other for other in others)
+        for line in texts
+        if not (null := _NULL.match(line)) or not any(f" for configuration {null[1]}: " in text for text in unread)
     ]
     names: list[str] | None = None
 
@@ -61,20 +61,22 @@ def problems(client: ConnectClient, lines: Iterable[str]) -> list[str]:
                 names = []
         return names
 
-    return [_with_remedy(line, there) for line in found]
+    return [_with_remedy(line, there) for line in texts]
 
 
 def _with_remedy(line: str, there: Callable[[], list[str]]) -> str:
     if match := _NO_CONNECTOR.match(line):
-        said, name = f"There is no connector class {match[1]} on the worker", match[1]
+        reason, name = f"There is no connector class {match[1]} on the worker", match[1]
     elif match := _NO_CLASS.search(line):
-        said, name = line.rstrip("."), match[2]
+        reason, name = line.rstrip("."), match[2]
     else:
         return line
-    known = {each.rpartition(".")[2]: each for each in there()}
+    by_simple_name = {class_name.rpartition(".")[2]: class_name for class_name in there()}
     if (remedy := java_classes.remedy(name)) is not None:
         return remedy
     # Aliases go without the ending.
-    short = {**known, **{each.removesuffix("Connector"): full for each, full in known.items()}}
+    short = {**by_simple_name, **{class_name.removesuffix("Connector"): full for class_name, full in by_simple_name.items()}}
     near = difflib.get_close_matches(name.rpartition(".")[2], short, 1)
-    return f"{said}; " + (f"did you mean {near[0]} ({short[near[0]]})?" if near else "`kconnect get plugins` lists its classes")
+    return f"{reason}; " + (
+        f"did you mean {near[0]} ({short[near[0]]})?" if near else "`kconnect get plugins` lists its classes"
+    )

@@ -13,10 +13,10 @@ from typing import Any
 
 def add(own: Mapping[str, Any], name: str, tasks: Iterable[dict[str, Any]]) -> None:
     """Put `retrying` and `memory` into the tasks of a connector's status, where there is any. `own` as the client has it."""
-    known = {each["id"]: each for each in own.get(name, {}).get("tasks", ())}
+    by_task = {row["id"]: row for row in own.get(name, {}).get("tasks", ())}
     for task in tasks:
-        said = known.get(task["id"], {})
-        task.update({key: said[key] for key in ("memory", "retrying") if said.get(key) is not None})
+        of_task = by_task.get(task["id"], {})
+        task.update({key: of_task[key] for key in ("memory", "retrying") if of_task.get(key) is not None})
 
 
 def in_words(retrying: Mapping[str, Any] | None) -> str:
@@ -30,5 +30,5 @@ def in_words(retrying: Mapping[str, Any] | None) -> str:
 
 def count(tasks: Iterable[Mapping[str, Any]]) -> str:
     """`, 2 retrying`, for behind the states of tasks."""
-    found = sum(task.get("retrying") is not None for task in tasks)
-    return f", {found} retrying" if found else ""
+    number = sum(task.get("retrying") is not None for task in tasks)
+    return f", {number} retrying" if number else ""

@@ -44,8 +44,8 @@ class Wanted:
 
     def names(self, client: ConnectClient) -> list[str]:
         """The connectors that are meant, in the cluster's order. NotFoundError for a name or glob that nothing matches."""
-        known = list(client.connectors())
-        return known if self.all else match(without_kind(self.patterns, known), known)
+        existing = list(client.connectors())
+        return existing if self.all else match(without_kind(self.patterns, existing), existing)
 
 
 def without_kind(patterns: Sequence[str], known: Sequence[str], kinds: Sequence[str] = _KINDS) -> Sequence[str]:
@@ -55,7 +55,10 @@ def without_kind(patterns: Sequence[str], known: Sequence[str], kinds: Sequence[
     kinds = [kind for kind in kinds if kind not in known]
     if len(patterns) > 1 and patterns[0] in kinds:
         return patterns[1:]
-    return [each.partition("/")[2] if each.partition("/")[0] in kinds and each not in known else each for each in patterns]
+    return [
+        pattern.partition("/")[2] if pattern.partition("/")[0] in kinds and pattern not in known else pattern
+        for pattern in patterns
+    ]
 
 
 def arguments(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -77,7 +80,7 @@ def match(patterns: Sequence[str], known: Sequence[str]) -> list[str]:
 
     NotFoundError for a pattern that matches none.
     """
-    found: set[str] = set()
+    matching: set[str] = set()
     for pattern in patterns:
         hits = [pattern] if pattern in known else [name for name in known if fnmatch.fnmatchcase(name, pattern)]
         if not hits:
@@ -89,8 +92,8 @@ def match(patterns: Sequence[str], known: Sequence[str]) -> list[str]:
                     f"{pattern} is a task, where a connector is meant. `kconnect describe task {pattern}` shows it"
                 )
             raise NotFoundError(f"There is no connector {pattern}; {_there(known)}")
-        found.update(hits)
-    return [name for name in known if name in found]
+        matching.update(hits)
+    return [name for name in known if name in matching]
 
 
 def is_glob(pattern: str) -> bool:
@@ -133,49 +136,49 @@ def each(
     """
     todo = list(names)
     statuses: set[int] = set()
-    done: dict[int, str | Exception | None] = {}
+    outcomes: dict[int, str | Exception | None] = {}
     shown = 0
     results: queue.SimpleQueue[tuple[int, str | Exception | None]] = queue.SimpleQueue()
     try:
         with _Bar(f"{doing} {len(todo)} {what}", len(todo)) as bar:
             for place, result in _results(todo, do, at_once, results):
-                done[place] = result
+                outcomes[place] = result
                 bar.advance()
                 # In order, and never into a bar that is being drawn.
-                while not bar.drawn and shown in done:
+                while not bar.drawn and shown in outcomes:
                     # Counted first: nothing is told twice if Ctrl-C comes between.
                     shown += 1
-                    statuses |= _show(todo[shown - 1], done[shown - 1])
+                    statuses |= _show(todo[shown - 1], outcomes[shown - 1])
     except KeyboardInterrupt:
         while not results.empty():
             place, result = results.get()
-            done[place] = result
-        for place in sorted(place for place in done if place >= shown):
-            _show(todo[place], done[place])
-        if rest := [name for place, name in enumerate(todo) if place not in done]:
+            outcomes[place] = result
+        for place in sorted(place for place in outcomes if place >= shown):
+            _show(todo[place], outcomes[place])
+        if rest := [name for place, name in enumerate(todo) if place not in outcomes]:
             which = rest[0] if len(todo) == 1 else f"{len(rest)} of {len(todo)} {what}"
             click.echo(f"Interrupted: {doing.lower()} {which} was not finished", err=True)
         raise
     for place in range(shown, len(todo)):
-        statuses |= _show(todo[place], done[place])
+        statuses |= _show(todo[place], outcomes[place])
     return 0 if not statuses else statuses.pop() if len(statuses) == 1 else 1
 
 
 def of_each(names: Iterable[str], ask: Callable[[str], T]) -> dict[str, T]:
     """Return what `ask` gives for each name, asked several at a time; the first error that comes up is raised."""
     todo = list(names)
-    found = {}
+    answers = {}
     for place, result in _results(todo, ask, AT_ONCE, queue.SimpleQueue()):
         if isinstance(result, Exception):
             raise result
-        found[todo[place]] = result
-    return found
+        answers[todo[place]] = result
+    return answers
 
 
 def complete(context: click.Context, parameter: click.Parameter, begun: str) -> list[CompletionItem]:
     """Names of connectors for the shell; nothing if no worker answers soon. Never asks for a password."""
-    given = context.params.get(parameter.name or "") or ()
-    return [item for item in completed(context, begun, lambda client: list(client.connectors())) if item.value not in given]
+    chosen = context.params.get(parameter.name or "") or ()
+    return [item for item in completed(context, begun, lambda client: list(client.connectors())) if item.value not in chosen]
 
 
 def completed(context: click.Context, begun: str, ask: Callable[[ConnectClient], list[str]]) -> list[CompletionItem]:

@@ -23,13 +23,13 @@ class _Seconds(click.ParamType):  # type: ignore[type-arg]  # generic in newer v
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         try:
-            found = float(value)
+            seconds = float(value)
         except ValueError:
-            found = 0.0
-        if not 0.1 <= found <= 86_400:
+            seconds = 0.0
+        if not 0.1 <= seconds <= 86_400:
             # What follows is taken for it, if it has no dash: a name mostly.
             self.fail(f"{value} is not a number of seconds. Write --watch={USUAL_S:g}, or put --watch last.", param, ctx)
-        return found
+        return seconds
 
 
 def option(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -27,13 +27,13 @@ class _Values:
             raise yaml.constructor.ConstructorError(None, None, what, node.start_mark) from error
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
-        seen = set()
+        keys = set()
         for key, _ in node.value if isinstance(node, yaml.MappingNode) else ():
-            if isinstance(key.value, str) and key.value in seen:
+            if isinstance(key.value, str) and key.value in keys:
                 raise yaml.constructor.ConstructorError(None, None, f"the key {key.value} is there twice", key.start_mark)
-            seen.add(str(key.value))
-        found: dict[Any, Any] = super().construct_mapping(node, deep)  # type: ignore[misc]
-        return found
+            keys.add(str(key.value))
+        mapping: dict[Any, Any] = super().construct_mapping(node, deep)  # type: ignore[misc]
+        return mapping
 
 
 _WORDS = (
@@ -47,13 +47,13 @@ _NUMBERS = (
 
 
 def _loader(parser: Any, rules: Iterable[tuple[str, str, list[str]]]) -> Any:
-    made: Any = type("Loader", (_Values, parser), {"yaml_implicit_resolvers": {}})
+    loader_class: Any = type("Loader", (_Values, parser), {"yaml_implicit_resolvers": {}})
     for tag, pattern, first in rules:
-        made.add_implicit_resolver(f"tag:yaml.org,2002:{tag}", re.compile(rf"^(?:{pattern})$"), first)
+        loader_class.add_implicit_resolver(f"tag:yaml.org,2002:{tag}", re.compile(rf"^(?:{pattern})$"), first)
     # YAML 1.1 takes a leading zero for octal and colons for minutes.
-    made.add_constructor("tag:yaml.org,2002:int", lambda loader, node: int(loader.construct_scalar(node)))
-    made.add_constructor("tag:yaml.org,2002:float", lambda loader, node: float(loader.construct_scalar(node)))
-    return made
+    loader_class.add_constructor("tag:yaml.org,2002:int", lambda loader, node: int(loader.construct_scalar(node)))
+    loader_class.add_constructor("tag:yaml.org,2002:float", lambda loader, node: float(loader.construct_scalar(node)))
+    return loader_class
 
 
 # libyaml's parser takes a tenth of the time, which counts with a thousand files. What it refuses the other one explains
@@ -84,10 +84,10 @@ class Document:
         node, line = self._node, self._node.start_mark.line
         for key in keys:
             if isinstance(node, yaml.MappingNode):
-                found = next((pair for pair in node.value if pair[0].value == key), None)
-                if found is None:
+                pair_of_key = next((pair for pair in node.value if pair[0].value == key), None)
+                if pair_of_key is None:
                     break
-                line, node = found[0].start_mark.line, found[1]
+                line, node = pair_of_key[0].start_mark.line, pair_of_key[1]
             elif isinstance(node, yaml.SequenceNode) and isinstance(key, int) and key < len(node.value):
                 node = node.value[key]
                 line = node.start_mark.line
@@ -105,14 +105,14 @@ def documents(text: str, numbers: bool = True) -> list[Document]:
     """All documents that hold something, as `load` reads them."""
 
     def made(kind: Any) -> list[Document]:
-        loader, found = kind(text), []
+        loader, documents_read = kind(text), []
         while loader.check_node():
             node = loader.get_node()
-            found.append(Document(loader.construct_document(node), node))
-        return [document for document in found if document.value is not None]
+            documents_read.append(Document(loader.construct_document(node), node))
+        return [document for document in documents_read if document.value is not None]
 
-    found: list[Document] = _tried(made, numbers)
-    return found
+    documents_read: list[Document] = _tried(made, numbers)
+    return documents_read
 
 
 def _tried(read: Callable[[Any], Any], numbers: bool) -> Any:

@@ -79,9 +79,9 @@ def apply(
     Exit status: 0 done; if something failed that of `kconnect create`, such as 6 for a config that is refused, and 1 for
     failures of several kinds. With --diff or --dry-run: 0 nothing differs, 2 something does, 1 any error.
     """
-    wanted = read(paths, recursive)
+    read_manifests = read(paths, recursive)
     with target.connect() as client:
-        steps = applying.compare(client, wanted, prune)
+        steps = applying.compare(client, read_manifests, prune)
         show = Show(client, not show_secrets)
         if diff and form == "table":
             show.steps(steps)
@@ -90,13 +90,13 @@ def apply(
         doomed = [step.name for step in steps if step.action == DELETE]
         if doomed:
             asking.confirm(f"{_count(doomed)} in no file: {', '.join(doomed)}. Delete {_them(doomed)}?", yes)
-        done = applying.perform(client, steps, timeout if wait else None, verbose=form == "table")
+        outcome = applying.perform(client, steps, timeout if wait else None, verbose=form == "table")
         if form != "table":
-            show.write(steps, form, done.failed)
+            show.write(steps, form, outcome.failed)
         else:
-            summary(steps, done.failed, late=done.late)
-    if done.failed:
-        return 1 if diff else done.status
+            summary(steps, outcome.failed, late=outcome.late)
+    if outcome.failed:
+        return 1 if diff else outcome.status
     return DIFFERS if diff and any(step.action != UNCHANGED for step in steps) else 0
 
 

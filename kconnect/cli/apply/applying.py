@@ -30,11 +30,20 @@ def compare(client: ConnectClient, wanted: list[Manifest], prune: Sequence[str] 
     configs = {name: entry["info"]["config"] for name, entry in client.connectors("info").items()}
     if short := apply_plan.named_shortly(configs, wanted):
         installed = {plugin["class"] for plugin in client.plugins()}
-        same = {each.name: each.config["connector.class"] for each in wanted if short.get(each.name) in installed}
+        same = {
+            manifest_.name: manifest_.config["connector.class"]
+            for manifest_ in wanted
+            if short.get(manifest_.name) in installed
+        }
         configs |= {name: {**configs[name], "connector.class": text} for name, text in same.items()}
-    there = [manifest for manifest in wanted if manifest.name in configs]
-    states = _states(client, [each.name for each in there if each.state is not None or each.offsets is not None])
-    bare = _bare(client, [each for each in there if each.offsets is not None and states.get(each.name) == "STOPPED"])
+    existing = [manifest for manifest in wanted if manifest.name in configs]
+    states = _states(
+        client, [manifest_.name for manifest_ in existing if manifest_.state is not None or manifest_.offsets is not None]
+    )
+    bare = _bare(
+        client,
+        [manifest_ for manifest_ in existing if manifest_.offsets is not None and states.get(manifest_.name) == "STOPPED"],
+    )
     steps = apply_plan.make(wanted, configs, states, prune, bare)
     for step in steps:
         if step.manifest is not None and step.manifest.offsets is not None and step.offsets is None:
@@ -51,9 +60,9 @@ def _states(client: ConnectClient, names: Collection[str]) -> dict[str, str]:
     end = time.monotonic() + _STATUS_S
     while names:
         # A request of its own: one for both leaves out what has no status yet.
-        found = client.connectors("status")
-        if found.keys() >= set(names) or time.monotonic() >= end:
-            return {name: entry["status"]["connector"]["state"] for name, entry in found.items() if "status" in entry}
+        statuses = client.connectors("status")
+        if statuses.keys() >= set(names) or time.monotonic() >= end:
+            return {name: entry["status"]["connector"]["state"] for name, entry in statuses.items() if "status" in entry}
         # One that has only just been created.
         time.sleep(_STATUS_PAUSE_S)
     return {}
@@ -70,16 +79,17 @@ def _bare(client: ConnectClient, stopped: Sequence[Manifest]) -> set[str]:
         offsets[name] = client.offsets(name)
 
     # One that can't be asked is told and left as it is.
-    selection.each([each.name for each in stopped], ask, "Comparing")
-    for each in stopped:
+    selection.each([manifest.name for manifest in stopped], ask, "Comparing")
+    for manifest in stopped:
         # It has none or those of its file: it has not run.
-        if each.state is None and each.name in offsets and offsets[each.name] in ([], each.offsets):
+        if manifest.state is None and manifest.name in offsets and offsets[manifest.name] in ([], manifest.offsets):
             click.echo(
-                f"{each.name} is STOPPED and has never run, perhaps because an earlier apply was cut short. Its file gives no "
-                f"state, so it stays STOPPED. To start it: kconnect resume {quote(each.name)}",
+                f"{manifest.name} is STOPPED and has never run, perhaps because an earlier apply was cut short. "
+                f"Its file gives no "
+                f"state, so it stays STOPPED. To start it: kconnect resume {quote(manifest.name)}",
                 err=True,
             )
-    return {name for name, found in offsets.items() if not found}
+    return {name for name, rows in offsets.items() if not rows}
 
 
 class Performed(NamedTuple):

@@ -39,9 +39,9 @@ def diff(
 
     Exit status: 0 nothing differs, 2 something does, 1 any error.
     """
-    wanted = read(paths, recursive)
+    read_manifests = read(paths, recursive)
     with target.connect() as client:
-        steps = applying.compare(client, wanted, prune)
+        steps = applying.compare(client, read_manifests, prune)
         show = Show(client, not show_secrets)
         if form == "table":
             show.steps(steps)

@@ -38,11 +38,16 @@ class Show:
         return apply_plan.lines(step, self._secret(step), self._hidden)
 
     def write(self, steps: Sequence[Step], form: str, failed: set[str]) -> None:
-        found = [apply_plan.data(step, self._secret(step), self._hidden) for step in steps]
-        output.write([{**each, "failed": each["name"] in failed} for each in found], form)
+        rows = [apply_plan.data(step, self._secret(step), self._hidden) for step in steps]
+        output.write([{**row, "failed": row["name"] in failed} for row in rows], form)
 
     def _secret(self, step: Step) -> set[str]:
-        classes = {value for each in step.differences if each.key == "connector.class" for value in (each.old, each.new)}
+        classes = {
+            value
+            for difference in step.differences
+            if difference.key == "connector.class"
+            for value in (difference.old, difference.new)
+        }
         if step.manifest is not None and step.differences:
             classes.add(step.manifest.config.get("connector.class"))
         for name in classes - {None}:
@@ -62,8 +67,8 @@ def summary(steps: Sequence[Step], failed: set[str], would: bool = False, late: 
     def count(action: str) -> int:
         return sum(step.action == action and (step.name not in failed or step.name in late) for step in steps)
 
-    told = [f"{DONE[action]} {count(action)}" for action in (CREATE, CHANGE, DELETE, UNCHANGED)]
+    counts = [f"{DONE[action]} {count(action)}" for action in (CREATE, CHANGE, DELETE, UNCHANGED)]
     # Who prunes nothing need not read of it.
     if not any(step.action == DELETE for step in steps):
-        del told[2]
-    click.echo(f"{'would be ' if would else ''}{', '.join(told)}, {'refused' if would else 'failed'} {len(failed)}", err=True)
+        del counts[2]
+    click.echo(f"{'would be ' if would else ''}{', '.join(counts)}, {'refused' if would else 'failed'} {len(failed)}", err=True)

@@ -67,12 +67,14 @@ def make(
         prune: globs of the names that may be deleted if no file has them; None deletes nothing.
         bare: those that are STOPPED and have no offsets, as an apply that was cut short leaves them.
     """
-    steps = [_step(each, configs.get(each.name), states.get(each.name), each.name in bare) for each in manifests]
-    kept = {step.name for step in steps}
+    steps = [
+        _step(manifest, configs.get(manifest.name), states.get(manifest.name), manifest.name in bare) for manifest in manifests
+    ]
+    in_files = {step.name for step in steps}
     return steps + [
         Step(name, DELETE)
         for name in configs
-        if name not in kept and any(fnmatch.fnmatchcase(name, glob) for glob in prune or ())
+        if name not in in_files and any(fnmatch.fnmatchcase(name, glob) for glob in prune or ())
     ]
 
 
@@ -90,25 +92,25 @@ def named_shortly(configs: Mapping[str, Config], manifests: Iterable[Manifest]) 
     Return the classes of connectors that the worker has stored in full, where the file has the short name that Kafka Connect
     has for them. That is no difference if the class is installed: who submits it again gets the same.
     """
-    found = {}
+    full_names = {}
     for manifest in manifests:
         stored = configs.get(manifest.name, {}).get("connector.class") or ""
-        wanted = (manifest.config.get("connector.class") or "").strip()
+        class_name = (manifest.config.get("connector.class") or "").strip()
         simple = stored.rpartition(".")[2]
-        if simple != stored and wanted in (simple, simple.removesuffix("Connector")) and not stored.startswith("kconnect."):
-            found[manifest.name] = stored
-    return found
+        if simple != stored and class_name in (simple, simple.removesuffix("Connector")) and not stored.startswith("kconnect."):
+            full_names[manifest.name] = stored
+    return full_names
 
 
 def _step(manifest: Manifest, config: Config | None, state: str | None, bare: bool) -> Step:
-    wanted: Config = {**manifest.config, "name": manifest.name}
+    new_config: Config = {**manifest.config, "name": manifest.name}
     if config is None:
-        return Step(manifest.name, CREATE, manifest, differences({}, wanted), manifest.state, offsets=manifest.offsets)
-    found = differences({**config, "name": manifest.name}, wanted)
+        return Step(manifest.name, CREATE, manifest, differences({}, new_config), manifest.state, offsets=manifest.offsets)
+    changes = differences({**config, "name": manifest.name}, new_config)
     new_state = manifest.state if _differs(manifest.state, state) else None
     offsets = manifest.offsets if bare else None
-    action = CHANGE if found or new_state or offsets else UNCHANGED
-    return Step(manifest.name, action, manifest, found, new_state, state, offsets)
+    action = CHANGE if changes or new_state or offsets else UNCHANGED
+    return Step(manifest.name, action, manifest, changes, new_state, state, offsets)
 
 
 def _differs(wanted: str | None, now: str | None) -> bool:
@@ -137,31 +139,31 @@ def lines(step: Step, passwords: Collection[str] = (), hidden: bool = True) -> l
     if step.action == DELETE:
         return [f"- {step.name}"]
     where = "" if step.manifest is None else f"  ({step.manifest.where})"
-    found = [f"{_MARKS[step.action]} {step.name}{where}"]
-    for each in step.differences:
-        if step.action == CREATE and each.key == "name":
+    texts = [f"{_MARKS[step.action]} {step.name}{where}"]
+    for difference in step.differences:
+        if step.action == CREATE and difference.key == "name":
             continue
-        old, new = shown(each, passwords, hidden)
-        found += [f"    {sign} {each.key}: {value}" for sign, value in (("-", old), ("+", new)) if value is not None]
+        old, new = shown(difference, passwords, hidden)
+        texts += [f"    {sign} {difference.key}: {value}" for sign, value in (("-", old), ("+", new)) if value is not None]
     if step.state is not None:
         if step.state_now is not None:
-            found.append(f"    - state: {step.state_now.lower()}")
-        found.append(f"    + state: {step.state.lower()}")
+            texts.append(f"    - state: {step.state_now.lower()}")
+        texts.append(f"    + state: {step.state.lower()}")
     for row in step.offsets or ():
-        found.append(f"    + offset: {json.dumps(row['partition'])} {json.dumps(row['offset'])}")
-    return found
+        texts.append(f"    + offset: {json.dumps(row['partition'])} {json.dumps(row['offset'])}")
+    return texts
 
 
 def data(step: Step, passwords: Collection[str] = (), hidden: bool = True) -> dict[str, Any]:
     """The same for programs."""
-    changes = [(each.key, *shown(each, passwords, hidden)) for each in step.differences]
-    found: dict[str, Any] = {"name": step.name, "action": step.action}
-    found["changes"] = [{"key": key, "old": old, "new": new} for key, old, new in changes]
+    changes = [(difference.key, *shown(difference, passwords, hidden)) for difference in step.differences]
+    document: dict[str, Any] = {"name": step.name, "action": step.action}
+    document["changes"] = [{"key": key, "old": old, "new": new} for key, old, new in changes]
     if step.state is not None:
-        found["state"] = {"old": step.state_now, "new": step.state}
+        document["state"] = {"old": step.state_now, "new": step.state}
     if step.offsets is not None:
-        found["offsets"] = step.offsets
-    return found
+        document["offsets"] = step.offsets
+    return document
 
 
 def shown(difference: Difference, passwords: Collection[str], hidden: bool) -> tuple[str | None, str | None]:
@@ -170,8 +172,8 @@ def shown(difference: Difference, passwords: Collection[str], hidden: bool) -> t
     name = "password" if difference.key in passwords else difference.key
 
     def show(value: str | None) -> str | None:
-        found = secrets.masked({name: value})[name] if hidden else value
-        return None if found is None else _line(found)
+        text = secrets.masked({name: value})[name] if hidden else value
+        return None if text is None else _line(text)
 
     old, new = show(difference.old), show(difference.new)
     if old == new and old is not None:

@@ -53,11 +53,11 @@ def _placed(client: ConnectClient, step: Step, refusal: refusals.Refusal) -> Exc
 def warn(client: ConnectClient, name: str, config: Config) -> None:
     """Tell of the settings of a config, which the worker has taken, that nothing knows."""
     try:
-        found = client.validate(str(config.get("connector.class")), {**config, "name": name})
+        answer = client.validate(str(config.get("connector.class")), {**config, "name": name})
     except RestError:
         # It is done, and only a word about it is missing.
         return
-    for line in unknown.told(config, found):
+    for line in unknown.told(config, answer):
         click.echo(f"kconnect: warning: {name}: {line}", err=True)
 
 
@@ -145,10 +145,10 @@ def check(client: ConnectClient, manifest: Manifest) -> None:
     """Problems with what the worker finds wrong with a config, RestError if it can't say. What nothing knows is told."""
     config = {**manifest.config, "name": manifest.name}
     with refusals.explained(client):
-        found = client.validate(str(config["connector.class"]), config)
-    for line in unknown.told(config, found):
+        answer = client.validate(str(config["connector.class"]), config)
+    for line in unknown.told(config, answer):
         click.echo(f"kconnect: warning: {manifest.name}: {line}", err=True)
-    if wrong := _faults(client, found):
+    if wrong := _faults(client, answer):
         raise Wrong(wrong)
 
 
@@ -159,7 +159,7 @@ def _wrong(client: ConnectClient, manifest: Manifest) -> list[str]:
 
 def _faults(client: ConnectClient, answer: Mapping[str, Any]) -> list[str]:
     """Return the errors in a validation's answer; each names its setting."""
-    values = [each["value"] for each in answer["configs"] if each["value"]]
+    values = [row["value"] for row in answer["configs"] if row["value"]]
     errors = [error if value["name"] in error else f"{value['name']}: {error}" for value in values for error in value["errors"]]
     return refusals.problems(client, errors)
 

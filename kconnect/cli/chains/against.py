@@ -30,8 +30,8 @@ _STYLES = {"+": "green", "-": "red", "~": "yellow"}
 def running(target: Target, name: str) -> dict[str, str]:
     """The connector's config as it was submitted. RestError if there is none or no worker answers."""
     with target.connect() as client:
-        found = client.get_config(name)
-    return {setting: text for setting, text in found.items() if text is not None}
+        config = client.get_config(name)
+    return {setting: text for setting, text in config.items() if text is not None}
 
 
 def changed(config: dict[str, str], file: Path) -> dict[str, str]:
@@ -39,10 +39,10 @@ def changed(config: dict[str, str], file: Path) -> dict[str, str]:
     The config that a file makes of another one: its whole new one if it has a `connector.class`, or else its settings on top,
     where null takes one away.
     """
-    given = manifests.changes_of(file)
-    if given.get("connector.class"):
-        return {setting: text for setting, text in given.items() if text is not None}
-    return {setting: text for setting, text in {**config, **given}.items() if text is not None}
+    changes = manifests.changes_of(file)
+    if changes.get("connector.class"):
+        return {setting: text for setting, text in changes.items() if text is not None}
+    return {setting: text for setting, text in {**config, **changes}.items() if text is not None}
 
 
 def differences(now: Outcome, then: Outcome) -> list[Change]:
@@ -94,7 +94,7 @@ def _bytes(now: Outcome, then: Outcome) -> Iterator[Change]:
         if before != after:
             yield "~", f"bytes {name}", f"{bytes_text(before)} → {bytes_text(after)}"
     if now.headers != then.headers:
-        for mark, headers, others in (("-", now.headers, then.headers), ("+", then.headers, now.headers)):
+        for mark, headers, compared in (("-", now.headers, then.headers), ("+", then.headers, now.headers)):
             for name, data in headers:
-                if (name, data) not in others:
+                if (name, data) not in compared:
                     yield mark, f"bytes header {name}", bytes_text(data)

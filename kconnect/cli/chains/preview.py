@@ -108,9 +108,9 @@ def preview(
     with contextlib.ExitStack() as stack:
 
         def chain(where: str, config: Mapping[str, str]) -> engine.Preview:
-            made = connector_file.build(where, config, kind, settings, plugins)
-            stack.callback(made.close)
-            return made
+            built = connector_file.build(where, config, kind, settings, plugins)
+            stack.callback(built.close)
+            return built
 
         chains = [] if now is None else [chain(f"the config of {connector}", now)]
         if file is not None:
@@ -197,12 +197,12 @@ def _compare(outcomes: Iterator[list[engine.Outcome]], output: str) -> int:
     console = outcome_text.console()
     total = otherwise = 0
     for total, (now, then) in enumerate(outcomes, 1):
-        found = against.differences(now, then)
-        otherwise += bool(found)
+        changes = against.differences(now, then)
+        otherwise += bool(changes)
         if output == "json":
-            click.echo(_line({"same": not found, "now": now.as_json(), "then": then.as_json()}))
-        elif found:
-            against.show(console, total, now, found)
+            click.echo(_line({"same": not changes, "now": now.as_json(), "then": then.as_json()}))
+        elif changes:
+            against.show(console, total, now, changes)
     if output == "text":
         click.echo(against.summary(total, otherwise))
     return 1 if otherwise else 0

@@ -48,8 +48,8 @@ class Result:
             return [self.problem]
         return [
             line
-            for each in self.differences
-            for line in (each.place, f"  expected: {each.expected}", f"  got:      {each.found}")
+            for difference in self.differences
+            for line in (difference.place, f"  expected: {difference.expected}", f"  got:      {difference.found}")
         ]
 
 
@@ -100,7 +100,7 @@ def test(
     read = [(file, *_read(file, worker, connector is None)) for file in files]
     now = None if connector is None else against.running(target(), connector)
     then = now if now is None or changes is None else against.changed(now, changes)
-    done: list[tuple[Path, list[Result]]] = []
+    by_file: list[tuple[Path, list[Result]]] = []
     for file, cases, settings in read:
         if len(read) > 1:
             console.print(Text(str(file), "bold"), soft_wrap=True)
@@ -111,12 +111,12 @@ def test(
             if now is not None and changes is not None:
                 _compare(results[-1], _run(case, file, now, settings, plugins))
             _print(console, results[-1], show)
-        done.append((file, results))
-    results = [result for _, some in done for result in some]
+        by_file.append((file, results))
+    results = [result for _, some in by_file for result in some]
     failed = sum(not result.passed for result in results)
     click.echo(f"{len(results)} case{'' if len(results) == 1 else 's'}: {len(results) - failed} passed, {failed} failed")
     if junit is not None:
-        _write_report(junit, done)
+        _write_report(junit, by_file)
     return 1 if failed else 0
 
 
@@ -202,7 +202,10 @@ def _write_report(path: Path, done: list[tuple[Path, list[Result]]]) -> None:
             )
             if not result.passed:
                 kind = "failure" if result.problem is None else "error"
-                message = "; ".join(f"{each.place}: expected {each.expected}, got {each.found}" for each in result.differences)
+                message = "; ".join(
+                    f"{difference.place}: expected {difference.expected}, got {difference.found}"
+                    for difference in result.differences
+                )
                 failure = ElementTree.SubElement(case, kind, message=_xml(result.problem or message))
                 failure.text = _xml("\n".join(result.lines()))
     ElementTree.indent(root)

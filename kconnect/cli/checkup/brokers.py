@@ -47,13 +47,13 @@ def check_server(server: str, client: Mapping[str, Any]) -> Iterator[Finding]:
 def _greeted(server: str, client: Mapping[str, Any]) -> Iterator[Finding]:
     where, protocol = place(server), str(client.get("security.protocol", "PLAINTEXT")).upper()
     try:
-        found = probe.greet(server, client, run.LIMIT_S)
+        greeting = probe.greet(server, client, run.LIMIT_S)
     except probe.RefusedError as error:
         yield _refused(where, protocol, error)
         return
-    known = f"{count(len(found.brokers), 'broker')}, cluster {found.cluster_id}"
-    yield Finding(OK, "broker", where, f"It answers over {protocol}: {known}")
-    for number, host, port in found.brokers:
+    description = f"{count(len(greeting.brokers), 'broker')}, cluster {greeting.cluster_id}"
+    yield Finding(OK, "broker", where, f"It answers over {protocol}: {description}")
+    for number, host, port in greeting.brokers:
         # What the brokers' `advertised.listeners` say must hold here, too.
         problem = reaching.problem(host, port, run.LIMIT_S)
         if problem is not None:
@@ -90,25 +90,25 @@ def _refused(where: str, protocol: str, error: probe.RefusedError) -> Finding:
 def check_rights(brokers: Brokers) -> Iterator[Finding]:
     """Check what this user may do with the internal topics, the group, and the cluster if a topic is to be created."""
     where = "Rights"
-    known = brokers.topics.known()
-    if not known:
+    topics = brokers.topics.known()
+    if not topics:
         message = "The workers' topics are not known"
         yield Finding(SKIPPED, "rights", where, message, "give --worker-file, to see whether its user may use them")
         return
-    names = list(known.values())
-    if "config" in known:
+    names = list(topics.values())
+    if "config" in topics:
         names += [brokers.topics.assignment, brokers.topics.metrics]
     rights = probe.Rights(brokers.client_config("admin"), run.LIMIT_S)
     try:
         may_create = "Create" in rights.on_cluster()
         good = []
         for name, allowed in rights.on_topics(names).items():
-            found = list(_rights_of_topic(name, allowed, may_create))
-            yield from found
-            good += [] if found else [name]
+            problems = list(_rights_of_topic(name, allowed, may_create))
+            yield from problems
+            good += [] if problems else [name]
         if good:
             yield Finding(OK, "rights", where, f"Read and Write on {', '.join(good)}")
-        if "config" in known:
+        if "config" in topics:
             # It is made when somebody needs it.
             for name, allowed in rights.on_topics([brokers.topics.schemas]).items():
                 if not isinstance(allowed, NotFoundError):
@@ -134,13 +134,13 @@ def _policies(brokers: Brokers) -> Iterator[Finding]:
         yield Finding(SKIPPED, "topics", where, str(error))
         return
     # That one is not there was said with the rights; notes are for those who look into one.
-    told = [each for each in topic_settings.check(contents) if each.kind != "topic-missing"]
-    told = [each for each in told if each.severity is not Severity.NOTE]
-    for each in told:
-        yield Finding(ERROR if each.severity is Severity.ERROR else WARNING, "topics", where, each.text, each.remedy)
-    if contents.topics and not told:
-        kept = ", ".join(facts.name for facts in contents.topics.values())
-        yield Finding(OK, "topics", where, f"Compacted, with the partitions and copies that they need: {kept}")
+    problems = [problem for problem in topic_settings.check(contents) if problem.kind != "topic-missing"]
+    problems = [problem for problem in problems if problem.severity is not Severity.NOTE]
+    for problem in problems:
+        yield Finding(ERROR if problem.severity is Severity.ERROR else WARNING, "topics", where, problem.text, problem.remedy)
+    if contents.topics and not problems:
+        names_kept = ", ".join(facts.name for facts in contents.topics.values())
+        yield Finding(OK, "topics", where, f"Compacted, with the partitions and copies that they need: {names_kept}")
 
 
 def _rights_of_topic(name: str, allowed: set[str] | ConnectError, may_create: bool) -> Iterator[Finding]:
@@ -175,5 +175,5 @@ def _rights_of_group(rights: probe.Rights, group: str) -> Finding:
 
 
 def _allow(kind: str, name: str, *operations: str) -> str:
-    each = " ".join(f"--operation {operation}" for operation in operations)
-    return f"kafka-acls.sh --bootstrap-server … --add --allow-principal User:… {each} --{kind} {name}"
+    options = " ".join(f"--operation {operation}" for operation in operations)
+    return f"kafka-acls.sh --bootstrap-server … --add --allow-principal User:… {options} --{kind} {name}"

@@ -54,25 +54,25 @@ def doctor(target: Target | None, brokers: Brokers, form: str) -> int:
     kafka = _of_kafka(brokers) if problem is None else ()
     asked, named = target or Target(_url(settings)), target is not None
     checks = [*files, *_of_machine(brokers, settings), *_of_workers(asked, named), *_of_configs(asked, brokers), *kafka]
-    found = sorted_by_place(beside_each_other(checks, run.ALL_S))
-    wrong = sum(each.severity == ERROR for each in found)
+    sorted_findings = sorted_by_place(beside_each_other(checks, run.ALL_S))
+    wrong = sum(finding.severity == ERROR for finding in sorted_findings)
     if form == "table":
-        findings.write(found)
+        findings.write(sorted_findings)
         click.echo()
-        skipped = sum(each.severity == SKIPPED for each in found)
-        warnings = sum(each.severity == WARNING for each in found)
+        skipped = sum(finding.severity == SKIPPED for finding in sorted_findings)
+        warnings = sum(finding.severity == WARNING for finding in sorted_findings)
         counts = f"{findings.count(wrong, 'error')}, {findings.count(warnings, 'warning')}"
-        click.echo(f"{counts}, {skipped} not checked, {sum(each.severity == OK for each in found)} ok")
+        click.echo(f"{counts}, {skipped} not checked, {sum(finding.severity == OK for finding in sorted_findings)} ok")
     else:
-        output.write({"findings": [asdict(each) for each in found], "errors": wrong}, form)
+        output.write({"findings": [asdict(finding) for finding in sorted_findings], "errors": wrong}, form)
     return 1 if wrong else 0
 
 
 def sorted_by_place(found: Iterable[Finding]) -> list[Finding]:
     """Sort findings so that those of a place stand together, in the order in which places come first."""
-    known = list(found)
-    order = {place: number for number, place in enumerate(dict.fromkeys(each.location for each in known))}
-    return sorted(known, key=lambda each: order[each.location])
+    all_findings = list(found)
+    order = {place: number for number, place in enumerate(dict.fromkeys(finding.location for finding in all_findings))}
+    return sorted(all_findings, key=lambda finding: order[finding.location])
 
 
 def _problem(brokers: Brokers) -> Finding | None:
@@ -103,11 +103,11 @@ def _starts_with_it(brokers: Brokers, where: str) -> Iterator[Finding]:
     from kconnect.core.settings import misnamed, secrets
     from kconnect.core.settings.worker import WorkerSettings
 
-    told = brokers.told
+    texts = brokers.told
     try:
-        settings = WorkerSettings.from_properties(told, {})
+        settings = WorkerSettings.from_properties(texts, {})
     except ConfigError as error:
-        wrong = in_one_line(secrets.hide(str(error), secrets.values(told)))
+        wrong = in_one_line(secrets.hide(str(error), secrets.values(texts)))
         yield Finding(ERROR, "files", where, f"A worker can't start with it. {wrong}", "add or correct these settings")
     else:
         yield Finding(OK, "files", where, "It has the settings that a worker must have")
@@ -123,17 +123,17 @@ def _settings(brokers: Brokers) -> Mapping[str, str]:
 
 
 def _of_machine(brokers: Brokers, settings: Mapping[str, str]) -> Iterator[Check]:
-    here = machine.PLACE
-    yield Check("Java", here, machine.check_java)
-    yield Check("Spark", here, partial(machine.check_spark, settings))
-    yield Check("Python", here, partial(machine.check_python, settings))
-    yield Check("room", here, partial(machine.check_room, settings))
-    yield Check("open files", here, machine.check_files)
+    place = machine.PLACE
+    yield Check("Java", place, machine.check_java)
+    yield Check("Spark", place, partial(machine.check_spark, settings))
+    yield Check("Python", place, partial(machine.check_python, settings))
+    yield Check("room", place, partial(machine.check_room, settings))
+    yield Check("open files", place, machine.check_files)
     if brokers.worker_file is not None:
         from kconnect.cli.checkup import listening
 
         listeners = [*brokers.settings.listeners, *(brokers.settings.admin_listeners or ())]
-        yield Check("ports", here, partial(listening.check, listeners))
+        yield Check("ports", place, partial(listening.check, listeners))
         yield Check("Spark's master", f"Spark {settings.get('spark.master', '')}", partial(machine.check_master, settings))
     yield Check("plugins", "Plugins", partial(_plugins, brokers))
 
@@ -141,8 +141,8 @@ def _of_machine(brokers: Brokers, settings: Mapping[str, str]) -> Iterator[Check
 def _plugins(brokers: Brokers) -> Iterator[Finding]:
     from kconnect.plugins import doctor as doctors
 
-    given = (brokers.settings.plugin_path or ()) if brokers.worker_file is not None else ()
-    directories = [Path(part).expanduser().absolute() for part in given]
+    plugin_path = (brokers.settings.plugin_path or ()) if brokers.worker_file is not None else ()
+    directories = [Path(part).expanduser().absolute() for part in plugin_path]
     problems = doctors.examine(directories)
     yield from map(findings.of_problem, problems)
     if not problems:

@@ -62,14 +62,16 @@ def _ask(client: ConnectClient) -> None:
         # Connect before 3.9 has none.
         if error.status != 404:
             raise
-        told = client.root()
-        if not isinstance(told, dict) or not {"version", "commit"} <= told.keys():
+        root = client.root()
+        if not isinstance(root, dict) or not {"version", "commit"} <= root.keys():
             raise
 
 
 def _take(host: str, port: int) -> None:
     addresses = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-    family, kind, protocol, _, address = next((each for each in addresses if each[0] == socket.AF_INET), addresses[0])
+    family, kind, protocol, _, address = next(
+        (candidate for candidate in addresses if candidate[0] == socket.AF_INET), addresses[0]
+    )
     with socket.socket(family, kind, protocol) as probe:
         # As servers do it: connections of the last worker that linger are no hindrance.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -37,16 +37,16 @@ _LOCAL_S = 20.0
 def check_java() -> Iterator[Finding]:
     try:
         program = java.find()
-        found = java.version(program)
+        version = java.version(program)
     except ConnectError as error:
         yield Finding(ERROR, "java", PLACE, str(error))
         return
-    if found < java.OLDEST:
+    if version < java.OLDEST:
         remedy = f"install Java {java.OLDEST} or newer, and put it first on the PATH or set JAVA_HOME"
-        message = f"{program} is Java {found}, and Spark and Kafka need {java.OLDEST} or newer"
+        message = f"{program} is Java {version}, and Spark and Kafka need {java.OLDEST} or newer"
         yield Finding(ERROR, "java", PLACE, message, remedy)
     else:
-        yield Finding(OK, "java", PLACE, f"Java {found}: {program}")
+        yield Finding(OK, "java", PLACE, f"Java {version}: {program}")
 
 
 def check_spark(settings: Mapping[str, str]) -> Iterator[Finding]:
@@ -60,13 +60,13 @@ def check_spark(settings: Mapping[str, str]) -> Iterator[Finding]:
     if not list(home.glob("jars/spark-core_*.jar")):
         remedy = "reinstall it: pip install --force-reinstall pyspark"
         yield Finding(ERROR, "spark", PLACE, f"PySpark {version} in {home} is without its jars", remedy)
-    elif other := os.environ.get("SPARK_HOME"):
-        yield from _other_spark(Path(other), version)
+    elif elsewhere := os.environ.get("SPARK_HOME"):
+        yield from _other_spark(Path(elsewhere), version)
     else:
         yield Finding(OK, "spark", PLACE, f"Spark {version}, of PySpark")
-    wanted = settings.get("spark.jars.packages")
-    if wanted:
-        message = f"spark.jars.packages={wanted}: Spark fetches these with Ivy whenever a worker starts"
+    packages = settings.get("spark.jars.packages")
+    if packages:
+        message = f"spark.jars.packages={packages}: Spark fetches these with Ivy whenever a worker starts"
         yield Finding(SKIPPED, "spark", PLACE, message, "check that they are in ~/.ivy2.5.2, or that Maven can be reached")
     if jars.kafka_is_there():
         yield Finding(OK, "jars", PLACE, f"The jars of Kafka {jars.KAFKA_VERSION} for a local broker are in {jars.cache_dir()}")
@@ -82,17 +82,17 @@ def _other_spark(home: Path, own: str) -> Iterator[Finding]:
         message = f"SPARK_HOME is {home}, which has no Spark (no jars/spark-core_*.jar)"
         yield Finding(ERROR, "spark", PLACE, message, remedy)
         return
-    found = core.stem.rpartition("-")[2]
-    same = found.split(".")[:2] == own.split(".")[:2]
-    message = f"SPARK_HOME is {home}, Spark {found}; PySpark is {own}"
+    version = core.stem.rpartition("-")[2]
+    same = version.split(".")[:2] == own.split(".")[:2]
+    message = f"SPARK_HOME is {home}, Spark {version}; PySpark is {own}"
     yield Finding(OK if same else ERROR, "spark", PLACE, message, "" if same else remedy)
 
 
 def check_python(settings: Mapping[str, str]) -> Iterator[Finding]:
     """This Python, which runs workers and drivers, and the one that `spark.pyspark.python` gives the executors."""
-    own = sys.version_info[:2]
+    running = sys.version_info[:2]
     text = ".".join(map(str, sys.version_info[:3]))
-    if _OLDEST <= own <= _NEWEST:
+    if _OLDEST <= running <= _NEWEST:
         yield Finding(OK, "python", PLACE, f"Python {text}: {sys.executable}")
     else:
         allowed = f"{_text(_OLDEST)} to {_text(_NEWEST)}"
@@ -104,19 +104,19 @@ def check_python(settings: Mapping[str, str]) -> Iterator[Finding]:
             f"use Python {allowed}",
         )
     yield from _libraries()
-    other = settings.get("spark.pyspark.python")
+    program_set = settings.get("spark.pyspark.python")
     local = settings.get("spark.master", "local").startswith("local")
-    if other and (local or shutil.which(other)):
-        yield from _executors_python(other, own)
+    if program_set and (local or shutil.which(program_set)):
+        yield from _executors_python(program_set, running)
     elif not local:
-        program = other or sys.executable
+        program = program_set or sys.executable
         message = f"Can't check from here whether {program} is on the machines of {settings['spark.master']}"
         yield Finding(
             SKIPPED,
             "python",
             PLACE,
             message,
-            f"check that each has it, and that it is Python {_text(own)} with kconnect",
+            f"check that each has it, and that it is Python {_text(running)} with kconnect",
         )
 
 
@@ -125,38 +125,40 @@ def _libraries() -> Iterator[Finding]:
 
     wrong = []
     for line in metadata.requires("kconnect") or ():
-        wanted = Requirement(line)
-        if wanted.marker is not None and not wanted.marker.evaluate({"extra": ""}):
+        requirement = Requirement(line)
+        if requirement.marker is not None and not requirement.marker.evaluate({"extra": ""}):
             continue
         try:
-            found = metadata.version(wanted.name)
+            installed = metadata.version(requirement.name)
         except metadata.PackageNotFoundError:
-            wrong.append(f"{wanted.name} is not installed")
+            wrong.append(f"{requirement.name} is not installed")
             continue
-        if not wanted.specifier.contains(found, prereleases=True):
-            wrong.append(f"{wanted.name} is {found}, and {wanted.specifier} is needed")
+        if not requirement.specifier.contains(installed, prereleases=True):
+            wrong.append(f"{requirement.name} is {installed}, and {requirement.specifier} is needed")
     if wrong:
         yield Finding(ERROR, "libraries", PLACE, "; ".join(wrong), "install kconnect with its dependencies")
     else:
-        found = ", ".join(f"{name} {metadata.version(name)}" for name in ("kconnect", "confluent-kafka"))
-        yield Finding(OK, "libraries", PLACE, f"{found}, and everything else that kconnect needs")
+        installed = ", ".join(f"{name} {metadata.version(name)}" for name in ("kconnect", "confluent-kafka"))
+        yield Finding(OK, "libraries", PLACE, f"{installed}, and everything else that kconnect needs")
 
 
 def _executors_python(program: str, own: tuple[int, int]) -> Iterator[Finding]:
     code = "import sys, kconnect, pyspark; print(*sys.version_info[:2], kconnect.__version__, pyspark.__version__)"
     setting = f"spark.pyspark.python={program}"
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             interpreter.evaluate(code, program), capture_output=True, text=True, timeout=_LOCAL_S, check=False
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         yield Finding(ERROR, "python", PLACE, f"{setting} can't be run ({error})", "name a Python that has kconnect")
         return
-    if done.returncode != 0:
-        said = (done.stderr.strip().splitlines() or [f"status {done.returncode}"])[-1]
-        yield Finding(ERROR, "python", PLACE, f"{setting} can't import kconnect ({said})", "install kconnect for that Python")
+    if process.returncode != 0:
+        last_line = (process.stderr.strip().splitlines() or [f"status {process.returncode}"])[-1]
+        yield Finding(
+            ERROR, "python", PLACE, f"{setting} can't import kconnect ({last_line})", "install kconnect for that Python"
+        )
         return
-    major, minor, version, spark = done.stdout.split()
+    major, minor, version, spark = process.stdout.split()
     ours = (metadata.version("kconnect"), metadata.version("pyspark"))
     if (int(major), int(minor)) != own:
         message = f"{setting} is Python {major}.{minor}, and the driver's is {_text(own)}: Spark refuses to run tasks like that"
@@ -170,9 +172,9 @@ def _executors_python(program: str, own: tuple[int, int]) -> Iterator[Finding]:
 
 def check_room(settings: Mapping[str, str]) -> Iterator[Finding]:
     """Check the place of Spark's files: SPARK_LOCAL_DIRS, else spark.local.dir, else the place for temporary files."""
-    told = os.environ.get("SPARK_LOCAL_DIRS") or settings.get("spark.local.dir")
+    directories = os.environ.get("SPARK_LOCAL_DIRS") or settings.get("spark.local.dir")
     setting = "SPARK_LOCAL_DIRS" if os.environ.get("SPARK_LOCAL_DIRS") else "spark.local.dir"
-    for directory in dict.fromkeys(part.strip() for part in (told or tempfile.gettempdir()).split(",") if part.strip()):
+    for directory in dict.fromkeys(part.strip() for part in (directories or tempfile.gettempdir()).split(",") if part.strip()):
         yield _room(Path(directory), setting)
 
 

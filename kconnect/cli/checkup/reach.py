@@ -64,8 +64,8 @@ def _of_logins(config: Mapping[str, str], settings: WorkerSettings) -> Iterator[
         return
     for kind in ("producer", "consumer", "admin"):
         override = f"{kind}.override."
-        own = {name[len(override) :]: text for name, text in config.items() if name.startswith(override)}
-        refusal = lent_logins.problem(settings.raw, f"{kind}.", own)
+        overrides = {name[len(override) :]: text for name, text in config.items() if name.startswith(override)}
+        refusal = lent_logins.problem(settings.raw, f"{kind}.", overrides)
         if refusal is not None:
             yield f"{refusal}."
 
@@ -82,14 +82,14 @@ def _of_libraries(config: Mapping[str, str], limits: Mapping[str, str]) -> Itera
             from kconnect.connectors.sql import settings as sql
             from kconnect.connectors.sql.urls import url_of
 
-            given = {"connection.url": url, "connection.user": "", "connection.password": Password("")}
-            checks.append(lambda: url_of({**dict.fromkeys(sql.CONFIG.keys, ""), **given}, limits))
+            login = {"connection.url": url, "connection.user": "", "connection.password": Password("")}
+            checks.append(lambda: url_of({**dict.fromkeys(sql.CONFIG.keys, ""), **login}, limits))
         if config.get("connector.class", "").endswith(("IcebergSink", "IcebergSinkConnector")):
             from kconnect.connectors.iceberg import guard
             from kconnect.connectors.iceberg import settings as iceberg
 
-            own = passthrough.given(config, iceberg.PASSTHROUGH)
-            checks.append(lambda: guard.Rules(own.get("type", "rest"), own, limits).check_own(own))
+            properties = passthrough.given(config, iceberg.PASSTHROUGH)
+            checks.append(lambda: guard.Rules(properties.get("type", "rest"), properties, limits).check_own(properties))
         if any(setting.startswith("store.options.") for setting in config):
             from kconnect.connectors.objects import options
 

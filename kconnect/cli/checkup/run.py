@@ -42,25 +42,25 @@ class _Running:
 def beside_each_other(checks: Sequence[Check], limit_s: float) -> list[Finding]:
     """All findings, after `limit_s` seconds at most."""
     running = [_Running(check) for check in checks]
-    for each in running:
+    for run in running:
         # A daemon: one that hangs, as asking for a name may, must not keep the command from ending.
-        each.thread = threading.Thread(target=_run, args=(each,), name=f"check {each.check.name}", daemon=True)
-        each.thread.start()
+        run.thread = threading.Thread(target=_run, args=(run,), name=f"check {run.check.name}", daemon=True)
+        run.thread.start()
     end = time.monotonic() + limit_s
-    found: list[Finding] = []
+    findings: list[Finding] = []
 
     def left() -> str:
-        return ", ".join(each.check.name for each in running if each.thread is not None and each.thread.is_alive())
+        return ", ".join(run.check.name for run in running if run.thread is not None and run.thread.is_alive())
 
     with waiting.told("the checks of ", left):
-        for each in running:
-            assert each.thread is not None
-            each.thread.join(max(0.0, end - time.monotonic()))
-            found += each.found
-            if each.thread.is_alive():
-                message = f"The check of {each.check.name} did not end within {limit_s:.0f} s"
-                found.append(Finding(WARNING, each.check.name, each.check.location, message))
-    return found
+        for run in running:
+            assert run.thread is not None
+            run.thread.join(max(0.0, end - time.monotonic()))
+            findings += run.found
+            if run.thread.is_alive():
+                message = f"The check of {run.check.name} did not end within {limit_s:.0f} s"
+                findings.append(Finding(WARNING, run.check.name, run.check.location, message))
+    return findings
 
 
 def _run(each: _Running) -> None:

@@ -68,31 +68,31 @@ def check(target: Target, named: bool) -> Iterator[Finding]:
 
 def _cluster(client: Any) -> dict[str, Any] | None:
     try:
-        found: dict[str, Any] = client.cluster()
+        answer: dict[str, Any] = client.cluster()
     except RestError as error:
         if error.status == 404:
             return None
         raise
-    return found
+    return answer
 
 
 def _statuses(client: Any) -> dict[str, Any]:
     try:
-        found = client.connectors("status")
+        answer = client.connectors("status")
     except RestError as error:
         if error.status is None:
             raise
         return {}
-    return found if isinstance(found, dict) else {}
+    return answer if isinstance(answer, dict) else {}
 
 
 def _ask_all(client: ConnectClient, cluster: dict[str, Any] | None) -> list[_Answers]:
     """All workers of the cluster, or the one that is known."""
-    told = [] if cluster is None else [str(worker["url"]).rstrip("/") for worker in cluster["workers"] if worker["url"]]
+    listed = [] if cluster is None else [str(worker["url"]).rstrip("/") for worker in cluster["workers"] if worker["url"]]
     # One that has just been started is not in the group yet.
-    urls = list(dict.fromkeys(told)) or [client.url]
-    found = selection.of_each(urls, lambda url: _ask(client, url))
-    return [found[url] for url in urls]
+    urls = list(dict.fromkeys(listed)) or [client.url]
+    answers = selection.of_each(urls, lambda url: _ask(client, url))
+    return [answers[url] for url in urls]
 
 
 def _ask(first: ConnectClient, url: str) -> _Answers:
@@ -151,17 +151,20 @@ def _surely(clock: tuple[float, float] | None) -> float:
 
 
 def _together(answers: Sequence[_Answers]) -> Iterator[Finding]:
-    there = [answer for answer in answers if answer.root is not None]
-    versions = sorted({_version(answer.root) for answer in there if answer.root is not None})
-    clusters = sorted({str(answer.root.get("kafka_cluster_id")) for answer in there if answer.root is not None})
+    reached = [answer for answer in answers if answer.root is not None]
+    versions = sorted({_version(answer.root) for answer in reached if answer.root is not None})
+    clusters = sorted({str(answer.root.get("kafka_cluster_id")) for answer in reached if answer.root is not None})
     if len(versions) > 1:
         message = f"They have different versions: {', '.join(versions)}"
         yield Finding(WARNING, "versions", CLUSTER, message, "this is normal during a rolling upgrade")
     if len(clusters) > 1:
         message = f"They are on different Kafka clusters: {', '.join(clusters)}"
         yield Finding(ERROR, "versions", CLUSTER, message, "correct bootstrap.servers of one of them")
-    clocks = [(answer.url, answer.clock) for answer in there if answer.clock is not None]
-    apart = max(((one[0] - other[1], ahead, behind) for ahead, one in clocks for behind, other in clocks), default=None)
+    clocks = [(answer.url, answer.clock) for answer in reached if answer.clock is not None]
+    apart = max(
+        ((clock_ahead[0] - clock_behind[1], ahead, behind) for ahead, clock_ahead in clocks for behind, clock_behind in clocks),
+        default=None,
+    )
     if apart is None or len(clocks) < 2:
         return
     seconds, ahead, behind = apart
@@ -194,8 +197,8 @@ def _of_cluster(cluster: dict[str, Any]) -> Iterator[Finding]:
 
 def _failed(statuses: dict[str, Any]) -> Iterator[Finding]:
     failed = []
-    for name, found in statuses.items():
-        units = [found["status"]["connector"], *found["status"]["tasks"]] if "status" in found else []
+    for name, entry in statuses.items():
+        units = [entry["status"]["connector"], *entry["status"]["tasks"]] if "status" in entry else []
         if any(unit["state"] == "FAILED" for unit in units):
             failed.append(name)
     if failed:

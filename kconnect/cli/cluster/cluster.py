@@ -28,35 +28,35 @@ def cluster(target: Target, form: str) -> None:
     """
     with target.connect() as client:
         try:
-            found = client.cluster()
+            answer = client.cluster()
         except RestError as error:
             if error.status == 404:
                 raise NotFoundError(f"The worker at {client.url} has no /cluster: it is not a kconnect worker") from error
             raise
     if form != "table":
-        output.write(found, form)
+        output.write(answer, form)
         return
-    leader = found["leader"] or "nobody (an election is under way)"
-    click.echo(f"Led by {leader}, generation {found['generation']}; answered by {found['answered_by']}")
-    click.echo("\n".join(_table(found)))
-    for worker in found["workers"]:
+    leader = answer["leader"] or "nobody (an election is under way)"
+    click.echo(f"Led by {leader}, generation {answer['generation']}; answered by {answer['answered_by']}")
+    click.echo("\n".join(_table(answer)))
+    for worker in answer["workers"]:
         for host in worker["hosts"]:
             if what := _purpose(host):
                 click.echo(f"Host {host['host']} of {worker['worker_id']} {what}")
-    for unit in found["moving"]:
+    for unit in answer["moving"]:
         name = unit["connector"] if unit["task"] is None else f"{unit['connector']}-{unit['task']}"
         click.echo(f"Moving: {name} from {unit['from'] or 'nowhere'} to {unit['to'] or '(not decided yet)'}")
 
 
 def _purpose(host: dict[str, Any]) -> str:
-    told = []
+    purposes = []
     if host["directories"]:
-        told.append(f"has plugins of {', '.join(host['directories'])}")
+        purposes.append(f"has plugins of {', '.join(host['directories'])}")
     if host["dedicated_to"]:
-        told.append(f"is for {host['dedicated_to']['connector']}-{host['dedicated_to']['task']} alone")
+        purposes.append(f"is for {host['dedicated_to']['connector']}-{host['dedicated_to']['task']} alone")
     if host["stuck"]:
-        told.append(f"has {host['stuck']} that do not stop")
-    return ", ".join(told)
+        purposes.append(f"has {host['stuck']} that do not stop")
+    return ", ".join(purposes)
 
 
 def _table(found: dict[str, Any]) -> list[str]:

@@ -34,17 +34,17 @@ def workers(names: tuple[str, ...], form: str, seconds: float | None, target: Ta
     task, and not their states or the leader.
     """
     with target.connect() as client:
-        told = False
+        is_told = False
 
         def collect() -> list[dict[str, Any]]:
-            nonlocal told
-            found = _of_kconnect(client)
-            if found is None:
-                found = _of_statuses(client)
-                if not told:
+            nonlocal is_told
+            rows = _of_kconnect(client)
+            if rows is None:
+                rows = _of_statuses(client)
+                if not is_told:
                     click.echo("The cluster does not list its workers; these are the ones that have work", err=True)
-                told = True
-            return get.select(found, names, "worker")
+                is_told = True
+            return get.select(rows, names, "worker")
 
         columns = [
             Column("worker", lambda row: row["name"]),
@@ -62,7 +62,7 @@ def _of_kconnect(client: ConnectClient) -> list[dict[str, Any]] | None:
     from kconnect.rest.client import RestError
 
     try:
-        found = client.cluster()
+        answer = client.cluster()
     except RestError as error:
         if error.status == 404:
             return None
@@ -70,18 +70,18 @@ def _of_kconnect(client: ConnectClient) -> list[dict[str, Any]] | None:
     return [
         {
             "name": row["worker_id"],
-            "state": cluster.state(row, found["leader"]),
+            "state": cluster.state(row, answer["leader"]),
             "connectors": row["connectors"],
             "tasks": row["tasks"],
             "hosts": len(row["hosts"]),
             "url": row["url"],
         }
-        for row in found["workers"]
+        for row in answer["workers"]
     ]
 
 
 def _of_statuses(client: ConnectClient) -> list[dict[str, Any]]:
-    statuses = [each["status"] for each in client.connectors("status").values()]
+    statuses = [entry["status"] for entry in client.connectors("status").values()]
     connectors = Counter(status["connector"]["worker_id"] for status in statuses)
     tasks = Counter(task["worker_id"] for status in statuses for task in status["tasks"])
     return [

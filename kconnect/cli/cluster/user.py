@@ -36,10 +36,10 @@ def user(name: str, role: str, token: bool) -> None:
     except ValueError as error:
         raise click.BadParameter(f"{error}.", param_hint="NAME") from None
     if token:
-        made = f"kc_{secrets.token_urlsafe(32)}"
+        new_token = f"kc_{secrets.token_urlsafe(32)}"
         click.echo(f"The token of {name}, shown only now:", err=True)
-        click.echo(made, err=True)
-        line = credentials.token_line(name, role, made)
+        click.echo(new_token, err=True)
+        line = credentials.token_line(name, role, new_token)
     else:
         line = credentials.password_line(name, role, _password(name))
     click.echo(line)

@@ -30,14 +30,14 @@ def create(target: Target, paths: tuple[Path, ...], recursive: bool, wait: bool,
     The files are those of `kconnect apply`, also with the state and the offsets at which a connector begins. Exit status 5: a
     connector of that name is there already.
     """
-    wanted = {manifest.name: manifest for manifest in read(paths, recursive)}
+    by_name = {manifest.name: manifest for manifest in read(paths, recursive)}
     with target.connect() as client:
 
         def one(name: str) -> str:
-            apply_run.do(client, apply_plan.make([wanted[name]], {}, {})[0])
-            said = f"created {name}"
+            apply_run.do(client, apply_plan.make([by_name[name]], {}, {})[0])
+            line = f"created {name}"
             if wait:
-                selection.then(said, lambda: apply_run.wait(client, name, wanted[name].state or "RUNNING", timeout))
-            return said
+                selection.then(line, lambda: apply_run.wait(client, name, by_name[name].state or "RUNNING", timeout))
+            return line
 
-        return selection.each(wanted, one, "Creating")
+        return selection.each(by_name, one, "Creating")

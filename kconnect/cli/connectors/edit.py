@@ -46,20 +46,20 @@ def edit(target: Target, name: str, wait: bool, timeout: float) -> int:
         config = client.get_config(name)
         state = _state(client, name)
         text = begun = _HEAD.format(name=name) + _yaml(name, state, config)
-        told = ""
+        remarks = ""
         while True:
             try:
-                edited = click.edit(told + text, extension=".yaml", require_save=False)
+                edited = click.edit(remarks + text, extension=".yaml", require_save=False)
             except click.ClickException as error:
                 # The editor failed, or was left with an error, as vi's :cq does. Its first text was the connector's own.
-                raise _lost(error, name, text) if told else error from None
+                raise _lost(error, name, text) if remarks else error from None
             # What was told of the last try is no part of it.
             edited = None if edited is None else without_remarks(edited)
-            if edited is None or not _content(edited) or (not told and edited == begun):
+            if edited is None or not _content(edited) or (not remarks and edited == begun):
                 click.echo(f"unchanged {name}", err=True)
                 return 0
-            if told and settings_of(edited) == settings_of(text):
-                why = "; ".join(line.removeprefix(_REMARK).rstrip(".") for line in told.splitlines())
+            if remarks and settings_of(edited) == settings_of(text):
+                why = "; ".join(line.removeprefix(_REMARK).rstrip(".") for line in remarks.splitlines())
                 raise InputError(f"The config of {name} was not changed: {why}. Your text is in {_kept(text)}")
             text = edited
             try:
@@ -69,11 +69,11 @@ def edit(target: Target, name: str, wait: bool, timeout: float) -> int:
                     return 0
                 apply_run.do(client, step)
             except manifests.Unusable as error:
-                told = _comment(error.problems)
+                remarks = _comment(error.problems)
             except RestError as error:
                 if error.status != 400:
                     raise _lost(error, name, text) from error
-                told = _comment([line for line in str(error).splitlines() if line.strip()])
+                remarks = _comment([line for line in str(error).splitlines() if line.strip()])
                 if step.state not in (None, "RUNNING"):
                     # That was asked for before the config, and so is done.
                     state = str(step.state).lower()
@@ -89,13 +89,13 @@ def edit(target: Target, name: str, wait: bool, timeout: float) -> int:
 
 def _step(client: ConnectClient, name: str, text: str, config: Config, state: str | None) -> apply_plan.Step:
     """Unusable, or a ConflictError if somebody else was quicker."""
-    wanted = manifests.of_text(text, "text.yaml")
-    if wanted.name != name:
+    manifest = manifests.of_text(text, "text.yaml")
+    if manifest.name != name:
         raise manifests.Unusable([f"the name was {name} and can't be changed: kconnect create makes another connector"])
     if client.get_config(name) != config:
         raise ConflictError(f"Somebody else has changed the config of {name} meanwhile: edit it again")
     states = {} if state is None else {name: state.upper()}
-    (step,) = apply_plan.make([Manifest(name, wanted.config, wanted.state, where="edited")], {name: config}, states)
+    (step,) = apply_plan.make([Manifest(name, manifest.config, manifest.state, where="edited")], {name: config}, states)
     return step
 
 

@@ -85,9 +85,9 @@ def show(
             return ""
         if form == "name":
             return "\n".join(item["name"] for item in items)
-        wanted = [column for column in columns if form == "wide" or not column.wide]
-        rows = [[column.of(item) for column in wanted] for item in items]
-        return output.text_of_table([column.heading for column in wanted], rows, whole=form == "wide")
+        chosen = [column for column in columns if form == "wide" or not column.wide]
+        rows = [[column.of(item) for column in chosen] for item in items]
+        return output.text_of_table([column.heading for column in chosen], rows, whole=form == "wide")
 
     watch.show(seconds, draw)
 
@@ -97,13 +97,13 @@ def tell_if_unwell(client: ConnectClient) -> None:
     from kconnect.rest.client import RestError
 
     try:
-        found = client.health()
+        health = client.health()
     except RestError:
         # Connect before 3.9 has none; who does not answer at all is told by the next request.
         return
-    if found["status"] == "unhealthy":
-        said = f"kconnect: the worker at {client.url} is unhealthy, and what it shows may be old. {found.get('message', '')}"
-        click.echo(said, err=True)
+    if health["status"] == "unhealthy":
+        text = f"kconnect: the worker at {client.url} is unhealthy, and what it shows may be old. {health.get('message', '')}"
+        click.echo(text, err=True)
 
 
 def select(items: Sequence[dict[str, Any]], patterns: Sequence[str], what: str) -> list[dict[str, Any]]:

@@ -59,11 +59,11 @@ def connectors(
     with target.connect() as client:
 
         def collect() -> list[dict[str, Any]]:
-            found = [item for item in items(client, names) if _is_wanted(item, state, kind)]
+            chosen = [item for item in items(client, names) if _is_wanted(item, state, kind)]
             if form == "wide":
-                _add_topics(client, found)
-            shown = found if show_secrets else [_masked(item) for item in found]
-            if form in ("json", "yaml") and shown != found:
+                _add_topics(client, chosen)
+            shown = chosen if show_secrets else [_masked(item) for item in chosen]
+            if form in ("json", "yaml") and shown != chosen:
                 click.echo(f"Values that may be secret are {HIDDEN}: --show-secrets shows them", err=True)
             return shown
 
@@ -94,12 +94,12 @@ def items(client: ConnectClient, patterns: Sequence[str]) -> list[dict[str, Any]
     if not expanded.keys() >= set(names):
         # Connect leaves out what has no status when it is asked for both.
         expanded = {**client.connectors("info"), **expanded}
-    wanted = selection.match(patterns, names) if patterns else names
-    own = client.own()
-    found = [_item(name, expanded.get(name, {})) for name in sorted(wanted)]
-    for item in found:
-        retrying.add(own, item["name"], item["status"].get("tasks", ()))
-    return found
+    chosen = selection.match(patterns, names) if patterns else names
+    of_kconnect = client.own()
+    rows = [_item(name, expanded.get(name, {})) for name in sorted(chosen)]
+    for item in rows:
+        retrying.add(of_kconnect, item["name"], item["status"].get("tasks", ()))
+    return rows
 
 
 def tasks_in_words(tasks: Sequence[Mapping[str, Any]]) -> str:

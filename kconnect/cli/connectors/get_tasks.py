@@ -35,10 +35,10 @@ def tasks(
     with target.connect() as client:
 
         def collect() -> list[dict[str, Any]]:
-            found = get_connectors.items(client, names)
+            rows = get_connectors.items(client, names)
             return [
                 {"name": f"{item['name']}/{task['id']}", "connector": item["name"], "type": item["type"], **task}
-                for item in found
+                for item in rows
                 if kind is None or item["type"] == kind
                 for task in item["status"].get("tasks", ())
                 if state is None or task["state"] == state

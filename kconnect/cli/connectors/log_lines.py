@@ -47,8 +47,8 @@ class Reader:
 
 def begin(line: str) -> Entry | None:
     """The entry that begins with this line; None if it goes on with the one before."""
-    if line.startswith("{") and (found := _json(line)) is not None:
-        return found
+    if line.startswith("{") and (entry := _json(line)) is not None:
+        return entry
     for form in (_CONNECT, _KCONNECT):
         if match := form.match(line):
             level = match["level"]
@@ -109,7 +109,7 @@ def _local(text: str) -> datetime | None:
 
 def _iso(text: str) -> datetime | None:
     try:
-        found = datetime.fromisoformat(text.replace("Z", "+00:00")[:32])
+        moment = datetime.fromisoformat(text.replace("Z", "+00:00")[:32])
     except ValueError:
         return None
-    return found if found.tzinfo is not None else found.replace(tzinfo=timezone.utc)
+    return moment if moment.tzinfo is not None else moment.replace(tzinfo=timezone.utc)

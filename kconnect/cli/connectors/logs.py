@@ -78,7 +78,7 @@ def logs(
     does. Times without a zone are taken to be this machine's.
     """
     connector, number = _unit(name, task)
-    wanted = Wanted(connector, number, level, None if since is None else moment(since), mentions)
+    filter_ = Wanted(connector, number, level, None if since is None else moment(since), mentions)
     if follow and len(files) > 1:
         raise click.UsageError("-f can follow only one --file.")
     if not files and not _is_fed(sys.stdin):
@@ -92,7 +92,7 @@ def logs(
             lines = _followed(files[0])
         else:
             lines = (line for path in files for line in opened.enter_context(_open(path)))
-        _show(lines, wanted, tail)
+        _show(lines, filter_, tail)
 
 
 def _is_fed(standard_input: TextIO) -> bool:
@@ -112,12 +112,12 @@ def _of_worker(url: str) -> Path:
     why = "it is on another machine, or belongs to another user"
     try:
         if _is_here(parts.hostname or ""):
-            for each in psutil.net_connections("tcp"):
-                if each.status == psutil.CONN_LISTEN and each.pid and each.laddr.port == port:
-                    files = {file.fd: file.path for file in psutil.Process(each.pid).open_files()}
-                    if found := files.get(2) or files.get(1):
-                        return Path(found)
-                    why = f"the worker's process {each.pid} writes it to a terminal or a pipe"
+            for connection in psutil.net_connections("tcp"):
+                if connection.status == psutil.CONN_LISTEN and connection.pid and connection.laddr.port == port:
+                    files = {file.fd: file.path for file in psutil.Process(connection.pid).open_files()}
+                    if file_of_log := files.get(2) or files.get(1):
+                        return Path(file_of_log)
+                    why = f"the worker's process {connection.pid} writes it to a terminal or a pipe"
     except psutil.Error:
         pass
     raise click.UsageError(
@@ -266,11 +266,11 @@ def _followed(path: Path) -> Iterator[str | None]:
             yield None
         time.sleep(_PAUSE_S)
         try:
-            there = path.stat()
+            stat = path.stat()
         except FileNotFoundError:
             continue  # Between the two steps of a rotation.
-        replaced = there.st_ino != os.fstat(file.fileno()).st_ino
-        if replaced or there.st_size < file.tell():
+        replaced = stat.st_ino != os.fstat(file.fileno()).st_ino
+        if replaced or stat.st_size < file.tell():
             # What was written just before it was replaced.
             yield from (half + file.read()).splitlines() if replaced else ()
             file.close()

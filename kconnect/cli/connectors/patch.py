@@ -52,20 +52,20 @@ def patch(
     if name in ("connector", "connectors") and changes and not changes[0].endswith("-") and "=" not in changes[0]:
         # As with kubectl and kcctl: `patch connector orders tasks.max=2`.
         name, *changes = changes
-    wanted = _changes(changes, document)
+    new_values = _changes(changes, document)
     with target.connect() as client:
         names = selection.Wanted((name,)).names(client)
         show = Show(client, not show_secrets)
 
         def one(name: str) -> str:
             state = apply_run.resting(client, name) if wait else None
-            lines = _patched(client, name, wanted, show)
+            lines = _patched(client, name, new_values, show)
             if not lines:
                 return f"unchanged {name}"
-            said = "\n".join(lines)
+            text = "\n".join(lines)
             if state is not None:
-                selection.then(said, functools.partial(apply_run.wait, client, name, state, timeout))
-            return said
+                selection.then(text, functools.partial(apply_run.wait, client, name, state, timeout))
+            return text
 
         return selection.each(names, one, "Patching")
 
@@ -75,8 +75,8 @@ def _patched(client: ConnectClient, name: str, wanted: Config, show: Show) -> li
     config = client.get_config(name)
     # As the worker will, which takes away what is null.
     after = {key: value for key, value in {**config, **wanted}.items() if key not in wanted or value is not None}
-    found = apply_plan.differences(config, after)
-    if not found:
+    differences = apply_plan.differences(config, after)
+    if not differences:
         return []
     with refusals.explained(client):
         try:
@@ -84,16 +84,16 @@ def _patched(client: ConnectClient, name: str, wanted: Config, show: Show) -> li
         except RestError as error:
             if error.status != 405:
                 raise
-            said = "this worker can't patch configs (Kafka Connect before 3.8), so the whole config is read and written"
-            click.echo(f"kconnect: {name}: {said}", err=True)
+            reason = "this worker can't patch configs (Kafka Connect before 3.8), so the whole config is read and written"
+            click.echo(f"kconnect: {name}: {reason}", err=True)
             client.put_config(name, after)
     apply_run.warn(client, name, after)
-    return [f"changed {name}", *show.lines(Step(name, CHANGE, Manifest(name, after), found))[1:]]
+    return [f"changed {name}", *show.lines(Step(name, CHANGE, Manifest(name, after), differences))[1:]]
 
 
 def _changes(changes: Sequence[str], document: str | None) -> Config:
     """UsageError for what is no change, and for none at all."""
-    found: Config = dict(_of_json(document)) if document is not None else {}
+    values: Config = dict(_of_json(document)) if document is not None else {}
     for change in changes:
         key, sign, value = change.partition("=")
         if not sign and key.endswith("-"):
@@ -104,14 +104,14 @@ def _changes(changes: Sequence[str], document: str | None) -> Config:
             raise click.UsageError(f"{change} is not a change: give KEY=VALUE to set a setting, or KEY- to remove it")
         if not key:
             raise click.UsageError(f"{change} does not name a setting: give KEY=VALUE to set one, or KEY- to remove it")
-        if key in found:
+        if key in values:
             raise click.UsageError(f"The setting {key} is given twice: give it once")
-        found[key] = text
-    if not found:
+        values[key] = text
+    if not values:
         raise click.UsageError("Give the changes: KEY=VALUE, KEY-, or -p with a JSON object")
-    if "name" in found:
+    if "name" in values:
         raise click.UsageError("A connector's name can't be changed: create another one and delete this one")
-    return found
+    return values
 
 
 def _of_json(document: str) -> Mapping[str, str | None]:

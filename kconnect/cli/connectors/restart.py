@@ -73,14 +73,14 @@ def restart(
             with asking:
                 began = target_states.Restart(client, part.connector) if wait else None
                 if part.task is None:
-                    said, counts = _connector(client, part.connector, tasks or failed, failed)
+                    line, counts = _connector(client, part.connector, tasks or failed, failed)
                 else:
                     client.restart_task(part.connector, part.task)
-                    said, counts = f"Restarting {part}", {part.task}
+                    line, counts = f"Restarting {part}", {part.task}
             if began is not None and counts:
-                selection.then(said, functools.partial(began.settle, counts, timeout))
-                return said.replace("Restarting", "Restarted", 1)
-            return said
+                selection.then(line, functools.partial(began.settle, counts, timeout))
+                return line.replace("Restarting", "Restarted", 1)
+            return line
 
         what = "connectors" if all(part.task is None for part in parts) else "tasks"
         # To wait is no work for anybody, and takes a while.
@@ -92,15 +92,15 @@ def _parts(wanted: Wanted, known: Sequence[str], numbers: Sequence[int]) -> list
     tasks: Sequence[int | None] = numbers or [None]
     if wanted.all:
         return [_Part(name, task) for name in known for task in tasks]
-    found: dict[_Part, None] = {}
+    parts: dict[_Part, None] = {}
     for pattern in selection.without_kind(wanted.patterns, known, ("connector", "connectors", "task", "tasks")):
         connector, _, number = pattern.rpartition("/")
         # A connector's own name may look like a task.
-        one = connector and number.isdecimal() and pattern not in known
-        for name in selection.match([connector if one else pattern], known):
-            for task in [int(number)] if one else tasks:
-                found[_Part(name, task)] = None
-    return list(found)
+        is_task = connector and number.isdecimal() and pattern not in known
+        for name in selection.match([connector if is_task else pattern], known):
+            for task in [int(number)] if is_task else tasks:
+                parts[_Part(name, task)] = None
+    return list(parts)
 
 
 def _connector(client: ConnectClient, name: str, tasks: bool, failed: bool) -> tuple[str, set[int | None]]:
@@ -113,7 +113,7 @@ def _connector(client: ConnectClient, name: str, tasks: bool, failed: bool) -> t
     units = {unit.get("id"): unit for unit in (status["connector"], *status["tasks"]) if unit["state"] == "RESTARTING"}
     if not units:
         return f"Nothing of {name} has failed" if failed else f"Restarting {name}, which has no tasks", set()
-    own = ["its connector"] if None in units else []
+    restarted = ["its connector"] if None in units else []
     ids = sorted(number for number in units if number is not None)
-    own += [f"{'task' if len(ids) == 1 else 'tasks'} {', '.join(map(str, ids))}"] if ids else []
-    return f"Restarting {name}: {' and '.join(own)}", set(units)
+    restarted += [f"{'task' if len(ids) == 1 else 'tasks'} {', '.join(map(str, ids))}"] if ids else []
+    return f"Restarting {name}: {' and '.join(restarted)}", set(units)

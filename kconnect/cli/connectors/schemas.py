@@ -64,30 +64,37 @@ def schemas(
             asking.confirm(f"Forget all inferred schemas of {name}?", yes)
             click.echo(client.forget_schemas(name), err=True)
             return
-        found = client.schemas(name)
+        answer = client.schemas(name)
         config = client.get_config(name) if subject is not None else {}
     if pin is not None:
-        content = _content(found["schemas"], name, pin)
+        content = _content(answer["schemas"], name, pin)
         click.echo(_in_avro(content) if avro else _settings(content, config, subject))
     elif form != "table":
-        output.write(found, form)
-    elif not found["schemas"]:
+        output.write(answer, form)
+    elif not answer["schemas"]:
         click.echo(f"{name} has inferred no schemas. It does with value.converter.schemas.infer=true", err=True)
     else:
         rows = [
-            (each["topic"], each["part"], str(each["version"]), _time(each["at"]), field["field"], field["type"])
-            for each in found["schemas"]
-            for field in each["fields"]
+            (
+                inferred["topic"],
+                inferred["part"],
+                str(inferred["version"]),
+                _time(inferred["at"]),
+                field["field"],
+                field["type"],
+            )
+            for inferred in answer["schemas"]
+            for field in inferred["fields"]
         ]
         output.table(("topic", "part", "version", "since", "field", "type"), rows)
 
 
 def _content(known: list[dict[str, Any]], name: str, topic: str) -> str:
-    found = [each["content"] for each in known if (each["topic"], each["part"]) == (topic, "value")]
-    if not found or found[0] is None:
-        topics = ", ".join(dict.fromkeys(each["topic"] for each in known if each["content"])) or "none"
+    contents = [inferred["content"] for inferred in known if (inferred["topic"], inferred["part"]) == (topic, "value")]
+    if not contents or contents[0] is None:
+        topics = ", ".join(dict.fromkeys(inferred["topic"] for inferred in known if inferred["content"])) or "none"
         raise NotFoundError(f"{name} has inferred no schema of the values of {topic}; its topics with one: {topics}")
-    return str(found[0])
+    return str(contents[0])
 
 
 def _settings(content: str, config: Mapping[str, str | None], subject: str | None) -> str:
@@ -110,17 +117,17 @@ def _own(config: Mapping[str, str | None]) -> dict[str, str]:
     from kconnect.converters.schema_registry_login import CONFIG_KEYS, URL
     from kconnect.core.settings import references
 
-    own = {key.name: text for key in CONFIG_KEYS if (text := config.get(f"{_PREFIX}{key.name}")) is not None}
-    if not own.get(URL):
+    registry_settings = {key.name: text for key in CONFIG_KEYS if (text := config.get(f"{_PREFIX}{key.name}")) is not None}
+    if not registry_settings.get(URL):
         raise BadRequestError(
             f"The config has no {_PREFIX}{URL}: name the registry there first, or register what --avro prints"
         )
-    for name, text in own.items():
+    for name, text in registry_settings.items():
         if references.find(text) or name.endswith(".location"):
             raise BadRequestError(
                 f"{_PREFIX}{name} is a reference or a file, which only the worker has: register what --avro prints yourself"
             )
-    return own
+    return registry_settings
 
 
 def _in_avro(content: str) -> str:

@@ -41,10 +41,10 @@ class _Duration(click.ParamType):  # type: ignore[type-arg]  # generic in newer 
     name = "duration"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        found = re.fullmatch(r"(\d+(?:\.\d+)?)([smh]?)", str(value))
-        if found is None:
+        match = re.fullmatch(r"(\d+(?:\.\d+)?)([smh]?)", str(value))
+        if match is None:
             self.fail(f"{value} is not a duration: give seconds, or a text such as 90s, 5m or 1h.", param, ctx)
-        return float(found[1]) * _UNITS[found[2]]
+        return float(match[1]) * _UNITS[match[2]]
 
 
 def timeout(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -124,7 +124,7 @@ def reach(
         if state == "FAILED":
             # The connector itself mostly runs on.
             states = states[1:]
-        if any(each != state for each in states):
+        if any(state_of_unit != state for state_of_unit in states):
             return False
         if tasks is not None:
             return len(status["tasks"]) == tasks
@@ -142,8 +142,8 @@ def reach(
             return True
         return len(client.connector(name)["tasks"]) == len(status["tasks"])
 
-    wanted = state if tasks is None else f"{state} with {tasks} task(s)"
-    return client.wait_until(name, so_for_long, wanted, timeout, Seen(f"{name} to be {wanted}"))
+    goal = state if tasks is None else f"{state} with {tasks} task(s)"
+    return client.wait_until(name, so_for_long, goal, timeout, Seen(f"{name} to be {goal}"))
 
 
 class _Failure:
@@ -197,14 +197,14 @@ class Restart:
         Wait until all of `ids`, where None is the connector, have started again; what is paused is so again. WaitError.
         """
         begun = time.monotonic()
-        seen: set[int | None] = set()
+        changed: set[int | None] = set()
 
         def reached(status: dict[str, Any]) -> bool:
             now = {number: row for number, row in self._rows(status).items() if number in ids}
-            seen.update(number for number, row in now.items() if row != self._before.get(number))
+            changed.update(number for number, row in now.items() if row != self._before.get(number))
             if not now or any(row["state"] not in ("RUNNING", "PAUSED", "STOPPED") for row in now.values()):
                 return False
-            return seen >= set(now) or time.monotonic() - begun >= _UNSEEN_S
+            return changed >= set(now) or time.monotonic() - begun >= _UNSEEN_S
 
         self._client.wait_until(self._name, reached, "seen to start again", timeout, Seen(f"{self._name} to start again"))
 

@@ -67,9 +67,9 @@ def top(target: connection.Target, form: str, once: bool, seconds: float, sort: 
 
         def look() -> dict[str, Any]:
             looks.append(scrape.scrape(client))
-            statuses, own = client.connectors("status"), client.own()
-            for name, each in statuses.items():
-                retrying.add(own, name, each.get("status", {}).get("tasks", ()))
+            statuses, of_kconnect = client.connectors("status"), client.own()
+            for name, entry in statuses.items():
+                retrying.add(of_kconnect, name, entry.get("status", {}).get("tasks", ()))
             return view(statuses, looks[-1], looks[0], sort, limit)
 
         if form != "table":
@@ -88,23 +88,23 @@ def view(
         statuses: as `GET /connectors?expand=status` answers, with what `retrying.add` puts there.
         before: an earlier look, which tells of CPU; `now` itself if there is none.
     """
-    rows = [_connector(name, each["status"], now) for name, each in statuses.items() if "status" in each]
+    rows = [_connector(name, entry["status"], now) for name, entry in statuses.items() if "status" in entry]
     rows.sort(key=_ORDERS[sort])
     shown = rows if limit is None else rows[:limit]
     return {"workers": _workers(now, before), "connectors": shown, "more": len(rows) - len(shown)}
 
 
 def _connector(name: str, status: Mapping[str, Any], now: Scrape) -> dict[str, Any]:
-    found = [now.tasks[name, task["id"]] for task in status["tasks"] if (name, task["id"]) in now.tasks]
+    of_tasks = [now.tasks[name, task["id"]] for task in status["tasks"] if (name, task["id"]) in now.tasks]
     states: dict[str, int] = {}
     for task in status["tasks"]:
         states[task["state"]] = states.get(task["state"], 0) + 1
 
     def total(key: str) -> float | None:
-        known = [numbers[key] for numbers in found if key in numbers]
-        return sum(known) if known else None
+        values = [numbers[key] for numbers in of_tasks if key in numbers]
+        return sum(values) if values else None
 
-    moved = [numbers["progress_at"] for numbers in found if "progress_at" in numbers]
+    moved = [numbers["progress_at"] for numbers in of_tasks if "progress_at" in numbers]
     return {
         "name": name,
         "type": status.get("type"),
@@ -176,7 +176,7 @@ def text(found: Mapping[str, Any]) -> list[str]:
     if found["more"]:
         lines.append(f"and {found['more']} more")
     for row in found["connectors"]:
-        lines += [f"{row['name']}/{each['task']}: {retrying.in_words(each)}" for each in row["retrying"][:_RETRIES]]
+        lines += [f"{row['name']}/{task['task']}: {retrying.in_words(task)}" for task in row["retrying"][:_RETRIES]]
     if not rows:
         lines.append("There are no connectors.")
     return lines

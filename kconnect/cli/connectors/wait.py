@@ -44,11 +44,11 @@ def wait(wanted: Wanted, state: str, tasks: int | None, timeout: float, target: 
 
         if state == "deleted" and not wanted.all:
             # A name that is not there any more is what is waited for.
-            known = list(client.connectors())
-            gone = [name for name in wanted.patterns if name not in known and not selection.is_glob(name)]
-            for name in gone:
+            existing = list(client.connectors())
+            deleted = [name for name in wanted.patterns if name not in existing and not selection.is_glob(name)]
+            for name in deleted:
                 click.echo(f"{name} is gone")
-            names = selection.match([name for name in wanted.patterns if name not in gone], known)
+            names = selection.match([name for name in wanted.patterns if name not in deleted], existing)
         else:
             names = wanted.names(client)
         # Each has the whole time, for they all begin at once, but for more than anybody waits for.

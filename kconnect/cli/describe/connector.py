@@ -43,14 +43,14 @@ def connector(target: connection.Target, brokers: Brokers, wanted: Wanted, form:
     with target.connect() as client:
         names = wanted.names(client)
         look = Look(client, brokers, names)
-        found: list[dict[str, Any]] = []
+        reports: list[dict[str, Any]] = []
         for name in names:
-            one = look.connector(name)
+            report = look.connector(name)
             if form == "table":
-                lines = note.of(one, time.time(), verbose, changes)
-                click.echo("\n".join([*([""] if found else []), *lines]))
-            found.append(one)
+                lines = note.of(report, time.time(), verbose, changes)
+                click.echo("\n".join([*([""] if reports else []), *lines]))
+            reports.append(report)
     if form != "table":
-        output.write(found, form)
-    if not found:
+        output.write(reports, form)
+    if not reports:
         raise NotFoundError("The cluster has no connectors")

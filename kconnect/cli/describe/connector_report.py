@@ -49,22 +49,22 @@ class Look:
         info = self._client.connector(name)
         config: dict[str, str | None] = info["config"]
         status = self._or_why(unknown, "state", lambda: self._client.status(name)) or {"connector": {}, "tasks": []}
-        own = self._or_why(unknown, "retrying", lambda: self._own) or {}
-        retrying.add(own, name, status["tasks"])
-        seen = self._or_why(unknown, "numbers", lambda: self._scrape)
+        of_kconnect = self._or_why(unknown, "retrying", lambda: self._own) or {}
+        retrying.add(of_kconnect, name, status["tasks"])
+        scraped = self._or_why(unknown, "numbers", lambda: self._scrape)
         past = self._or_why(unknown, "since", lambda: changes.of(name, self._stamped))
         if past is None:
             unknown["changes"] = unknown["since"]
-        tasks = [self._task(name, task, past, seen) for task in status["tasks"]]
+        tasks = [self._task(name, task, past, scraped) for task in status["tasks"]]
         kind = info.get("type") or status.get("type")
         connector = status["connector"]
-        found: dict[str, Any] = {
+        report: dict[str, Any] = {
             "name": name,
             "type": kind,
             "class": config.get("connector.class"),
             "version": connector.get("version"),
             **_unit(UnitId(name), connector, past),
-            "retrying": own.get(name, {}).get("retrying"),
+            "retrying": of_kconnect.get(name, {}).get("retrying"),
             "tasks": tasks,
             "plugins": self._plugins(config),
             "schemas": self._or_why(unknown, "schemas", lambda: self._schemas(name, config)),
@@ -72,41 +72,41 @@ class Look:
             "late_rows": lateness.of(config),
             "offsets": self._or_why(unknown, "offsets", lambda: self._client.offsets(name)),
             "lag": None,
-            "numbers": _sums(tasks) if seen is not None else None,
+            "numbers": _sums(tasks) if scraped is not None else None,
             "restarts": None if past is None else past.restarts(),
             "changes": None if past is None else [_event(event) for event in past.events],
             "seen_since_ms": None if past is None else past.begins_ms,
-            "moving": [] if seen is None else [unit for unit in seen.cluster["moving"] if unit["connector"] == name],
+            "moving": [] if scraped is None else [unit for unit in scraped.cluster["moving"] if unit["connector"] == name],
             "errors": _errors(config),
             "unknown": unknown,
         }
         if kind == "sink":
-            found["lag"] = self._or_why(unknown, "lag", lambda: self._lag(config, found, seen))
-        if seen is not None and (silent := {task["worker_id"] for task in tasks} & seen.silent.keys()):
-            unknown["numbers"] = "; ".join(seen.silent[worker] for worker in sorted(silent))
-        found["advice"] = advice.of(found)
-        return found
+            report["lag"] = self._or_why(unknown, "lag", lambda: self._lag(config, report, scraped))
+        if scraped is not None and (silent := {task["worker_id"] for task in tasks} & scraped.silent.keys()):
+            unknown["numbers"] = "; ".join(scraped.silent[worker] for worker in sorted(silent))
+        report["advice"] = advice.of(report)
+        return report
 
     def task(self, name: str, number: int) -> dict[str, Any] | None:
         """
         Return a task as `connector` has it, with name, config (secrets hidden), changes, unknown and advice; None if there is
         none.
         """
-        found = self.connector(name)
-        wanted = next((task for task in found["tasks"] if task["id"] == number), None)
-        if wanted is None:
+        report = self.connector(name)
+        of_number = next((task for task in report["tasks"] if task["id"] == number), None)
+        if of_number is None:
             return None
-        unknown = {key: why for key, why in found["unknown"].items() if key in ("numbers", "since", "changes")}
+        unknown = {key: why for key, why in report["unknown"].items() if key in ("numbers", "since", "changes")}
         configs = self._or_why(unknown, "config", lambda: self._client.tasks(name)) or []
-        own = next((each["config"] for each in configs if each["id"]["task"] == number), None)
-        own_changes = found["changes"] and [each for each in found["changes"] if each["task"] == number]
+        config = next((row["config"] for row in configs if row["id"]["task"] == number), None)
+        own_changes = report["changes"] and [row for row in report["changes"] if row["task"] == number]
         return {
             "name": f"{name}/{number}",
-            **wanted,
-            "config": None if own is None else changes.shown(own),
+            **of_number,
+            "config": None if config is None else changes.shown(config),
             "changes": own_changes,
             "unknown": unknown,
-            "advice": [] if wanted["error"] is None else found["advice"],
+            "advice": [] if of_number["error"] is None else report["advice"],
         }
 
     def _task(self, name: str, task: Mapping[str, Any], past: changes.History | None, seen: Scrape | None) -> dict[str, Any]:
@@ -187,8 +187,8 @@ class Look:
     def _stamped(self) -> list[Stamped]:
         from kconnect.kafka import stamped
 
-        known = self._brokers.topics.known() if self._brokers.known else {}
-        topics = {role: known[name] for name, role in _ROLES.items() if name in known}
+        topic_names = self._brokers.topics.known() if self._brokers.known else {}
+        topics = {role: topic_names[name] for name, role in _ROLES.items() if name in topic_names}
         if len(topics) < len(_ROLES):
             raise BadRequestError(_NO_TOPICS)
         names = [name.encode() for name in self._names]
@@ -203,9 +203,11 @@ def lag(offsets: Iterable[Mapping[str, Any]], topics: Iterable[str], client: Map
     from kconnect.kafka.positions import Place, Positions
 
     committed = {
-        Place(each["partition"]["kafka_topic"], int(each["partition"]["kafka_partition"])): int(each["offset"]["kafka_offset"])
-        for each in offsets
-        if each.get("offset")
+        Place(entry["partition"]["kafka_topic"], int(entry["partition"]["kafka_partition"])): int(
+            entry["offset"]["kafka_offset"]
+        )
+        for entry in offsets
+        if entry.get("offset")
     }
     positions = Positions(client)
     places = positions.partitions({*topics, *(place.topic for place in committed)})
@@ -233,10 +235,10 @@ def _unit(unit: UnitId, status: Mapping[str, Any], past: changes.History | None)
 
 
 def _sums(tasks: Iterable[Mapping[str, Any]]) -> dict[str, float]:
-    known = [task["numbers"] for task in tasks if task["numbers"]]
-    found = {key: sum(numbers[key] for numbers in known if key in numbers) for key in _TOTALS}
-    progress = [numbers["progress_at"] for numbers in known if "progress_at" in numbers]
-    return {key: value for key, value in found.items() if any(key in each for each in known)} | (
+    of_tasks = [task["numbers"] for task in tasks if task["numbers"]]
+    sums = {key: sum(numbers[key] for numbers in of_tasks if key in numbers) for key in _TOTALS}
+    progress = [numbers["progress_at"] for numbers in of_tasks if "progress_at" in numbers]
+    return {key: value for key, value in sums.items() if any(key in task_numbers for task_numbers in of_tasks)} | (
         {"progress_at": max(progress)} if progress else {}
     )
 

@@ -35,12 +35,12 @@ def of(found: Mapping[str, Any], now: float, verbose: bool = False, changes: int
     lines += labelled("Topics", _why(found, "topics") if topics is None else [", ".join(topics) or "none used yet"])
     if found["type"] != "sink" or found["lag"] is None or not found["lag"]["partitions"]:
         lines += _offsets(found, verbose)
-    plugins = [f"{each['role']}: {_short(each['class'])}{_version(each['version'])}" for each in found["plugins"]]
+    plugins = [f"{row['role']}: {_short(row['class'])}{_version(row['version'])}" for row in found["plugins"]]
     lines += labelled("Plugins", plugins or ["the worker's converters, no transforms"])
     if found.get("schemas") is not None:
         inferred = [
-            f"the {each['part']}s of {each['topic']}: version {each['version']}, {len(each['fields'])} fields"
-            for each in found["schemas"]
+            f"the {row['part']}s of {row['topic']}: version {row['version']}, {len(row['fields'])} fields"
+            for row in found["schemas"]
         ]
         lines += labelled(
             "Schemas", [*(inferred or ["none inferred yet"]), f"kconnect schemas {quote(found['name'])} shows them"]
@@ -60,8 +60,8 @@ def of_task(found: Mapping[str, Any], now: float) -> list[str]:
         lines += _failure(_label(found), found["error"], verbose=True)
     lines += _retrying("Retrying", found)
     numbers = found["numbers"]
-    told = [f"{key}: {number(value)}" for key, value in (numbers or {}).items() if key != "progress_at"]
-    lines += labelled("Numbers", _why(found, "numbers") if numbers is None else told or ["none reported yet"])
+    number_texts = [f"{key}: {number(value)}" for key, value in (numbers or {}).items() if key != "progress_at"]
+    lines += labelled("Numbers", _why(found, "numbers") if numbers is None else number_texts or ["none reported yet"])
     if found["config"] is not None:
         lines += labelled("Config", [f"{key}={value}" for key, value in sorted(found["config"].items())])
     events = [f"{clock(event['at_ms'])}  {event['text']}" for event in found["changes"] or ()]
@@ -95,10 +95,10 @@ def _label(found: Mapping[str, Any]) -> str:
 
 
 def _failure(label: str, error: Mapping[str, Any], verbose: bool) -> list[str]:
-    told = [paint(error["first_cause"], "red")]
+    texts = [paint(error["first_cause"], "red")]
     if error["reported_as"] is not None:
-        told.append(f"reported as {error['reported_as']}")
-    lines = labelled(label, told)
+        texts.append(f"reported as {error['reported_as']}")
+    lines = labelled(label, texts)
     if verbose:
         lines += [f"    {line}".rstrip() for line in error["trace"].strip().splitlines()]
     return lines
@@ -149,22 +149,22 @@ def _numbers(found: Mapping[str, Any], now: float) -> list[str]:
     numbers = found["numbers"]
     if numbers is None:
         return labelled("Rate", _why(found, "numbers"))
-    told = []
+    texts = []
     if "in_per_s" in numbers or "out_per_s" in numbers:
-        told.append(f"{_known(numbers, 'in_per_s')} records/s in, {_known(numbers, 'out_per_s')} out, over the last minute")
+        texts.append(f"{_known(numbers, 'in_per_s')} records/s in, {_known(numbers, 'out_per_s')} out, over the last minute")
     if "in_total" in numbers or "out_total" in numbers:
-        told.append(f"{_known(numbers, 'in_total')} in, {_known(numbers, 'out_total')} out since its tasks started")
-    if not told and found["tasks"]:
-        told.append("unknown: no task has reported its numbers yet")
+        texts.append(f"{_known(numbers, 'in_total')} in, {_known(numbers, 'out_total')} out since its tasks started")
+    if not texts and found["tasks"]:
+        texts.append("unknown: no task has reported its numbers yet")
     if "progress_at" in numbers:
-        told.append(f"last record moved {age(now - numbers['progress_at'])} ago")
+        texts.append(f"last record moved {age(now - numbers['progress_at'])} ago")
     if numbers.get("errors"):
         queue = found["errors"]["topic"]
         letters = f", {number(numbers.get('dead_letters', 0))} of them are in {queue}" if queue else ""
-        told.append(f"{number(numbers['errors'])} records failed, {number(numbers.get('skipped', 0))} were dropped{letters}")
+        texts.append(f"{number(numbers['errors'])} records failed, {number(numbers.get('skipped', 0))} were dropped{letters}")
     if "numbers" in found["unknown"]:
-        told.append(f"incomplete: {found['unknown']['numbers']}")
-    return labelled("Rate", told or ["nothing runs"])
+        texts.append(f"incomplete: {found['unknown']['numbers']}")
+    return labelled("Rate", texts or ["nothing runs"])
 
 
 def _known(numbers: Mapping[str, float], key: str) -> str:
@@ -176,14 +176,14 @@ def _lag(found: Mapping[str, Any], verbose: bool) -> list[str]:
     lag = found["lag"]
     if lag is None:
         return labelled("Lag", _why(found, "lag"))
-    told = [f"{number(lag['total'])} records"]
+    texts = [f"{number(lag['total'])} records"]
     behind = sorted(lag["partitions"], key=lambda row: -row["lag"])
     for row in behind if verbose else behind[:5]:
         at = "nothing committed yet" if row["committed"] is None else f"at {row['committed']}"
-        told.append(f"{row['topic']}/{row['partition']}: {number(row['lag'])} ({at}, end {row['end']})")
+        texts.append(f"{row['topic']}/{row['partition']}: {number(row['lag'])} ({at}, end {row['end']})")
     if len(behind) > 5 and not verbose:
-        told.append(f"and {len(behind) - 5} more partitions (-v)")
-    return labelled("Lag", told)
+        texts.append(f"and {len(behind) - 5} more partitions (-v)")
+    return labelled("Lag", texts)
 
 
 def _offsets(found: Mapping[str, Any], verbose: bool) -> list[str]:
@@ -191,10 +191,10 @@ def _offsets(found: Mapping[str, Any], verbose: bool) -> list[str]:
     if offsets is None:
         return labelled("Offsets", _why(found, "offsets"))
     shown = offsets if verbose else offsets[:5]
-    told = [f"{_plain(each['partition'])} at {_plain(each['offset'])}" for each in shown]
+    texts = [f"{_plain(row['partition'])} at {_plain(row['offset'])}" for row in shown]
     if len(offsets) > len(shown):
-        told.append(f"and {len(offsets) - len(shown)} more (-v, or kconnect offsets get)")
-    return labelled("Offsets", told or ["none stored yet"])
+        texts.append(f"and {len(offsets) - len(shown)} more (-v, or kconnect offsets get)")
+    return labelled("Offsets", texts or ["none stored yet"])
 
 
 def _changes(found: Mapping[str, Any], now: float, most: int) -> list[str]:
@@ -203,14 +203,14 @@ def _changes(found: Mapping[str, Any], now: float, most: int) -> list[str]:
     if not found["changes"]:
         return labelled("Changes", ["the internal topics have no record of it"])
     last = found["changes"][-most:] if most else []
-    told = [
+    texts = [
         f"{clock(event['at_ms'])}  {'' if event['task'] is None else 'task ' + str(event['task']) + ' '}{event['text']}"
         for event in last
     ]
     if len(found["changes"]) > len(last):
-        told.append(f"and {len(found['changes']) - len(last)} earlier ones (--changes N)")
+        texts.append(f"and {len(found['changes']) - len(last)} earlier ones (--changes N)")
     restarts = f"{found['restarts']} since {clock(found['seen_since_ms'])}, where the internal topics begin"
-    return [*labelled("Restarts", [restarts]), *(labelled("Changes", told) if told else [])]
+    return [*labelled("Restarts", [restarts]), *(labelled("Changes", texts) if texts else [])]
 
 
 def _why(found: Mapping[str, Any], what: str) -> list[str]:
@@ -225,8 +225,8 @@ def _plain(value: Any) -> str:
 
 
 def _pairs(value: Mapping[str, Any]) -> Iterator[str]:
-    for key, each in value.items():
-        yield f"{key}={each}"
+    for key, text in value.items():
+        yield f"{key}={text}"
 
 
 def _short(name: str) -> str:

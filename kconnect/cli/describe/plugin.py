@@ -34,15 +34,15 @@ def plugin(target: connection.Target, name: str, form: str) -> None:
 
 def gather(client: ConnectClient, name: str) -> dict[str, Any]:
     """NotFoundError if the worker has no such plugin, or several of that name."""
-    listed = [each for each in client.plugins(connectors_only=False) if is_called(each["class"], name)]
-    classes = sorted({each["class"] for each in listed})
+    listed = [plugin for plugin in client.plugins(connectors_only=False) if is_called(plugin["class"], name)]
+    classes = sorted({plugin["class"] for plugin in listed})
     if len(classes) != 1:
         what = f"several plugins {name}: {', '.join(classes)}" if classes else f"no plugin {name}"
         raise NotFoundError(f"The worker has {what}; `kconnect get plugins` shows all")
     return {
         "class": classes[0],
         "type": listed[0]["type"],
-        "versions": sorted({each["version"] for each in listed if each.get("version")}),
+        "versions": sorted({plugin["version"] for plugin in listed if plugin.get("version")}),
         "settings": client.plugin_config(classes[0]),
         "used_by": users(classes[0], client.connectors("info")),
     }
@@ -56,7 +56,7 @@ def is_called(class_name: str, name: str) -> bool:
 
 def users(class_name: str, connectors: Mapping[str, Any]) -> list[str]:
     """`connector (setting)` for each setting that names the class."""
-    return [f"{name} ({key})" for name, each in connectors.items() for key in _naming(class_name, each["info"]["config"])]
+    return [f"{name} ({key})" for name, entry in connectors.items() for key in _naming(class_name, entry["info"]["config"])]
 
 
 def _naming(class_name: str, config: Mapping[str, str | None]) -> Iterable[str]:

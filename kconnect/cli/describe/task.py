@@ -34,7 +34,7 @@ def task(target: connection.Target, brokers: Brokers, name: str, form: str) -> N
     if not slash or not number.isdecimal():
         raise click.UsageError(f"{name} is not a task: give the connector's name and the task's number, such as orders/0.")
     with target.connect() as client:
-        found = Look(client, brokers, [connector]).task(connector, int(number))
-    if found is None:
+        report = Look(client, brokers, [connector]).task(connector, int(number))
+    if report is None:
         raise NotFoundError(f"The connector {connector} has no task {number}: `kconnect get tasks` lists all")
-    output.note(found, form, lambda told: note.of_task(told, time.time()))
+    output.note(report, form, lambda told: note.of_task(told, time.time()))

@@ -35,28 +35,28 @@ def worker(target: connection.Target, name: str | None, form: str) -> None:
 def gather(client: ConnectClient, name: str | None) -> dict[str, Any]:
     """NotFoundError if there is no such worker, BadRequestError if the cluster is not kconnect's."""
     now = scrape.scrape(client)
-    wanted = name or now.cluster["answered_by"]
-    found = next((each for each in now.cluster["workers"] if each["worker_id"] == wanted), None)
-    if found is None:
-        there = ", ".join(each["worker_id"] for each in now.cluster["workers"])
-        raise NotFoundError(f"There is no worker {wanted}; the cluster has {there}")
-    numbers = now.hosts.get(wanted, {})
+    worker_id = name or now.cluster["answered_by"]
+    row = next((entry for entry in now.cluster["workers"] if entry["worker_id"] == worker_id), None)
+    if row is None:
+        names = ", ".join(entry["worker_id"] for entry in now.cluster["workers"])
+        raise NotFoundError(f"There is no worker {worker_id}; the cluster has {names}")
+    numbers = now.hosts.get(worker_id, {})
     runs = []
-    for connector, each in client.connectors("status").items():
-        status = each["status"]
-        if status["connector"].get("worker_id") == wanted:
+    for connector, entry in client.connectors("status").items():
+        status = entry["status"]
+        if status["connector"].get("worker_id") == worker_id:
             runs.append({"connector": connector, "task": None, "state": status["connector"]["state"]})
         runs += [
             {"connector": connector, "task": task["id"], "state": task["state"]}
             for task in status["tasks"]
-            if task["worker_id"] == wanted
+            if task["worker_id"] == worker_id
         ]
     return {
-        **found,
-        "leads": now.cluster["leader"] == wanted,
-        "silent": now.silent.get(wanted),
-        "hosts": [{**host, **numbers.get(host["host"], {})} for host in found["hosts"]],
-        "moving": [unit for unit in now.cluster["moving"] if wanted in (unit["from"], unit["to"])],
+        **row,
+        "leads": now.cluster["leader"] == worker_id,
+        "silent": now.silent.get(worker_id),
+        "hosts": [{**host, **numbers.get(host["host"], {})} for host in row["hosts"]],
+        "moving": [unit for unit in now.cluster["moving"] if worker_id in (unit["from"], unit["to"])],
         "runs": runs,
     }
 
@@ -93,8 +93,8 @@ def text(found: dict[str, Any]) -> list[str]:
         units = [(_unit(run["connector"], run["task"]), run["state"]) for run in found["runs"]]
         lines += table(("UNIT", "STATE"), units, lead="  ")
     for unit in found["moving"]:
-        there = f"from {unit['from'] or 'nowhere'} to {unit['to'] or '(not decided yet)'}"
-        lines += labelled("Moving", [f"{_unit(unit['connector'], unit['task'])} {there}"])
+        way = f"from {unit['from'] or 'nowhere'} to {unit['to'] or '(not decided yet)'}"
+        lines += labelled("Moving", [f"{_unit(unit['connector'], unit['task'])} {way}"])
     return lines
 
 
@@ -103,9 +103,9 @@ def _unit(connector: str, task: int | None) -> str:
 
 
 def _purpose(host: dict[str, Any]) -> str:
-    told = [f"plugins of {', '.join(host['directories'])}"] if host["directories"] else []
+    purposes = [f"plugins of {', '.join(host['directories'])}"] if host["directories"] else []
     if host["dedicated_to"]:
-        told.append(f"{_unit(host['dedicated_to']['connector'], host['dedicated_to']['task'])} alone")
+        purposes.append(f"{_unit(host['dedicated_to']['connector'], host['dedicated_to']['task'])} alone")
     if host["stuck"]:
-        told.append(f"{host['stuck']} that do not stop")
-    return ", ".join(told)
+        purposes.append(f"{host['stuck']} that do not stop")
+    return ", ".join(purposes)

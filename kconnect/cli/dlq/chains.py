@@ -29,7 +29,7 @@ def reporters(target: Target, queue: str, connector: str | None = None) -> Repor
     """
     remedy = "name the topic with --to-topic, or the connector with --through-chain --chain-of"
     with target.connect() as client:
-        infos = {name: each["info"] for name, each in client.connectors("info").items()}
+        infos = {name: entry["info"] for name, entry in client.connectors("info").items()}
         if connector is not None and connector not in infos:
             raise NotFoundError(f"There is no connector {connector} at {target.url}: name another with --chain-of")
         configs = {name: info["config"] for name, info in infos.items()}
@@ -77,16 +77,16 @@ class _Asked:
     def _config(self, connector: str) -> dict[str, str]:
         try:
             with self._target.connect() as client:
-                found = client.get_config(connector)
+                config = client.get_config(connector)
         except RestError as error:
             if error.status == 404:
                 raise NotFoundError(
                     f"The connector {connector}, which wrote the letter, no longer exists: name another with --chain-of"
                 ) from None
             raise
-        return settings_of(found, self._whole)
+        return settings_of(config, self._whole)
 
 
 def settings_of(config: Mapping[str, str | None], whole: bool) -> dict[str, str]:
-    given = {name: text for name, text in config.items() if text is not None}
-    return given if whole else {name: text for name, text in given.items() if not name.startswith(_STEPS)}
+    settings = {name: text for name, text in config.items() if text is not None}
+    return settings if whole else {name: text for name, text in settings.items() if not name.startswith(_STEPS)}

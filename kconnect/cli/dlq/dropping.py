@@ -59,43 +59,43 @@ def drop(
         raise click.UsageError("Choose letters with --replayed, --offset, --until or another filter, or give --all")
     with queues.find(brokers, target, name) as queue:
         queues.require_queue(queue)
-        done = queue.replayed() if replayed else {}
+        done_before = queue.replayed() if replayed else {}
         bounds = queue.bounds()
         if not replayed and (beginnings := _beginnings(bounds, choice)) is not None:
             # Nothing is read: what a letter says of itself keeps nobody from deleting it.
-            found = Prefix({place: end for place, (_, end) in beginnings.items()}, _size(beginnings))
+            matching = Prefix({place: end for place, (_, end) in beginnings.items()}, _size(beginnings))
         else:
 
             def takes(letter: Letter) -> bool:
-                return choice.takes(letter) and (not replayed or includes(done, letter.partition, letter.offset))
+                return choice.takes(letter) and (not replayed or includes(done_before, letter.partition, letter.offset))
 
-            found = prefix(queue.letters(bounds), takes)
-        if found.beyond:
-            raise BadRequestError(_scattered(found))
-        if not found.count:
+            matching = prefix(queue.letters(bounds), takes)
+        if matching.beyond:
+            raise BadRequestError(_scattered(matching))
+        if not matching.count:
             click.echo(f"No letter of {queue.name} matches: nothing to delete", err=True)
             return
-        up_to = ", ".join(f"{queue.name}-{place} up to offset {end - 1}" for place, end in sorted(found.ends.items()))
+        up_to = ", ".join(f"{queue.name}-{place} up to offset {end - 1}" for place, end in sorted(matching.ends.items()))
         if dry_run:
-            click.echo(f"Would delete {counted(found.count)}: {up_to}")
+            click.echo(f"Would delete {counted(matching.count)}: {up_to}")
             return
-        asking.confirm(f"Delete {counted(found.count)} for good, {up_to}?", yes)
-        Cluster(brokers.client_config("admin")).delete_before(queue.placed(found.ends))
-        click.echo(f"Deleted {counted(found.count)}: {up_to}")
+        asking.confirm(f"Delete {counted(matching.count)} for good, {up_to}?", yes)
+        Cluster(brokers.client_config("admin")).delete_before(queue.placed(matching.ends))
+        click.echo(f"Deleted {counted(matching.count)}: {up_to}")
 
 
 def prefix(letters: Iterable[Letter], takes: Callable[[Letter], bool]) -> Prefix:
     """`letters` are in order of their offsets within each partition."""
-    found, closed = Prefix(), set()
+    matching, closed = Prefix(), set()
     for letter in letters:
         if not takes(letter):
             closed.add(letter.partition)
         elif letter.partition in closed:
-            found.beyond += 1
+            matching.beyond += 1
         else:
-            found.ends[letter.partition] = letter.offset + 1
-            found.count += 1
-    return found
+            matching.ends[letter.partition] = letter.offset + 1
+            matching.count += 1
+    return matching
 
 
 def _scattered(found: Prefix) -> str:

@@ -83,23 +83,23 @@ def list_queues(target: Target, brokers: Brokers, sample: int, form: str) -> int
 
     Exit status 1: a queue can't be read; the others are shown.
     """
-    found = [Found(queue, list(some)) for queue, some in groupby(queues.owners(target), key=lambda owner: owner.queue)]
+    entries = [Found(queue, list(some)) for queue, some in groupby(queues.owners(target), key=lambda owner: owner.queue)]
     if form == "name":
-        for each in found:
-            click.echo(each.queue)
+        for entry in entries:
+            click.echo(entry.queue)
         return 0
     if brokers.known:
-        for each in found:
-            _look(brokers, each, sample)
-    status = 1 if any(each.problem for each in found) else 0
+        for entry in entries:
+            _look(brokers, entry, sample)
+    status = 1 if any(entry.problem for entry in entries) else 0
     if form != "table":
-        output.write([each.as_json() for each in found], form)
+        output.write([entry.as_json() for entry in entries], form)
         return status
-    if not found:
+    if not entries:
         click.echo("No connector has a dead letter queue: none sets errors.deadletterqueue.topic.name", err=True)
         return 0
-    output.table(("queue", "connectors", "letters", "first", "last", "why"), (each.row() for each in found))
-    for line in _notes(found, brokers.known):
+    output.table(("queue", "connectors", "letters", "first", "last", "why"), (entry.row() for entry in entries))
+    for line in _notes(entries, brokers.known):
         click.echo(line, err=True)
     return status
 
@@ -131,14 +131,14 @@ def _notes(found: list[Found], asked: bool) -> list[str]:
     notes = []
     if not asked:
         notes.append("To count the letters, give --bootstrap-server HOST:PORT")
-    notes += [f"{each.queue} can't be read: {each.problem}" for each in found if each.problem]
-    missing = [each.queue for each in found if each.there is False]
+    notes += [f"{entry.queue} can't be read: {entry.problem}" for entry in found if entry.problem]
+    missing = [entry.queue for entry in found if entry.there is False]
     if missing:
         notes.append(f"No task has created these topics yet: {', '.join(missing)}")
-    partly = [each.queue for each in found if each.letters is not None and each.looked_at < each.letters]
+    partly = [entry.queue for entry in found if entry.letters is not None and entry.looked_at < entry.letters]
     if partly:
         notes.append(f"Times and causes of these are from the newest letters only (--sample): {', '.join(partly)}")
-    silent = sorted({owner.connector for each in found for owner in each.owners if not owner.told})
+    silent = sorted({owner.connector for entry in found for owner in entry.owners if not owner.told})
     if silent:
         setting = "errors.deadletterqueue.context.headers.enable=true"
         notes.append(

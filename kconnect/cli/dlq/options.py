@@ -24,7 +24,7 @@ def options(command: Callable[..., Any]) -> Callable[..., Any]:
         names = [field.name for field in fields(Choice)]
         return command(*args, choice=Choice(**{name: given.pop(name) for name in names}), **given)
 
-    made = (
+    choice_options = (
         click.option("--connector", metavar="GLOB", help="Letters of this connector."),
         click.option("--topic", metavar="GLOB", help="Letters of records from this topic."),
         click.option("--partition", type=click.IntRange(min=0), help="Letters of records from this partition of their topic."),
@@ -58,8 +58,8 @@ def options(command: Callable[..., Any]) -> Callable[..., Any]:
         ),
     )
     wrapped: Callable[..., Any] = with_choice
-    for each in reversed(made):
-        wrapped = each(wrapped)
+    for option in reversed(choice_options):
+        wrapped = option(wrapped)
     return wrapped
 
 
@@ -78,12 +78,12 @@ class _Range(click.ParamType):  # type: ignore[type-arg]  # generic in newer ver
             return value
         if not value:
             return None, None
-        found = re.fullmatch(r"(\d{0,18})(:?)(\d{0,18})", str(value).strip())
-        if found is None or not (found[1] or found[3]):
+        match = re.fullmatch(r"(\d{0,18})(:?)(\d{0,18})", str(value).strip())
+        if match is None or not (match[1] or match[3]):
             self.fail(f"{value!r} is not a range of offsets: write 12, 12:40, 12: or :40.", param, ctx)
-        first = int(found[1]) if found[1] else None
-        last = int(found[3]) if found[3] else None
-        if not found[2]:
+        first = int(match[1]) if match[1] else None
+        last = int(match[3]) if match[3] else None
+        if not match[2]:
             return first, first
         if first is not None and last is not None and first > last:
             self.fail(f"{value!r} is empty: its first offset is beyond its last.", param, ctx)

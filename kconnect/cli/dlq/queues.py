@@ -26,7 +26,7 @@ def owners(target: Target) -> list[Owner]:
 
 def _configs(target: Target, timeout: float | None = None) -> dict[str, Any]:
     with target.connect(timeout) as client:
-        return {name: each["info"]["config"] for name, each in client.connectors("info").items()}
+        return {name: entry["info"]["config"] for name, entry in client.connectors("info").items()}
 
 
 def find(brokers: Brokers, target: Target, name: str) -> Queue:
@@ -48,8 +48,8 @@ def find(brokers: Brokers, target: Target, name: str) -> Queue:
         raise NotFoundError(f"The connector {name} has the queue {named}, but no task has created that topic yet")
     if asked is not None and name in asked:
         raise NotFoundError(f"The connector {name} has no dead letter queue: it does not set {DEAD_LETTERS_TOPIC.key.name}")
-    known = f"and no worker could be asked ({why})" if asked is None else "and no connector has that name"
-    raise NotFoundError(f"There is no topic {name}, {known}. `kconnect dlq list` shows the queues")
+    what_is_known = f"and no worker could be asked ({why})" if asked is None else "and no connector has that name"
+    raise NotFoundError(f"There is no topic {name}, {what_is_known}. `kconnect dlq list` shows the queues")
 
 
 def _asked(target: Target) -> tuple[dict[str, Any] | None, str]:
@@ -62,10 +62,10 @@ def _asked(target: Target) -> tuple[dict[str, Any] | None, str]:
 
 def meant(name: str, configs: Mapping[str, Mapping[str, str | None]] | None) -> str:
     """The topic that `name` stands for. `configs` by connector, None if nobody told them."""
-    found = owners_in(configs or {})
-    if any(owner.queue == name for owner in found):
+    owners = owners_in(configs or {})
+    if any(owner.queue == name for owner in owners):
         return name
-    return next((owner.queue for owner in found if owner.connector == name), name)
+    return next((owner.queue for owner in owners if owner.connector == name), name)
 
 
 def require_queue(queue: Queue) -> None:

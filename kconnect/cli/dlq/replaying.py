@@ -106,12 +106,12 @@ def replay(
     with queues.find(brokers, target, name) as queue, contextlib.ExitStack() as stack:
         queues.require_queue(queue)
         # Without a worker, where a letter goes is for the caller alone to say.
-        known = Reporters(()) if to_topic and not through_chain else reporters(target, queue.name, chain_of)
-        tried = stack.enter_context(chains(brokers, target, known, to_topic is not None)) if through_chain else None
+        known_reporters = Reporters(()) if to_topic and not through_chain else reporters(target, queue.name, chain_of)
+        tried = stack.enter_context(chains(brokers, target, known_reporters, to_topic is not None)) if through_chain else None
         rules = Rules(
             queue.name,
             functools.cache(queue.partitions),
-            known,
+            known_reporters,
             queue.read_back,
             brokers.internal_topics,
             to_topic,
@@ -121,14 +121,14 @@ def replay(
             max_replays,
             limit,
         )
-        made = _plan(queue, choice, rules, queue.replayed())
-        _tell(made, queue.name, dry_run or yes, form, dry_run)
-        if made.outgoing and not dry_run:
-            asking.confirm(f"Replay {counted(len(made.outgoing))} of {queue.name} to {', '.join(sorted(made.targets))}?", yes)
-            _write(brokers, queue, made, again)
-            if told := retention.warning(brokers, queue.name):
-                click.echo(told, err=True)
-    return 1 if made.failed else 0
+        plan = _plan(queue, choice, rules, queue.replayed())
+        _tell(plan, queue.name, dry_run or yes, form, dry_run)
+        if plan.outgoing and not dry_run:
+            asking.confirm(f"Replay {counted(len(plan.outgoing))} of {queue.name} to {', '.join(sorted(plan.targets))}?", yes)
+            _write(brokers, queue, plan, again)
+            if text := retention.warning(brokers, queue.name):
+                click.echo(text, err=True)
+    return 1 if plan.failed else 0
 
 
 def _plan(queue: Queue, choice: Choice, rules: Rules, done: dict[int, Done]) -> Plan:
@@ -143,13 +143,13 @@ def _write(brokers: Brokers, queue: Queue, made: Plan, again: bool) -> None:
         written += number
 
     with Sender(brokers.client_config, queue) as sender:
-        left, done = sender.still(made.outgoing, again)
+        remaining, done_before = sender.still(made.outgoing, again)
         try:
-            sender.send(left, done, count)
+            sender.send(remaining, done_before, count)
         finally:
-            others = len(made.outgoing) - len(left)
-            meanwhile = f"; {others:,} had been replayed meanwhile" if others else ""
-            of = "" if written == len(left) else f" of {len(left):,}"
+            count_of_others = len(made.outgoing) - len(remaining)
+            meanwhile = f"; {count_of_others:,} had been replayed meanwhile" if count_of_others else ""
+            of = "" if written == len(remaining) else f" of {len(remaining):,}"
             click.echo(f"Replayed {written:,}{of} {'letter' if written == 1 and not of else 'letters'}{meanwhile}", err=True)
 
 
@@ -162,14 +162,14 @@ def _tell(made: Plan, queue: str, whole: bool, form: str, dry_run: bool) -> None
         if not whole and len(rows) > _SHOWN:
             click.echo(f"… and {len(rows) - _SHOWN:,} more (--dry-run shows all)", err=True)
     would = "would go" if dry_run else "to go"
-    told = [f"{counted(number)} {would} to {topic}" for topic, number in sorted(made.targets.items())]
+    texts = [f"{counted(number)} {would} to {topic}" for topic, number in sorted(made.targets.items())]
     if made.left:
-        told.append(f"{counted(len(made.left))} left")
+        texts.append(f"{counted(len(made.left))} left")
     if made.passed_by:
-        told.append(f"{made.passed_by:,} replayed before (--again replays them, too)")
+        texts.append(f"{made.passed_by:,} replayed before (--again replays them, too)")
     if made.more:
-        told.append("more letters match, beyond --limit")
-    click.echo(f"{queue}: {'; '.join(told) or 'no letter matches'}", err=True)
+        texts.append("more letters match, beyond --limit")
+    click.echo(f"{queue}: {'; '.join(texts) or 'no letter matches'}", err=True)
 
 
 def _row(each: Outgoing | Left) -> tuple[str, ...]:

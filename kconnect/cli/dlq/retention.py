@@ -23,8 +23,8 @@ def told(queue: str, kept_ms: str | None, remembered_minutes: str | None) -> str
     days = int(remembered_minutes) / 1440
     if 0 <= int(kept_ms) <= int(remembered_minutes) * 60_000:
         return None
-    kept = "for ever" if int(kept_ms) < 0 else f"for {int(kept_ms) / 86_400_000:g} days"
+    how_long = "for ever" if int(kept_ms) < 0 else f"for {int(kept_ms) / 86_400_000:g} days"
     return (
         f"Brokers forget what was replayed {days:g} days after the last replay (offsets.retention.minutes), but keep the "
-        f"letters {kept}: drop replayed letters with `kconnect dlq drop {queue} --replayed`"
+        f"letters {how_long}: drop replayed letters with `kconnect dlq drop {queue} --replayed`"
     )

@@ -64,24 +64,24 @@ def show(
     shown as text, else in hexadecimal; -o json has all of them, and the stack trace. Nothing is committed.
     """
     with queues.find(brokers, target, name) as queue, contextlib.ExitStack() as stack:
-        done = _replayed(queue)
-        found = queue.some(choice, limit, oldest)
+        done_before = _replayed(queue)
+        letters = queue.some(choice, limit, oldest)
         tried = None
         if decode:
             tried = stack.enter_context(readers(brokers, target, reporters(target, queue.name, chain_of)))
-        bodies = [_decoded(letter, tried) for letter in found]
+        bodies = [_decoded(letter, tried) for letter in letters]
     if form in ("json", "yaml"):
-        output.write([_json(letter, body, done) for letter, body in zip(found, bodies)], form)
+        output.write([_json(letter, body, done_before) for letter, body in zip(letters, bodies)], form)
     elif form == "table":
-        output.table(("letter", "from", "connector", "why", "message", "time"), map(_row, found))
+        output.table(("letter", "from", "connector", "why", "message", "time"), map(_row, letters))
     else:
         console = outcome_text.console()
-        for letter, body in zip(found, bodies):
-            _print(console, letter, body, done)
-    if not found:
+        for letter, body in zip(letters, bodies):
+            _print(console, letter, body, done_before)
+    if not letters:
         what = "is empty" if choice.everything else "has no letter that matches these options"
         click.echo(f"The queue {queue.name} {what}", err=True)
-    elif len(found) == limit and form == "text":
+    elif len(letters) == limit and form == "text":
         click.echo(f"Only the {'oldest' if oldest else 'newest'} {counted(limit)}; -n N shows more", err=True)
 
 
@@ -103,18 +103,18 @@ def _decoded(letter: Letter, tried: Chains | None) -> dict[str, Any] | str | Non
     except ConnectError as error:
         return str(error)
     if outcome.error is not None:
-        told = " ".join(f"{short(outcome.error.class_name)}: {outcome.error.message} {outcome.error.cause}".split())
-        return f"{outcome.error.stage}: {told}"
+        text = " ".join(f"{short(outcome.error.class_name)}: {outcome.error.message} {outcome.error.cause}".split())
+        return f"{outcome.error.stage}: {text}"
     return outcome.record
 
 
 def _json(letter: Letter, body: Any, done: dict[int, Done]) -> dict[str, Any]:
-    found = {**letter.as_json(), "replayed": includes(done, letter.partition, letter.offset)}
+    document = {**letter.as_json(), "replayed": includes(done, letter.partition, letter.offset)}
     if isinstance(body, str):
-        found["decode_error"] = body
+        document["decode_error"] = body
     elif body is not None:
-        found["decoded"] = {"key": body["key"]["payload"], "value": body["value"]["payload"]}
-    return found
+        document["decoded"] = {"key": body["key"]["payload"], "value": body["value"]["payload"]}
+    return document
 
 
 def _row(letter: Letter) -> tuple[str, ...]:

@@ -52,11 +52,13 @@ def start(port: int, data_dir: Path | None) -> None:
     """
     from kconnect.local.broker import Broker
 
-    found = Broker(data_dir or _default_directory(), port, detached=True)
-    already = found.running()
+    broker = Broker(data_dir or _default_directory(), port, detached=True)
+    already = broker.running()
     with waiting.told("the broker to start; the first time, it fetches Kafka's jars"):
-        found.start()
-    click.echo(f"{'Already running' if already else 'Started'}: bootstrap.servers={found.bootstrap_servers} (pid {found.pid})")
+        broker.start()
+    click.echo(
+        f"{'Already running' if already else 'Started'}: bootstrap.servers={broker.bootstrap_servers} (pid {broker.pid})"
+    )
 
 
 @broker.command()
@@ -71,12 +73,12 @@ def stop(data_dir: Path | None) -> None:
     """
     from kconnect.local.broker import Broker
 
-    found = Broker(data_dir or _default_directory(), detached=True)
-    if not found.running():
+    broker = Broker(data_dir or _default_directory(), detached=True)
+    if not broker.running():
         click.echo("Not running")
         return
     with waiting.told("the broker to stop"):
-        found.stop()
+        broker.stop()
     click.echo("Stopped")
 
 
@@ -91,9 +93,9 @@ def status(data_dir: Path | None) -> int:
     """
     from kconnect.local.broker import Broker
 
-    found = Broker(data_dir or _default_directory(), detached=True)
-    if not found.running():
+    broker = Broker(data_dir or _default_directory(), detached=True)
+    if not broker.running():
         click.echo("Not running")
         return NOT_RUNNING
-    click.echo(f"Running: bootstrap.servers={found.bootstrap_servers} (pid {found.pid}, cluster {found.cluster_id})")
+    click.echo(f"Running: bootstrap.servers={broker.bootstrap_servers} (pid {broker.pid}, cluster {broker.cluster_id})")
     return 0

@@ -82,8 +82,8 @@ def demo(file: Path | None, once: bool, port: int, keep: bool) -> None:
         ok = _run(console, directory, source, target, once, port, interrupted)
         if ok and not once:
             moved = sum(1 for _ in _lines(target)) if target.exists() else 0
-            gone = "" if keep else ", which is deleted now (--keep keeps it)"
-            click.echo(f"Moved {moved:,} records from {source} through the topic {TOPIC} to {target}{gone}")
+            fate = "" if keep else ", which is deleted now (--keep keeps it)"
+            click.echo(f"Moved {moved:,} records from {source} through the topic {TOPIC} to {target}{fate}")
         return ok
 
     show(run, once, keep)
@@ -223,10 +223,10 @@ def _once(
 def failure(client: ConnectClient) -> str | None:
     """Why a connector or task has failed, in one line; None if none has."""
     try:
-        found = client.connectors("status")
+        connectors = client.connectors("status")
     except RestError:
         return None
-    for name, entry in found.items():
+    for name, entry in connectors.items():
         status = entry["status"]
         for part in (status["connector"], *status["tasks"]):
             if part["state"] == "FAILED":
@@ -258,9 +258,9 @@ def _difference(source: Path, target: Path) -> str | None:
     arrived = _lines(target)
     number = 0
     for number, line in enumerate(_lines(source), 1):
-        wanted, found = line.decode("utf-8", "replace").encode(), next(arrived, None)
-        if found != wanted:
-            return f"line {number:,} is {'missing' if found is None else 'not the one that was sent'}; see {target}"
+        sent, received = line.decode("utf-8", "replace").encode(), next(arrived, None)
+        if received != sent:
+            return f"line {number:,} is {'missing' if received is None else 'not the one that was sent'}; see {target}"
     extra = sum(1 for _ in arrived)
     return f"{extra:,} lines arrived beyond the {number:,} that were sent; see {target}" if extra else None
 
@@ -326,12 +326,12 @@ def _look(client: ConnectClient, positions: Positions) -> dict[str, Any]:
     """States, and how far both sides are: bytes of the file that were read, records in the topic and delivered."""
     from kconnect.kafka.positions import Place
 
-    found = client.connectors("status")
+    connectors = client.connectors("status")
     offsets = {name: client.offsets(name) for name in (SOURCE, SINK)}
     position = sum(entry["offset"]["position"] for entry in offsets[SOURCE])
     delivered = sum(entry["offset"]["kafka_offset"] for entry in offsets[SINK])
     place = Place(TOPIC, 0)
-    return {"states": found, "position": position, "sent": positions.spans([place])[place].end, "delivered": delivered}
+    return {"states": connectors, "position": position, "sent": positions.spans([place])[place].end, "delivered": delivered}
 
 
 def _page(url: str, source: Path, target: Path, view: dict[str, Any], rate: float) -> Group:

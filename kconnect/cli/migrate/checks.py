@@ -38,41 +38,43 @@ class Plan:
 
 def versions(source: Side, target: Side) -> list[str]:
     """Return what the versions of the two clusters hinder, whatever the connector."""
-    found = []
+    hindrances = []
     if _before(source, _STOP):
-        found.append(f"{source.url} runs {source.version}, which can't stop connectors or show offsets: it needs 3.5 or newer")
+        hindrances.append(
+            f"{source.url} runs {source.version}, which can't stop connectors or show offsets: it needs 3.5 or newer"
+        )
     if _before(target, _INITIAL_STATE):
-        found.append(
+        hindrances.append(
             f"{target.url} runs {target.version}, which can't create connectors in the STOPPED state: it needs 3.7 or newer"
         )
-    return found
+    return hindrances
 
 
 def look(name: str, source: Side, target: Side, entry: Entry | None, copy_sink_offsets: bool) -> Plan:
     """RestError if a cluster doesn't say what it has."""
-    here, there = source.settled(name), target.settled(name)
-    kind = here.type if here.there else there.type
+    at_source, at_target = source.settled(name), target.settled(name)
+    kind = at_source.type if at_source.there else at_target.type
     same_kafka = bool(source.kafka_cluster) and source.kafka_cluster == target.kafka_cluster
-    shared = kind == "sink" and (same_kafka or "consumer.override.bootstrap.servers" in (here.config or {}))
-    decision = decide(name, here, there, entry, Pair(source.url, target.url, shared))
+    shared = kind == "sink" and (same_kafka or "consumer.override.bootstrap.servers" in (at_source.config or {}))
+    decision = decide(name, at_source, at_target, entry, Pair(source.url, target.url, shared))
     problems, notes = [], []
     if decision.doing is Doing.REFUSE:
         problems.append(decision.words)
     if decision.doing is Doing.MOVE:
-        problems += [*_immovable(here), *_offsets(here, kind, shared, copy_sink_offsets, source, target)]
-        wrong, unknown = _validated(target, here)
+        problems += [*_immovable(at_source), *_offsets(at_source, kind, shared, copy_sink_offsets, source, target)]
+        wrong, unknown = _validated(target, at_source)
         problems += wrong
         notes += unknown
-        if here.between:
+        if at_source.between:
             notes.append(f"its state is unknown, as no worker runs it at {source.url} (UNASSIGNED); kconnect assumes RUNNING")
-        if "FAILED" in (here.state, *here.tasks):
+        if "FAILED" in (at_source.state, *at_source.tasks):
             notes.append(f"it has FAILED at {source.url}; it is started at {target.url}, and may fail there again")
-    return Plan(name, here, there, decision, shared, tuple(problems), tuple(notes))
+    return Plan(name, at_source, at_target, decision, shared, tuple(problems), tuple(notes))
 
 
 def _before(side: Side, needed: tuple[int, int]) -> bool:
-    found = re.match(r"(\d+)\.(\d+)", side.version)
-    return found is not None and tuple(map(int, found.groups())) < needed
+    match = re.match(r"(\d+)\.(\d+)", side.version)
+    return match is not None and tuple(map(int, match.groups())) < needed
 
 
 def _immovable(seen: Seen) -> Iterator[str]:
@@ -125,13 +127,13 @@ def _unresolved(target: Side, config: dict[str, Any], rows: list[dict[str, Any]]
     wrong: list[str] = []
     unknown: set[str] = set()
     for setting, text in config.items():
-        found = references.find(str(text or ""))
-        if not found:
+        refs = references.find(str(text or ""))
+        if not refs:
             continue
         if shown.get(setting) == text:
             wrong.append(f"{target.url} does not resolve {setting}={text}: see config.providers in its worker file")
         elif setting not in shown or shown[setting] == "[hidden]":
-            unknown.update(ref.provider for ref in found)
+            unknown.update(ref.provider for ref in refs)
     if not unknown:
         return wrong, []
     return wrong, [f"{target.url} does not show whether its workers have config.providers={','.join(sorted(unknown))}"]

@@ -71,9 +71,9 @@ def _fresh(name: str, here: Seen, there: Seen, pair: Pair, meant: str | None) ->
     if not here.there:
         where = f"; {pair.target} has it" if there.there else ""
         return _refuse(f"there is no connector {name} at {pair.source}{where}")
-    wanted = meant or _wanted(here)
+    new_state = meant or _wanted(here)
     if not there.there:
-        return Decision(Doing.MOVE, wanted)
+        return Decision(Doing.MOVE, new_state)
     if here.connector_class != there.connector_class:
         return _refuse(
             f"{pair.target} has another connector of this name, of class {there.connector_class}. Delete or rename one of them"
@@ -86,7 +86,9 @@ def _fresh(name: str, here: Seen, there: Seen, pair: Pair, meant: str | None) ->
             "not run on"
         )
     if not here.at_rest or meant is not None:
-        return Decision(Doing.MOVE, wanted, "the stopped connector of the same name there gets this one's config and offsets")
+        return Decision(
+            Doing.MOVE, new_state, "the stopped connector of the same name there gets this one's config and offsets"
+        )
     if pair.shared or same_offsets(here.offsets, there.offsets):
         return Decision(Doing.NOTHING, "STOPPED", "it is stopped at both clusters, with the same offsets")
     return _refuse(
@@ -119,8 +121,8 @@ def _go_on(name: str, here: Seen, there: Seen, entry: Entry, pair: Pair) -> Deci
             f"it is {_shown(there)} at {pair.target}: somebody started it before its offsets from {pair.source} were there. "
             "Stop it there"
         )
-    wanted = entry.wanted if here.state == "STOPPED" else _wanted(here)
-    return Decision(Doing.MOVE, wanted, "its move continues where it was interrupted")
+    new_state = entry.wanted if here.state == "STOPPED" else _wanted(here)
+    return Decision(Doing.MOVE, new_state, "its move continues where it was interrupted")
 
 
 def _undo(here: Seen, there: Seen, entry: Entry, pair: Pair) -> Decision:

@@ -70,9 +70,9 @@ class Journal:
 
     def _read(self, text: str) -> None:
         try:
-            found = json.loads(text)
-            clusters = found["clusters"]
-            self.entries = {name: Entry(**{**each, "phase": Phase(each["phase"])}) for name, each in found["moves"].items()}
+            document = json.loads(text)
+            clusters = document["clusters"]
+            self.entries = {name: Entry(**{**move, "phase": Phase(move["phase"])}) for name, move in document["moves"].items()}
         except (ValueError, KeyError, TypeError, AttributeError):
             raise ConfigError(f"{self.path} is not a journal of kconnect migrate. Name another file with --state") from None
         if clusters != self._urls:

@@ -117,7 +117,7 @@ def migrate(
     if back:
         source, target = target, source
     with ExitStack() as stack:
-        sides = (stack.enter_context(_side(each, user, timeout)) for each in (source, target))
+        sides = (stack.enter_context(_side(cluster, user, timeout)) for cluster in (source, target))
         run = _Run(next(sides), next(sides), dry_run, yes, delete, copy_sink_offsets)
         if run.source.url == run.target.url:
             raise click.UsageError(f"--from and --to are the same cluster, {run.source.url}.")
@@ -173,9 +173,9 @@ class _Run:
         Return the connectors that are meant, also those that the journal alone knows: what was deleted at the source since it
         moved, or half way back.
         """
-        there = list(self.source.ask(self.source.client.connectors))
-        begun = [name for name, entry in kept.entries.items() if name not in there and (names or entry.unfinished)]
-        return selection.match(names, [*there, *begun]) if names else [*there, *begun]
+        at_source = list(self.source.ask(self.source.client.connectors))
+        begun = [name for name, entry in kept.entries.items() if name not in at_source and (names or entry.unfinished)]
+        return selection.match(names, [*at_source, *begun]) if names else [*at_source, *begun]
 
     def _look(self, name: str, kept: journal.Journal) -> Plan:
         return checks.look(name, self.source, self.target, kept.entries.get(name), self.copy_sink_offsets)
@@ -185,7 +185,7 @@ class _Run:
         return self.delete and plan.source.there and entry is not None and entry.source == self.source.url
 
     def _move_all(self, plans: Sequence[Plan], kept: journal.Journal) -> int:
-        left: list[str] = []
+        remaining: list[str] = []
         for number, plan in enumerate(plans):
             move = Move(plan.name, self.source, self.target, kept, plan.shared, _teller(plan.name))
             try:
@@ -193,7 +193,7 @@ class _Run:
                 if self.delete and state != "FAILED":
                     move.delete_source()
                 elif plan.decision.doing is not Doing.UNDO:
-                    left.append(plan.name)
+                    remaining.append(plan.name)
             except ConnectError as error:
                 click.echo(f"{plan.name}: {error}", err=True)
                 click.echo(situation(plan.name, self.source, self.target, kept.entries.get(plan.name)), err=True)
@@ -204,11 +204,11 @@ class _Run:
                     if plan.decision.doing is not Doing.UNDO:
                         words += f" It remains at {self.source.url}, stopped."
                     click.echo(f"{words} {self._reason(plan.name)}", err=True)
-                if waiting := [each.name for each in plans[number + 1 :]]:
+                if waiting := [waiting_plan.name for waiting_plan in plans[number + 1 :]]:
                     click.echo(f"Not moved yet: {', '.join(waiting)}.", err=True)
                 return 1
-        if left:
-            names = shlex.join(left) if len(left) < 6 else "NAME"
+        if remaining:
+            names = shlex.join(remaining) if len(remaining) < 6 else "NAME"
             click.echo(f"Stopped connectors remain at {self.source.url}, as the way back. When they are no longer needed:")
             click.echo(f"  kconnect delete {names} --url {self.source.url}")
         return 0

@@ -54,14 +54,14 @@ class Move:
         entry = self._journal.entries.get(self.name)
         if entry is None or entry.phase is not Phase.MOVED or entry.source != self.source.url:
             return
-        seen = self.source.settled(self.name)
-        if not seen.there:
+        at_source = self.source.settled(self.name)
+        if not at_source.there:
             return
-        if not seen.at_rest:
-            raise MoveError(f"{self.name} is {seen.state} at {self.source.url}, so it is not deleted there")
-        there = self.target.look(self.name)
-        if not there.there or "FAILED" in (there.state, *there.tasks):
-            where = "has failed" if there.there else "is gone"
+        if not at_source.at_rest:
+            raise MoveError(f"{self.name} is {at_source.state} at {self.source.url}, so it is not deleted there")
+        at_target = self.target.look(self.name)
+        if not at_target.there or "FAILED" in (at_target.state, *at_target.tasks):
+            where = "has failed" if at_target.there else "is gone"
             raise MoveError(f"{self.name} {where} at {self.target.url}, so it is not deleted at {self.source.url}")
         self._delete(self.source)
         self._say(f"deleted at {self.source.url}")
@@ -71,36 +71,36 @@ class Move:
     def _copy(self, wanted: str) -> Entry:
         """Copy until the target has everything, and only has to start it."""
         source, target, name = self.source, self.target, self.name
-        known = self._journal.entries.get(name)
-        made = known is not None and known.unfinished and known.source == source.url and known.made
-        entry = Entry(source.url, target.url, Phase.STOPPING, wanted, made)
+        before = self._journal.entries.get(name)
+        is_new = before is not None and before.unfinished and before.source == source.url and before.made
+        entry = Entry(source.url, target.url, Phase.STOPPING, wanted, is_new)
         self._journal.write(name, entry)
         # Also if it shows STOPPED: it may be about to start.
         source.ask(lambda: source.client.stop(name))
-        seen = self._settled()
-        offsets = seen.offsets or []
+        at_source = self._settled()
+        offsets = at_source.offsets or []
         self._say(f"stopped at {source.url}, with {_counted(offsets)}")
-        there = target.settled(name)
-        if there.there and not there.at_rest:
-            raise MoveError(f"Somebody started it at {target.url}: it is {there.state} there")
-        entry.phase, entry.made, entry.offsets = Phase.COPYING, made or not there.there, offsets
+        at_target = target.settled(name)
+        if at_target.there and not at_target.at_rest:
+            raise MoveError(f"Somebody started it at {target.url}: it is {at_target.state} there")
+        entry.phase, entry.made, entry.offsets = Phase.COPYING, is_new or not at_target.there, offsets
         self._journal.write(name, entry)
-        self._hand_config(seen, there)
+        self._hand_config(at_source, at_target)
         self._hand_offsets(offsets)
         return entry
 
     def _settled(self) -> Seen:
         """Its offsets, once nothing writes them any more."""
-        seen = self.source.at_rest(self.name)
+        state = self.source.at_rest(self.name)
         while not self.source.is_kconnect:
             time.sleep(_SETTLED_S)
             again = self.source.at_rest(self.name)
-            if same_offsets(seen.offsets, again.offsets) or (seen.offsets is None and again.offsets is None):
+            if same_offsets(state.offsets, again.offsets) or (state.offsets is None and again.offsets is None):
                 break
-            seen = again
-        if seen.offsets is None:
-            raise MoveError(f"Its offsets can't be read: {seen.no_offsets}")
-        return seen
+            state = again
+        if state.offsets is None:
+            raise MoveError(f"Its offsets can't be read: {state.no_offsets}")
+        return state
 
     def _hand_config(self, seen: Seen, there: Seen) -> None:
         target, name, config = self.target, self.name, seen.config or {}
@@ -120,31 +120,31 @@ class Move:
 
     def _hand_offsets(self, offsets: Offsets) -> None:
         target, name = self.target, self.name
-        there = target.at_rest(name)
-        if not self._shared and not same_offsets(there.offsets, offsets):
-            kept = by_partition(offsets).keys()
-            stale = [each["partition"] for each in there.offsets or [] if not by_partition([each]).keys() <= kept]
+        at_target = target.at_rest(name)
+        if not self._shared and not same_offsets(at_target.offsets, offsets):
+            partitions = by_partition(offsets).keys()
+            stale = [row["partition"] for row in at_target.offsets or [] if not by_partition([row]).keys() <= partitions]
             changes = [*offsets, *({"partition": partition, "offset": None} for partition in stale)]
-            told = target.ask(lambda: target.client.alter_offsets(name, changes))
+            answer = target.ask(lambda: target.client.alter_offsets(name, changes))
             self._say(f"{_counted(offsets)} set at {target.url}")
-            if "externally" in told:
+            if "externally" in answer:
                 self._say("its plugin may keep offsets elsewhere, too, which are not moved: see its documentation")
         end = time.monotonic() + target.limit
-        while not same_offsets(there.offsets, offsets):
+        while not same_offsets(at_target.offsets, offsets):
             if time.monotonic() > end:
-                shown = f"{there.offsets or there.no_offsets or 'none'}"
+                shown = f"{at_target.offsets or at_target.no_offsets or 'none'}"
                 raise MoveError(
                     f"{target.url} does not show the offsets of {self.source.url}: it shows {shown} instead of {offsets}"
                 )
             time.sleep(_PAUSE_S)
-            there = target.look(name)
+            at_target = target.look(name)
 
     def _start(self, entry: Entry) -> str:
         """Start the target's connector. From here on the target has the truth."""
         source, target, name = self.source, self.target, self.name
-        left = source.settled(name)
-        if left.there and not left.at_rest:
-            raise MoveError(f"Somebody started it again at {source.url}: it is {left.state} there")
+        at_source = source.settled(name)
+        if at_source.there and not at_source.at_rest:
+            raise MoveError(f"Somebody started it again at {source.url}: it is {at_source.state} there")
         if entry.phase is not Phase.SWITCHING:
             entry.phase = Phase.SWITCHING
             self._journal.write(name, entry)
@@ -164,10 +164,10 @@ class Move:
         side.ask(lambda: (side.client.pause if wanted == "PAUSED" else side.client.resume)(name))
         began = time.monotonic()
         while True:
-            seen = side.look(name)
-            states = {seen.state, *seen.tasks}
+            now = side.look(name)
+            states = {now.state, *now.tasks}
             waited = time.monotonic() - began
-            if states == {wanted} and (seen.tasks or waited > _NO_TASKS_S):
+            if states == {wanted} and (now.tasks or waited > _NO_TASKS_S):
                 return wanted
             if "FAILED" in states:
                 return "FAILED"
@@ -181,15 +181,15 @@ class Move:
 
     def _undo(self, wanted: str) -> str:
         """Undo a move: what was made here is deleted, and where it came from, it gets its state back."""
-        here, there, name = self.source, self.target, self.name
-        if self._journal.entries[name].made and (seen := here.settled(name)).there:
-            if not seen.at_rest:
-                raise MoveError(f"Somebody started it at {here.url}: it is {seen.state} there")
-            self._delete(here)
-            self._say(f"deleted at {here.url}, where it had not run")
-        state = self._bring(there, wanted)
+        new_side, old_side, name = self.source, self.target, self.name
+        if self._journal.entries[name].made and (copy := new_side.settled(name)).there:
+            if not copy.at_rest:
+                raise MoveError(f"Somebody started it at {new_side.url}: it is {copy.state} there")
+            self._delete(new_side)
+            self._say(f"deleted at {new_side.url}, where it had not run")
+        state = self._bring(old_side, wanted)
         self._journal.forget(name)
-        self._say(f"{state} at {there.url}, as before")
+        self._say(f"{state} at {old_side.url}, as before")
         return state
 
     def _delete(self, side: Side) -> None:

@@ -82,13 +82,13 @@ class Side:
         twice. `attempts`: not more often than that.
         """
         end = time.monotonic() + self.limit
-        done = 0
+        tries = 0
         while True:
             try:
                 return do()
             except RestError as error:
-                done += 1
-                over = done == attempts or time.monotonic() > end
+                tries += 1
+                over = tries == attempts or time.monotonic() > end
                 if isinstance(error, WaitError) or not _passes(error) or over:
                     raise
             time.sleep(_PAUSE_S)
@@ -113,18 +113,18 @@ class Side:
     def settled(self, name: str) -> Seen:
         """Wait until the connector is not between workers any more, for at most the limit, and return what `look` returns."""
         end = time.monotonic() + self.limit
-        while (seen := self.look(name)).between and time.monotonic() < end:
+        while (state := self.look(name)).between and time.monotonic() < end:
             time.sleep(_PAUSE_S)
-        return seen
+        return state
 
     def _status(self, name: str) -> dict[str, Any]:
         """A connector that was just created has none for a moment."""
         end = time.monotonic() + self.limit
-        while (found := self._or_none(lambda: self.client.status(name))) is None:
+        while (status := self._or_none(lambda: self.client.status(name))) is None:
             if time.monotonic() > end:
                 raise WaitError(f"{self.url} did not show a status of the connector {name} within {self.limit:g} s", None)
             time.sleep(_PAUSE_S)
-        return found
+        return status
 
     def offsets(self, name: str) -> tuple[Offsets | None, str]:
         try:
@@ -163,7 +163,7 @@ def by_partition(offsets: Offsets) -> dict[str, Any]:
     import orjson
 
     return {
-        orjson.dumps(each["partition"], option=orjson.OPT_SORT_KEYS).decode(): each["offset"]
-        for each in offsets
-        if each["offset"] is not None
+        orjson.dumps(row["partition"], option=orjson.OPT_SORT_KEYS).decode(): row["offset"]
+        for row in offsets
+        if row["offset"] is not None
     }

@@ -47,10 +47,10 @@ class Takeover:
 
 def examine(contents: Contents, findings: list[Finding], settings: WorkerSettings, plugins: Registry) -> Takeover:
     """`findings` are those of `checking.check`."""
-    configs = {name: each.properties for name, each in View(contents.records).config.connectors.items()}
+    configs = {name: connector.properties for name, connector in View(contents.records).config.connectors.items()}
     problems = [f"the topic {contents.missing[role]} does not exist" for role in _THEIRS if role in contents.missing]
-    problems += [_words(each) for each in findings if each.severity is Severity.ERROR]
-    warnings = [_words(each) for each in findings if each.severity is Severity.WARNING]
+    problems += [_words(finding) for finding in findings if finding.severity is Severity.ERROR]
+    warnings = [_words(finding) for finding in findings if finding.severity is Severity.WARNING]
     if settings.unknown_keys:
         unknown = listed(settings.unknown_keys)
         warnings.append(f"kconnect does not know these settings of the worker file, and ignores them: {unknown}")
@@ -83,9 +83,9 @@ def _of_connector(
             part.find(plugins)
         except ConnectError as error:
             yield f"{name}: {part.setting}={part.name} is not installed for kconnect ({_short(error)})"
-    known = set(providers)
-    wanted = {ref.provider for text in config.values() for ref in references.find(text or "")}
-    for provider in sorted(wanted - known):
+    declared = set(providers)
+    named = {ref.provider for text in config.values() for ref in references.find(text or "")}
+    for provider in sorted(named - declared):
         yield (
             f"{name}: its config refers to the config provider {provider}, which config.providers of the worker file does not "
             "name"

@@ -32,10 +32,10 @@ def run(brokers: Brokers) -> int:
     contents = topics.load(brokers, None)
     topics.refuse_foreign(contents)
     findings = checking.check(contents, int(time.time() * 1000), settings.exactly_once_enabled)
-    found = takeover.examine(contents, findings, settings, connector_file.plugins_of(settings))
-    for line in report(found, brokers.worker_file):
+    result = takeover.examine(contents, findings, settings, connector_file.plugins_of(settings))
+    for line in report(result, brokers.worker_file):
         click.echo(line)
-    return 6 if found.problems else 0
+    return 6 if result.problems else 0
 
 
 def report(found: Takeover, worker_file: str) -> Iterator[str]:
@@ -82,9 +82,9 @@ def _steps(found: Takeover, file: str) -> Iterator[str]:
         ("Check that all connectors run", ["kconnect cluster", "kconnect get connectors"], False),
     ]
     ahead = True
-    for number, (what, commands, done) in enumerate(steps, 1):
-        done = done and ahead
-        mark = "done" if done else "next" if ahead else "    "
-        ahead = ahead and done
+    for number, (what, commands, is_done) in enumerate(steps, 1):
+        is_done = is_done and ahead
+        mark = "done" if is_done else "next" if ahead else "    "
+        ahead = ahead and is_done
         yield f"{mark}  {number}. {what}"
         yield from (f"           {command}" for command in commands)

@@ -11,12 +11,12 @@ from kconnect.cli.offsets.entries import Difference, Entries
 
 def show(kind: str, now: Entries, wanted: Entries) -> bool:
     """Print the offsets that would change. Return whether there are any."""
-    found = entries.unlike(wanted, now)
-    if found:
-        table(kind, found, ("before", "after"))
+    differences = entries.unlike(wanted, now)
+    if differences:
+        table(kind, differences, ("before", "after"))
     else:
         click.echo("The offsets have these values already", err=True)
-    return bool(found)
+    return bool(differences)
 
 
 def table(kind: str, found: list[Difference], headings: tuple[str, str], name: str | None = None) -> None:
@@ -24,10 +24,10 @@ def table(kind: str, found: list[Difference], headings: tuple[str, str], name: s
     rows = [
         (
             *(() if name is None else (name,)),
-            entries.shown(kind, each.partition),
-            entries.shown_offset(kind, each.here),
-            entries.shown_offset(kind, each.there),
+            entries.shown(kind, difference.partition),
+            entries.shown_offset(kind, difference.here),
+            entries.shown_offset(kind, difference.there),
         )
-        for each in found
+        for difference in found
     ]
     output.table((*first, "partition", *headings), rows)

@@ -31,20 +31,22 @@ def diff(name: str, file: str | None, to_url: str | None, to_user: str | None, t
     if (file is None) == (to_url is None):
         raise click.UsageError("Give what to compare with: a FILE, or --to-url URL.")
     with target.connect() as client:
-        here = subject.of(client, name)
-        mine = here.offsets(client)
+        own_subject = subject.of(client, name)
+        own_offsets = own_subject.offsets(client)
         if file is not None:
             body, where = snapshot.read(file)
-            others = snapshot.of_one(body, where, to_name or name, here.kind)
+            other_offsets = snapshot.of_one(body, where, to_name or name, own_subject.kind)
         else:
-            with connection.named(to_url or "", to_user).connect() as other:
-                there = subject.of(other, to_name or name)
-                if there.kind != here.kind:
-                    raise ConnectError(f"{name} is a {here.kind} here, but {there.name} is a {there.kind} at {to_url}")
-                others, where = there.offsets(other), "there"
-    found = entries.differences(mine, others)
-    if not found:
+            with connection.named(to_url or "", to_user).connect() as other_client:
+                other_subject = subject.of(other_client, to_name or name)
+                if other_subject.kind != own_subject.kind:
+                    raise ConnectError(
+                        f"{name} is a {own_subject.kind} here, but {other_subject.name} is a {other_subject.kind} at {to_url}"
+                    )
+                other_offsets, where = other_subject.offsets(other_client), "there"
+    differences = entries.differences(own_offsets, other_offsets)
+    if not differences:
         click.echo("No difference", err=True)
         return 0
-    changes.table(here.kind, found, ("here", "file" if file is not None else "there"))
+    changes.table(own_subject.kind, differences, ("here", "file" if file is not None else "there"))
     return DIFFERS

@@ -62,12 +62,12 @@ def sink_entry(place: Place, offset: int | None) -> Entry:
 
 def sink_offsets(entries: Iterable[Entry]) -> dict[Place, int]:
     """Return a sink's offsets from entries that have passed `checked`, or come from a worker; resets are left out."""
-    found = {}
+    offsets = {}
     for entry in entries:
         place = place_of(entry["partition"])
         if place is not None and entry["offset"] is not None:
-            found[place] = int(entry["offset"]["kafka_offset"])
-    return found
+            offsets[place] = int(entry["offset"]["kafka_offset"])
+    return offsets
 
 
 def inline(argument: str) -> Entry:
@@ -90,14 +90,14 @@ def checked(kind: str, body: Any, where: str) -> Entries:
     if not isinstance(listed, list):
         example = _SINK if kind == "sink" else _ANY
         raise InputError(f'{where}: no offsets found; it must hold {{"offsets": [{example}]}}')
-    found = [_checked(kind, entry, f"{where}, entry {number}") for number, entry in enumerate(listed, 1)]
-    seen: dict[str, int] = {}
-    for number, entry in enumerate(found, 1):
-        first = seen.setdefault(text(entry["partition"]), number)
+    entries = [_checked(kind, entry, f"{where}, entry {number}") for number, entry in enumerate(listed, 1)]
+    numbers: dict[str, int] = {}
+    for number, entry in enumerate(entries, 1):
+        first = numbers.setdefault(text(entry["partition"]), number)
         if first != number:
             which = shown(kind, entry["partition"])
             raise InputError(f"{where}: entries {first} and {number} are both for {which}: remove one of them")
-    return found
+    return entries
 
 
 def require_flat(entries: Iterable[Entry], where: str) -> None:
@@ -119,12 +119,12 @@ def _checked(kind: str, entry: Any, where: str) -> Entry:
     if kind != "sink":
         if partition is not None and not isinstance(partition, dict):
             raise InputError(f"{where}: its partition must be an object, as in {example}, but is {text(partition)}")
-        made = {"partition": partition, "offset": offset}
+        result = {"partition": partition, "offset": offset}
         try:
-            text(made)
+            text(result)
         except TypeError as error:
             raise InputError(f"{where}: it can't be sent as JSON ({error})") from None
-        return made
+        return result
     place = place_of(partition)
     if place is None:
         raise InputError(f"{where}: {text(partition)} is not a partition of a sink; write an entry as {example}")
@@ -163,20 +163,20 @@ class Difference:
 
 def differences(here: Iterable[Entry], there: Iterable[Entry]) -> list[Difference]:
     """Return the differences in the order of `here`, then what only `there` has. An entry that resets is as good as none."""
-    left, right = _by_partition(here), _by_partition(there)
-    found = []
-    for key in {**left, **right}:
-        partition, mine = left.get(key, (None, None))
-        other_partition, other = right.get(key, (None, None))
-        if text(mine) != text(other):
-            found.append(Difference(partition if key in left else other_partition, mine, other))
-    return found
+    ours, right = _by_partition(here), _by_partition(there)
+    pairs = []
+    for key in {**ours, **right}:
+        partition, our_offset = ours.get(key, (None, None))
+        other_partition, their_offset = right.get(key, (None, None))
+        if text(our_offset) != text(their_offset):
+            pairs.append(Difference(partition if key in ours else other_partition, our_offset, their_offset))
+    return pairs
 
 
 def unlike(wanted: Iterable[Entry], found: Iterable[Entry]) -> list[Difference]:
     """Return the entries that are not as wanted; partitions that nobody asked for don't count. `here` is what was found."""
-    there = _by_partition(found)
-    pairs = [(entry, there.get(text(entry["partition"]), (None, None))[1]) for entry in wanted]
+    by_partition = _by_partition(found)
+    pairs = [(entry, by_partition.get(text(entry["partition"]), (None, None))[1]) for entry in wanted]
     return [Difference(entry["partition"], is_, entry["offset"]) for entry, is_ in pairs if text(is_) != text(entry["offset"])]
 
 

@@ -35,10 +35,13 @@ def export(wanted: Wanted, target: Target, form: str) -> None:
     stop them first where the offsets must be their last.
     """
     with target.connect() as client:
-        found = [(each, each.offsets(client)) for each in (subject.of(client, name) for name in wanted.names(client))]
-        output.write(document(client, found), form)
+        offsets_of = [
+            (one_subject, one_subject.offsets(client))
+            for one_subject in (subject.of(client, name) for name in wanted.names(client))
+        ]
+        output.write(document(client, offsets_of), form)
 
 
 def document(client: ConnectClient, found: list[tuple[Subject, Entries]]) -> dict[str, Any]:
-    saved = [Saved(each.name, each.kind, each.plugin, offsets) for each, offsets in found]
+    saved = [Saved(one_subject.name, one_subject.kind, one_subject.plugin, offsets) for one_subject, offsets in found]
     return snapshot.document(client.url, client.root(), saved, datetime.datetime.now(datetime.timezone.utc))

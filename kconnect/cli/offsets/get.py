@@ -37,18 +37,21 @@ def get(wanted: Wanted, target: Target, brokers: Brokers, form: str) -> None:
     takes them; those of several are as `export` writes them.
     """
     with target.connect() as client:
-        found = [(each, each.offsets(client)) for each in (subject.of(client, name) for name in wanted.names(client))]
+        offsets_of = [
+            (one_subject, one_subject.offsets(client))
+            for one_subject in (subject.of(client, name) for name in wanted.names(client))
+        ]
         if form != "table":
-            output.write(_document(client, wanted, found), form)
+            output.write(_document(client, wanted, offsets_of), form)
             return
-        for each, offsets in found:
+        for one_subject, offsets in offsets_of:
             if not offsets:
-                click.echo(f"{each.name} has no offsets: it has not committed any yet, or they were reset", err=True)
-        _tables(found, brokers)
+                click.echo(f"{one_subject.name} has no offsets: it has not committed any yet, or they were reset", err=True)
+        _tables(offsets_of, brokers)
 
 
 def _document(client: ConnectClient, wanted: Wanted, found: list[tuple[Subject, Entries]]) -> Any:
-    if wanted.patterns == tuple(each.name for each, _ in found) and len(found) == 1:
+    if wanted.patterns == tuple(one_subject.name for one_subject, _ in found) and len(found) == 1:
         return {"offsets": found[0][1]}
     from kconnect.cli.offsets.export import document
 
@@ -56,18 +59,18 @@ def _document(client: ConnectClient, wanted: Wanted, found: list[tuple[Subject, 
 
 
 def _tables(found: list[tuple[Subject, Entries]], brokers: Brokers) -> None:
-    sinks = [(each, offsets) for each, offsets in found if each.kind == "sink" and offsets]
-    sources = [(each, offsets) for each, offsets in found if each.kind != "sink" and offsets]
+    sinks = [(one_subject, offsets) for one_subject, offsets in found if one_subject.kind == "sink" and offsets]
+    sources = [(one_subject, offsets) for one_subject, offsets in found if one_subject.kind != "sink" and offsets]
     if sinks:
         more = ("end", "lag") if brokers.known else ()
         headings = ("connector", "topic", "partition", "offset", *more)
-        output.table(headings, [row for each, offsets in sinks for row in _sink(each, offsets, brokers)])
+        output.table(headings, [row for one_subject, offsets in sinks for row in _sink(one_subject, offsets, brokers)])
     if sinks and sources:
         click.echo()
     if sources:
         rows = [
-            (each.name, text(entry["partition"]), shown_offset(each.kind, entry["offset"]))
-            for each, offsets in sources
+            (one_subject.name, text(entry["partition"]), shown_offset(one_subject.kind, entry["offset"]))
+            for one_subject, offsets in sources
             for entry in offsets
         ]
         output.table(("connector", "partition", "offset"), rows)
@@ -78,8 +81,8 @@ def _sink(each: Subject, offsets: Entries, brokers: Brokers) -> list[tuple[str, 
     if not brokers.known:
         return [(each.name, place.topic, str(place.partition), str(offset)) for place, offset in at.items()]
     positions = each.positions(brokers)
-    there = set(positions.partitions({place.topic for place in at}))
-    spans = positions.spans([place for place in at if place in there])
+    existing = set(positions.partitions({place.topic for place in at}))
+    spans = positions.spans([place for place in at if place in existing])
     rows: list[tuple[str, ...]] = []
     for place, offset in at.items():
         # A topic may be gone, while the group keeps its offsets.

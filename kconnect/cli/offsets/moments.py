@@ -32,10 +32,10 @@ def parse(text: str, now: datetime.datetime) -> datetime.datetime:
         # Python 3.10 knows neither Z nor fractions of other lengths than 3 and 6.
         plain = re.sub(r"[zZ]$", "+00:00", text)
         plain = re.sub(r"\.(\d+)", lambda match: f".{match[1][:6]:0<6}", plain)
-        found = datetime.datetime.fromisoformat(plain)
+        moment = datetime.datetime.fromisoformat(plain)
     except (ValueError, OverflowError):
         raise ValueError(f"{text!r} is not a time: {_RULE}") from None
-    return found if found.tzinfo is not None else found.replace(tzinfo=datetime.timezone.utc)
+    return moment if moment.tzinfo is not None else moment.replace(tzinfo=datetime.timezone.utc)
 
 
 def milliseconds(moment: datetime.datetime) -> int:

@@ -35,8 +35,8 @@ def reset(name: str, stop: bool, dry_run: bool, yes: bool, target: Target) -> No
             changes.show(of.kind, now, [{**entry, "offset": None} for entry in now])
         else:
             # Not the end: what runs may have read, and commits that when it is stopped; and a plugin may keep its own places.
-            told = "has not committed any offsets yet; those that it commits until it is stopped are reset, too"
-            click.echo(f"{name} {told}", err=True)
+            remark = "has not committed any offsets yet; those that it commits until it is stopped are reset, too"
+            click.echo(f"{name} {remark}", err=True)
         if dry_run:
             return
         asking.confirm(f"Reset all offsets of {name}?", yes)

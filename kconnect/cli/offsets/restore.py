@@ -85,13 +85,17 @@ class _Failures:
 
 
 def _chosen(saved: list[Saved], names: tuple[str, ...], where: str) -> list[Saved]:
-    known = [each.name for each in saved]
+    names_saved = [of_connector.name for of_connector in saved]
     for name in names:
-        if not fnmatch.filter(known, name) and name not in known:
-            raise NotFoundError(f"{where} has no offsets of {name}; its connectors: {', '.join(known) or 'none'}")
+        if not fnmatch.filter(names_saved, name) and name not in names_saved:
+            raise NotFoundError(f"{where} has no offsets of {name}; its connectors: {', '.join(names_saved) or 'none'}")
     if not names:
         return saved
-    return [each for each in saved if any(each.name == name or fnmatch.fnmatchcase(each.name, name) for name in names)]
+    return [
+        of_connector
+        for of_connector in saved
+        if any(of_connector.name == name or fnmatch.fnmatchcase(of_connector.name, name) for name in names)
+    ]
 
 
 def _subject(client: ConnectClient, saved: Saved, where: str) -> Subject:
@@ -103,14 +107,14 @@ def _subject(client: ConnectClient, saved: Saved, where: str) -> Subject:
 def _show(client: ConnectClient, of: Subject, saved: Saved, exact: bool) -> bool:
     """Print what would be written. Return whether there is anything."""
     now = of.offsets(client)
-    others = _others(now, saved)
-    if others and not exact:
-        told = f"{len(others)} partition(s) that the file does not have stay as they are (--exact resets them)"
-        click.echo(f"{of.name}: {told}", err=True)
-    found = entries.unlike(_wanted(now, saved, exact), now)
-    if found:
-        changes.table(of.kind, found, ("before", "after"), of.name)
-    return bool(found)
+    not_in_file = _others(now, saved)
+    if not_in_file and not exact:
+        remark = f"{len(not_in_file)} partition(s) that the file does not have stay as they are (--exact resets them)"
+        click.echo(f"{of.name}: {remark}", err=True)
+    differences = entries.unlike(_wanted(now, saved, exact), now)
+    if differences:
+        changes.table(of.kind, differences, ("before", "after"), of.name)
+    return bool(differences)
 
 
 def _others(now: Entries, saved: Saved) -> Entries:
@@ -128,9 +132,9 @@ def _import(client: ConnectClient, todo: list[tuple[Subject, Saved]], exact: boo
             with stopped.changing(client, of.name, stop):
                 # It may have read on since it was shown.
                 now = of.offsets(client)
-                found = entries.unlike(_wanted(now, saved, exact), now)
-                wanted = [{"partition": each.partition, "offset": each.there} for each in found]
-                said = "The offsets have these values already"
-                if wanted:
-                    said = stopped.write(client, of.name, partial(client.alter_offsets, of.name, wanted), wanted)
-            click.echo(f"{of.name}: {said}", err=True)
+                differences = entries.unlike(_wanted(now, saved, exact), now)
+                new_entries = [{"partition": difference.partition, "offset": difference.there} for difference in differences]
+                answer = "The offsets have these values already"
+                if new_entries:
+                    answer = stopped.write(client, of.name, partial(client.alter_offsets, of.name, new_entries), new_entries)
+            click.echo(f"{of.name}: {answer}", err=True)

@@ -86,9 +86,9 @@ def rewind(
         asking.confirm(f"Move {name}?", yes)
         with stopped.changing(client, name, stop):
             # It may have read on since.
-            wanted = [sink_entry(move.place, move.new) for move in _wanted(decide())]
-            if wanted:
-                click.echo(stopped.write(client, name, lambda: client.alter_offsets(name, wanted), wanted), err=True)
+            new_entries = [sink_entry(move.place, move.new) for move in _wanted(decide())]
+            if new_entries:
+                click.echo(stopped.write(client, name, lambda: client.alter_offsets(name, new_entries), new_entries), err=True)
 
 
 def _require_sink(of: Subject) -> None:
@@ -127,14 +127,14 @@ def _chosen(of: Subject, argument: str, places: list[Place]) -> list[Place]:
     if match is None:
         raise click.UsageError(f"--topic {argument}: give TOPIC or TOPIC/PARTITION.")
     topic, number = match[1], match[2]
-    there = [place for place in places if place.topic == topic]
-    if not there:
-        known = ", ".join(sorted({place.topic for place in places}))
-        raise NotFoundError(f"{of.name} does not read the topic {topic}; it reads {known}")
-    found = [place for place in there if number is None or place.partition == int(number)]
-    if not found:
-        raise NotFoundError(f"The topic {topic} has no partition {number}; its last one is {len(there) - 1}")
-    return found
+    of_topic = [place for place in places if place.topic == topic]
+    if not of_topic:
+        topics = ", ".join(sorted({place.topic for place in places}))
+        raise NotFoundError(f"{of.name} does not read the topic {topic}; it reads {topics}")
+    chosen = [place for place in of_topic if number is None or place.partition == int(number)]
+    if not chosen:
+        raise NotFoundError(f"The topic {topic} has no partition {number}; its last one is {len(of_topic) - 1}")
+    return chosen
 
 
 def _wanted(moves: list[Move]) -> list[Move]:
@@ -157,8 +157,8 @@ def _show(moves: list[Move]) -> None:
     ]
     output.table(("topic", "partition", "now", "then", "again", "skipped"), rows)
     again, skipped = (sum(getattr(move, what) for move in moves) for what in ("again", "skipped"))
-    told = [f"{again} record(s) are read again"] if again else []
-    told += [f"{skipped} are skipped"] if skipped else []
-    click.echo(f"At most {' and '.join(told)}" if told else "No record is read again, and none is skipped", err=True)
+    texts = [f"{again} record(s) are read again"] if again else []
+    texts += [f"{skipped} are skipped"] if skipped else []
+    click.echo(f"At most {' and '.join(texts)}" if texts else "No record is read again, and none is skipped", err=True)
     if not _wanted(moves):
         click.echo("The offsets have these values already", err=True)

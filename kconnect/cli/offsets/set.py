@@ -50,17 +50,17 @@ def set_(
         raise click.UsageError("Give an --offset for each --partition.")
     with target.connect() as client:
         of = subject.of(client, name)
-        wanted = _wanted(of, places, file, list(zip(partitions, offsets)))
-        if not wanted:
+        new_entries = _wanted(of, places, file, list(zip(partitions, offsets)))
+        if not new_entries:
             raise BadRequestError(
                 f"{file or '-'} has no offsets. To reset all offsets of the connector: kconnect offsets reset {name}"
             )
         if not dry_run:
             stopped.require(client, name, stop)
-        if not changes.show(of.kind, of.offsets(client), wanted) or dry_run:
+        if not changes.show(of.kind, of.offsets(client), new_entries) or dry_run:
             return
         with stopped.changing(client, name, stop):
-            click.echo(stopped.write(client, name, lambda: client.alter_offsets(name, wanted), wanted), err=True)
+            click.echo(stopped.write(client, name, lambda: client.alter_offsets(name, new_entries), new_entries), err=True)
 
 
 def _wanted(of: Subject, places: tuple[str, ...], file: str | None, pairs: list[tuple[str, str]]) -> Entries:
@@ -72,10 +72,10 @@ def _wanted(of: Subject, places: tuple[str, ...], file: str | None, pairs: list[
             remedy = "give --partition JSON --offset JSON, in the form that kconnect offsets get shows"
             raise BadRequestError(f"{of.name} is a {of.kind}, which has no offset of {places[0]}: {remedy}")
         return entries.checked(of.kind, [entries.inline(place) for place in places], "the command line")
-    found = [
+    rows = [
         {"partition": snapshot.parse_json("--partition", partition), "offset": snapshot.parse_json("--offset", offset)}
         for partition, offset in pairs
     ]
-    checked = entries.checked(of.kind, found, "the command line")
+    checked = entries.checked(of.kind, rows, "the command line")
     entries.require_flat(checked, "the command line")
     return checked

@@ -40,7 +40,10 @@ def document(url: str, root: dict[str, Any], saved: Iterable[Saved], now: dateti
     return {
         "exported_at": now.astimezone(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
         "cluster": {"url": url, "version": root.get("version"), "kafka_cluster_id": root.get("kafka_cluster_id")},
-        "connectors": [{"name": each.name, "type": each.kind, "class": each.plugin, "offsets": each.offsets} for each in saved],
+        "connectors": [
+            {"name": connector.name, "type": connector.kind, "class": connector.plugin, "offsets": connector.offsets}
+            for connector in saved
+        ],
     }
 
 
@@ -88,13 +91,13 @@ def saved(body: Any, where: str) -> list[Saved]:
         raise InputError(f"{where} has no list of connectors: {remedy}")
     if not isinstance(body["connectors"], list):
         raise InputError(f"{where}: connectors must be a list")
-    found: dict[str, Saved] = {}
-    for number, each in enumerate(body["connectors"], 1):
-        one = _saved(each, f"{where}, connector {number}")
-        if one.name in found:
-            raise InputError(f"{where}: the connector {one.name} is in it twice; remove one of them")
-        found[one.name] = one
-    return list(found.values())
+    by_name: dict[str, Saved] = {}
+    for number, raw in enumerate(body["connectors"], 1):
+        connector = _saved(raw, f"{where}, connector {number}")
+        if connector.name in by_name:
+            raise InputError(f"{where}: the connector {connector.name} is in it twice; remove one of them")
+        by_name[connector.name] = connector
+    return list(by_name.values())
 
 
 def _saved(each: Any, where: str) -> Saved:
@@ -111,10 +114,10 @@ def of_one(body: Any, where: str, name: str, kind: str) -> Entries:
     """The offsets for one connector: of an export those under its name."""
     if not is_export(body):
         return entries.checked(kind, body, where)
-    for each in saved(body, where):
-        if each.name == name:
-            require_kind(each, kind, where)
-            return each.offsets
+    for connector in saved(body, where):
+        if connector.name == name:
+            require_kind(connector, kind, where)
+            return connector.offsets
     raise NotFoundError(f"{where} has no offsets of {name}")
 
 

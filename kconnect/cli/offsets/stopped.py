@@ -142,7 +142,7 @@ def write(client: ConnectClient, name: str, change: Callable[[], str], wanted: E
     end = time.monotonic() + _WRITE_S
     while True:
         try:
-            said = change()
+            answer = change()
             break
         except RestError as error:
             if not _not_yet(error) or time.monotonic() > end:
@@ -150,8 +150,8 @@ def write(client: ConnectClient, name: str, change: Callable[[], str], wanted: E
         time.sleep(_PAUSE_S)
     end = time.monotonic() + _SHOWN_S
     while True:
-        found = client.offsets(name)
-        wrong = entries.differences(found, []) if wanted is None else entries.unlike(wanted, found)
+        offsets = client.offsets(name)
+        wrong = entries.differences(offsets, []) if wanted is None else entries.unlike(wanted, offsets)
         if not wrong or time.monotonic() > end:
             break
         # A worker reads its offsets from Kafka, and may show what it wrote a moment later.
@@ -163,7 +163,7 @@ def write(client: ConnectClient, name: str, change: Callable[[], str], wanted: E
             f"{name}: the worker accepted the offsets, but now shows others: {entries.text(first.partition)} is at "
             f"{entries.text(first.here)}{more}. Find out whether something else changes them"
         )
-    return said
+    return answer
 
 
 def _not_yet(error: RestError) -> bool:
@@ -179,12 +179,12 @@ def explained(client: ConnectClient, name: str, error: RestError) -> ConnectErro
         return NotFoundError(
             f"The worker at {client.url} ({version}) can't change offsets: that needs Kafka Connect 3.6 or newer"
         )
-    said = str(error.message)
-    if error.status == 500 and "consumer group" in said and ": " not in said:
-        return RestError(error.status, f"{said.rstrip('.')}. {_group_remedy(client, name)}")
+    message = str(error.message)
+    if error.status == 500 and "consumer group" in message and ": " not in message:
+        return RestError(error.status, f"{message.rstrip('.')}. {_group_remedy(client, name)}")
     if error.status == 500:
-        return RestError(error.status, f"{name}: the plugin refused the change, or the worker could not make it: {said}")
-    return RestError(error.status, said) if error.status is not None else error
+        return RestError(error.status, f"{name}: the plugin refused the change, or the worker could not make it: {message}")
+    return RestError(error.status, message) if error.status is not None else error
 
 
 def lacks_offsets(error: RestError) -> bool:
@@ -201,8 +201,8 @@ def _version(client: ConnectClient) -> str:
 
 def _group_remedy(client: ConnectClient, name: str) -> str:
     try:
-        own = client.get_config(name).get("consumer.override.group.id")
+        group_set = client.get_config(name).get("consumer.override.group.id")
     except ConnectError:
-        own = None
-    group = f"the group {own} (its consumer.override.group.id)" if own else f"the group connect-{name}"
+        group_set = None
+    group = f"the group {group_set} (its consumer.override.group.id)" if group_set else f"the group connect-{name}"
     return f"Check that all these topics and partitions exist, and that no other consumer uses {group}"

@@ -34,10 +34,10 @@ class Subject:
         from kconnect.rest.client import RestError
 
         try:
-            found = client.offsets(self.name)
+            stored = client.offsets(self.name)
         except RestError as error:
             raise stopped.explained(client, self.name, error) from error
-        return sorted(found, key=_order)
+        return sorted(stored, key=_order)
 
     def topics(self, client: ConnectClient, read: Entries) -> set[str]:
         """
@@ -55,11 +55,11 @@ class Subject:
         """
         from kconnect.kafka.positions import Positions
 
-        own = str(self.config.get(_ELSEWHERE) or "").strip()
-        if own and _servers(own) != _servers(brokers.address):
+        servers = str(self.config.get(_ELSEWHERE) or "").strip()
+        if servers and _servers(servers) != _servers(brokers.address):
             raise BadRequestError(
-                f"{self.name} reads from the Kafka cluster of its {_ELSEWHERE}={own}, not from {brokers.address}: give "
-                f"--bootstrap-server {own}, and --command-config if these brokers need a login"
+                f"{self.name} reads from the Kafka cluster of its {_ELSEWHERE}={servers}, not from {brokers.address}: give "
+                f"--bootstrap-server {servers}, and --command-config if these brokers need a login"
             )
         try:
             return Positions(brokers.client_config("admin"))
@@ -69,9 +69,9 @@ class Subject:
 
 def of(client: ConnectClient, name: str) -> Subject:
     """NotFoundError if there is none, in the worker's words."""
-    found = client.connector(name)
-    config = found["config"]
-    return Subject(name, str(found.get("type")), config)
+    info = client.connector(name)
+    config = info["config"]
+    return Subject(name, str(info.get("type")), config)
 
 
 def _order(entry: Entry) -> tuple[str, int, str]:

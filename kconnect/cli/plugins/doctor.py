@@ -37,9 +37,9 @@ def doctor(plugin_path: tuple[str, ...], worker_file: Path | None, form: str) ->
     with progress() as tell:
         problems = doctors.examine(directories, tell)
     releases: dict[str, int] = {}
-    for each, release in java_examination.needed(Registry.scan([str(root) for root in directories]).plugins).items():
-        releases[each.location] = max(release, releases.get(each.location, 0))
-    errors = sum(each.severity == examination.ERROR for each in problems)
+    for needing, release in java_examination.needed(Registry.scan([str(root) for root in directories]).plugins).items():
+        releases[needing.location] = max(release, releases.get(needing.location, 0))
+    errors = sum(problem.severity == examination.ERROR for problem in problems)
     if form == "table":
         findings.write(problems)
         where = ", ".join(map(str, directories)) or "the packages installed with kconnect (no plugin.path was given)"
@@ -50,7 +50,7 @@ def doctor(plugin_path: tuple[str, ...], worker_file: Path | None, form: str) ->
         for location, release in releases.items():
             click.echo(f"{location} needs Java {release} or newer{_here()}")
     else:
-        output.write({"problems": [asdict(each) for each in problems], "errors": errors, "java": releases}, form)
+        output.write({"problems": [asdict(problem) for problem in problems], "errors": errors, "java": releases}, form)
     return 1 if errors else 0
 
 

@@ -32,8 +32,8 @@ def plugins(names: tuple[str, ...], kind: str | None, form: str, seconds: float 
     with target.connect() as client:
 
         def collect() -> list[dict[str, Any]]:
-            found = [{"name": row["class"], **row} for row in client.plugins(connectors_only=False)]
-            return [row for row in get.select(found, names, "plugin") if kind is None or row["type"] == kind]
+            rows = [{"name": row["class"], **row} for row in client.plugins(connectors_only=False)]
+            return [row for row in get.select(rows, names, "plugin") if kind is None or row["type"] == kind]
 
         columns = [
             Column("class", lambda row: row["class"]),

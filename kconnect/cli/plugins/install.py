@@ -91,15 +91,15 @@ def install(
 
     java = java_installation.source_of(requirement, max_bytes)
     if java is not None:
-        given = {"--python": python, "--find-links": find_links, "--no-index": no_index, "--pre": pre}
-        for name, value in given.items():
+        python_only = {"--python": python, "--find-links": find_links, "--no-index": no_index, "--pre": pre}
+        for name, value in python_only.items():
             if value:
                 raise click.UsageError(f"{name} is about Python packages, and {requirement} is for Java: leave it out.")
     elif python is not None:
         return _with(python, context)
 
-    options = [f"--find-links={each}" for each in find_links]
-    options += [option for option, wanted in (("--no-index", no_index), ("--pre", pre)) if wanted]
+    options = [f"--find-links={place}" for place in find_links]
+    options += [option for option, is_set in (("--no-index", no_index), ("--pre", pre)) if is_set]
     pip = Pip(options, verbose=bool(context.find_root().params.get("verbose")))
     root = directories[0]
     if root.exists() and not root.is_dir():
@@ -131,36 +131,36 @@ def install(
             removed = trial.remove_older(root, wanted.plugin.name, wanted.plugin.version) if upgrade else []
     if dry_run:
         click.echo(f"Would install {wanted.plugin.name} {wanted.plugin.version} in {wanted.target}")
-        click.echo(f"  packages  {', '.join(f'{each.name} {each.version}' for each in wanted.packages)}")
+        click.echo(f"  packages  {', '.join(f'{package.name} {package.version}' for package in wanted.packages)}")
         return 0
     _report(wanted, directories, before)
-    for each in removed:
-        click.echo(f"Removed {each}")
+    for directory in removed:
+        click.echo(f"Removed {directory}")
     click.echo(trial.AFTERWARDS)
     return 0
 
 
 def _with(python: str, context: click.Context) -> int:
     """The same command in another Python, where pip, kconnect's packages and what is tried are that one's."""
-    given = context.params
+    typed = context.params
     arguments = ["-v"] if context.find_root().params.get("verbose") else []
-    arguments += ["plugin", "install", str(given["requirement"])]
+    arguments += ["plugin", "install", str(typed["requirement"])]
     for name in ("plugin_path", "find_links"):
-        arguments += [f"--{name.replace('_', '-')}={each}" for each in given[name]]
-    if given["worker_file"] is not None:
-        arguments.append(f"--worker-file={given['worker_file']}")
+        arguments += [f"--{name.replace('_', '-')}={value}" for value in typed[name]]
+    if typed["worker_file"] is not None:
+        arguments.append(f"--worker-file={typed['worker_file']}")
     for name in ("no_index", "pre", "upgrade", "force", "no_check", "dry_run"):
-        arguments += [f"--{name.replace('_', '-')}"] if given[name] else []
+        arguments += [f"--{name.replace('_', '-')}"] if typed[name] else []
     try:
-        there = subprocess.run(
+        process = subprocess.run(
             interpreter.evaluate("import kconnect.cli.plugins.install", python), capture_output=True, text=True
         )
     except OSError as error:
         raise BadRequestError(f"--python {python}: {error.strerror or error}; name a Python executable") from None
-    if there.returncode:
-        said = (there.stderr.strip().splitlines() or [f"exit status {there.returncode}"])[-1]
+    if process.returncode:
+        reason = (process.stderr.strip().splitlines() or [f"exit status {process.returncode}"])[-1]
         raise BadRequestError(
-            f"--python {python}: this Python lacks kconnect of this version ({said}); install kconnect there, too"
+            f"--python {python}: this Python lacks kconnect of this version ({reason}); install kconnect there, too"
         )
     sys.stdout.flush()
     return subprocess.run(interpreter.command("kconnect", *arguments, python=python)).returncode
@@ -178,7 +178,7 @@ def _works(stage: Path, wanted: Plan) -> bool:
     from kconnect.plugins import doctor, examination
 
     plugins = trial.registry([stage.parent])
-    problems = [each for each in examination.registry(plugins) if each.location == str(stage)]
+    problems = [problem for problem in examination.registry(plugins) if problem.location == str(stage)]
     problems += examination.directory(stage, examination.beside_kconnect())
     problems += doctor.try_classes(plugins, [stage.parent], trial.at(plugins, stage))
     return trial.works(problems, stage, wanted.target)
@@ -191,16 +191,16 @@ def _report(wanted: Plan, directories: list[Path], before: Registry) -> None:
 
     after = trial.registry(directories)
     click.echo(f"Installed {wanted.plugin.name} {wanted.plugin.version} in {wanted.target}")
-    own = trial.at(after, wanted.target)
-    for each in own:
-        click.echo(f"  {each.kind.replace('_', ' ')}  {each.class_name} {each.version}")
+    installed = trial.at(after, wanted.target)
+    for described in installed:
+        click.echo(f"  {described.kind.replace('_', ' ')}  {described.class_name} {described.version}")
     elsewhere = examination.differences(wanted.target, examination.beside_kconnect(), directories)
     for name, distribution in sorted(examination.inside(wanted.target).items()):
         if name == canonicalize_name(wanted.plugin.name):
             continue
-        others = ", ".join(f"{where} has {version}" for where, version in elsewhere.get(name, {}).items())
+        versions_elsewhere = ", ".join(f"{where} has {version}" for where, version in elsewhere.get(name, {}).items())
         apart = "each keeps its own"
         if elsewhere.get(name, {}).keys() - {"kconnect"} and examination.has_extensions(distribution):
             apart += "; because it has C extensions, one connector can't use both"
-        click.echo(f"  brings {name} {distribution.version}{f' ({others}; {apart})' if others else ''}")
-    trial.tell_defaults(own, before, after)
+        click.echo(f"  brings {name} {distribution.version}{f' ({versions_elsewhere}; {apart})' if versions_elsewhere else ''}")
+    trial.tell_defaults(installed, before, after)

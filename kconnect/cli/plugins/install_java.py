@@ -39,45 +39,49 @@ class Options:
 def install(source: Source, directories: list[Path], options: Options) -> int:
     """Gives the exit status; ConnectError if the plugin is not to be had, or does not work here."""
     root = directories[0]
-    wanted = java_installation.planned(source, root)
-    if isinstance(source, Coordinates) and _is_there(wanted, options):
+    java_plan = java_installation.planned(source, root)
+    if isinstance(source, Coordinates) and _is_there(java_plan, options):
         return 0
-    with plugin_doctor.progress() as tell, _stage(wanted, options) as stage:
-        wanted = java_installation.prepare(source, wanted, stage, tell, options.max_bytes)
-        if wanted.version and _is_there(wanted, options):
+    with plugin_doctor.progress() as tell, _stage(java_plan, options) as stage:
+        java_plan = java_installation.prepare(source, java_plan, stage, tell, options.max_bytes)
+        if java_plan.version and _is_there(java_plan, options):
             return 0
         left_out = java_installation.of_worker(stage)
         for jar in left_out:
             jar.unlink()
-        tell(f"Looking at {wanted}")
+        tell(f"Looking at {java_plan}")
         plugins = trial.registry([stage.parent])
-        own = trial.at(plugins, stage)
-        if not wanted.version:
-            wanted = java_installation.versioned(wanted, own)
-            if _is_there(wanted, options):
+        plugins_of_stage = trial.at(plugins, stage)
+        if not java_plan.version:
+            java_plan = java_installation.versioned(java_plan, plugins_of_stage)
+            if _is_there(java_plan, options):
                 return 0
-        problems = [each for each in examination.registry(plugins) if each.location == str(stage)]
-        if not own and not options.no_check and _says_nothing(problems):
-            raise BadRequestError(f"{wanted} is not a plugin that works here: {java_installation.why_nothing(stage)}")
-        tell(f"Trying {wanted}")
-        problems += doctor.try_classes(plugins, [stage.parent], own)
-        if not trial.works(problems, stage, wanted.target) and not options.no_check:
-            raise ConnectError(f"{wanted} was not installed, because it would not work here (--no-check installs it anyway)")
-        lines = list(_lines(own, stage, left_out))
+        problems = [problem for problem in examination.registry(plugins) if problem.location == str(stage)]
+        if not plugins_of_stage and not options.no_check and _says_nothing(problems):
+            raise BadRequestError(f"{java_plan} is not a plugin that works here: {java_installation.why_nothing(stage)}")
+        tell(f"Trying {java_plan}")
+        problems += doctor.try_classes(plugins, [stage.parent], plugins_of_stage)
+        if not trial.works(problems, stage, java_plan.target) and not options.no_check:
+            raise ConnectError(f"{java_plan} was not installed, because it would not work here (--no-check installs it anyway)")
+        lines = list(_lines(plugins_of_stage, stage, left_out))
         if options.dry_run:
-            click.echo("\n".join((f"Would install {wanted} in {wanted.target}", *lines)))
+            click.echo("\n".join((f"Would install {java_plan} in {java_plan.target}", *lines)))
             return 0
         before = trial.registry(directories)
-        installation.put(stage, wanted)
-        removed = trial.remove_older(root, wanted.name, wanted.version, java=True) if options.upgrade and wanted.version else []
+        installation.put(stage, java_plan)
+        removed = (
+            trial.remove_older(root, java_plan.name, java_plan.version, java=True)
+            if options.upgrade and java_plan.version
+            else []
+        )
     after = trial.registry(directories)
-    click.echo("\n".join((f"Installed {wanted} in {wanted.target}", *lines)))
-    here = trial.at(after, wanted.target)
-    for place in sorted({_first(each, after.plugins) for each in own} - {str(wanted.target), ""}):
+    click.echo("\n".join((f"Installed {java_plan} in {java_plan.target}", *lines)))
+    installed = trial.at(after, java_plan.target)
+    for place in sorted({_first(plugin, after.plugins) for plugin in plugins_of_stage} - {str(java_plan.target), ""}):
         click.echo(f"  {place} has some of these in the same version, and that is the one that workers use")
-    trial.tell_defaults(here, before, after)
-    for each in removed:
-        click.echo(f"Removed {each}")
+    trial.tell_defaults(installed, before, after)
+    for directory in removed:
+        click.echo(f"Removed {directory}")
     click.echo(trial.AFTERWARDS)
     return 0
 
@@ -103,19 +107,21 @@ def _stage(wanted: JavaPlan, options: Options) -> Iterator[Path]:
 
 def _says_nothing(problems: list[examination.Problem]) -> bool:
     """Whether a scan has told no more than that it found no plugin."""
-    return all("no class in it is a plugin" in each.message for each in problems)
+    return all("no class in it is a plugin" in problem.message for problem in problems)
 
 
 def _first(plugin: PluginDesc, known: list[PluginDesc]) -> str:
     """Return where workers get the class from."""
-    wanted = (plugin.kind, plugin.class_name, plugin.version)
-    return next((each.location for each in known if (each.kind, each.class_name, each.version) == wanted), "")
+    key = (plugin.kind, plugin.class_name, plugin.version)
+    return next(
+        (candidate.location for candidate in known if (candidate.kind, candidate.class_name, candidate.version) == key), ""
+    )
 
 
 def _lines(own: list[PluginDesc], place: Path, left_out: list[Path]) -> Iterator[str]:
     """Yield the plugins, a line each."""
-    for each in own:
-        yield f"  {each.type or each.kind.replace('_', ' ')}  {each.class_name} {each.version}"
+    for plugin in own:
+        yield f"  {plugin.type or plugin.kind.replace('_', ' ')}  {plugin.class_name} {plugin.version}"
     if needed := java_examination.needed(own):
         yield f"  needs Java {max(needed.values())} or newer"
     jars = sorted(file.name for file in place.rglob("*") if file.name.lower().endswith(".jar"))

@@ -43,16 +43,16 @@ def list_plugins(
     else:
         rows, broken = _of_directories(plugin.directories(plugin_path, worker_file), form in ("wide", "json", "yaml"))
     if kind is not None:
-        wanted = ("source", "sink", "connector") if kind == "connector" else (kind,)
-        rows = [row for row in rows if row["kind"] in wanted]
+        kinds = ("source", "sink", "connector") if kind == "connector" else (kind,)
+        rows = [row for row in rows if row["kind"] in kinds]
     _write(rows, broken, form)
 
 
 def _of_worker(target: Target) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     with target.connect() as client:
-        found = client.plugins(connectors_only=False)
+        answer = client.plugins(connectors_only=False)
     # A worker tells of what is broken in its log only.
-    return [{"class": row["class"], "kind": row["type"], "version": row.get("version")} for row in found], []
+    return [{"class": row["class"], "kind": row["type"], "version": row.get("version")} for row in answer], []
 
 
 def _of_directories(plugin_path: list[Path], wide: bool) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
@@ -61,21 +61,21 @@ def _of_directories(plugin_path: list[Path], wide: bool) -> tuple[list[dict[str,
     from kconnect.plugins.registry import Registry
 
     registry = Registry.scan([str(directory) for directory in plugin_path])
-    found = sorted(
-        registry.plugins, key=lambda each: (_ALL_KINDS.index(each.kind), each.class_name, versions.key(each.version))
+    plugins = sorted(
+        registry.plugins, key=lambda listed: (_ALL_KINDS.index(listed.kind), listed.class_name, versions.key(listed.version))
     )
-    needed = java_examination.needed(found) if wide else {}
+    needed = java_examination.needed(plugins) if wide else {}
     rows = [
         {
-            "class": each.class_name,
-            "kind": each.type or each.kind,
-            "version": each.version,
-            "location": each.location,
-            **({"java": needed.get(each)} if wide else {}),
+            "class": plugin.class_name,
+            "kind": plugin.type or plugin.kind,
+            "version": plugin.version,
+            "location": plugin.location,
+            **({"java": needed.get(plugin)} if wide else {}),
         }
-        for each in found
+        for plugin in plugins
     ]
-    return rows, [{"location": each.location, "reason": each.reason} for each in registry.broken]
+    return rows, [{"location": broken.location, "reason": broken.reason} for broken in registry.broken]
 
 
 def _write(rows: list[dict[str, Any]], broken: list[dict[str, Any]], form: str) -> None:
@@ -89,5 +89,5 @@ def _write(rows: list[dict[str, Any]], broken: list[dict[str, Any]], form: str) 
         output.table(list(rows[0]), [[text and str(text) for text in row.values()] for row in rows])
     else:
         click.echo("No plugins", err=True)
-    for each in broken:
-        click.echo(f"Broken: {each['location']}: {each['reason']}", err=form == "name")
+    for problem in broken:
+        click.echo(f"Broken: {problem['location']}: {problem['reason']}", err=form == "name")

@@ -83,8 +83,8 @@ def _check(name: str) -> None:
         raise click.UsageError(
             f"The name {name!r} can't be used: use lower-case letters, digits and single dashes, with a letter first, {hint}."
         )
-    taken = _NOT_OURS | set(sys.stdlib_module_names)
-    if package in taken or keyword.iskeyword(package):
+    reserved = _NOT_OURS | set(sys.stdlib_module_names)
+    if package in reserved or keyword.iskeyword(package):
         whose = "a keyword of Python" if keyword.iskeyword(package) else "the name of an installed module"
         raise click.UsageError(f"The name {name!r} can't be used: {package} is {whose}. Choose another one, such as my-{name}.")
 
@@ -96,16 +96,16 @@ def _texts(name: str, kind: str) -> dict[str, str]:
     ends = (*kind.split("-"), "connector")
     while words != (shorter := _without_end(words, ends)):
         words = shorter
-    found, simple = _KINDS[kind], "".join(word.capitalize() for word in words)
-    class_name = simple + found.suffix
+    template, simple = _KINDS[kind], "".join(word.capitalize() for word in words)
+    class_name = simple + template.suffix
     texts = {
         "name": name,
         "package": name.replace("-", "_"),
         "class": class_name,
         "task": class_name.removesuffix("Connector") + "Task",
         "module": kind.replace("-", "_"),
-        "group": found.group,
-        "description": f"A {found.title} for kconnect.",
+        "group": template.group,
+        "description": f"A {template.title} for kconnect.",
     }
     return {**texts, "usage": _filled((_TEMPLATES / kind / "usage.md.in").read_text("utf-8"), texts).rstrip()}
 

@@ -75,14 +75,14 @@ def directories(plugin_path: tuple[str, ...], worker_file: Path | None) -> list[
     if plugin_path and worker_file is not None:
         raise click.UsageError("Give either --plugin-path or --worker-file, not both.")
     if plugin_path:
-        given = [part.strip() for text in plugin_path for part in text.split(",")]
+        parts = [part.strip() for text in plugin_path for part in text.split(",")]
     elif worker_file is not None:
         from kconnect.cli import connector_file
         from kconnect.cli.files import InputError
 
-        given = list(connector_file.worker_of(worker_file).plugin_path or ())
-        if not given:
+        parts = list(connector_file.worker_of(worker_file).plugin_path or ())
+        if not parts:
             raise InputError(f"{worker_file} does not set plugin.path; add a line such as plugin.path=/opt/kconnect/plugins")
     else:
-        given = [part.strip() for part in os.environ.get("CONNECT_PLUGIN_PATH", "").split(",")]
-    return [Path(part).expanduser().absolute() for part in given if part]
+        parts = [part.strip() for part in os.environ.get("CONNECT_PLUGIN_PATH", "").split(",")]
+    return [Path(part).expanduser().absolute() for part in parts if part]

@@ -31,14 +31,14 @@ def reload(target: connection.Target, form: str) -> int:
     It ends with 1 if a worker could not be asked.
     """
     with target.connect() as client:
-        found = _all(client)
+        rows = _all(client)
     if form != "table":
-        output.write(found, form)
-    for row in found if form == "table" else ():
+        output.write(rows, form)
+    for row in rows if form == "table" else ():
         click.echo(f"{row['worker_id']}: {_in_words(row)}")
         for broken in row.get("broken", ()):
             click.echo(f"  {broken['location']}: {broken['reason']}")
-    return int(any("error" in row for row in found))
+    return int(any("error" in row for row in rows))
 
 
 def _all(client: ConnectClient) -> list[dict[str, Any]]:
@@ -58,17 +58,17 @@ def _all(client: ConnectClient) -> list[dict[str, Any]]:
         if (url := worker["url"]) is not None:
             try:
                 # The one that was asked is reached as the user has it, whatever it advertises.
-                found = client.reload_plugins(None if worker["worker_id"] == cluster["answered_by"] else url)
+                answer = client.reload_plugins(None if worker["worker_id"] == cluster["answered_by"] else url)
             except RestError as error:
-                found = {"error": error.message}
-            rows.append({"worker_id": worker["worker_id"], **found})
+                answer = {"error": error.message}
+            rows.append({"worker_id": worker["worker_id"], **answer})
     return rows
 
 
 def _in_words(row: dict[str, Any]) -> str:
     if "error" in row:
         return str(row["error"])
-    told = [f"{key} {', '.join(row[key])}" for key in ("added", "removed") if row[key]]
+    texts = [f"{key} {', '.join(row[key])}" for key in ("added", "removed") if row[key]]
     if row["installed"]:
-        told.append(f"installed with kconnect, used after a restart: {', '.join(row['installed'])}")
-    return "; ".join(told) or "nothing new"
+        texts.append(f"installed with kconnect, used after a restart: {', '.join(row['installed'])}")
+    return "; ".join(texts) or "nothing new"

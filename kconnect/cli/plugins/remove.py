@@ -51,22 +51,24 @@ def remove(
         )
     from kconnect.plugins import installation
 
-    found = installation.named(directories, name)
-    if not found:
-        all_of_them = [each for root in directories for each in installation.installed(root)]
-        there = ", ".join(f"{own} {number}" for each in all_of_them for own, number in each.distributions)
-        raise NotFoundError(f"There is no plugin {name} in {', '.join(map(str, directories))}; installed: {there or 'none'}")
-    wanted = [each for each in found if version is None or any(number == version for _, number in each.distributions)]
-    numbers = ", ".join(number for each in found for _, number in each.distributions)
-    if not wanted:
+    of_name = installation.named(directories, name)
+    if not of_name:
+        all_of_them = [installed for root in directories for installed in installation.installed(root)]
+        names = ", ".join(f"{package} {number}" for installed in all_of_them for package, number in installed.distributions)
+        raise NotFoundError(f"There is no plugin {name} in {', '.join(map(str, directories))}; installed: {names or 'none'}")
+    matching = [
+        installed for installed in of_name if version is None or any(number == version for _, number in installed.distributions)
+    ]
+    numbers = ", ".join(number for installed in of_name for _, number in installed.distributions)
+    if not matching:
         raise NotFoundError(f"There is no version {version} of {name}; installed: {numbers}")
-    if len(wanted) > 1:
-        if version is None and len({each.distributions for each in wanted}) == len(wanted):
+    if len(matching) > 1:
+        if version is None and len({installed.distributions for installed in matching}) == len(matching):
             raise click.UsageError(f"Several versions of {name} are installed: {numbers}. Give one of them.")
         raise click.UsageError(
-            f"It is installed twice. Name one of the directories: {', '.join(each.directory.name for each in wanted)}."
+            f"It is installed twice. Name one of the directories: {', '.join(copy.directory.name for copy in matching)}."
         )
-    directory = wanted[0].directory
+    directory = matching[0].directory
     if target is not None:
         _refuse_if_used(directory, directories, worker_file, target)
     unasked = "" if target is not None else " No worker was asked whether connectors use it; --url asks one."
@@ -86,11 +88,13 @@ def _refuse_if_used(directory: Path, directories: list[Path], worker_file: Path 
 
     plugins = Registry.scan([str(root) for root in directories])
     # Of those that connectors inherit only the worker's file says which they are.
-    own = {} if worker_file is None else converters(connector_file.worker_of(worker_file))
+    of_worker = {} if worker_file is None else converters(connector_file.worker_of(worker_file))
     with target.connect() as client:
-        configs = {name: each["info"]["config"] for name, each in client.connectors("info").items()}
+        configs = {name: entry["info"]["config"] for name, entry in client.connectors("info").items()}
     using = [
-        name for name, config in configs.items() if str(directory) in _locations(chain.parts(plugins, config, own), plugins)
+        name
+        for name, config in configs.items()
+        if str(directory) in _locations(chain.parts(plugins, config, of_worker), plugins)
     ]
     if using:
         raise ConflictError(
@@ -101,8 +105,8 @@ def _refuse_if_used(directory: Path, directories: list[Path], worker_file: Path 
 
 def _locations(parts: Iterable[Part], plugins: Registry) -> set[str]:
     """Return where the plugins of a connector come from. Those that can't be found are left out."""
-    found = set()
+    locations = set()
     for part in parts:
         with suppress(ConnectError):
-            found.add(part.find(plugins).location)
-    return found
+            locations.add(part.find(plugins).location)
+    return locations

@@ -31,7 +31,7 @@ def registry(directories: Iterable[Path]) -> Registry:
 
 def at(plugins: Registry, place: Path) -> list[PluginDesc]:
     """The plugins of one directory."""
-    return [each for each in plugins.plugins if each.location == str(place)]
+    return [plugin for plugin in plugins.plugins if plugin.location == str(place)]
 
 
 def works(problems: Sequence[Problem], stage: Path, target: Path) -> bool:
@@ -40,15 +40,15 @@ def works(problems: Sequence[Problem], stage: Path, target: Path) -> bool:
 
     final = [
         replace(
-            each,
+            problem,
             location=str(target),
-            message=each.message.replace(str(stage), str(target)),
-            remedy=each.remedy.replace(str(stage), str(target)),
+            message=problem.message.replace(str(stage), str(target)),
+            remedy=problem.remedy.replace(str(stage), str(target)),
         )
-        for each in problems
+        for problem in problems
     ]
     findings.write(final, err=True)
-    return not any(each.severity == examination.ERROR for each in final)
+    return not any(problem.severity == examination.ERROR for problem in final)
 
 
 def remove_older(root: Path, name: str, version: str, java: bool = False) -> list[Path]:
@@ -57,24 +57,26 @@ def remove_older(root: Path, name: str, version: str, java: bool = False) -> lis
     from kconnect.plugins import installation
 
     new = versions.key(version)
-    found = {each.directory: each.version_of(name) for each in installation.installed(root) if each.java == java}
-    older = [directory for directory, old in found.items() if old is not None and versions.key(old) < new]
-    for each in older:
-        installation.remove(each)
+    version_by_directory = {
+        plugin.directory: plugin.version_of(name) for plugin in installation.installed(root) if plugin.java == java
+    }
+    older = [directory for directory, old in version_by_directory.items() if old is not None and versions.key(old) < new]
+    for directory in older:
+        installation.remove(directory)
     return older
 
 
 def tell_defaults(own: Iterable[PluginDesc], before: Registry, after: Registry) -> None:
     """Print which version configs get that name none, where that is another than before, or not the one just installed."""
-    told: dict[str, dict[str, None]] = {}
-    for each in own:
-        known = before.versions(each.python_path, each.kind)
-        default = after.versions(each.python_path, each.kind)[0]
-        if known and known[0] != default:
-            told.setdefault(f"get {default}, not {known[0]}", {})[each.class_name] = None
-        elif default != each.version:
-            told.setdefault(f"still get {default}", {})[each.class_name] = None
-    for what, names in told.items():
+    names_by_effect: dict[str, dict[str, None]] = {}
+    for plugin in own:
+        versions_before = before.versions(plugin.python_path, plugin.kind)
+        default = after.versions(plugin.python_path, plugin.kind)[0]
+        if versions_before and versions_before[0] != default:
+            names_by_effect.setdefault(f"get {default}, not {versions_before[0]}", {})[plugin.class_name] = None
+        elif default != plugin.version:
+            names_by_effect.setdefault(f"still get {default}", {})[plugin.class_name] = None
+    for what, names in names_by_effect.items():
         if len(names) <= _SHOWN:
             for name in names:
                 click.echo(f"  configs that name no version of {name} will {what}")

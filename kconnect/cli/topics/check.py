@@ -44,17 +44,17 @@ def check(brokers: Brokers, snapshot: Path | None, strict: bool, form: str) -> i
     topics.refuse_foreign(contents)
     exactly_once = snapshot is None and brokers.settings.exactly_once_enabled
     now_ms = contents.created_ms or int(time.time() * 1000)
-    found = checking.check(contents, now_ms, exactly_once)
-    counts = {severity: sum(each.severity is severity for each in found) for severity in Severity}
+    all_findings = checking.check(contents, now_ms, exactly_once)
+    counts = {severity: sum(finding.severity is severity for finding in all_findings) for severity in Severity}
     if form != "table":
-        findings = [each.data for each in found]
+        findings = [finding.data for finding in all_findings]
         output.write({"findings": findings, **{f"{severity.value}s": count for severity, count in counts.items()}}, form)
     else:
-        for each in found:
-            _show(each)
-        said = ", ".join(counted(count, severity.value) for severity, count in counts.items() if count) or "nothing found"
+        for finding in all_findings:
+            _show(finding)
+        text = ", ".join(counted(count, severity.value) for severity, count in counts.items() if count) or "nothing found"
         click.echo(
-            f"{said[0].upper()}{said[1:]}: {counted(len(contents.records), 'record')} of "
+            f"{text[0].upper()}{text[1:]}: {counted(len(contents.records), 'record')} of "
             f"{', '.join(facts.name for facts in contents.topics.values())}."
         )
     return 1 if counts[Severity.ERROR] or (strict and counts[Severity.WARNING]) else 0

@@ -46,26 +46,26 @@ def compact_view(
     contents = topics.load(brokers, snapshot)
     topics.refuse_foreign(contents)
     mask = Mask.of(contents.records, show_secrets)
-    found = view.summary(contents, mask, lambda name: not connector or matches(name, connector))
-    if connector and not found["connectors"] and not found["gone"]:
-        raise NotFoundError(f"No connector in {_names(found)} is called {', '.join(connector)}")
+    summary = view.summary(contents, mask, lambda name: not connector or matches(name, connector))
+    if connector and not summary["connectors"] and not summary["gone"]:
+        raise NotFoundError(f"No connector in {_names(summary)} is called {', '.join(connector)}")
     if form != "table":
-        output.write(found, form)
+        output.write(summary, form)
         return
     headings = ("name", "target state", "tasks", "statuses", "offsets", "topics")
-    output.table(headings, [_row(name, each) for name, each in found["connectors"].items()])
-    for name, left in found["gone"].items():
-        click.echo(f"{name} is gone; these records of it remain: {', '.join(left)}")
-    leader = found.get("workers", {}).get("leader")
+    output.table(headings, [_row(name, connector_row) for name, connector_row in summary["connectors"].items()])
+    for name, remains in summary["gone"].items():
+        click.echo(f"{name} is gone; these records of it remain: {', '.join(remains)}")
+    leader = summary.get("workers", {}).get("leader")
     if leader:
-        click.echo(f"Led by {leader} when the topics were last written, term {found['workers']['term']}")
+        click.echo(f"Led by {leader} when the topics were last written, term {summary['workers']['term']}")
 
 
 def _names(found: dict[str, Any]) -> str:
-    return ", ".join(each["name"] for each in found["topics"].values())
+    return ", ".join(topic["name"] for topic in found["topics"].values())
 
 
 def _row(name: str, found: dict[str, Any]) -> tuple[str, ...]:
-    states = Counter(each["state"] for each in found["status"].values())
-    said = ", ".join(f"{count} {state}" for state, count in sorted(states.items())) or "none"
-    return (name, found["target_state"], str(found["tasks"]), said, str(len(found["offsets"])), str(len(found["topics"])))
+    states = Counter(unit["state"] for unit in found["status"].values())
+    text = ", ".join(f"{count} {state}" for state, count in sorted(states.items())) or "none"
+    return (name, found["target_state"], str(found["tasks"]), text, str(len(found["offsets"])), str(len(found["topics"])))

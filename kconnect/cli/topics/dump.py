@@ -67,7 +67,7 @@ def dump(
 
     if follow and snapshot is not None:
         raise click.UsageError("-f is for topics; a snapshot does not change.")
-    wanted = _Wanted(connector, since)
+    record_filter = _Wanted(connector, since)
     if show_secrets:
         asking.confirm("This shows passwords and other secrets as they are stored. Continue?", yes)
     chosen = [Topic(role) for role in roles] or list(Topic)
@@ -86,14 +86,14 @@ def dump(
                 err=True,
             )
     lines = _Lines(contents, form)
-    shown = _show(_in_time(contents, chosen), wanted, mask, lines)
+    shown = _show(_in_time(contents, chosen), record_filter, mask, lines)
     if follow:
         from kconnect.internal_topics import reading
 
         for record in reading.follow(brokers.client_config(), contents):
             mask.learn(record)
             if record.role in chosen:
-                _show([record], wanted, mask, lines)
+                _show([record], record_filter, mask, lines)
     elif not shown:
         click.echo(f"None of {len(contents.records)} records matches these options.", err=True)
 
@@ -125,7 +125,9 @@ class _Wanted:
 
 def matches(connector: str | None, patterns: tuple[str, ...]) -> bool:
     """Whether it is one of the names, or matches one of the globs."""
-    return connector is not None and any(connector == each or fnmatch.fnmatchcase(connector, each) for each in patterns)
+    return connector is not None and any(
+        connector == pattern or fnmatch.fnmatchcase(connector, pattern) for pattern in patterns
+    )
 
 
 def _show(found: Iterable[Stored], wanted: _Wanted, mask: Mask, lines: _Lines) -> int:
@@ -133,10 +135,10 @@ def _show(found: Iterable[Stored], wanted: _Wanted, mask: Mask, lines: _Lines) -
 
     count = 0
     for record in found:
-        told = meaning(record, mask)
-        if wanted.has(record, told.connector):
+        decoded = meaning(record, mask)
+        if wanted.has(record, decoded.connector):
             count += 1
-            lines.write(record, told, mask)
+            lines.write(record, decoded, mask)
     return count
 
 

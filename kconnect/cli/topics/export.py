@@ -62,5 +62,5 @@ def export(file: Path, brokers: Brokers) -> None:
                 "once it has ended.",
                 err=True,
             )
-    held = ", ".join(f"{len(contents.of(role))} of {facts.name}" for role, facts in contents.topics.items())
-    click.echo(f"{counted(len(contents.records), 'record')}: {held}. They hold secrets: keep the snapshot safe.", err=True)
+    counts = ", ".join(f"{len(contents.of(role))} of {facts.name}" for role, facts in contents.topics.items())
+    click.echo(f"{counted(len(contents.records), 'record')}: {counts}. They hold secrets: keep the snapshot safe.", err=True)

@@ -74,11 +74,11 @@ def restore(
     from kconnect.cli.topics import restoring, snapshot
 
     contents = snapshot.read(file)
-    given = {
+    new_names = {
         **{Topic.CONFIG: to_config_topic, Topic.OFFSET: to_offset_topic, Topic.STATUS: to_status_topic},
         Topic.SCHEMAS: to_schemas_topic,
     }
-    names = _names(contents, brokers, given)
+    names = _names(contents, brokers, new_names)
     who = group or topics.group(brokers) or contents.group
     if not who:
         raise click.UsageError("Give --group, the group.id of the workers that use these topics; all of them must be stopped.")
@@ -96,13 +96,15 @@ def restore(
 
 
 def _names(contents: Contents, brokers: Brokers, given: dict[Topic, str | None]) -> dict[Topic, str]:
-    known = {Topic(role): name for role, name in brokers.topics.known().items()}
-    found = {role: given[role] or known.get(role) or facts.name for role, facts in contents.topics.items() if role in given}
-    if given[Topic.CONFIG] is None and Topic.CONFIG in known:
-        found[Topic.ASSIGNMENT] = brokers.topics.assignment
-    if Topic.SCHEMAS in found and given[Topic.SCHEMAS] is None:
-        found[Topic.SCHEMAS] = _schemas(contents, brokers, found.get(Topic.CONFIG))
-    return found
+    of_brokers = {Topic(role): name for role, name in brokers.topics.known().items()}
+    names = {
+        role: given[role] or of_brokers.get(role) or facts.name for role, facts in contents.topics.items() if role in given
+    }
+    if given[Topic.CONFIG] is None and Topic.CONFIG in of_brokers:
+        names[Topic.ASSIGNMENT] = brokers.topics.assignment
+    if Topic.SCHEMAS in names and given[Topic.SCHEMAS] is None:
+        names[Topic.SCHEMAS] = _schemas(contents, brokers, names.get(Topic.CONFIG))
+    return names
 
 
 def _schemas(contents: Contents, brokers: Brokers, config: str | None) -> str:

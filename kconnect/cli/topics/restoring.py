@@ -77,13 +77,13 @@ def plan(
     ConflictError if a topic has records or a worker lives, ForbiddenError without the right to see that, NotFoundError for a
     topic that is to be there already, BadRequestError if a topic is not fit for what it is to hold.
     """
-    wanted = {role: names[role] for role in ROLES if role in snapshot.topics and role in names}
-    if not wanted:
+    chosen = {role: names[role] for role in ROLES if role in snapshot.topics and role in names}
+    if not chosen:
         raise BadRequestError("The snapshot holds none of the config, offset and status topics")
-    if len(set(wanted.values())) < len(wanted):
-        raise BadRequestError(f"Each topic needs a name of its own: {', '.join(wanted.values())}")
-    there = reading.describe(client, wanted, group)
-    alive = there.members
+    if len(set(chosen.values())) < len(chosen):
+        raise BadRequestError(f"Each topic needs a name of its own: {', '.join(chosen.values())}")
+    existing = reading.describe(client, chosen, group)
+    alive = existing.members
     if alive is None:
         raise ForbiddenError(
             f"You may not see whether the group {group} has live workers: give the login of a user who may describe it, with "
@@ -94,30 +94,30 @@ def plan(
             f"{len(alive)} worker{'s' if len(alive) > 1 else ''} of the group {group} live{'' if len(alive) > 1 else 's'} "
             f"({', '.join(alive)}): stop all workers, restore, and start them then"
         )
-    if there.missing and not create:
+    if existing.missing and not create:
         raise NotFoundError(
-            f"The topic {', '.join(there.missing.values())} does not exist: add --create, which creates it with the settings "
-            "that it had, or create it yourself, compacted"
+            f"The topic {', '.join(existing.missing.values())} does not exist: add --create, which creates it with the "
+            "settings that it had, or create it yourself, compacted"
         )
-    if Topic.CONFIG in wanted:
+    if Topic.CONFIG in chosen:
         # What stands there holds for the config topic before: workers would wait for records that never come.
-        _refuse_if_full(client, Topic.ASSIGNMENT, names.get(Topic.ASSIGNMENT) or f"{wanted[Topic.CONFIG]}-assignments")
+        _refuse_if_full(client, Topic.ASSIGNMENT, names.get(Topic.ASSIGNMENT) or f"{chosen[Topic.CONFIG]}-assignments")
     steps = []
-    for role in wanted:
-        facts = there.topics.get(role)
+    for role in chosen:
+        facts = existing.topics.get(role)
         if facts is not None:
             _refuse_if_full(client, role, facts.name)
             steps.append(_into(facts, role, snapshot, repartition))
         else:
-            steps.append(_new(wanted[role], role, snapshot, there.brokers, repartition, copies))
+            steps.append(_new(chosen[role], role, snapshot, existing.brokers, repartition, copies))
     return steps
 
 
 def _refuse_if_full(client: Client, role: Topic, name: str) -> None:
     positions = Positions(client)
     spans = positions.spans(positions.partitions([name]))
-    held = sum(span.end - span.start for span in spans.values())
-    if not held:
+    offsets_in_use = sum(span.end - span.start for span in spans.values())
+    if not offsets_in_use:
         return
     if role is Topic.ASSIGNMENT:
         raise ConflictError(
@@ -125,19 +125,19 @@ def _refuse_if_full(client: Client, role: Topic, name: str) -> None:
             "all workers and delete it; a worker creates it again"
         )
     raise ConflictError(
-        f"The topic {name} holds records already ({held} offsets are in use), and only an empty topic can be restored. Give "
-        f"another name (--to-{role.value}-topic), or delete it first"
+        f"The topic {name} holds records already ({offsets_in_use} offsets are in use), and only an empty topic can be "
+        f"restored. Give another name (--to-{role.value}-topic), or delete it first"
     )
 
 
 def _into(facts: TopicFacts, role: Topic, snapshot: Contents, repartition: bool) -> Step:
-    own = snapshot.of(role)
+    records = snapshot.of(role)
     if role is Topic.CONFIG and facts.partitions != 1:
         raise BadRequestError(f"{facts.name} has {facts.partitions} partitions; a config topic must have one")
     policy = facts.setting("cleanup.policy", "compact")
     if {part.strip() for part in policy.split(",")} != {"compact"}:
         raise BadRequestError(f"{facts.name} has cleanup.policy={policy}, with which workers don't start: set it to compact")
-    largest = max((record.size for record in own), default=0)
+    largest = max((record.size for record in records), default=0)
     limit = facts.setting("max.message.bytes")
     if limit.isdigit() and largest > int(limit):
         raise BadRequestError(
@@ -145,21 +145,21 @@ def _into(facts: TopicFacts, role: Topic, snapshot: Contents, repartition: bool)
             "max.message.bytes"
         )
     moved = repartition or facts.partitions != snapshot.topics[role].partitions
-    return Step(role, facts.name, facts.partitions, own, moved)
+    return Step(role, facts.name, facts.partitions, records, moved)
 
 
 def _new(name: str, role: Topic, snapshot: Contents, brokers: int, repartition: bool, copies: int | None) -> Step:
     old = snapshot.topics[role]
-    wanted = copies or max(old.replicas, default=1)
-    if wanted > brokers:
+    replicas = copies or max(old.replicas, default=1)
+    if replicas > brokers:
         raise BadRequestError(
-            f"{name} would need {wanted} replicas, but there {'is' if brokers == 1 else 'are'} {brokers} "
+            f"{name} would need {replicas} replicas, but there {'is' if brokers == 1 else 'are'} {brokers} "
             f"broker{'' if brokers == 1 else 's'}: give --replication-factor {brokers}"
         )
     partitions = 1 if role in _WITH_ONE_PARTITION else old.partitions
     settings = {key: value for key, value in (old.settings or {}).items() if key in old.own and key not in _NOT_COPIED}
     settings["cleanup.policy"] = "compact"
-    return Step(role, name, partitions, snapshot.of(role), repartition or partitions != old.partitions, settings, wanted)
+    return Step(role, name, partitions, snapshot.of(role), repartition or partitions != old.partitions, settings, replicas)
 
 
 def carry_out(steps: list[Step], client: Client, producer: Client) -> None:
@@ -179,23 +179,27 @@ def carry_out(steps: list[Step], client: Client, producer: Client) -> None:
 
 def difference(step: Step, written: list[Stored]) -> str:
     """Return what is wrong with what was read back, in words; empty if it is what was to be written."""
-    wanted: dict[int, list[Stored]] = {}
+    expected: dict[int, list[Stored]] = {}
     for record in _in_order(step):
-        wanted.setdefault(step.partition(record), []).append(record)
-    found: dict[int, list[Stored]] = {}
+        expected.setdefault(step.partition(record), []).append(record)
+    read_back: dict[int, list[Stored]] = {}
     for record in written:
-        found.setdefault(record.partition, []).append(record)
+        read_back.setdefault(record.partition, []).append(record)
     for partition in range(step.partitions):
-        ours, theirs = wanted.get(partition, []), found.get(partition, [])
-        if len(ours) != len(theirs):
-            return f"partition {partition} has {len(theirs)} records instead of {len(ours)}"
-        for one, other in zip(ours, theirs):
-            if (one.key, one.value, one.headers) != (other.key, other.value, other.headers):
-                return f"the record at offset {other.offset} of partition {partition} differs"
+        ours, read_records = expected.get(partition, []), read_back.get(partition, [])
+        if len(ours) != len(read_records):
+            return f"partition {partition} has {len(read_records)} records instead of {len(ours)}"
+        for ours_record, theirs_record in zip(ours, read_records):
+            if (ours_record.key, ours_record.value, ours_record.headers) != (
+                theirs_record.key,
+                theirs_record.value,
+                theirs_record.headers,
+            ):
+                return f"the record at offset {theirs_record.offset} of partition {partition} differs"
             # A topic may be set to have the brokers' times.
-            kept = other.timestamp_type == WRITERS_TIME and one.timestamp_ms > 0
-            if kept and one.timestamp_ms != other.timestamp_ms:
-                return f"the time of the record at offset {other.offset} of partition {partition} differs"
+            has_writers_time = theirs_record.timestamp_type == WRITERS_TIME and ours_record.timestamp_ms > 0
+            if has_writers_time and ours_record.timestamp_ms != theirs_record.timestamp_ms:
+                return f"the time of the record at offset {theirs_record.offset} of partition {partition} differs"
     return ""
 
 
@@ -223,11 +227,11 @@ def _write(step: Step, client: Client) -> None:
     end = time.monotonic() + _WRITE_S + 10
     producer = TaskProducer({**client, **settings}, lambda: time.monotonic() > end)
     try:
-        done = producer.send(map(step.message, _in_order(step)))
+        is_done = producer.send(map(step.message, _in_order(step)))
         # In steps: Python hears no Ctrl-C while the client waits.
-        while done and not producer.flush(_STEP_S) and (done := time.monotonic() < end):
+        while is_done and not producer.flush(_STEP_S) and (is_done := time.monotonic() < end):
             pass
-        why = "" if done else f"{producer.active} records were not acknowledged in time"
+        why = "" if is_done else f"{producer.active} records were not acknowledged in time"
     except ConnectError as error:
         why = str(error)
     finally:

@@ -126,12 +126,12 @@ def read(path: Path) -> Contents:
         raise BadRequestError(f"The snapshot {path} is not complete. {_NEVER_WHOLE}") from None
     try:
         head = orjson.loads(lines[0])
-        known = head["kconnect_topics_snapshot"]
+        format_number = head["kconnect_topics_snapshot"]
     except (orjson.JSONDecodeError, IndexError, KeyError, TypeError):
         raise BadRequestError(f"{path} is not a snapshot; `kconnect topics export` writes them") from None
-    if known not in (1, FORMAT):
+    if format_number not in (1, FORMAT):
         raise BadRequestError(
-            f"{path} is a snapshot of format {known}, but this kconnect reads formats up to {FORMAT}: upgrade kconnect"
+            f"{path} is a snapshot of format {format_number}, but this kconnect reads formats up to {FORMAT}: upgrade kconnect"
         )
     try:
         tail = orjson.loads(lines[-1])
@@ -142,7 +142,7 @@ def read(path: Path) -> Contents:
     if not whole:
         raise BadRequestError(f"The snapshot {path} is not complete. {_NEVER_WHOLE}")
     return Contents(
-        {Topic(role): _facts(each) for role, each in head["topics"].items()},
+        {Topic(role): _facts(topic) for role, topic in head["topics"].items()},
         records,
         {Topic(role): name for role, name in head["missing"].items()},
         head["brokers"],

@@ -69,18 +69,18 @@ def load(brokers: Brokers, snapshot: Path | None, roles: Collection[Topic] = tup
     from kconnect.internal_topics import reading
 
     if snapshot is not None:
-        found = snapshots.read(snapshot)
-        found.records = [record for record in found.records if record.role in roles]
-        found.topics = {role: facts for role, facts in found.topics.items() if role in roles}
-        return found
-    wanted = {role: name for role, name in names(brokers).items() if role in roles}
+        contents = snapshots.read(snapshot)
+        contents.records = [record for record in contents.records if record.role in roles]
+        contents.topics = {role: facts for role, facts in contents.topics.items() if role in roles}
+        return contents
+    chosen = {role: name for role, name in names(brokers).items() if role in roles}
     with _Progress() as progress:
-        found = reading.read(brokers.client_config(), wanted, group(brokers), progress.show)
-    for role, name in found.missing.items():
+        contents = reading.read(brokers.client_config(), chosen, group(brokers), progress.show)
+    for role, name in contents.missing.items():
         # Kafka Connect has no such topic.
         if role not in OWN:
             click.echo(f"The topic {name} does not exist.", err=True)
-    return found
+    return contents
 
 
 def refuse_foreign(contents: Contents) -> None:
@@ -100,16 +100,16 @@ def refuse_foreign(contents: Contents) -> None:
 
 def names(brokers: Brokers) -> dict[Topic, str]:
     """Return the names that the worker file and options tell; those of kconnect's own topics follow from the config topic."""
-    known = brokers.topics.known()
-    found = {Topic(role): name for role, name in known.items()}
-    if Topic.CONFIG in found:
-        found |= {Topic.ASSIGNMENT: brokers.topics.assignment, Topic.SCHEMAS: brokers.topics.schemas}
-    if not found:
+    of_brokers = brokers.topics.known()
+    by_role = {Topic(role): name for role, name in of_brokers.items()}
+    if Topic.CONFIG in by_role:
+        by_role |= {Topic.ASSIGNMENT: brokers.topics.assignment, Topic.SCHEMAS: brokers.topics.schemas}
+    if not by_role:
         raise click.UsageError(
             "Say which topics: give the workers' --worker-file, or the names with --config-topic, --offset-topic and "
             "--status-topic."
         )
-    return found
+    return by_role
 
 
 def group(brokers: Brokers) -> str:
