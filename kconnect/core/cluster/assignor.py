@@ -29,27 +29,27 @@ def assign(
         return {}
     weights = weights or {}
     todo = set(units)
-    kept: dict[str, list[UnitId]] = {}
+    placed: dict[str, list[UnitId]] = {}
     for name in names:
-        kept[name] = sorted(todo & current.get(name, frozenset()))
-        todo -= set(kept[name])
-    loads = {name: sum(weights.get(unit, 1) for unit in owned) for name, owned in kept.items()}
+        placed[name] = sorted(todo & current.get(name, frozenset()))
+        todo -= set(placed[name])
+    loads = {name: sum(weights.get(unit, 1) for unit in owned) for name, owned in placed.items()}
 
     def move(unit: UnitId, source: str | None, target: str) -> None:
         weight = weights.get(unit, 1)
         if source is not None:
-            kept[source].remove(unit)
+            placed[source].remove(unit)
             loads[source] -= weight
-        kept[target].append(unit)
+        placed[target].append(unit)
         loads[target] += weight
 
     # The heaviest first: the light ones then fill the gaps.
     for unit in sorted(todo, key=lambda unit: (-weights.get(unit, 1), unit)):
-        move(unit, None, min(names, key=lambda name: (loads[name], len(kept[name]), name)))
+        move(unit, None, min(names, key=lambda name: (loads[name], len(placed[name]), name)))
     # Each move takes a unit lighter than the difference, so the sum of the squared loads falls: this ends.
-    while (found := _best_move(names, kept, loads, weights)) is not None:
-        move(*found)
-    return {name: frozenset(owned) for name, owned in kept.items()}
+    while (best := _best_move(names, placed, loads, weights)) is not None:
+        move(*best)
+    return {name: frozenset(owned) for name, owned in placed.items()}
 
 
 def _best_move(

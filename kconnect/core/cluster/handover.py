@@ -65,17 +65,17 @@ class Handover:
         everything = set(units) - waiting
         able = self._able(state, members, now)
         # When nobody can take them, units stay where they are.
-        wanted = {w: frozenset() if able else owners.get(w, frozenset()) & everything for w in members - able}
-        wanted.update(assignor.assign(everything, able, owners, weights))
+        shares = {w: frozenset() if able else owners.get(w, frozenset()) & everything for w in members - able}
+        shares.update(assignor.assign(everything, able, owners, weights))
         held_by = _holders(state)
         generation = state.generation + 1
         for worker in sorted(members):
-            mine = owners.get(worker, frozenset())
-            share = wanted[worker]
-            keep = mine & share
-            new = {unit for unit in share - mine if _free(unit, worker, owners, held_by)}
+            current = owners.get(worker, frozenset())
+            share = shares[worker]
+            keep = current & share
+            new = {unit for unit in share - current if _free(unit, worker, owners, held_by)}
             target = frozenset(keep | new)
-            if target != mine or worker not in state.assignments:
+            if target != current or worker not in state.assignments:
                 entries.append(assignment_records.assignment(Assignment(worker, target, generation, config_offset)))
         return entries
 
@@ -98,9 +98,9 @@ class Handover:
 
     def _bury(self, state: AssignmentState, members: set[str], now: int, dead: Collection[tuple[str, int, str]]) -> list[Entry]:
         entries: list[Entry] = []
-        gone = state.workers() - members
-        self._gone_since = {worker: self._gone_since.get(worker, now) for worker in sorted(gone)}
-        self._told_at = {worker: at for worker, at in self._told_at.items() if worker in gone}
+        absent = state.workers() - members
+        self._gone_since = {worker: self._gone_since.get(worker, now) for worker in sorted(absent)}
+        self._told_at = {worker: at for worker, at in self._told_at.items() if worker in absent}
         for worker, since in self._gone_since.items():
             if worker in state.assignments and now - since >= self.delay_ms:
                 entries.append(assignment_records.assignment(Assignment(worker, None)))
@@ -138,5 +138,5 @@ def _holders(state: AssignmentState) -> dict[UnitId, set[str]]:
 
 
 def _free(unit: UnitId, worker: str, owners: Mapping[str, Units], held_by: Mapping[UnitId, set[str]]) -> bool:
-    owned_elsewhere = any(unit in owned for other, owned in owners.items() if other != worker)
+    owned_elsewhere = any(unit in owned for owner, owned in owners.items() if owner != worker)
     return not owned_elsewhere and not (held_by.get(unit, set()) - {worker})

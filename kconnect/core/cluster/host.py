@@ -263,8 +263,8 @@ class HostState:
         A task waits until `is_fenced`. This host says so, which has the leader fence; `decide` then answers `Pass`. False,
         and no answer, if the task is to stop anyway.
         """
-        known = self._running.get(spec.unit)
-        if known is None or known[0] != spec:
+        running = self._running.get(spec.unit)
+        if running is None or running[0] != spec:
             return False
         self._waiting[spec.unit] = Wait(spec.config_offset, self._sequence + 1)
         self._changed = True
@@ -288,10 +288,10 @@ class HostState:
         if self.predecessor is not None and now - self._ready_at >= self._takeover_ms:
             self.predecessor = None
         leave = self._reason_to_leave()
-        wanted = {} if leave or not self._readable else self._wanted()
+        to_run = {} if leave or not self._readable else self._wanted()
         effects: list[HostEffect] = late
         for unit, (spec, target, desired_offset) in list(self._running.items()):
-            if unit not in wanted or wanted[unit][0] != spec or unit in self._renewed or unit in self._taken:
+            if unit not in to_run or to_run[unit][0] != spec or unit in self._renewed or unit in self._taken:
                 del self._running[unit]
                 self._waiting.pop(unit, None)
                 self._stopping.add(unit)
@@ -299,9 +299,9 @@ class HostState:
                 if in_order:
                     self._in_order.add(unit)
                 effects.append(Stop(unit, abandon=not in_order))
-            elif wanted[unit][1:] != (target, desired_offset):
-                self._running[unit] = wanted[unit]
-                effects.append(SetTarget(unit, *wanted[unit][1:]))
+            elif to_run[unit][1:] != (target, desired_offset):
+                self._running[unit] = to_run[unit]
+                effects.append(SetTarget(unit, *to_run[unit][1:]))
         if self._readable and not in_touch:
             # What was stopping in order when the host lost touch.
             effects += [Stop(unit, abandon=True) for unit in sorted(self._in_order & self._stopping & self._taken)]
@@ -309,10 +309,10 @@ class HostState:
         self._renewed.clear()
         self._taken.clear()
         effects += self._pass()
-        here = self.units
-        todo = {} if self.predecessor else {unit: spec for unit, spec in wanted.items() if unit not in here}
+        own_units = self.units
+        todo = {} if self.predecessor else {unit: spec for unit, spec in to_run.items() if unit not in own_units}
         if self._readable and not self.predecessor:
-            self._clear_blames(wanted)
+            self._clear_blames(to_run)
         # Nor before its predecessor has ended: the record that lists what that one runs would be the record of a dead process.
         if leave and not self.units and not self.predecessor:
             self._exited = True
@@ -322,7 +322,7 @@ class HostState:
             if unit in self._confirmed:
                 self._running[unit] = todo[unit]
                 effects.append(Start(*todo[unit], self._blamed[unit].reason if unit in self._blamed else None))
-        if self._only_stuck_left(wanted.keys()):
+        if self._only_stuck_left(to_run.keys()):
             self._exited = True
             effects.append(
                 Die(f"{', '.join(map(str, sorted(self._stuck)))} can't be stopped, and this host has no other units")
@@ -350,9 +350,9 @@ class HostState:
                 passes.append(Pass(unit))
             elif failed is not None and failed.answers(self.worker, self.host, self.incarnation, wait):
                 passes.append(Pass(unit, failed.error))
-        for each in passes:
-            assert isinstance(each, Pass)
-            del self._waiting[each.unit]
+        for passing in passes:
+            assert isinstance(passing, Pass)
+            del self._waiting[passing.unit]
         return passes
 
     def _abandon_late(self, now: int) -> list[HostEffect]:
@@ -433,8 +433,8 @@ class HostState:
             return "the worker was started again"
         if self._is_given_up():
             return "the worker no longer places units here"
-        own = self.assignment.held.get((self.worker, self.host))
-        if own is not None and own.incarnation > self.incarnation:
+        last_record = self.assignment.held.get((self.worker, self.host))
+        if last_record is not None and last_record.incarnation > self.incarnation:
             return "this host was started again elsewhere"
         return None
 
@@ -445,7 +445,7 @@ class HostState:
             return {}
         runs: Mapping[UnitId, int] = (placement.hosts or {}).get(self.host, {})
         behind = self._is_behind()
-        wanted: dict[UnitId, tuple[UnitSpec, TargetState, int]] = {}
+        to_run: dict[UnitId, tuple[UnitSpec, TargetState, int]] = {}
         for unit in runs.keys() & (assigned.units or frozenset()):
             spec = self._spec(unit, runs[unit])
             target = self.config.target_state(unit.connector)
@@ -454,8 +454,8 @@ class HostState:
             if spec is None or spec.config_offset >= placement.config_offset or (behind and not self._runs(spec)):
                 continue
             if target is not TargetState.STOPPED:
-                wanted[unit] = (spec, target, self.config.desired_offset(unit.connector))
-        return wanted
+                to_run[unit] = (spec, target, self.config.desired_offset(unit.connector))
+        return to_run
 
     def _is_behind(self) -> bool:
         """Whether the worker had read more of the config topic than this host, when it decided what runs here."""

@@ -57,18 +57,18 @@ def place(state: AssignmentState, worker: str, incarnation: str, wanted: Wanted)
     generation = state.assignments[worker].generation if worker in state.assignments else 0
     if before is None or before.incarnation != incarnation:
         return Placement(worker, {}, generation, 1, incarnation, wanted.leaving, down=wanted.down)
-    mine = state.hosts_of(worker)
-    if any(held.worker_incarnation != incarnation for held in mine):
+    own_hosts = state.hosts_of(worker)
+    if any(held.worker_incarnation != incarnation for held in own_hosts):
         return None
-    plan = _Plan(before, mine, wanted)
+    plan = _Plan(before, own_hosts, wanted)
     plan.fill()
     plan.close_unused()
     specs = {host: spec for host, spec in plan.specs.items() if spec != PLAIN}
     same = plan.units == {host: dict(units) for host, units in (before.hosts or {}).items()} and specs == before.specs
     # Hosts start nothing by a config that the placement does not know.
-    known = wanted.changed_at < before.config_offset
-    told = (before.generation, before.leaving, before.down) == (generation, wanted.leaving, wanted.down)
-    if same and known and told:
+    is_known = wanted.changed_at < before.config_offset
+    is_told = (before.generation, before.leaving, before.down) == (generation, wanted.leaving, wanted.down)
+    if same and is_known and is_told:
         return None
     now = (incarnation, wanted.leaving, specs, wanted.config_offset, wanted.down)
     return Placement(worker, plan.units, generation, before.revision + 1, *now)
@@ -125,8 +125,8 @@ class _Plan:
             if not self._count(spec):
                 self._open(spec)
         self._needed.update(map(self._choose, waiting))
-        kept = {unit for units in self.units.values() for unit in units}
-        for unit in sorted(wanted.units.keys() - kept):
+        still_placed = {unit for units in self.units.values() for unit in units}
+        for unit in sorted(wanted.units.keys() - still_placed):
             spec, holders = wanted.units[unit], self._holders.get(unit, set())
             back = next(iter(holders)) if len(holders) == 1 else -1
             if unit in placed or (holders and not self._takes(back, spec)):
@@ -185,7 +185,7 @@ class _Plan:
         return number not in self.units and number not in self._numbers
 
     def _count(self, spec: HostSpec) -> int:
-        return sum(known == spec for known in self.specs.values())
+        return sum(spec_of_host == spec for spec_of_host in self.specs.values())
 
     def _weight(self, unit: UnitId) -> int:
         return self._wanted.weights.get(unit, 1)

@@ -117,8 +117,8 @@ def _records(found: Mapping[str, Any], error: Mapping[str, Any]) -> str:
     if place := _FAILED_AT.search(error["reported_as"] or error["first_cause"]):
         return f"--topic {quote(place[1])} --partition {place[2]} --offset {place[3]} --limit 1"
     partitions = (found["lag"] or {}).get("partitions") or ()
-    known = [*(found["topics"] or ()), *(row["topic"] for row in partitions), "TOPIC"]
-    return f"--topic {known[0]}"
+    topics = [*(found["topics"] or ()), *(row["topic"] for row in partitions), "TOPIC"]
+    return f"--topic {topics[0]}"
 
 
 def _remedies(error: Mapping[str, Any], name: str, records: str) -> Iterator[str]:

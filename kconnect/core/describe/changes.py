@@ -47,8 +47,8 @@ class History:
 
     def since_if(self, unit: UnitId, state: str) -> int | None:
         """When it came into that state; None if the topic has another one for it, so that REST knew more, or less."""
-        known = self.states.get(unit)
-        return self.since.get(unit) if known is not None and known.value == state else None
+        current = self.states.get(unit)
+        return self.since.get(unit) if current is not None and current.value == state else None
 
     def restarts(self) -> int:
         return sum(count - 1 for count in self.starts.values() if count > 1)
@@ -56,18 +56,18 @@ class History:
 
 def of(name: str, stamped: Iterable[tuple[LogRecord, int]]) -> History:
     """Return the history of the connector of that name, from records in the order of their times, in ms since 1970."""
-    found = History()
+    history = History()
     config: Config | None = None
     tasks: int | None = None
     for record, at_ms in stamped:
         if record.topic is Topic.STATUS:
-            _status(found, name, records.decode_status(record), at_ms)
+            _status(history, name, records.decode_status(record), at_ms)
             continue
         text = None
         match records.decode_config(record):
             case records.ConnectorConfig(which, None) if which == name:
                 # A new life: what was before is not this connector's.
-                found.states, found.since, found.starts, config, tasks = {}, {}, {}, None, None
+                history.states, history.since, history.starts, config, tasks = {}, {}, {}, None, None
                 text = "deleted"
             case records.ConnectorConfig(which, properties) if which == name and properties is not None:
                 text = _change(config, properties)
@@ -80,8 +80,8 @@ def of(name: str, stamped: Iterable[tuple[LogRecord, int]]) -> History:
             case records.TasksCommit(which, count) if which == name and count != tasks:
                 text, tasks = f"given {count} task{'' if count == 1 else 's'}", count
         if text is not None:
-            _add(found, Event(at_ms, text))
-    return found
+            _add(history, Event(at_ms, text))
+    return history
 
 
 def _status(found: History, name: str, decoded: records.StatusRecord | records.Broken, at_ms: int) -> None:

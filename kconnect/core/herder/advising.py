@@ -23,14 +23,14 @@ def of(desk: Desk, name: str, kind: str, reports: Collection[Report]) -> list[st
     log = desk.log
     config, waits = log.config.connectors[name].properties, waiting(desk, name)
     units = [UnitId(name), *(UnitId(name, number) for number in log.config.task_ids(name))]
-    said = {unit: report for unit, report in overview.current(desk, reports).items() if unit.connector == name}
-    own = list(said.values())
-    lag = overview.total(own, "lag")
+    by_unit = {unit: report for unit, report in overview.current(desk, reports).items() if unit.connector == name}
+    unit_reports = list(by_unit.values())
+    lag = overview.total(unit_reports, "lag")
     instance, *tasks = (
         {
             "id": None if unit.is_connector else unit.task,
             **_unit(waits.get(unit) or log.status.units.get(unit)),
-            "retrying": (said[unit].retrying or None) if unit in said else None,
+            "retrying": (by_unit[unit].retrying or None) if unit in by_unit else None,
         }
         for unit in units
     )
@@ -41,7 +41,7 @@ def of(desk: Desk, name: str, kind: str, reports: Collection[Report]) -> list[st
             **instance,
             "tasks": tasks,
             "topics": log.status.topics_of(name),
-            "numbers": {key: overview.total(own, key) for key in ("in_per_s", "skipped")},
+            "numbers": {key: overview.total(unit_reports, key) for key in ("in_per_s", "skipped")},
             "lag": {"total": int(lag), "partitions": []} if lag else None,
             "errors": {"topic": DEAD_LETTERS_TOPIC.read(config)},
             "moving": _moves(desk, units),
@@ -65,6 +65,8 @@ def _moves(desk: Desk, units: Collection[UnitId]) -> bool:
     state = desk.log.assignment
     if desk.log.config.target_state(next(iter(units)).connector) is TargetState.STOPPED:
         return False
-    owner = {unit: worker for worker, known in state.assignments.items() for unit in known.units or () if unit in units}
+    owner = {
+        unit: worker for worker, assignment in state.assignments.items() for unit in assignment.units or () if unit in units
+    }
     holder = {unit: held.worker for held in state.held.values() for unit in held.units or () if unit in units}
     return any(unit in holder and owner.get(unit) != holder[unit] for unit in units)

@@ -59,12 +59,12 @@ class Classes:
         `patient=False`, also return None if the answer takes long, and at once if there was no answer before.
         """
         key = named(config)
-        known = self.known(config)
-        if known is None and (patient or key not in self._failed_at):
+        description = self.known(config)
+        if description is None and (patient or key not in self._failed_at):
             # Only then: a list of a thousand connectors asks as often, and each wait is a turn of the loop's.
             yield Until(lambda: key not in self._asked_at or (not patient and self._is_late(key)))
-            known = self._known.get(key)
-        return known
+            description = self._known.get(key)
+        return description
 
     def kind(self, name: str, patient: bool = False) -> Procedure[str]:
         """

@@ -133,11 +133,11 @@ class Desk:
 
     def write(self, entries: Iterable[Entry], as_leader: bool = False) -> Procedure[None]:
         """Write, and wait until the records have been read back: writing is not knowing."""
-        wanted = tuple(entries)
-        if self.refusal is not None and any(entry.topic is Topic.CONFIG for entry in wanted):
+        records = tuple(entries)
+        if self.refusal is not None and any(entry.topic is Topic.CONFIG for entry in records):
             raise UnavailableError(self.refusal)
         before, since = self.log.positions, self.log.remade
-        written = yield from ask(effects.Write(wanted, as_leader))
+        written = yield from ask(effects.Write(records, as_leader))
         if any(offset < before.get(place, 0) for place, offset in written.items()):
             raise ConnectError(
                 "An internal topic is shorter than what the worker has read of it: the worker's log will say what to do"
@@ -175,8 +175,8 @@ class Desk:
 
     def change(self, milliseconds: int) -> Until:
         """Return a condition to yield: it holds once something has changed, or so many milliseconds have passed."""
-        seen, end = self.changes, self.now + milliseconds
-        return Until(lambda: self.changes != seen or self.now >= end)
+        changes, end = self.changes, self.now + milliseconds
+        return Until(lambda: self.changes != changes or self.now >= end)
 
     def exclusively(self, name: str, work: Procedure[T]) -> Procedure[T]:
         """Go on with `work`, which is not begun yet, once nobody else writes about the connector `name`, and keep them away."""
@@ -195,8 +195,8 @@ class Desk:
 
     def until_read(self, places: Offsets, behind: int, since: Counter[Topic]) -> Procedure[None]:
         """Wait until that was read, and so many more; a ConnectError if a topic was made anew since `log.remade`."""
-        wanted, topics = {place: offset + behind for place, offset in places.items()}, {topic for topic, _ in places}
-        yield Until(lambda: self.log.is_remade(topics, since) or self.log.has_read(wanted))
+        ends, topics = {place: offset + behind for place, offset in places.items()}, {topic for topic, _ in places}
+        yield Until(lambda: self.log.is_remade(topics, since) or self.log.has_read(ends))
         if self.log.is_remade(topics, since):
             raise ConnectError("An internal topic has been recreated: the worker's log says which one")
 

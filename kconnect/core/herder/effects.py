@@ -152,8 +152,8 @@ class ReadChanges(Effect[Sequence[tuple[LogRecord, int]]]):
 
 
 @dataclass(frozen=True, slots=True)
-class ReadSchemas(Effect[Sequence[Body]]):
-    """The schemas that a connector's tasks have inferred, as REST gives them."""
+class ReadSchemas(Effect[Sequence[object]]):
+    """The schemas that a connector's tasks have inferred, as REST gives them: what orjson writes."""
 
     connector: str
 

@@ -83,7 +83,7 @@ class Fencing:
     def begin(self) -> None:
         """Fence for all that can be now. What is begun goes on by itself, and ends with `close`."""
         waiting = self._waiting()
-        self._sets = {name: known for name, known in self._sets.items() if self._is_pending(name, known.tasks_offset)}
+        self._sets = {name: task_set for name, task_set in self._sets.items() if self._is_pending(name, task_set.tasks_offset)}
         for name, hosts in waiting.items():
             if name not in self._desk.busy and len(self._under_way) < _AT_ONCE and self._is_due(name):
                 procedure = self._desk.exclusively(name, self._fence(name, hosts))
@@ -111,25 +111,25 @@ class Fencing:
     def _waiting(self) -> dict[str, list[Held]]:
         """The hosts on which tasks wait that were not answered yet, by connector."""
         state = self._desk.log.assignment
-        found: dict[str, list[Held]] = {}
+        by_connector: dict[str, list[Held]] = {}
         for held in state.held.values():
             for unit, wait in held.waiting.items():
                 failed = state.failed_fencings.get(unit.connector)
                 answered = failed is not None and failed.answers(held.worker, held.host, held.incarnation, wait)
                 if not answered and self._is_pending(unit.connector, wait.tasks_offset):
-                    hosts = found.setdefault(unit.connector, [])
+                    hosts = by_connector.setdefault(unit.connector, [])
                     if held not in hosts:
                         hosts.append(held)
-        return found
+        return by_connector
 
     def _is_due(self, name: str) -> bool:
         desk = self._desk
         tasks_offset = desk.log.config.connectors[name].tasks_offset
-        known = self._sets.setdefault(name, _Set(tasks_offset, desk.now))
-        if desk.now < known.next_at:
+        task_set = self._sets.setdefault(name, _Set(tasks_offset, desk.now))
+        if desk.now < task_set.next_at:
             return False
         # Once it has been tried, all waited already; those who failed of it since wait no longer.
-        if known.attempts or not to_fence(desk, name) or desk.now - known.since >= desk.identity.task_grace_ms:
+        if task_set.attempts or not to_fence(desk, name) or desk.now - task_set.since >= desk.identity.task_grace_ms:
             return True
         return all(
             unit in held.waiting and held.waiting[unit].tasks_offset == tasks_offset
@@ -139,26 +139,26 @@ class Fencing:
         )
 
     def _fence(self, name: str, hosts: list[Held]) -> Procedure[None]:
-        desk, known = self._desk, self._sets.get(name)
+        desk, task_set = self._desk, self._sets.get(name)
         try:
-            if known is None or not self._is_pending(name, known.tasks_offset):
+            if task_set is None or not self._is_pending(name, task_set.tasks_offset):
                 return
-            known.attempts += 1
+            task_set.attempts += 1
             try:
                 yield from fence(desk, name, to_fence(desk, name))
             except RetriableError:
                 raise
             except Exception as error:  # noqa: BLE001 - rights, settings: asked again, the answer would be the same
-                yield from self._tell(name, known.tasks_offset, hosts, error)
+                yield from self._tell(name, task_set.tasks_offset, hosts, error)
                 return
             yield from _record(desk, name)
         except FencedError:
             del self._under_way[name]
             self._deposed()
         except ConnectError as error:
-            assert known is not None
-            backoff = min(_LONGEST_MS, _BACKOFF_MS * 2 ** min(known.attempts, 10))
-            known.next_at = desk.now + backoff
+            assert task_set is not None
+            backoff = min(_LONGEST_MS, _BACKOFF_MS * 2 ** min(task_set.attempts, 10))
+            task_set.next_at = desk.now + backoff
             desk.say(
                 "WARNING",
                 f"The tasks of connector {name} wait, because the producers of its previous tasks could not be fenced. The "
@@ -173,9 +173,9 @@ class Fencing:
             f"The producers of connector {name}'s previous tasks could not be fenced, so they might still write records "
             f"(KIP-618). {error} Fix the cause, then restart the task."
         )
-        told = self._desk.log.assignment.failed_fencings.get(name)
+        before = self._desk.log.assignment.failed_fencings.get(name)
         # A host that was answered before may not have read that yet, and would be taken for one that waits anew.
-        answered = {} if told is None or told.tasks_offset != tasks_offset else dict(told.hosts)
+        answered = {} if before is None or before.tasks_offset != tasks_offset else dict(before.hosts)
         answered.update({(held.worker, held.host): (held.incarnation, held.sequence) for held in hosts})
         self._desk.say("ERROR", f"The tasks of connector {name} fail: {error}")
         yield from self._desk.write(

@@ -32,37 +32,37 @@ class Healing:
         if operation.max_attempts == 0 or status is None:
             self._units.pop(unit, None)
             return
-        known = self._units.setdefault(unit, _Unit())
+        record = self._units.setdefault(unit, _Unit())
         if status.state is State.FAILED:
-            ran = 0 if known.running_since is None else now - known.running_since
+            ran = 0 if record.running_since is None else now - record.running_since
             if ran >= operation.max_backoff_ms:
-                known.attempts = 0
-            if known.failed_at is None:
-                known.failed_at = now
-            known.running_since = None
+                record.attempts = 0
+            if record.failed_at is None:
+                record.failed_at = now
+            record.running_since = None
         else:
-            known.failed_at = None
+            record.failed_at = None
             if status.state is State.RUNNING:
-                known.running_since = now if known.running_since is None else known.running_since
+                record.running_since = now if record.running_since is None else record.running_since
 
     def keep(self, units: Collection[UnitId]) -> None:
         """Forget all others: they have left this worker."""
         if not self._units.keys() <= set(units):
-            self._units = {unit: known for unit, known in self._units.items() if unit in units}
+            self._units = {unit: record for unit, record in self._units.items() if unit in units}
 
     @property
     def failed(self) -> list[UnitId]:
         """The units whose last status was FAILED, and that have not been due for a restart since."""
-        return sorted(unit for unit, known in self._units.items() if known.failed_at is not None)
+        return sorted(unit for unit, record in self._units.items() if record.failed_at is not None)
 
     def due(self, unit: UnitId, operation: Operation, now: int) -> int:
         """The number of the attempt if `unit` is to be started now, else 0. It is due once a failure."""
-        known = self._units[unit]
-        if known.failed_at is None or known.attempts >= operation.max_attempts >= 0:
+        record = self._units[unit]
+        if record.failed_at is None or record.attempts >= operation.max_attempts >= 0:
             return 0
-        pause = min(operation.backoff_ms * 2 ** min(known.attempts, 30), operation.max_backoff_ms)
-        if now - known.failed_at < pause:
+        pause = min(operation.backoff_ms * 2 ** min(record.attempts, 30), operation.max_backoff_ms)
+        if now - record.failed_at < pause:
             return 0
-        known.attempts += 1
-        known.failed_at = None
-        return known.attempts
+        record.attempts += 1
+        record.failed_at = None
+        return record.attempts

@@ -145,8 +145,8 @@ class Herder:
         placement = state.placements.get(me)
         if (placement and placement.hosts) or any(held.units for held in state.hosts_of(me)):
             return False
-        others = [w for w in self.desk.members if w != me and getattr(state.placements.get(w), "takes_units", True)]
-        return not others or not self.desk.owned
+        successors = [w for w in self.desk.members if w != me and getattr(state.placements.get(w), "takes_units", True)]
+        return not successors or not self.desk.owned
 
     # --- reading ---
 

@@ -59,8 +59,8 @@ class HostSpecs:
             self._read = {key: read for key, read in self._read.items() if key[0] in config.connectors}
 
     def _of_config(self, key: tuple[str, bool], config: Properties) -> _Read:
-        known = self._read.get(key)
+        parsed = self._read.get(key)
         # The fold puts a new mapping in the place of one that was overwritten, and changes none.
-        if known is None or known.config is not config:
-            known = self._read[key] = _Read(config, self._directories(config), Operation.of(config))
-        return known
+        if parsed is None or parsed.config is not config:
+            parsed = self._read[key] = _Read(config, self._directories(config), Operation.of(config))
+        return parsed

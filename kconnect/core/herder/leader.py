@@ -109,8 +109,8 @@ class Leading(Term):
             desk.dead_hosts,
         )
         assignments = desk.log.assignment.assignments
-        gone = sorted(assignments.keys() - desk.members)
-        buried = [worker for worker in gone if assignment_records.assignment(Assignment(worker, None)) in entries]
+        absent = sorted(assignments.keys() - desk.members)
+        buried = [worker for worker in absent if assignment_records.assignment(Assignment(worker, None)) in entries]
         for worker in buried:
             # In the transaction that takes them away, and so before anybody else can say that it runs them.
             entries += unassigned(desk.log.status, worker, assignments[worker].units or ())
@@ -134,8 +134,8 @@ class Leading(Term):
     def _stale_task_sets(self) -> list[str]:
         """Connectors whose instance made other task configs than those in force, or which are STOPPED with tasks."""
         desk, config = self._desk, self._desk.log.config
-        seen = (config.offset, desk.log.assignment.generations_of_tasks)
-        if seen == self._in_force:
+        state = (config.offset, desk.log.assignment.generations_of_tasks)
+        if state == self._in_force:
             return []
         stale, skipped = [], False
         for name, connector in config.connectors.items():
@@ -146,14 +146,14 @@ class Leading(Term):
                 if connector.task_count:
                     stale.append(name)
                 continue
-            made = desk.log.assignment.generated.get(name)
-            if made is None or made.configs is None or made.config_offset < config.desired_offset(name):
+            generated = desk.log.assignment.generated.get(name)
+            if generated is None or generated.configs is None or generated.config_offset < config.desired_offset(name):
                 continue
             current = [config.task_config(UnitId(name, task)) for task in config.task_ids(name)]
-            if connector.inconsistent or list(made.configs) != current or connector.applied != connector.properties:
+            if connector.inconsistent or list(generated.configs) != current or connector.applied != connector.properties:
                 stale.append(name)
         if not stale and not skipped:
-            self._in_force = seen
+            self._in_force = state
         return stale
 
     def _task_sets(self, names: list[str]) -> list[Entry]:
@@ -179,8 +179,8 @@ class Leading(Term):
                 for topic in desk.log.status.topics_of(name):
                     entries += records.topic_unused(name, topic)
         connectors = desk.log.config.connectors.keys()
-        gone = desk.log.assignment.generated.keys() - connectors
-        entries += [assignment_records.generated_tasks(GeneratedTasks(name, None)) for name in sorted(gone)]
+        deleted = desk.log.assignment.generated.keys() - connectors
+        entries += [assignment_records.generated_tasks(GeneratedTasks(name, None)) for name in sorted(deleted)]
         entries += self._fencing.forgotten()
         forgotten = desk.log.assignment.topic_resets.keys() - connectors
         entries += [assignment_records.topics_reset(TopicsReset(name, None)) for name in sorted(forgotten)]
@@ -192,8 +192,8 @@ class Leading(Term):
         late is answered by the next one.
         """
         desk = self._desk
-        seen = (desk.log.config.offset, desk.log.status.topic_changes, self._classes.answers)
-        if seen == self._subscribed:
+        state = (desk.log.config.offset, desk.log.status.topic_changes, self._classes.answers)
+        if state == self._subscribed:
             return []
         entries: list[Entry] = []
         for name in desk.log.status.connectors_with_topics():
@@ -209,5 +209,5 @@ class Leading(Term):
                 if not reads(topic):
                     entries += records.topic_unused(name, topic)
         if not entries:
-            self._subscribed = seen
+            self._subscribed = state
         return entries

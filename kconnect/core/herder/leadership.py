@@ -88,9 +88,9 @@ class Leadership:
         def work() -> Procedure[None]:
             while self._may_lead:
                 yield desk.pause(500)
-                seen = desk.members_seen
+                answers = desk.members_seen
                 desk.find_members()
-                yield Until(lambda seen=seen: desk.members_seen > seen)  # type: ignore[misc]
+                yield Until(lambda answers=answers: desk.members_seen > answers)  # type: ignore[misc]
                 if desk.group_owner == desk.me:
                     self.begin()
 

@@ -26,12 +26,12 @@ _LONG = range(-(2**63), 2**63)
 
 def source_offsets(pairs: Iterable[tuple[Any, Any]]) -> list[SourcePair]:
     """Each partition and offset is None or a flat object that the offset topic can hold."""
-    found: dict[bytes, SourcePair] = {}
+    by_partition: dict[bytes, SourcePair] = {}
     for partition, offset in pairs:
         _check_flat(partition)
         _check_flat(offset)
-        found[orjson.dumps(partition, option=orjson.OPT_SORT_KEYS)] = (partition, offset)
-    return list(found.values())
+        by_partition[orjson.dumps(partition, option=orjson.OPT_SORT_KEYS)] = (partition, offset)
+    return list(by_partition.values())
 
 
 def sink_offsets(pairs: Iterable[tuple[Any, Any]]) -> dict[TopicPartition, int | None]:

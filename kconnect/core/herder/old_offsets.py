@@ -36,20 +36,20 @@ class OldOffsets:
             if described is None:
                 return
             if described["type"] == "sink":
-                found = len((yield from ask(effects.GroupOffsets(name, dict(config)))))
+                count = len((yield from ask(effects.GroupOffsets(name, dict(config)))))
                 where = "its consumer group has"
             else:
-                found = len((yield from stored_offsets.read(desk, name, config)).known())
+                count = len((yield from stored_offsets.read(desk, name, config)).known())
                 where = "its offset topic has"
         except ConnectError as error:
             desk.say("DEBUG", f"Can't check for old offsets of connector {name}: {error}")
             return
         finally:
             self._looking -= 1
-        if found:
+        if count:
             desk.say(
                 "WARNING",
-                f"Connector {name} continues from the offsets of an earlier connector of this name: {where} offsets of {found} "
+                f"Connector {name} continues from the offsets of an earlier connector of this name: {where} offsets of {count} "
                 f"partition(s). To start over, stop it and send DELETE /connectors/{name}/offsets, or create it with "
                 "`initial_offsets`.",
             )

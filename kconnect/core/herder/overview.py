@@ -55,13 +55,13 @@ class Overview:
         if not self.is_old:
             return
         self._looked_at = self._desk.now
-        said = current(self._desk, reports)
+        unit_reports = current(self._desk, reports)
         connectors = self._desk.log.config.connectors
         number = self.version + 1
         for name in connectors:
-            row = self._row(name, said)
-            known = self._rows.get(name)
-            if known is None or known[1] != row:
+            row = self._row(name, unit_reports)
+            shown = self._rows.get(name)
+            if shown is None or shown[1] != row:
                 self._rows[name] = number, row
                 self._gone.pop(name, None)
                 self.version = number
@@ -77,7 +77,7 @@ class Overview:
         if version is None or not self._forgotten <= version <= self.version:
             return True, [row for _, row in self._rows.values()], []
         rows = [row for changed, row in self._rows.values() if changed > version]
-        return False, rows, [name for name, gone in self._gone.items() if gone > version]
+        return False, rows, [name for name, deleted_at in self._gone.items() if deleted_at > version]
 
     def _row(self, name: str, said: Mapping[UnitId, UnitReport]) -> Row:
         log = self._desk.log
@@ -90,8 +90,8 @@ class Overview:
         for unit in tasks:
             state = _state(statuses[unit])
             states[state] = states.get(state, 0) + 1
-        own = [said[unit] for unit in tasks if unit in said]
-        retrying = [*own, said[UnitId(name)]] if UnitId(name) in said else own
+        task_reports = [said[unit] for unit in tasks if unit in said]
+        retrying = [*task_reports, said[UnitId(name)]] if UnitId(name) in said else task_reports
         return {
             "name": name,
             "type": "unknown" if described is None else described["type"],
@@ -104,8 +104,9 @@ class Overview:
             "labels": {key[len(LABEL) :]: value or "" for key, value in config.items() if key.startswith(LABEL)},
             "why": _why(statuses, retrying),
             "retrying_since": _earliest(retrying, "retrying-since-timestamp-seconds"),
-            "moved_at": max((_ms(each, "last-progress-timestamp-seconds") or 0 for each in own), default=0) or None,
-            **{key: total(own, key) for key in _NUMBERS},
+            "moved_at": max((_ms(report, "last-progress-timestamp-seconds") or 0 for report in task_reports), default=0)
+            or None,
+            **{key: total(task_reports, key) for key in _NUMBERS},
         }
 
 
@@ -117,9 +118,9 @@ def current(desk: Desk, reports: Collection[Report]) -> dict[UnitId, UnitReport]
         for unit in held.units or ()
     }
     return {
-        each.unit: each
-        for each in reports
-        if isinstance(each, UnitReport) and holders.get(each.unit) == (each.worker, each.host, each.incarnation)
+        report.unit: report
+        for report in reports
+        if isinstance(report, UnitReport) and holders.get(report.unit) == (report.worker, report.host, report.incarnation)
     }
 
 
@@ -130,7 +131,7 @@ def _state(status: UnitStatus | None) -> str:
 def _why(statuses: Mapping[UnitId, UnitStatus | None], own: Collection[UnitReport]) -> str | None:
     """The first line of what failed, or of what is tried again."""
     traces = [status.trace for status in statuses.values() if status is not None and status.trace]
-    reasons = [each.retrying for each in own if each.retrying]
+    reasons = [report.retrying for report in own if report.retrying]
     return next((text.strip().partition("\n")[0][:300] for text in (*traces, *reasons)), None)
 
 
@@ -140,10 +141,10 @@ def _ms(report: UnitReport, name: str) -> int | None:
 
 
 def _earliest(own: Collection[UnitReport], name: str) -> int | None:
-    return min(filter(None, (_ms(each, name) for each in own)), default=None)
+    return min(filter(None, (_ms(report, name) for report in own)), default=None)
 
 
 def total(own: Collection[UnitReport], key: str) -> float | None:
     """A number of a row: of those units that tell it, None if none does."""
-    known = [value for each in own for name in _NUMBERS[key] if (value := each.values.get(name)) is not None]
-    return round(sum(known), _DIGITS) if known else None
+    values = [value for report in own for name in _NUMBERS[key] if (value := report.values.get(name)) is not None]
+    return round(sum(values), _DIGITS) if values else None

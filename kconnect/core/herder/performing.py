@@ -58,11 +58,11 @@ def performs(kind: Callable[..., Effect[T]], lane: Lane) -> Callable[[Callable[[
 
 def performers(*owners: object) -> Mapping[type[Effect[Any]], Performer]:
     """Return the methods of `owners` that perform effects. A method of a subclass comes before one of that name of its base."""
-    found: dict[type[Effect[Any]], Performer] = {}
+    by_kind: dict[type[Effect[Any]], Performer] = {}
     for owner in owners:
         for base in reversed(type(owner).__mro__):
             for name, method in vars(base).items():
                 if mark := getattr(method, _MARK, None):
                     kind, lane = mark
-                    found[kind] = Performer(lane, getattr(owner, name))
-    return found
+                    by_kind[kind] = Performer(lane, getattr(owner, name))
+    return by_kind

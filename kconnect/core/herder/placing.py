@@ -85,18 +85,18 @@ class Placing:
 
     def spark_ended(self) -> None:
         desk, me = self._desk, self._desk.identity
-        mine = [held for held in desk.log.assignment.hosts_of(me.worker_id) if held.worker_incarnation == me.incarnation]
-        self._lost_hosts.spark_ended(mine, desk.now)
+        own_hosts = [held for held in desk.log.assignment.hosts_of(me.worker_id) if held.worker_incarnation == me.incarnation]
+        self._lost_hosts.spark_ended(own_hosts, desk.now)
         self._standby.begin()
 
     def read_held(self, held: Held) -> None:
         """Process a record of the units that one of this worker's hosts holds."""
         self._quarantine.read(held)
-        mine = held.units is not None and held.worker_incarnation == self._desk.identity.incarnation
-        if mine:
+        is_own = held.units is not None and held.worker_incarnation == self._desk.identity.incarnation
+        if is_own:
             self._desk.spark_trouble = None
             self._desk.host_troubles.pop(held.host, None)
-        if mine and self._lost_hosts.came(held):
+        if is_own and self._lost_hosts.came(held):
             self._desk.say("INFO", "This worker is ready: Spark and its first task host are up")
 
     def read_status(self, unit: UnitId) -> None:
@@ -141,8 +141,8 @@ class Placing:
                 entries = [records.status(unit, desk.log.status.units[unit]) for unit in sorted(lost)]
             if not entries:
                 lost = yield from self._lost_units()
-                gone = lost | self._lost_with_assignments()
-                entries = self._stopped_statuses() + unassigned(desk.log.status, me.worker_id, gone)
+                no_longer_run = lost | self._lost_with_assignments()
+                entries = self._stopped_statuses() + unassigned(desk.log.status, me.worker_id, no_longer_run)
                 entries += self._quarantine.statuses()
             self._heal()
             if entries:
@@ -166,12 +166,12 @@ class Placing:
     def _lost_units(self) -> Procedure[set[UnitId]]:
         """Return the units that lost hosts still list, and whose status says that they run."""
         desk = self._desk
-        said = self._said_of_lost()
-        if not said:
+        statuses = self._said_of_lost()
+        if not statuses:
             return set()
         # Topics are read each for itself: another host may have said that, and its record is still to be read.
         yield from desk.read_to_end(Topic.ASSIGNMENT)
-        return {unit for unit, status in self._said_of_lost().items() if said.get(unit) is status}
+        return {unit for unit, status in self._said_of_lost().items() if statuses.get(unit) is status}
 
     def _lost_with_assignments(self) -> set[UnitId]:
         """Return the units that a lost assignment topic gave this worker, until the new topic has assignments."""
@@ -215,16 +215,16 @@ class Placing:
         if self._rivals.have_the_work:
             return []
         placed = {unit: run for units in (before.hosts or {}).values() for unit, run in units.items()} if before else {}
-        mine = before is not None and before.incarnation == me.incarnation
-        restarts = {unit for unit in self._restarts if mine and unit in placed and unit in desk.owned}
+        is_own = before is not None and before.incarnation == me.incarnation
+        restarts = {unit for unit in self._restarts if is_own and unit in placed and unit in desk.owned}
         restarts |= self._quarantine.clear(self._restarts - self._started_anew)
-        self._restarts = {unit for unit in self._restarts if unit in desk.owned} if not mine else set()
+        self._restarts = {unit for unit in self._restarts if unit in desk.owned} if not is_own else set()
         runs = {unit: run + (unit in restarts) for unit, run in placed.items()}
         placement = place(desk.log.assignment, me.worker_id, me.incarnation, self._wanted(runs))
         if placement is None:
             return []
         placement = replace(placement, process=me.process, version=me.version)
-        if not mine:
+        if not is_own:
             self._begun_at = desk.now
             # A life that has just begun runs nothing yet, whatever the one before it wrote last.
             return [assignment_records.placement(placement), *unassigned(desk.log.status, me.worker_id, desk.owned)]

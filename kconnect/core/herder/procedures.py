@@ -83,18 +83,18 @@ class Procedures:
 
     def _resume(self, running: _Running, step: Callable[[], Step]) -> list[Effect[Any]]:
         try:
-            wanted = step()
+            yielded = step()
         except StopIteration as end:
             running.on_end(end.value, None)
             return []
         except Exception as error:  # noqa: BLE001 - handed to whoever started the procedure
             running.on_end(None, error)
             return []
-        if isinstance(wanted, Until):
-            running.condition = wanted.condition
+        if isinstance(yielded, Until):
+            running.condition = yielded.condition
             self._waiting_until.append(running)
             return []
-        effect = replace(wanted, id=self._next_id)
+        effect = replace(yielded, id=self._next_id)
         self._waiting_for[self._next_id] = running
         self._next_id += 1
         return [effect]

@@ -45,10 +45,10 @@ class Quarantine:
 
     def clear(self, units: Collection[UnitId]) -> set[UnitId]:
         """Release units for another try, because a user restarts them. Return those that were held."""
-        held = {unit for unit in units if self.holds(unit)}
-        for unit in held:
+        quarantined = {unit for unit in units if self.holds(unit)}
+        for unit in quarantined:
             self._suspects.clear(unit, self._desk.now)
-        return held
+        return quarantined
 
     def statuses(self) -> list[Entry]:
         """FAILED, for those that are held, once no host has them any more: these would have the last word."""
@@ -56,8 +56,8 @@ class Quarantine:
         entries = []
         for unit, verdict in sorted(self._suspects.verdicts.items()):
             known, connector = desk.log.status.units.get(unit), desk.log.config.connectors.get(unit.connector)
-            said = known is not None and (known.state, known.trace) == (State.FAILED, verdict.reason)
-            if said or connector is None or desk.log.assignment.holders(unit):
+            is_written = known is not None and (known.state, known.trace) == (State.FAILED, verdict.reason)
+            if is_written or connector is None or desk.log.assignment.holders(unit):
                 continue
             is_known, version = self._classes.version_of(known, connector.properties)
             if not is_known:

@@ -57,8 +57,8 @@ class Standby:
         assignments = desk.log.assignment.assignments.items()
         # Until the coordinator has said who is there, each may be.
         members = desk.members if desk.members_seen else dict(assignments)
-        others = any(assigned.units for worker, assigned in assignments if worker in members and worker != desk.me)
-        self._is_warm = bool(desk.owned) or not others or not self._down_hosts() or desk.now - self._began_at > _START_MS
+        others_run = any(assigned.units for worker, assigned in assignments if worker in members and worker != desk.me)
+        self._is_warm = bool(desk.owned) or not others_run or not self._down_hosts() or desk.now - self._began_at > _START_MS
         return not self._is_warm
 
     def _down_hosts(self) -> set[int]:

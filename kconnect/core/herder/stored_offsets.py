@@ -52,10 +52,10 @@ def read(desk: Desk, name: str, config: Properties, prepare: bool = False) -> Pr
     Return the stored offsets of a source. With `prepare`, create its own topic if that is missing. Raise ConnectError if the
     own topic can't be read.
     """
-    own = None
+    in_own_topic = None
     if may_have_own(desk, config):
-        own = yield from ask(effects.ReadOwnOffsets(name, dict(config), prepare))
-    return Stored(name, config, desk.log.offsets, own)
+        in_own_topic = yield from ask(effects.ReadOwnOffsets(name, dict(config), prepare))
+    return Stored(name, config, desk.log.offsets, in_own_topic)
 
 
 def may_have_own(desk: Desk, config: Properties) -> bool:

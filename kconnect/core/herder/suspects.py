@@ -150,8 +150,8 @@ class Suspects:
             if life.died is None and (life.held.worker, number, life.held.incarnation) in dead:
                 life.died = now
         for unit in [unit for unit in (*self._past, *self._group_of, *self._times) if unit not in units]:
-            for known in (self._past, self._group_of, self._times):
-                known.pop(unit, None)
+            for by_unit in (self._past, self._group_of, self._times):
+                by_unit.pop(unit, None)
         for unit, verdict in list(self._verdicts.items()):
             if unit not in units or self._config_offset(unit) != verdict.config_offset:
                 self.clear(unit, now)
@@ -163,13 +163,15 @@ class Suspects:
             quiet = now - group.quiet_since >= self._quiet_ms(members)
             homeless = not group.came_up and now - group.quiet_since >= _HOMELESS_MS
             if members and (quiet or homeless):
-                one = len(members) == 1
+                is_single = len(members) == 1
                 reason = (
-                    f"{'has' if one else 'have'} run for {self._quiet_ms(members) // 60_000} minutes"
+                    f"{'has' if is_single else 'have'} run for {self._quiet_ms(members) // 60_000} minutes"
                     if quiet
                     else "got no other host within a minute"
                 )
-                texts.append(f"{_named(members)} {reason}, and {'shares a host' if one else 'share hosts'} with others again")
+                texts.append(
+                    f"{_named(members)} {reason}, and {'shares a host' if is_single else 'share hosts'} with others again"
+                )
             if not members or quiet or homeless:
                 del self._groups[number]
                 for unit in members:
@@ -193,8 +195,8 @@ class Suspects:
         self, host: int, lost: Units, suspected: Units, group: int, now: int, age: int, dead: Collection[tuple[str, int, str]]
     ) -> list[str]:
         # Those of other groups are about to leave this host: where they go will show.
-        there = [unit for unit in sorted(lost) if self._group_of.get(unit, 0) == group and unit not in self._verdicts]
-        for unit in there:
+        present = [unit for unit in sorted(lost) if self._group_of.get(unit, 0) == group and unit not in self._verdicts]
+        for unit in present:
             past = self._past.setdefault(unit, _Past(first=now))
             past.lived += age
             past.deaths = [*past.deaths, (now, past.lived)][-_VERDICT[0] :]
@@ -203,17 +205,19 @@ class Suspects:
         if not is_shared:
             self._groups[group].quiet_since = now
         if is_shared or len(self._members(group)) > 1:
-            if found := [unit for unit in there if unit in suspected]:
-                return self._split(f"Host {host} has died, perhaps for one of its units", found, now)
-            if found := self._of_brokers(there, now):
-                return self._split(f"Host {host} has died, perhaps of what brokers answer that only a config names", found, now)
+            if suspects_found := [unit for unit in present if unit in suspected]:
+                return self._split(f"Host {host} has died, perhaps for one of its units", suspects_found, now)
+            if suspects_found := self._of_brokers(present, now):
+                return self._split(
+                    f"Host {host} has died, perhaps of what brokers answer that only a config names", suspects_found, now
+                )
             count, within_ms = rule = _SUSPICION if is_shared else _SPLIT
             what = f"Host {host} has died {count} times within {within_ms // 1000} s for an unknown reason"
-            suspects = self._hit(there, rule, now)
+            suspects = self._hit(present, rule, now)
             return self._split(what, suspects, now) if suspects else []
         count, within_ms = _VERDICT
         texts = []
-        for unit in there:
+        for unit in present:
             deaths = self._past[unit].deaths[-count:]
             since, lived = deaths[0]
             if len(deaths) == count and deaths[-1][1] - lived <= within_ms and self._has_witness(host, since, dead):
@@ -222,17 +226,17 @@ class Suspects:
 
     def _of_brokers(self, units: list[UnitId], now: int) -> list[UnitId]:
         """Return those whose configs name brokers, if they are suspects."""
-        found = [unit for unit in units if self._names_brokers(unit)]
-        return found if len(found) < len(units) else self._hit(found, _OF_BROKERS, now)
+        naming = [unit for unit in units if self._names_brokers(unit)]
+        return naming if len(naming) < len(units) else self._hit(naming, _OF_BROKERS, now)
 
     def _hit(self, units: list[UnitId], rule: tuple[int, int], now: int) -> list[UnitId]:
         """Return those of `units` that were in at least as many deaths as the rule says, within its time."""
         count, within_ms = rule
-        found = []
+        hit = []
         for unit in units:
             if sum(now - death[0] <= within_ms for death in self._past[unit].deaths) >= count:
-                found.append(unit)
-        return found
+                hit.append(unit)
+        return hit
 
     def _split(self, what: str, suspects: list[UnitId], now: int) -> list[str]:
         parts = _parts(suspects)
@@ -274,7 +278,7 @@ class Suspects:
         return f"{unit} has failed: {reason}"
 
     def _members(self, group: int) -> list[UnitId]:
-        return sorted(unit for unit, known in self._group_of.items() if known == group)
+        return sorted(unit for unit, group_of_unit in self._group_of.items() if group_of_unit == group)
 
 
 def _is_explained(before: Held, after: Held) -> bool:

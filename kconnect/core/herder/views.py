@@ -92,7 +92,7 @@ def restarting(body: dict[str, Any], planned: set[UnitId]) -> dict[str, Any]:
 
 
 def source_offsets(stored: list[SourceOffset]) -> dict[str, Any]:
-    return {"offsets": [{"partition": known.partition, "offset": known.offset} for known in stored]}
+    return {"offsets": [{"partition": source_offset.partition, "offset": source_offset.offset} for source_offset in stored]}
 
 
 def sink_offsets(committed: list[tuple[str, int, int]]) -> dict[str, Any]:

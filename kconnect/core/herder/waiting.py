@@ -18,19 +18,21 @@ def waiting(desk: Desk, name: str) -> dict[UnitId, UnitStatus]:
     The units of a connector of which nobody has said anything yet, those of which the last word is UNASSIGNED, and those that a
     host has and does not run. Of these the topic still says RUNNING: the host that would say otherwise can't.
     """
-    config, found = desk.log.config, {}
+    config, statuses = desk.log.config, {}
     if name not in config.connectors:
         return {}
     stopped = config.target_state(name) is TargetState.STOPPED
     for unit in (UnitId(name), *(UnitId(name, task) for task in config.task_ids(name))):
-        said = desk.log.status.units.get(unit)
-        if said is None:
-            found[unit] = UnitStatus(State.UNASSIGNED, *why(desk, unit))
-        elif said.state is State.UNASSIGNED and not stopped:
-            found[unit] = UnitStatus(State.UNASSIGNED, said.worker_id, said.generation, why(desk, unit)[-1], said.version)
-        elif said.state in _AT_WORK and (reason := silence(desk, unit)):
-            found[unit] = UnitStatus(State.UNASSIGNED, said.worker_id, said.generation, reason, said.version)
-    return found
+        status = desk.log.status.units.get(unit)
+        if status is None:
+            statuses[unit] = UnitStatus(State.UNASSIGNED, *why(desk, unit))
+        elif status.state is State.UNASSIGNED and not stopped:
+            statuses[unit] = UnitStatus(
+                State.UNASSIGNED, status.worker_id, status.generation, why(desk, unit)[-1], status.version
+            )
+        elif status.state in _AT_WORK and (reason := silence(desk, unit)):
+            statuses[unit] = UnitStatus(State.UNASSIGNED, status.worker_id, status.generation, reason, status.version)
+    return statuses
 
 
 def silence(desk: Desk, unit: UnitId) -> str | None:
@@ -62,7 +64,7 @@ def silent_hosts(desk: Desk) -> list[str]:
 def why(desk: Desk, unit: UnitId) -> tuple[str, int, str]:
     """Return what a unit that no host holds waits for, with the worker and generation of its status."""
     state = desk.log.assignment
-    owner = next((worker for worker, found in state.assignments.items() if unit in (found.units or ())), None)
+    owner = next((worker for worker, assignment in state.assignments.items() if unit in (assignment.units or ())), None)
     if owner is None:
         up = any(_is_up(desk, worker) for worker in desk.members)
         reason = "waiting to be assigned to a worker" if up else "waiting for Spark: no worker has a task host yet"
@@ -83,8 +85,8 @@ def _trouble(desk: Desk, worker: str, host: int | None = None) -> str:
     """Return why the worker has no Spark, or not this host. Only that worker itself knows it."""
     if worker != desk.me:
         return ""
-    told = desk.host_troubles.get(host) if host is not None else next(iter(desk.host_troubles.values()), None)
-    reason = desk.spark_trouble or told
+    trouble = desk.host_troubles.get(host) if host is not None else next(iter(desk.host_troubles.values()), None)
+    reason = desk.spark_trouble or trouble
     return f" ({reason})" if reason else ""
 
 

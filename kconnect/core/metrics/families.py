@@ -72,12 +72,12 @@ def families(snapshot: Snapshot) -> Iterator[tuple[Metric, list[Sample]]]:
         elif group is table.REBALANCE and metric.kind is Kind.INFO:
             yield metric, [(tuple(snapshot.rebalance_texts.get(text, "") for text in metric.texts), 1.0)]
         elif group in (table.REBALANCE, table.WORKER, table.COORDINATOR):
-            given = snapshot.rebalance if group is table.REBALANCE else snapshot.worker
-            yield metric, [((), _number(given[attribute]))] if attribute in given else []
+            values = snapshot.rebalance if group is table.REBALANCE else snapshot.worker
+            yield metric, [((), _number(values[attribute]))] if attribute in values else []
         elif group is table.HOST:
             yield metric, list(_hosts(attribute, snapshot))
         elif group is table.BY_CONNECTOR:
-            yield metric, [((name,), float(found[attribute])) for name, found in counts.items()]
+            yield metric, [((name,), float(counter[attribute])) for name, counter in counts.items()]
         else:
             yield (
                 metric,
@@ -97,7 +97,7 @@ def published(snapshot: Snapshot) -> dict[str, dict[Labels, float]]:
     Return the metrics that plugins publish, by name and labels. The labels name the connector and the task, unless the metric
     has such labels already.
     """
-    found: dict[str, dict[Labels, float]] = {}
+    series: dict[str, dict[Labels, float]] = {}
     whose: list[tuple[dict[str, str], Sequence[Published]]] = [
         (
             {"connector": now.unit.connector, **({} if now.unit.is_connector else {"task": str(now.unit.task)})},
@@ -106,14 +106,14 @@ def published(snapshot: Snapshot) -> dict[str, dict[Labels, float]]:
         for now in (*snapshot.connectors, *snapshot.tasks)
         if now.report is not None
     ]
-    whose += [({"host": str(host)}, each) for host, each in snapshot.published.items()]
-    for own, all_of_it in whose:
+    whose += [({"host": str(host)}, metrics) for host, metrics in snapshot.published.items()]
+    for own_labels, all_of_it in whose:
         for prefix, labels, values in all_of_it:
-            complete = tuple({**own, **dict(labels)}.items())
+            complete = tuple({**own_labels, **dict(labels)}.items())
             for end, number in values.items():
                 if (name := f"{prefix}_{end}") not in _OURS:
-                    found.setdefault(name, {}).setdefault(complete, _number(number))
-    return found
+                    series.setdefault(name, {}).setdefault(complete, _number(number))
+    return series
 
 
 def _statuses(units: _Units) -> list[Sample]:
@@ -125,14 +125,14 @@ def _hosts(attribute: str, snapshot: Snapshot) -> Iterator[Sample]:
         yield from (((str(number),), seconds) for number, seconds in snapshot.silent_s.items())
         return
     for number, usage in snapshot.hosts.items():
-        given = {"memory-bytes": usage.memory, "memory-max-bytes": usage.memory_max, "cpu-seconds-total": usage.cpu}[attribute]
-        if given is not None:
-            yield (str(number),), float(given)
+        value = {"memory-bytes": usage.memory, "memory-max-bytes": usage.memory_max, "cpu-seconds-total": usage.cpu}[attribute]
+        if value is not None:
+            yield (str(number),), float(value)
 
 
 def _texts(metric: Metric, now: UnitNow) -> tuple[str, ...]:
-    known = now.texts if now.report is None else {**now.texts, **now.report.about.texts}
-    return tuple(known.get(text, "") for text in metric.texts)
+    texts = now.texts if now.report is None else {**now.texts, **now.report.about.texts}
+    return tuple(texts.get(text, "") for text in metric.texts)
 
 
 def _parts(transforms: bool, tasks: _Units) -> Iterator[Sample]:
@@ -146,10 +146,10 @@ def _parts(transforms: bool, tasks: _Units) -> Iterator[Sample]:
 def _task_counts(tasks: Sequence[UnitNow]) -> dict[str, Counter[str]]:
     counts: dict[str, Counter[str]] = {}
     for now in tasks:
-        found = counts.setdefault(now.unit.connector, Counter())
-        found["connector-total-task-count"] += 1
+        counter = counts.setdefault(now.unit.connector, Counter())
+        counter["connector-total-task-count"] += 1
         if now.state in table.BY_STATE:
-            found[table.BY_STATE[now.state]] += 1
+            counter[table.BY_STATE[now.state]] += 1
     return counts
 
 

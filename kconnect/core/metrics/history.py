@@ -85,11 +85,11 @@ class History:
 
 
 def _values(reports: Collection[UnitReport]) -> array[float]:
-    found = array("f")
+    points = array("f")
     for names, adds_up in SERIES.values():
-        known = [value for each in reports for name in names if (value := each.values.get(name)) is not None]
-        found.append(_UNKNOWN if not known else sum(known) if adds_up else max(known))
-    return found
+        values = [value for report in reports for name in names if (value := report.values.get(name)) is not None]
+        points.append(_UNKNOWN if not values else sum(values) if adds_up else max(values))
+    return points
 
 
 def _differ(one: array[float], other: array[float]) -> bool:

@@ -37,26 +37,31 @@ def of_bean(name: str, values: Mapping[str, float | None], key: str = "") -> Pub
     end of the metric's.
     """
     domain, _, rest = name.partition(":")
-    found = {each: _QUOTED.sub(r"\1", text[1:-1]) if text[:1] == '"' else text for each, text in _PROPERTY.findall(rest)}
+    properties = {
+        attribute: _QUOTED.sub(r"\1", text[1:-1]) if text[:1] == '"' else text for attribute, text in _PROPERTY.findall(rest)
+    }
     if key:
-        found["key"] = key
-    if domain.startswith(_DEBEZIUM) and found.get("type") == "connector-metrics":
-        del found["type"]
-        labels = {"plugin": domain[len(_DEBEZIUM) :], **{_OF_DEBEZIUM.get(each, each): text for each, text in found.items()}}
-        return Published("debezium_metrics", _labels(labels), {_end(each): number for each, number in values.items()})
-    first = found.pop(next(iter(found)), "") if found else ""
+        properties["key"] = key
+    if domain.startswith(_DEBEZIUM) and properties.get("type") == "connector-metrics":
+        del properties["type"]
+        labels = {
+            "plugin": domain[len(_DEBEZIUM) :],
+            **{_OF_DEBEZIUM.get(attribute, attribute): text for attribute, text in properties.items()},
+        }
+        return Published("debezium_metrics", _labels(labels), {_end(attribute): number for attribute, number in values.items()})
+    first = properties.pop(next(iter(properties)), "") if properties else ""
     if domain in _CLIENTS and first.endswith("-metrics"):
         # Of a Kafka client: Strimzi's rules leave out what the group says again.
         prefix, labels = (
             f"kafka_{first.removesuffix('-metrics')}",
-            {each.replace("-", ""): text for each, text in found.items()},
+            {attribute.replace("-", ""): text for attribute, text in properties.items()},
         )
     else:
-        prefix, labels = f"{domain}_{first}" if first else domain, found
+        prefix, labels = f"{domain}_{first}" if first else domain, properties
     return Published(
         _name(prefix).lower().rstrip("_"),
-        _labels({each.lower(): text for each, text in labels.items()}),
-        {_end(each).lower(): number for each, number in values.items()},
+        _labels({attribute.lower(): text for attribute, text in labels.items()}),
+        {_end(attribute).lower(): number for attribute, number in values.items()},
     )
 
 
@@ -70,4 +75,4 @@ def _end(attribute: str) -> str:
 
 
 def _labels(given: Mapping[str, str]) -> Labels:
-    return tuple((_name(each), text) for each, text in given.items())
+    return tuple((_name(label), text) for label, text in given.items())

@@ -118,7 +118,7 @@ def encode(report: Report | Beat) -> tuple[bytes, bytes]:
         }
         key = f"unit-{report.worker}-{report.unit}"
     if report.published:
-        body["published"] = [list(each) for each in report.published]
+        body["published"] = [list(published) for published in report.published]
     return key.encode(), orjson.dumps({**where, **body})
 
 
@@ -163,7 +163,7 @@ def _texts(given: Any) -> dict[str, str]:
 
 def _classes(given: Any) -> dict[str, tuple[str, str]]:
     """Hosts of earlier releases gave no versions."""
-    pairs = {str(alias): (said, "") if isinstance(said, str) else said for alias, said in given.items()}
+    pairs = {str(alias): (described, "") if isinstance(described, str) else described for alias, described in given.items()}
     return {alias: (str(class_name), str(version)) for alias, (class_name, version) in pairs.items()}
 
 

@@ -53,9 +53,9 @@ class Metric:
     @property
     def name(self) -> str:
         """Without the ending that its kind has in Prometheus' text: `_total` or `_info`."""
-        own = self.attribute.replace("-", "_")
+        ending = self.attribute.replace("-", "_")
         endings = {Kind.COUNTER: "_total", Kind.INFO: "_info"}
-        return f"{self.group.prefix}_{own}".removesuffix(endings.get(self.kind, ""))
+        return f"{self.group.prefix}_{ending}".removesuffix(endings.get(self.kind, ""))
 
     @property
     def shown(self) -> str:

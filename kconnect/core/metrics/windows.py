@@ -33,11 +33,11 @@ class Sampled:
         self._kept: list[_Window] = []
 
     def record(self, value: float, now: float) -> None:
-        kept = self._kept
-        if not kept or now - kept[-1].began >= self._windows.length:
+        windows = self._kept
+        if not windows or now - windows[-1].began >= self._windows.length:
             # A new list: the host's thread may be reading the old one.
-            kept = self._kept = [*self._fresh(now), _Window(now, value)]
-        window = kept[-1]
+            windows = self._kept = [*self._fresh(now), _Window(now, value)]
+        window = windows[-1]
         window.count += 1
         window.total += value
         if value > window.highest:
@@ -47,9 +47,9 @@ class Sampled:
 
     def average(self, now: float) -> float | None:
         """Return the average. None if nothing was recorded in the windows, as for `highest` and `lowest`."""
-        kept = self._fresh(now)
-        count = sum(window.count for window in kept)
-        return sum(window.total for window in kept) / count if count else None
+        windows = self._fresh(now)
+        count = sum(window.count for window in windows)
+        return sum(window.total for window in windows) / count if count else None
 
     def highest(self, now: float) -> float | None:
         return max((window.highest for window in self._fresh(now)), default=None)
@@ -59,11 +59,11 @@ class Sampled:
 
     def rate(self, now: float) -> float:
         """The sum of what was recorded, a second. A task that has just begun is not made out to be quicker than it is."""
-        kept = self._fresh(now)
-        if not kept:
+        windows = self._fresh(now)
+        if not windows:
             return 0.0
         least = self._windows.length * max(self._windows.count - 1, 1)
-        return sum(window.total for window in kept) / max(now - kept[0].began, least)
+        return sum(window.total for window in windows) / max(now - windows[0].began, least)
 
     def _fresh(self, now: float) -> list[_Window]:
         limit = self._windows.length * self._windows.count

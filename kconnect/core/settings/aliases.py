@@ -47,26 +47,26 @@ def predicates(config: Mapping[str, str]) -> dict[str, Alias]:
 def _aliases(config: Mapping[str, str], setting: str, reserved: set[str]) -> Iterator[Alias]:
     for name in names(setting, config):
         prefix = f"{setting}.{name}."
-        given = {key[len(prefix) :]: value for key, value in config.items() if key.startswith(prefix)}
-        negate = given.get("negate") if "negate" in reserved else None
+        settings = {key[len(prefix) :]: value for key, value in config.items() if key.startswith(prefix)}
+        negate = settings.get("negate") if "negate" in reserved else None
         yield Alias(
             name,
             prefix,
-            given.get("type"),
-            given.get("plugin.version"),
-            {key: value for key, value in given.items() if key not in reserved},
-            given.get("predicate") if "predicate" in reserved else None,
+            settings.get("type"),
+            settings.get("plugin.version"),
+            {key: value for key, value in settings.items() if key not in reserved},
+            settings.get("predicate") if "predicate" in reserved else None,
             bool(parse(f"{prefix}negate", negate, Type.BOOLEAN)) if negate is not None else False,
         )
 
 
 def errors(config: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """Yield contradictions between aliases: setting and message. Connect ignores undefined predicates."""
-    known = predicates(config)
+    by_name = predicates(config)
     for alias in _conditional(config):
         if alias.predicate is not None:
-            if alias.predicate not in known:
-                names = ", ".join(known) or "none"
+            if alias.predicate not in by_name:
+                names = ", ".join(by_name) or "none"
                 # An empty one is no slip to pass over: Filter would then drop every record.
                 remedy = "" if alias.predicate else ". Without this setting, the transform applies to all records"
                 yield (
@@ -190,7 +190,7 @@ class _Unprefixed:
 
 def _unprefixed(prefix: str, ask: Callable[[str, Mapping[str, Any]], _Told]) -> Callable[[str, Mapping[str, Any]], _Told]:
     def asked(name: str, parsed: Mapping[str, Any]) -> _Told:
-        own = {full.removeprefix(prefix): value for full, value in parsed.items()}
-        return ask(name.removeprefix(prefix), own)
+        unprefixed = {full.removeprefix(prefix): value for full, value in parsed.items()}
+        return ask(name.removeprefix(prefix), unprefixed)
 
     return asked

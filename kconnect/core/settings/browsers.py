@@ -78,18 +78,18 @@ def check_host_names(name: str, value: Any) -> None:
 
 def cors(origins: str, methods: str) -> Cors | None:
     """Parse the settings of CORS. Return None if no origin is given. Raise ConfigError for a pattern that can't be read."""
-    given = _list(origins)
-    if not given:
+    listed = _list(origins)
+    if not listed:
         return None
-    patterns = [each for each in given if each != "*" and _PATTERN.search(each)]
-    for each in patterns:
+    patterns = [origin for origin in listed if origin != "*" and _PATTERN.search(origin)]
+    for origin in patterns:
         try:
-            re.compile(each)
+            re.compile(origin)
         except re.error as error:
-            raise ConfigError(ORIGINS, each, f"The pattern can't be read: {error}") from None
+            raise ConfigError(ORIGINS, origin, f"The pattern can't be read: {error}") from None
     return Cors(
-        tuple(each for each in given if each not in patterns),
-        "|".join(f"(?:{each})" for each in patterns) or None,
+        tuple(origin for origin in listed if origin not in patterns),
+        "|".join(f"(?:{origin})" for origin in patterns) or None,
         tuple(_list(methods)) or ("GET", "POST", "HEAD"),
     )
 

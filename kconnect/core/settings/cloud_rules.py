@@ -68,12 +68,12 @@ def dangers(setting: str, value: str) -> Iterator[tuple[str, str]]:
 
 def of_config(config: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
     """Yield the addresses to which Google's libraries would take the machine's login: setting, name and reason."""
-    given = {name.strip().lower(): text.strip() for name, text in config.items()}
-    for setting, value in given.items():
+    stripped = {name.strip().lower(): text.strip() for name, text in config.items()}
+    for setting, value in stripped.items():
         login = next((login for end, login in _ENDPOINTS.items() if setting == end or setting.endswith(f".{end}")), None)
         if login is None or not value or _GOOGLES.fullmatch(value.lower()):
             continue
-        if not any(text and re.fullmatch(rf"(?:.*\.)?{login}", name) for name, text in given.items()):
+        if not any(text and re.fullmatch(rf"(?:.*\.)?{login}", name) for name, text in stripped.items()):
             yield setting, setting, _LOGIN
 
 

@@ -157,8 +157,8 @@ def of_config(config: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
     hosts = [_AZURE_HOST.fullmatch(text.strip()) for name, text in config.items() if _HOST_SETTING.fullmatch(name.strip())]
     for text in config.values():
         if text.strip().lower().startswith("jdbc:"):
-            others = _OTHER_HOSTS.search(unquote(unquote(text)).lower())
-            hosts.append(None if others else _AZURE_URL.fullmatch(text.strip()))
+            other_hosts = _OTHER_HOSTS.search(unquote(unquote(text)).lower())
+            hosts.append(None if other_hosts else _AZURE_URL.fullmatch(text.strip()))
     if not hosts or not all(hosts):
         for name in by_plugin:
             yield name, _AZURE_PLUGIN.rstrip("."), _LOGIN
@@ -199,19 +199,19 @@ def _parameters(url: str) -> Iterator[tuple[str, str]]:
         if any(_WRAPPERS.search(plugins) for plugins in re.findall(r"wrapperplugins=([^&;]*)", text, re.IGNORECASE)):
             yield "wrapperplugins", _LOGIN
         for part in dict.fromkeys(_BETWEEN.split(text)):
-            name, _, given = part.partition("=")
-            given = given.strip()
+            name, _, value = part.partition("=")
+            value = value.strip()
             last = _UP_TO_LAST.sub("", plain(name.strip().strip(_TRIMMED))[-_LONGEST:])
             if not last:
                 continue
-            known = _KNOWN.fullmatch(last) is not None
-            for rule in RULES if known else ():
-                if re.fullmatch(rule.name, last) and not rule.harmless(given):
+            is_known = _KNOWN.fullmatch(last) is not None
+            for rule in RULES if is_known else ():
+                if re.fullmatch(rule.name, last) and not rule.harmless(value):
                     yield last, rule.reason
             if last == "init" and text.lower().startswith("jdbc:h2:"):
                 yield last, _INIT
-            is_class = len(given) <= _LONGEST and _CLASS.fullmatch(given) is not None
-            if is_class and not known and last not in _NO_CLASSES and not given.startswith(_DRIVERS):
+            is_class = len(value) <= _LONGEST and _CLASS.fullmatch(value) is not None
+            if is_class and not is_known and last not in _NO_CLASSES and not value.startswith(_DRIVERS):
                 yield last, _LOADS
 
 
@@ -224,9 +224,9 @@ def _of_mongodb(text: str) -> Iterator[tuple[str, str]]:
     hosts = [host.partition(":")[0] for host in servers.split(",")]
     if all(host.endswith((".mongodb.net", ".docdb.amazonaws.com", ".docdb.amazonaws.com.cn")) for host in hosts):
         return
-    for name, _, given in (part.partition("=") for part in re.split("[?&;]", match["rest"])):
+    for name, _, value in (part.partition("=") for part in re.split("[?&;]", match["rest"])):
         name = name.strip()
-        by_environment = name == "authmechanismproperties" and "environment" in given
+        by_environment = name == "authmechanismproperties" and "environment" in value
         # Without a key in the address the driver signs as the machine, and whoever is asked may pass it on.
-        if by_environment or (name == "authmechanism" and given.strip() == "mongodb-aws" and not login):
+        if by_environment or (name == "authmechanism" and value.strip() == "mongodb-aws" and not login):
             yield name, f"has the parameter {name}, which {_LOGIN}"

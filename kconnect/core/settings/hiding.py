@@ -52,9 +52,9 @@ class Submitted:
         if value is None or value["name"] not in self._holding:
             return shown
         setting = value["name"]
-        own = {self._values[ref]: ref.text for ref in self._holding[setting] if self._values.get(ref)}
+        by_value = {self._values[ref]: ref.text for ref in self._holding[setting] if self._values.get(ref)}
         # However short: in messages about this very setting it is known where the value comes from.
-        errors = [_in_words(message, own) for message in value["errors"]]
+        errors = [_in_words(message, by_value) for message in value["errors"]]
         return {**shown, "value": {**value, "value": self.raw[setting], "errors": self._problems.get(setting, errors)}}
 
 

@@ -27,8 +27,8 @@ def leads_elsewhere(worker: Mapping[str, str], prefix: str, own: Mapping[str, st
     Return whether a connector's overrides `own` of a client name brokers that the worker's file does not. `prefix` is that of
     the worker's settings of such clients, such as `producer.`.
     """
-    known = _servers(worker.get(SERVERS)) | _servers(worker.get(prefix + SERVERS))
-    return any(not _servers(own.get(name)) <= known for name in _NAMES)
+    worker_servers = _servers(worker.get(SERVERS)) | _servers(worker.get(prefix + SERVERS))
+    return any(not _servers(own.get(name)) <= worker_servers for name in _NAMES)
 
 
 def names_brokers(config: Iterable[str]) -> bool:

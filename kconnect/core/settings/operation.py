@@ -102,11 +102,11 @@ class Operation:
         Read the settings of a config as it was submitted. A value that can't be read has its default: validation has refused it
         before.
         """
-        own = {key.name: config[key.name] for key in KEYS if config.get(key.name) is not None}
-        if not own:
+        texts = {key.name: config[key.name] for key in KEYS if config.get(key.name) is not None}
+        if not texts:
             return _DEFAULT
         try:
-            values = _TABLE.parse(own)
+            values = _TABLE.parse(texts)
         except ConfigError:
             return _DEFAULT
         return cls(

@@ -98,13 +98,13 @@ def clients_used(kind: str, config: Mapping[str, str], exactly_once: bool) -> se
 def sections(kind: str, config: Mapping[str, str | None], policy: Policy, *, exactly_once: bool = False) -> list[Section]:
     """The rows of the submitted overrides in ConfigInfos, for those clients that the connector uses."""
     used = clients_used(kind, {name: value for name, value in config.items() if value is not None}, exactly_once)
-    found = []
+    made_sections = []
     for client in CLIENTS:
         prefix = f"{client}.override."
-        own = {name[len(prefix) :]: value for name, value in config.items() if name.startswith(prefix)}
-        rows = [_value(TABLES[client], name, text, policy, client in used) for name, text in own.items()]
-        found.append(Section(prefix, TABLES[client], [row for row in rows if client in used or row.errors]))
-    return found
+        overrides = {name[len(prefix) :]: value for name, value in config.items() if name.startswith(prefix)}
+        rows = [_value(TABLES[client], name, text, policy, client in used) for name, text in overrides.items()]
+        made_sections.append(Section(prefix, TABLES[client], [row for row in rows if client in used or row.errors]))
+    return made_sections
 
 
 def warnings(kind: str, config: Mapping[str, str], *, exactly_once: bool = False) -> Iterator[str]:

@@ -58,7 +58,7 @@ def _split(text: str) -> Iterator[tuple[str, Reference | None]]:
     These are the references that Kafka's own pattern finds. That takes up to the third power of a text's length, so that
     whoever submits a config could hold up the whole worker.
     """
-    done = at = 0
+    begin = at = 0
     while (end := text.find("}", at)) >= 0:
         start = text.find("${", at, end)
         colon = -1 if start < 0 else text.find(":", start + 2, end)
@@ -66,10 +66,10 @@ def _split(text: str) -> Iterator[tuple[str, Reference | None]]:
             second = text.find(":", colon + 1, end)
             path = "" if second < 0 else text[colon + 1 : second]
             key = text[max(colon, second) + 1 : end]
-            yield text[done:start], Reference(text[start + 2 : colon], path, key, text[start : end + 1])
-            done = end + 1
+            yield text[begin:start], Reference(text[start + 2 : colon], path, key, text[start : end + 1])
+            begin = end + 1
         at = end + 1
-    yield text[done:], None
+    yield text[begin:], None
 
 
 @dataclass(frozen=True)
@@ -99,14 +99,14 @@ class Resolved:
 
     def problems(self, raw: Mapping[str, str]) -> dict[str, list[str]]:
         """Return messages about the references that could not be resolved, by setting."""
-        found = {
+        by_setting = {
             setting: [
                 f"{ref} can't be resolved: {self.failures[ref]}" for ref in dict.fromkeys(find(text)) if ref in self.failures
             ]
             for setting, text in raw.items()
             if self.failures and "${" in text
         }
-        return {setting: problems for setting, problems in found.items() if problems}
+        return {setting: problems for setting, problems in by_setting.items() if problems}
 
     def cover(self, *raw: Mapping[str, str]) -> dict[str, str]:
         """
@@ -131,11 +131,11 @@ class Resolved:
                 continue
             before = pieces[at - 1][1] if at else None
             following, behind = pieces[at + 1]
-            left = _word_at_end((self.values.get(before, "") if before else "") + literal, enough)
+            word_before = _word_at_end((self.values.get(before, "") if before else "") + literal, enough)
             right = _word_at_start(following + (self.values.get(behind, "") if behind else ""), enough)
-            if left or right:
+            if word_before or right:
                 shown = _word_at_end(literal, enough) + ref.text + _word_at_start(following, enough)
-                yield left + value + right, shown
+                yield word_before + value + right, shown
 
 
 def _word_at_end(text: str, most: int) -> str:
@@ -167,13 +167,16 @@ def put_back(configs: Sequence[Mapping[str, str]], raw: Mapping[str, str], resol
     A setting that the connector's own config has with a reference gets that text, as in Connect, whatever the connector made
     of it. In all others each value of a reference is replaced by the reference, which stands for the same.
     """
-    own = {setting: text for setting, text in raw.items() if find(text)}
-    if not own:
+    with_references = {setting: text for setting, text in raw.items() if find(text)}
+    if not with_references:
         return [dict(config) for config in configs]
     by_value = {value: ref.text for ref, value in resolved.values.items() if _long_forms(value)}
-    by_value |= {word: shown for text in own.values() for word, shown in resolved.words(text)}
+    by_value |= {word: shown for text in with_references.values() for word, shown in resolved.words(text)}
     return [
-        {setting: own[setting] if setting in own else substitute(text, by_value) for setting, text in config.items()}
+        {
+            setting: with_references[setting] if setting in with_references else substitute(text, by_value)
+            for setting, text in config.items()
+        }
         for config in configs
     ]
 
@@ -181,10 +184,10 @@ def put_back(configs: Sequence[Mapping[str, str]], raw: Mapping[str, str], resol
 def substitute(text: str, replacements: Mapping[str, str]) -> str:
     """The text with each of `replacements` put in, the longest first: one may be part of another. What is put in stays."""
     # There may be thousands of them, of which a pattern takes seconds to make.
-    found = sorted((old for old in replacements if old in text), key=len, reverse=True)
-    if not found:
+    present = sorted((old for old in replacements if old in text), key=len, reverse=True)
+    if not present:
         return text
-    pattern = "|".join(map(_whole, found))
+    pattern = "|".join(map(_whole, present))
     return re.sub(pattern, lambda match: replacements[match[0]], text)
 
 
@@ -209,7 +212,7 @@ def of_providers(worker: Mapping[str, str]) -> dict[str, str]:
 
 def declared(worker: Mapping[str, str]) -> dict[str, Declared]:
     """The providers of a worker file. ConfigError for one without a class."""
-    found = {}
+    by_name = {}
     for name in dict.fromkeys(PROVIDER_NAMES.read(worker)):
         prefix = f"{PROVIDERS}.{name}."
         class_name = worker.get(f"{prefix}class", "").strip()
@@ -219,8 +222,8 @@ def declared(worker: Mapping[str, str]) -> dict[str, Declared]:
             )
         prefix += "param."
         parameters = {key[len(prefix) :]: value for key, value in worker.items() if key.startswith(prefix)}
-        found[name] = Declared(name, class_name, parameters)
-    return found
+        by_name[name] = Declared(name, class_name, parameters)
+    return by_name
 
 
 def of_the_worker(config: Mapping[str, str]) -> Iterable[tuple[str, str]]:

@@ -47,8 +47,8 @@ def plain(properties: Mapping[str, object]) -> set[str]:
         if is_secret(name):
             parts.update(references.literals(str(value)))
         elif "://" in str(value):
-            found = (found for part in references.literals(str(value)) for found in _IN_URL.findall(part))
-            parts.update(form for groups in found for text in groups for form in (text, unquote(text)))
+            in_urls = (in_urls for part in references.literals(str(value)) for in_urls in _IN_URL.findall(part))
+            parts.update(form for groups in in_urls for text in groups for form in (text, unquote(text)))
     return {part for part in parts if references.telling(part)}
 
 

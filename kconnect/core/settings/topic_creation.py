@@ -136,8 +136,8 @@ def refused(config: Mapping[str, str]) -> tuple[list[Section], list[tuple[str, s
         for name, value in config.items()
         if name.startswith(PREFIX) and name != GROUPS
     ]
-    own = [(GROUPS, f"Invalid value {config[GROUPS]} for configuration {GROUPS}: {_DISABLED}")] if GROUPS in config else []
-    return [Section("", ConfigDef(), values)] if values else [], own
+    errors = [(GROUPS, f"Invalid value {config[GROUPS]} for configuration {GROUPS}: {_DISABLED}")] if GROUPS in config else []
+    return [Section("", ConfigDef(), values)] if values else [], errors
 
 
 def without_old_errors(infos: dict[str, Any], config: Mapping[str, str | None], before: Mapping[str, str | None]) -> None:
@@ -148,9 +148,9 @@ def without_old_errors(infos: dict[str, Any], config: Mapping[str, str | None], 
     for row in infos["configs"]:
         value = row["value"]
         if value and value["name"].startswith(PREFIX) and before.get(value["name"]) == config.get(value["name"]):
-            left = [error for error in value["errors"] if not error.endswith(_DISABLED)]
-            infos["error_count"] -= len(value["errors"]) - len(left)
-            value["errors"] = left
+            remaining = [error for error in value["errors"] if not error.endswith(_DISABLED)]
+            infos["error_count"] -= len(value["errors"]) - len(remaining)
+            value["errors"] = remaining
 
 
 def warnings(kind: str, config: Mapping[str, str]) -> Iterator[str]:
@@ -250,14 +250,14 @@ def _of_default(setting: str, type_: Type, check: Validator, config: Mapping[str
 
 def _group(name: str, parsed: Mapping[str, Any], config: Mapping[str, str]) -> Group:
     prefix = f"{PREFIX}{name}."
-    own = {full[len(prefix) :]: value for full, value in parsed.items()}
+    values = {full[len(prefix) :]: value for full, value in parsed.items()}
     return Group(
         name,
-        include=tuple(own.get("include", ())),
-        exclude=tuple(own.get("exclude", ())),
-        partitions=own["partitions"],
-        replication_factor=own["replication.factor"],
-        config={setting: config[prefix + setting] for setting in own if setting not in (*_PATTERNS, *_NUMBERS)},
+        include=tuple(values.get("include", ())),
+        exclude=tuple(values.get("exclude", ())),
+        partitions=values["partitions"],
+        replication_factor=values["replication.factor"],
+        config={setting: config[prefix + setting] for setting in values if setting not in (*_PATTERNS, *_NUMBERS)},
     )
 
 

@@ -34,13 +34,15 @@ def told(config: Mapping[str, Any], infos: Mapping[str, Any]) -> Iterator[str]:
     >>> list(told({"task.max": "2"}, {"configs": rows}))
     ['The setting task.max is unknown; did you mean tasks.max?']
     """
-    known = {part["name"] for row in infos.get("configs", ()) for part in (row.get("definition"), row.get("value")) if part}
-    if "connector.class" not in known:
+    known_names = {
+        part["name"] for row in infos.get("configs", ()) for part in (row.get("definition"), row.get("value")) if part
+    }
+    if "connector.class" not in known_names:
         # Not the answer of a worker that tells all.
         return
-    unknown = sorted(name for name in config.keys() - known if not name.startswith(LABEL))
+    unknown = sorted(name for name in config.keys() - known_names if not name.startswith(LABEL))
     for name in unknown[:_MOST]:
-        near = difflib.get_close_matches(name, known, 1, _NEAR) if len(name) <= _LONGEST else []
+        near = difflib.get_close_matches(name, known_names, 1, _NEAR) if len(name) <= _LONGEST else []
         if near:
             yield f"The setting {name} is unknown; did you mean {near[0]}?"
         elif not name.startswith(_PASSED_ON):

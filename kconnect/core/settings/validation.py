@@ -67,25 +67,27 @@ def validate(
     values = _framework_values(config, framework, connector.kind, worker_group)
     for name, shown in (classes or {}).items():
         values[name].value = shown
-    own = {value.name: value for value in connector.values}
+    connector_values = {value.name: value for value in connector.values}
     for name, message in errors:
-        known = values.get(name) or own.get(name) or values.setdefault(name, ConfigValue(name, config.get(name)))
-        known.errors.append(message)
-    _refuse_nulls(config, values, own, aliases)
+        value_of_name = (
+            values.get(name) or connector_values.get(name) or values.setdefault(name, ConfigValue(name, config.get(name)))
+        )
+        value_of_name.errors.append(message)
+    _refuse_nulls(config, values, connector_values, aliases)
     declared = {**framework.keys, **connector.config_def.keys}
-    for name in own.keys() & values.keys():
+    for name in connector_values.keys() & values.keys():
         # A connector may declare one of the framework's settings again, or only say something about it.
         framework_errors = values[name].errors
-        own[name].errors[:0] = [error for error in framework_errors if error not in own[name].errors]
-        values[name] = own[name]
+        connector_values[name].errors[:0] = [error for error in framework_errors if error not in connector_values[name].errors]
+        values[name] = connector_values[name]
 
-    undefined = [value for value in own.values() if value.name not in declared]
+    undefined = [value for value in connector_values.values() if value.name not in declared]
     undefined += [value for value in values.values() if value.name not in declared]
     rows = [_row(None, value) for value in undefined]
     rows += [_row(declared[name], value) for name, value in values.items() if name in declared]
     for section in aliases:
         rows += section.rows()
-    rows += [_row(key, own.get(name)) for name, key in connector.config_def.keys.items() if name not in values]
+    rows += [_row(key, connector_values.get(name)) for name, key in connector.config_def.keys.items() if name not in values]
     last = [row for section in clients_and_converters for row in section.rows()]
     if submitted is not None:
         rows, last = submitted.rows(rows), submitted.rows(last)
@@ -123,29 +125,29 @@ def _refuse_nulls(
     for name in (name for name, value in config.items() if value is None):
         if name in own:
             own[name].value = None
-            told = own[name].errors
-            told[:] = [NULL_VALUE, *(error for error in told if not error.startswith("Missing required configuration"))]
+            errors = own[name].errors
+            errors[:] = [NULL_VALUE, *(error for error in errors if not error.startswith("Missing required configuration"))]
         else:
-            known = by_alias[name] if name in by_alias else values.setdefault(name, ConfigValue(name))
-            known.errors.append(NULL_VALUE)
+            named_value = by_alias[name] if name in by_alias else values.setdefault(name, ConfigValue(name))
+            named_value.errors.append(NULL_VALUE)
 
 
 def _framework_values(
     config: Mapping[str, str | None], framework: ConfigDef, kind: str, worker_group: str
 ) -> dict[str, ConfigValue]:
-    given = {name: value for name, value in config.items() if value is not None}
+    present = {name: value for name, value in config.items() if value is not None}
     # Nulls are given to the validators, too, as by Kafka's ConfigDef.
     values = {value.name: value for value in framework.validate(config)}
     for name, message in isolation_errors({name: value.value for name, value in values.items()}).items():
         values[name].errors.append(message)
     if kind == "sink":
-        if GROUP_ID in given:
+        if GROUP_ID in present:
             # Told twice, as by Connect: here, and among the settings of the consumer.
-            values[GROUP_ID] = ConfigValue(GROUP_ID, given[GROUP_ID])
+            values[GROUP_ID] = ConfigValue(GROUP_ID, present[GROUP_ID])
         parsed = {name: value.value for name, value in values.items()}
-        found = {**topics_errors(parsed), **(group_errors(given, parsed, worker_group) if worker_group else {})}
-        for name, message in found.items():
-            values.setdefault(name, ConfigValue(name, given.get(name))).errors.append(message)
+        problems = {**topics_errors(parsed), **(group_errors(present, parsed, worker_group) if worker_group else {})}
+        for name, message in problems.items():
+            values.setdefault(name, ConfigValue(name, present.get(name))).errors.append(message)
     return values
 
 

@@ -416,14 +416,14 @@ class WorkerSettings:
         `host_name` is advertised where neither a setting nor a listener names a host.
         """
         raw = with_environment(properties, environ)
-        found = WORKER_CONFIG.validate(raw)
-        errors = [error for value in found for error in _telling(value)]
+        values = WORKER_CONFIG.validate(raw)
+        errors = [error for value in values for error in _telling(value)]
         errors += _listener_errors(raw)
         errors += _authentication_errors(raw)
         if errors:
             listed = "\n".join(f"  {error}" for error in dict.fromkeys(errors))
             raise ConfigError(f"The worker's configuration is invalid:\n{listed}")
-        settings = cls(raw, {value.name: value.value for value in found})
+        settings = cls(raw, {value.name: value.value for value in values})
         if not settings.rest_advertised_host_name and settings._advertised()[1] is None:
             # Written down, because the driver and the hosts read these texts on other machines.
             return cls.from_properties({**raw, "rest.advertised.host.name": host_name}, {})
@@ -442,8 +442,8 @@ class WorkerSettings:
 
     @property
     def assignment_storage_replication_factor(self) -> int:
-        own = self._assignment_storage_replication_factor
-        return self.config_storage_replication_factor if own is None else own
+        configured = self._assignment_storage_replication_factor
+        return self.config_storage_replication_factor if configured is None else configured
 
     @property
     def metrics_storage_topic(self) -> str:
@@ -451,8 +451,8 @@ class WorkerSettings:
 
     @property
     def metrics_storage_replication_factor(self) -> int:
-        own = self._metrics_storage_replication_factor
-        return self.config_storage_replication_factor if own is None else own
+        configured = self._metrics_storage_replication_factor
+        return self.config_storage_replication_factor if configured is None else configured
 
     @property
     def schema_storage_topic(self) -> str:
@@ -460,8 +460,8 @@ class WorkerSettings:
 
     @property
     def schema_storage_replication_factor(self) -> int:
-        own = self._schema_storage_replication_factor
-        return self.config_storage_replication_factor if own is None else own
+        configured = self._schema_storage_replication_factor
+        return self.config_storage_replication_factor if configured is None else configured
 
     @property
     def advertised_url(self) -> str:
@@ -476,7 +476,7 @@ class WorkerSettings:
         scheme = (self.rest_advertised_listener or "").lower()
         if not scheme:
             scheme = "http" if any(listener.scheme == "http" for listener in listeners) else "https"
-        listener = next((known for known in listeners if known.scheme == scheme), listeners[0])
+        listener = next((candidate for candidate in listeners if candidate.scheme == scheme), listeners[0])
         host = listener.hostname if listener.hostname not in ("", "0.0.0.0", "::") else None
         return scheme, host, listener.port or 8083
 
@@ -536,8 +536,8 @@ class WorkerSettings:
 
     def topic_settings(self, prefix: str) -> dict[str, str]:
         """Return the settings of an internal topic beyond its numbers; `prefix` is such as `offset.storage.`."""
-        own = {"topic", "partitions", "replication.factor", "cleanup.policy"}
-        return {key: value for key, value in self.with_prefix(prefix).items() if key not in own}
+        numbers = {"topic", "partitions", "replication.factor", "cleanup.policy"}
+        return {key: value for key, value in self.with_prefix(prefix).items() if key not in numbers}
 
     def with_prefix(self, prefix: str) -> dict[str, str]:
         """The texts of all settings that begin with `prefix`, without it."""
@@ -579,13 +579,13 @@ def for_clients(raw: Mapping[str, str]) -> dict[str, str]:
 
 def converters(settings: WorkerSettings) -> dict[str, str]:
     """The worker's own converters, the defaults of connectors: their classes and, where given, their versions, by setting."""
-    found = {
+    classes = {
         "key.converter": settings.key_converter,
         "value.converter": settings.value_converter,
         "header.converter": settings.header_converter,
     }
-    versions = {f"{setting}.plugin.version": settings.raw.get(f"{setting}.plugin.version") for setting in found}
-    return {**found, **{setting: version for setting, version in versions.items() if version}}
+    versions = {f"{setting}.plugin.version": settings.raw.get(f"{setting}.plugin.version") for setting in classes}
+    return {**classes, **{setting: version for setting, version in versions.items() if version}}
 
 
 def tell(plugin: Any, known: Mapping[str, str]) -> None:
@@ -596,11 +596,11 @@ def tell(plugin: Any, known: Mapping[str, str]) -> None:
 
 
 def _overrides(environ: Mapping[str, str]) -> dict[str, str]:
-    found = {}
+    by_setting = {}
     for variable, value in environ.items():
         if variable.startswith(_ENVIRONMENT) and not variable.startswith(_NOT_SETTINGS):
-            found[_setting_name(variable[len(_ENVIRONMENT) :])] = value
-    return found
+            by_setting[_setting_name(variable[len(_ENVIRONMENT) :])] = value
+    return by_setting
 
 
 def _setting_name(variable: str) -> str:
@@ -613,8 +613,8 @@ def _authentication_errors(raw: Mapping[str, str]) -> Iterable[str]:
     file = "rest.authentication.file"
     for name in raw:
         if name.startswith("rest.authentication.") and name not in WORKER_CONFIG.keys:
-            known = ", ".join(key for key in WORKER_CONFIG.keys if key.startswith("rest.authentication."))
-            yield f"The setting {name} is not known; those of authentication are: {known}"
+            names = ", ".join(key for key in WORKER_CONFIG.keys if key.startswith("rest.authentication."))
+            yield f"The setting {name} is not known; those of authentication are: {names}"
     if file in raw and not raw[file].strip():
         yield str(ConfigError(file, raw[file], "Must name a file; leave it out to run without authentication"))
     if file not in raw and "rest.authentication.methods" in raw:

@@ -153,11 +153,11 @@ class FencingFailed:
 
     def answers(self, worker: str, host: int, incarnation: str, wait: Wait) -> bool:
         """Whether that wait of that life of a host is among those."""
-        known = self.hosts.get((worker, host))
+        host_life = self.hosts.get((worker, host))
         return (
             self.tasks_offset == wait.tasks_offset
-            and known is not None
-            and (known[0] == incarnation and wait.sequence <= known[1])
+            and host_life is not None
+            and (host_life[0] == incarnation and wait.sequence <= host_life[1])
         )
 
 
@@ -219,9 +219,9 @@ def decode_assignment(record: LogRecord) -> AssignmentRecord | NewerFormat | Bro
             specs = {int(host): unpack_spec(spec) for host, spec in bodies.as_object(body.get("specs") or {}).items()}
             life, leaving, read_to = bodies.text(body, "incarnation"), body.get("leaving") is True, body.get("config_offset", 0)
             version = body.get("version")
-            said = version if isinstance(version, str) else ""
+            worker_version = version if isinstance(version, str) else ""
             more = (body.get("down") is True, _process(body))
-            return Placement(worker, hosts, *numbers, life, leaving, specs, int(read_to), *more, version=said)
+            return Placement(worker, hosts, *numbers, life, leaving, specs, int(read_to), *more, version=worker_version)
         if key.startswith("held-"):
             worker, host = bodies.split_task(key[len("held-") :])
             if body is None:
@@ -257,8 +257,8 @@ def decode_assignment(record: LogRecord) -> AssignmentRecord | NewerFormat | Bro
             configs = body.get("configs")
             if not isinstance(configs, list):
                 raise bodies.BadRecord("`configs` is not a list")
-            made = tuple(bodies.properties({"properties": config}) for config in configs)
-            return GeneratedTasks(name, made, bodies.integer(body, "config_offset"))
+            task_configs = tuple(bodies.properties({"properties": config}) for config in configs)
+            return GeneratedTasks(name, task_configs, bodies.integer(body, "config_offset"))
         raise bodies.BadRecord("unknown kind of key")
     except bodies.BadRecord as bad:
         return Broken.of(record, bad)
@@ -344,7 +344,7 @@ def generated_tasks(value: GeneratedTasks) -> Entry:
 def fencing_failed(value: FencingFailed) -> Entry:
     body = None
     if value.error is not None:
-        hosts = {f"{worker}-{host}": known for (worker, host), known in value.hosts.items()}
+        hosts = {f"{worker}-{host}": host_life for (worker, host), host_life in value.hosts.items()}
         body = {"error": value.error, "tasks_offset": value.tasks_offset, "hosts": hosts}
     return _ours(f"fencing-{value.connector}", body)
 
@@ -372,8 +372,8 @@ def _process(body: Mapping[str, Any]) -> tuple[str, int, float] | None:
 def pack_spec(spec: HostSpec) -> dict[str, Any]:
     """Return a spec as part of a body. Also used to hand a spec on to a host's process."""
     unit = spec.unit and list(spec.unit)
-    known = {"directories": spec.directories, "unit": unit, "memory": spec.memory, "group": spec.group}
-    return {name: value for name, value in known.items() if value}
+    fields = {"directories": spec.directories, "unit": unit, "memory": spec.memory, "group": spec.group}
+    return {name: value for name, value in fields.items() if value}
 
 
 def unpack_spec(packed: Any) -> HostSpec:

@@ -44,12 +44,12 @@ def as_object(value: Any) -> dict[str, Any]:
 
 
 def properties(body: dict[str, Any]) -> dict[str, str | None]:
-    found = body.get("properties")
-    if not isinstance(found, dict):
+    texts = body.get("properties")
+    if not isinstance(texts, dict):
         raise BadRecord("no `properties` object in the value")
-    if not all(value is None or isinstance(value, str) for value in found.values()):
+    if not all(value is None or isinstance(value, str) for value in texts.values()):
         raise BadRecord("a property is neither text nor null")
-    return found
+    return texts
 
 
 def integer(body: dict[str, Any], name: str) -> int:

@@ -44,54 +44,54 @@ def of(trace: str | None) -> Cause | None:
         return None
     lines = trace.strip().splitlines()
     if any(_PYTHON in line for line in lines):
-        said = _python(lines)
+        chain = _python(lines)
     elif any(_JAVA_FRAME.match(line) or line.startswith(_CAUSED_BY) for line in lines):
-        said = _java(lines)
+        chain = _java(lines)
     else:
         # As the words of kconnect about a process that has crashed, before the stack.
-        said = [lines[0]]
-    first, reported = _short(said[0]), _short(said[-1])
+        chain = [lines[0]]
+    first, reported = _short(chain[0]), _short(chain[-1])
     place = _PLACE.search(lines[0])
-    told = first if place is None or said[0] == lines[0] else f"{first}{place[0]}"
-    return Cause(told, None if first == reported else reported)
+    shown = first if place is None or chain[0] == lines[0] else f"{first}{place[0]}"
+    return Cause(shown, None if first == reported else reported)
 
 
 def _java(lines: list[str]) -> list[str]:
     """The first cause first. A message may have lines of its own: they end where the frames begin."""
-    found: list[list[str]] = [[]]
+    texts: list[list[str]] = [[]]
     reading = True
     for line in lines:
         if line.startswith(_CAUSED_BY):
-            found.append([line.removeprefix(_CAUSED_BY)])
+            texts.append([line.removeprefix(_CAUSED_BY)])
             reading = True
         elif _JAVA_FRAME.match(line):
             reading = False
         elif reading:
-            found[-1].append(line)
-    return [" ".join(text) for text in reversed(found)]
+            texts[-1].append(line)
+    return [" ".join(text) for text in reversed(texts)]
 
 
 def _python(lines: list[str]) -> list[str]:
-    found: list[list[str]] = []
+    texts: list[list[str]] = []
     reading = False
     for line in lines:
         # What a group of exceptions holds stands behind bars.
         bare = _BAR.sub("", line)
         if _PYTHON in bare or _RULE.match(bare):
-            found.append([])
+            texts.append([])
             reading = False
         elif bare in _CHAINED:
             reading = False
-        elif found and bare and not bare.startswith(" "):
+        elif texts and bare and not bare.startswith(" "):
             reading = True
-            found[-1].append(bare)
+            texts[-1].append(bare)
         elif reading:
-            found[-1].append(bare)
-    said = [" ".join(text) for text in found if text]
-    if any(_GROUP in line for line in lines) and len(said) > 1:
+            texts[-1].append(bare)
+    chain = [" ".join(text) for text in texts if text]
+    if any(_GROUP in line for line in lines) and len(chain) > 1:
         # The group comes first, then what it holds: the first of that stands for all.
-        return [said[1], said[0]]
-    return said or [lines[-1]]
+        return [chain[1], chain[0]]
+    return chain or [lines[-1]]
 
 
 def _short(text: str) -> str:

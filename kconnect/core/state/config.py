@@ -58,11 +58,11 @@ class ConfigState:
             case records.ConnectorConfig(name, None):
                 self.connectors.pop(name, None)
             case records.ConnectorConfig(name, properties) if properties is not None:
-                known = self.connectors.get(name)
-                if known is None:
+                connector = self.connectors.get(name)
+                if connector is None:
                     self.connectors[name] = Connector(name, properties, record.offset)
                 else:
-                    known.properties, known.offset = properties, record.offset
+                    connector.properties, connector.offset = properties, record.offset
             case records.TaskConfig(name, task, properties):
                 if name in self.connectors:
                     self.connectors[name].deferred[task] = properties
@@ -114,12 +114,12 @@ class ConfigState:
     def units(self) -> Units:
         """Everything that is to be assigned. A STOPPED connector keeps its instance's place but has no tasks."""
         if self._units[0] != self.offset:
-            found: set[UnitId] = set()
+            all_units: set[UnitId] = set()
             for name in self.connectors:
-                found.add(UnitId(name))
+                all_units.add(UnitId(name))
                 if self.target_state(name) is not TargetState.STOPPED:
-                    found.update(UnitId(name, task) for task in self.task_ids(name))
-            self._units = (self.offset, frozenset(found))
+                    all_units.update(UnitId(name, task) for task in self.task_ids(name))
+            self._units = (self.offset, frozenset(all_units))
         return self._units[1]
 
 

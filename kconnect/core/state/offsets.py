@@ -24,16 +24,22 @@ class OffsetState:
 
     def begin_again(self) -> None:
         """Note that another topic is read from now on, which replaces the one before."""
-        for connector, known in self._stored.items():
-            self._unsaid.update({(connector, each): known[each] for each in known if known[each].offset is not None})
+        for connector, by_partition in self._stored.items():
+            self._unsaid.update(
+                {(connector, key): by_partition[key] for key in by_partition if by_partition[key].offset is not None}
+            )
 
     def unsaid(self) -> list[Entry]:
         """The records that have to be written for the topic to say all that is known here."""
-        return [records.source_offset(known.key, known.offset) for known in self._unsaid.values()]
+        return [records.source_offset(stored.key, stored.offset) for stored in self._unsaid.values()]
 
     def entries(self) -> list[Entry]:
         """All that is known, as records."""
-        return [records.source_offset(each.key, each.offset) for known in self._stored.values() for each in known.values()]
+        return [
+            records.source_offset(stored.key, stored.offset)
+            for by_partition in self._stored.values()
+            for stored in by_partition.values()
+        ]
 
     def apply(self, record: LogRecord) -> SourceOffset | Broken:
         decoded = records.decode_offset(record)
@@ -44,21 +50,21 @@ class OffsetState:
         return decoded
 
     def offset(self, connector: str, partition: Mapping[str, Any]) -> dict[str, Any] | None:
-        known = self._stored.get(connector, {}).get(identity(partition))
-        return None if known is None or known.offset is None else dict(known.offset)
+        stored = self._stored.get(connector, {}).get(identity(partition))
+        return None if stored is None or stored.offset is None else dict(stored.offset)
 
     def known_key(self, connector: str, partition: Mapping[str, Any] | None) -> bytes | None:
         """The key bytes under which something is, or was, stored for this partition."""
-        known = self._stored.get(connector, {}).get(identity(partition))
-        return None if known is None else known.key
+        stored = self._stored.get(connector, {}).get(identity(partition))
+        return None if stored is None else stored.key
 
     def of(self, connector: str) -> list[SourceOffset]:
         """All offsets of a connector that are not deleted, in a stable order. A null partition is not listed."""
-        known = self._stored.get(connector, {})
+        by_partition = self._stored.get(connector, {})
         return [
-            known[identity]
-            for identity in sorted(known)
-            if known[identity].offset is not None and known[identity].partition is not None
+            by_partition[identity]
+            for identity in sorted(by_partition)
+            if by_partition[identity].offset is not None and by_partition[identity].partition is not None
         ]
 
     def of_both(self, connector: str, own: OffsetState) -> list[SourceOffset]:
@@ -66,8 +72,8 @@ class OffsetState:
         Return the offsets of a connector with a topic of its own: that topic counts first, then this one. A deleted offset is
         left out, for the record that says so goes with time.
         """
-        found = {identity(each.partition): each for state in (self, own) for each in state.of(connector)}
-        return [found[identity] for identity in sorted(found)]
+        by_partition = {identity(stored.partition): stored for state in (self, own) for stored in state.of(connector)}
+        return [by_partition[identity] for identity in sorted(by_partition)]
 
 
 KnownKey = Callable[[str, "Mapping[str, Any] | None"], "bytes | None"]
@@ -78,12 +84,12 @@ def entries(connector: str, offsets: Iterable[tuple[Any, Any]], *topics: KnownKe
     The records that store (partition, offset) pairs, to the very keys that are there already: `topics` are the `known_key` of
     each topic to look in, and the first that has one counts.
     """
-    found = []
+    records_made = []
     for partition, offset in offsets:
-        known = (known_key(connector, partition) for known_key in topics)
-        key = next((key for key in known if key is not None), None) or records.offset_key(connector, partition)
-        found.append(records.source_offset(key, offset))
-    return found
+        known_keys = (known_key(connector, partition) for known_key in topics)
+        key = next((key for key in known_keys if key is not None), None) or records.offset_key(connector, partition)
+        records_made.append(records.source_offset(key, offset))
+    return records_made
 
 
 def identity(partition: Any) -> bytes:

@@ -38,7 +38,7 @@ def decode_key(data: bytes | None) -> Key:
     if not isinstance(plain, list) or len(plain) != 4:
         raise BadRecord("unknown kind of key")
     connector, part, topic, task = plain
-    if not all(isinstance(each, str) for each in (connector, part, topic)) or type(task) is not int:
+    if not all(isinstance(text, str) for text in (connector, part, topic)) or type(task) is not int:
         raise BadRecord("unknown kind of key")
     return Key(connector, part, topic, task)
 

@@ -46,9 +46,9 @@ class StatusState:
                 self.since.pop(unit, None)
                 self._forget(unit)
             case records.StatusChange(unit, status) if status is not None:
-                known = self.units.get(unit)
-                if not _late(known, status, unit):
-                    if known is None or known.state is not status.state:
+                before = self.units.get(unit)
+                if not _late(before, status, unit):
+                    if before is None or before.state is not status.state:
                         self.since[unit] = record.at_ms
                     self.units[unit] = status
                     self._of.setdefault(unit.connector, set()).add(unit)
@@ -79,10 +79,10 @@ class StatusState:
         return [connector for connector, topics in self._topics.items() if topics]
 
     def _forget(self, unit: UnitId) -> None:
-        known = self._of.get(unit.connector)
-        if known is not None:
-            known.discard(unit)
-            if not known:
+        units = self._of.get(unit.connector)
+        if units is not None:
+            units.discard(unit)
+            if not units:
                 del self._of[unit.connector]
 
 

@@ -66,14 +66,14 @@ class Batch(ABC):
 
     def replace(self: B, key: Column | None = None, value: Column | None = None, topic: str | None = None) -> B:
         """A batch of the same records with some of this replaced."""
-        made = copy.copy(self)
+        batch = copy.copy(self)
         if key is not None:
-            made._with_key(key)
+            batch._with_key(key)
         if value is not None:
-            made.value = value
+            batch.value = value
         if topic is not None:
-            made.topic = topic
-        return made
+            batch.topic = topic
+        return batch
 
 
 class Messages(Batch):
@@ -183,10 +183,10 @@ class Records(Batch):
         return [getattr(record, name) for record in self._present]
 
     def sample(self) -> Any:
-        made = self._present[0].new_record()
+        record = self._present[0].new_record()
         if self.topic is not None:
-            made.topic = self.topic
-        return made
+            record.topic = self.topic
+        return record
 
     def records(self) -> list[SourceRecord | SinkRecord | None]:
         present = self._present if self._owned else [record.copy() for record in self._present]

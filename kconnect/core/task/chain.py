@@ -180,10 +180,12 @@ class SourceChain:
     def _packed(self, record: SourceRecord, headers: Sequence[Header]) -> list[tuple[str, bytes | None]]:
         convert = self._headers().from_connect_header
         try:
-            return [(sendable(each.key), convert(record.topic, each.key, each.schema, each.value)) for each in headers]
+            return [
+                (sendable(header.key), convert(record.topic, header.key, header.schema, header.value)) for header in headers
+            ]
         except AttributeError:
             # A map in place of a list of headers gives its keys.
-            odd = next((each for each in headers if not isinstance(each, Header)), None)
+            odd = next((header for header in headers if not isinstance(header, Header)), None)
             if odd is None:
                 raise
             raise DataError(f"The headers of a source record hold a {type(odd).__name__}: each must be a Header") from None
@@ -201,19 +203,19 @@ class SourceChain:
     def _alone(self, record: SourceRecord, origin: Any) -> Outgoing | None:
         """Convert one record, each part by itself, in Connect's order."""
         headers = list(record.headers)
-        found: list[Any] = []
+        parts: list[Any] = []
         for stage, work in (
             (Stage.KAFKA_PRODUCE, lambda: self._message(record, None, None, None) and named(record.topic)),
             (Stage.HEADER_CONVERTER, lambda: self._packed(record, headers) if headers else None),
             (Stage.KEY_CONVERTER, lambda: self._key(record.topic, record.key_schema, record.key, headers)),
             (Stage.VALUE_CONVERTER, lambda: self._value(record.topic, record.value_schema, record.value, headers)),
         ):
-            done, result = _attempt(self._errors, stage, self._components[stage], origin, work)
-            if not done:
+            is_converted, result = _attempt(self._errors, stage, self._components[stage], origin, work)
+            if not is_converted:
                 return None
-            found.append(result)
+            parts.append(result)
         self._topics.add(record.topic)
-        return self._message(record, *found[1:])
+        return self._message(record, *parts[1:])
 
 
 class SinkChain:
@@ -277,11 +279,11 @@ class SinkChain:
         schema, null = self._null_key(topic)
         if raw.count(None) == len(raw):
             return Column(schema, [null] * len(raw))
-        found = None if None in raw else self._keys(topic, raw)
-        if found is not None:
-            return found if len(found) == len(raw) else None
+        column = None if None in raw else self._keys(topic, raw)
+        if column is not None:
+            return column if len(column) == len(raw) else None
         keys = [(schema, null) if key is None else self._key(topic, key) for key in raw]
-        schemas = [each[0] for each in keys]
+        schemas = [pair[0] for pair in keys]
         return Column(schemas[0], [key for _, key in keys]) if schemas.count(schemas[0]) == len(keys) else None
 
     def _convert(self, messages: Sequence[Any], records: list[SinkRecord | None]) -> None:
@@ -331,28 +333,28 @@ class SinkChain:
 
     def _unpacked(self, topic: str, packed: Sequence[tuple[str, bytes | None]]) -> tuple[Header, ...]:
         convert = self._headers().to_connect_header
-        found = []
+        headers = []
         for name, data in packed:
             schema, value = convert(topic, name, data)
-            found.append(Header(name, value, schema))
-        return tuple(found)
+            headers.append(Header(name, value, schema))
+        return tuple(headers)
 
     def _alone(self, message: Any) -> SinkRecord | None:
         """Convert one message, each part by itself, in Connect's order."""
         topic, packed = message.topic(), message.headers() or ()
         headers: tuple[Header, ...] = ()
-        found: list[Any] = []
+        parts: list[Any] = []
         for stage, work in (
             (Stage.KEY_CONVERTER, lambda: self._key(topic, message.key(), headers)),
             (Stage.VALUE_CONVERTER, lambda: self._value(topic, message.value(), headers)),
             (Stage.HEADER_CONVERTER, lambda: self._unpacked(topic, packed)),
         ):
-            done, result = _attempt(self._errors, stage, self._components[stage], message, work)
-            if not done:
+            is_converted, result = _attempt(self._errors, stage, self._components[stage], message, work)
+            if not is_converted:
                 return None
-            found.append(result)
+            parts.append(result)
         self._topics.add(topic)
-        (key_schema, key), (value_schema, value), headers = found
+        (key_schema, key), (value_schema, value), headers = parts
         kind, timestamp = message.timestamp()
         place, at = (topic, message.partition()), message.offset()
         times = (timestamp if kind else None, TIMESTAMP_TYPES[kind])

@@ -51,8 +51,8 @@ class Converted(NamedTuple):
         """Return those of `given` that no message was made of, in order."""
         if len(self.given) == len(self.origins):
             return []
-        kept = {id(origin) for origin in self.origins}
-        return [record for record in self.given if id(record) not in kept]
+        converted = {id(origin) for origin in self.origins}
+        return [record for record in self.given if id(record) not in converted]
 
     def until(self, count: int, hears: bool) -> Converted | None:
         """
@@ -63,14 +63,14 @@ class Converted(NamedTuple):
         if count >= len(self.messages):
             return self
         if self.cut is not None:
-            found = self.cut(count)
-            if found is None:
+            cut = self.cut(count)
+            if cut is None:
                 return None
-            count, offsets = found
-            messages, given = self.messages[:count], self.given
+            count, offsets = cut
+            messages, records = self.messages[:count], self.given
             if self.origins:
-                given = given[: next(at for at, record in enumerate(given) if record is self.origins[count])]
-            return Converted(messages, {message[0] for message in messages}, offsets, given, self.origins[:count])
+                records = records[: next(at for at, record in enumerate(records) if record is self.origins[count])]
+            return Converted(messages, {message[0] for message in messages}, offsets, records, self.origins[:count])
         failed = self.origins[count]
         at = next(at for at, record in enumerate(self.given) if record is failed)
         return self.before(at if hears else beginning(self.given[:at], failed))._replace(failure=None)
@@ -79,10 +79,10 @@ class Converted(NamedTuple):
         """Return the part before record number `at` of `given`, with the same failure."""
         if at >= len(self.given):
             return self
-        given, count = self.given[:at], self.count_before(at)
+        records, count = self.given[:at], self.count_before(at)
         messages = self.messages[:count]
         topics = {message[0] for message in messages}
-        return self._replace(messages=messages, topics=topics, offsets=given, given=given, origins=self.origins[:count])
+        return self._replace(messages=messages, topics=topics, offsets=records, given=records, origins=self.origins[:count])
 
     def only(self, places: Sequence[int]) -> Converted:
         """The batch with those of its messages that are at these places, in order."""
@@ -105,18 +105,18 @@ class Converted(NamedTuple):
         Return the part before record number `at` of `given`, by `ahead`, with the same failure. Return None if that can't be
         had.
         """
-        found = None if self.ahead is None else self.ahead(at)
-        if found is None:
+        part = None if self.ahead is None else self.ahead(at)
+        if part is None:
             return None
-        messages = self.messages[: found[0]]
+        messages = self.messages[: part[0]]
         topics = {message[0] for message in messages}
-        given, origins = self.given[:at], self.origins[: found[0]]
-        return self._replace(messages=messages, topics=topics, offsets=found[1], given=given, origins=origins)
+        records, origins = self.given[:at], self.origins[: part[0]]
+        return self._replace(messages=messages, topics=topics, offsets=part[1], given=records, origins=origins)
 
     def count_before(self, at: int) -> int:
         """Return how many messages were made of the records before number `at` of `given`."""
-        kept = {id(record) for record in self.given[:at]}
-        return next((number for number, origin in enumerate(self.origins) if id(origin) not in kept), len(self.origins))
+        before = {id(record) for record in self.given[:at]}
+        return next((number for number, origin in enumerate(self.origins) if id(origin) not in before), len(self.origins))
 
 
 NOTHING = Converted((), (), ())
@@ -177,12 +177,12 @@ class Held:
         """
         if set(refused) - {identity(message) for batch in self._batches for message in batch.messages}:
             return None
-        found = []
+        parts = []
         for batch in self._batches:
             at = next((at for at, message in enumerate(batch.messages) if identity(message) in refused), None)
             if at is None:
-                found.append(batch)
+                parts.append(batch)
                 continue
             part = batch.until(at, hears)
-            return found if part is None else [*found, part]
-        return found
+            return parts if part is None else [*parts, part]
+        return parts

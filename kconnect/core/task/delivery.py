@@ -108,8 +108,8 @@ class Ports:
             if self.dead_letters.flush(self.flush_s):
                 return True
         except ConnectError:
-            known = {id(record) for record in self.left_out}
-            if not known or not known >= {id(record) for record in self.dead_letters.refused_records() or (None,)}:
+            left_out = {id(record) for record in self.left_out}
+            if not left_out or not left_out >= {id(record) for record in self.dead_letters.refused_records() or (None,)}:
                 raise
             return True
         self.late("the dead letter queue did not accept all records")
@@ -174,7 +174,7 @@ class Ports:
         first = next(at for at, message in enumerate(batch.messages) if message[0] in refusals)
         if len(batch.origins) != len(batch.messages):
             return self.before(batch, first, refusals[batch.messages[first][0]])
-        kept = []
+        remaining = []
         for at, (message, origin) in enumerate(zip(batch.messages, batch.origins)):
             if message[0] in refusals:
                 try:
@@ -182,8 +182,8 @@ class Ports:
                 except Exception as final:  # noqa: BLE001 - for whoever sends what was before it
                     return self.before(batch, at, final)
             else:
-                kept.append(at)
-        return batch.only(kept)
+                remaining.append(at)
+        return batch.only(remaining)
 
     def before(self, batch: Converted, count: int, failure: Exception) -> Converted:
         """
@@ -212,8 +212,8 @@ class Ports:
 def _place_in(given: Sequence[Any], record: Any) -> int | None:
     """Return the index of a record among those that a task gave. A record that stands for one of Java has only its number."""
     number = getattr(record, "number", None)
-    for at, each in enumerate(given):
-        if each is record or (number is not None and number == getattr(each, "number", None)):
+    for at, candidate in enumerate(given):
+        if candidate is record or (number is not None and number == getattr(candidate, "number", None)):
             return at
     return None
 
@@ -286,7 +286,7 @@ class AtLeastOnce:
         The same for what comes before the first message that could not be delivered, if any could not. Then the task has
         failed, and goes on there when it is started again; or where offsets were stored last, if that place is not known.
         """
-        refused = {identity(each.message) for each in self._producer.refusals(self._ports.flush_s)}
+        refused = {identity(refusal.message) for refusal in self._producer.refusals(self._ports.flush_s)}
         if not refused:
             return
         good = self._held.before(refused, self._ports.tracks)
@@ -460,7 +460,7 @@ class ExactlyOnce:
     def _before_refusals(self) -> list[Converted]:
         """Return the batches of the open transaction before the first record that Kafka will never take, if there is one."""
         refusals = self._producer.refusals(self._ports.flush_s) if self.context is None else []
-        lasting = {identity(each.message) for each in refusals if each.lasting}
+        lasting = {identity(refusal.message) for refusal in refusals if refusal.lasting}
         return (self._held.before(lasting, self._ports.tracks) or []) if lasting and self._held is not None else []
 
     def _abort(self, good: list[Converted]) -> None:
@@ -554,11 +554,11 @@ class ExactlyOnce:
         if self._producer.open or self._offsets:
             began = ports.meter.clock()
             try:
-                done = self._commit_all()
+                is_committed = self._commit_all()
             except BaseException:
                 ports.meter.commit_failed()
                 raise
-            if not done:
+            if not is_committed:
                 log.warning(
                     "Stopped while committing a transaction: the task's next instance finds out whether it was committed"
                 )
@@ -568,9 +568,9 @@ class ExactlyOnce:
             ports.meter.transaction(self._size)
             ports.use.stored()
         self._size, self._held = 0, Held()
-        given, places = self._given, self._places
+        records, places = self._given, self._places
         self._given, self._places = [], {}
-        for record in given:
+        for record in records:
             ports.committed(record, places.get(id(record)))
         ports.stored()
 

@@ -57,8 +57,8 @@ class Errant:
 
     def committed(self, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
         for place, end in offsets.items():
-            kept = self._kept.get(place, {})
-            self._kept[place] = {offset: message for offset, message in kept.items() if offset >= end.offset}
+            messages = self._kept.get(place, {})
+            self._kept[place] = {offset: message for offset, message in messages.items() if offset >= end.offset}
 
     def closed(self, places: Iterable[TopicPartition]) -> None:
         for place in places:

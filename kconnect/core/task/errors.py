@@ -106,10 +106,10 @@ def error_class(error: BaseException) -> str:
     """The Java class that Connect would name for an error; Python's own for one that is no relative of Connect's."""
     kind = type(error)
     # Some of our own say it themselves.
-    known: str | None = getattr(kind, "shown_as", None)
-    if known is None and kind.__module__.startswith("kconnect."):
-        known = row_of(kind).java
-    return known or (kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}")
+    name: str | None = getattr(kind, "shown_as", None)
+    if name is None and kind.__module__.startswith("kconnect."):
+        name = row_of(kind).java
+    return name or (kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}")
 
 
 @dataclass

@@ -84,8 +84,8 @@ class SinkContext:
 
     def take_timeout(self) -> float:
         """The pause in seconds that it asked for before its `put` is called again, once; else the usual one."""
-        taken, self._timeout_s = self._timeout_s, None
-        return _RETRY_S if taken is None else taken
+        timeout_s, self._timeout_s = self._timeout_s, None
+        return _RETRY_S if timeout_s is None else timeout_s
 
     def take_rewinds(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int]:
         """Return, and forget, the offsets asked for `partitions`. Those of other partitions wait until they are assigned."""
@@ -94,8 +94,8 @@ class SinkContext:
         return {partition: self._rewinds.pop(partition) for partition in list(self._rewinds) if partition in partitions}
 
     def _own(self, call: str, partitions: tuple[Any, ...]) -> list[TopicPartition]:
-        own = [positions.partition_of(call, partition) for partition in partitions]
-        foreign = [str(tuple(partition)) for partition in own if partition not in self._consumer.assignment]
+        asked = [positions.partition_of(call, partition) for partition in partitions]
+        foreign = [str(tuple(partition)) for partition in asked if partition not in self._consumer.assignment]
         if foreign:
             raise ConnectError(f"These partitions are not assigned to this task: {', '.join(foreign)}")
-        return own
+        return asked

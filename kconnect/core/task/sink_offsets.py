@@ -39,8 +39,8 @@ class SinkOffsets:
     @staticmethod
     def _ends(messages: Sequence[Any], topics: Collection[str]) -> dict[TopicPartition, int]:
         if len(topics) > 1:
-            found = {(message.topic(), message.partition()): message.offset() for message in messages}
-            return {TopicPartition(*place): offset + 1 for place, offset in found.items()}
+            offsets = {(message.topic(), message.partition()): message.offset() for message in messages}
+            return {TopicPartition(*place): offset + 1 for place, offset in offsets.items()}
         # The last of each partition, without asking each message for all three.
         backwards = [message.partition() for message in reversed(messages)]
         lasts = [messages[-1 - backwards.index(partition)] for partition in sorted(set(backwards))]
@@ -71,12 +71,12 @@ class SinkOffsets:
         """
         offsets: Offsets = {}
         refused: list[TopicPartition] = []
-        for place, wanted in allowed.items():
+        for place, offset in allowed.items():
             delivered = self._delivered.get(place)
-            if delivered is None or wanted.offset > delivered:
+            if delivered is None or offset.offset > delivered:
                 refused.append(TopicPartition(*place))
-            elif wanted.offset != self._committed.get(place) or wanted.metadata:
-                offsets[TopicPartition(*place)] = wanted
+            elif offset.offset != self._committed.get(place) or offset.metadata:
+                offsets[TopicPartition(*place)] = offset
         return offsets, refused
 
     def committed(self, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:

@@ -254,7 +254,7 @@ class SinkPump:
             return
         ports = self._ports
         try:
-            taken = ports.dead_letters.flush(ports.flush_s)
+            is_flushed = ports.dead_letters.flush(ports.flush_s)
         except ConnectError:
             # The task fails of that, and goes on at the first record that nobody has.
             refused = ports.dead_letters.refused()
@@ -264,7 +264,7 @@ class SinkPump:
                 offsets[place] = offsets[place]._replace(offset=min(offsets[place].offset, refused[place]))
             self._commit(offsets)
             raise
-        if taken:
+        if is_flushed:
             ports.counts.has_come()
             self._commit(offsets)
         else:
@@ -292,16 +292,16 @@ class SinkPump:
 
     def _drop(self, partitions: Collection[TopicPartition]) -> None:
         """Forget what was read of these and not delivered."""
-        gone, place = set(partitions), self._take.place
-        self._ends = {each: end for each, end in self._ends.items() if each not in gone}
-        self._batch = [[record for record in _listed(part) if place(record) not in gone] for part in self._batch]
+        dropped, place = set(partitions), self._take.place
+        self._ends = {partition: end for partition, end in self._ends.items() if partition not in dropped}
+        self._batch = [[record for record in _listed(part) if place(record) not in dropped] for part in self._batch]
 
     def _look(self) -> None:
         """Measure the partitions for `/metrics`."""
         lags = self._consumer.lags()
-        known = [lag for lag in lags.values() if lag is not None]
-        complete = 0 < len(known) == len(lags)
-        self._ports.meter.looked(len(lags), known if complete else None, self._offsets.open(self._ends))
+        known_lags = [lag for lag in lags.values() if lag is not None]
+        complete = 0 < len(known_lags) == len(lags)
+        self._ports.meter.looked(len(lags), known_lags if complete else None, self._offsets.open(self._ends))
 
     # --- called by the consumer, within its own calls ---
 
@@ -384,16 +384,16 @@ class SinkConversion:
 
     def _one(self, messages: Sequence[Any], batch: Batch | None) -> list[SinkRecord] | Batch:
         # Before the transforms: a topic is in use when a record of it can be read, whatever becomes of that.
-        done: list[Any] | Batch
+        result: list[Any] | Batch
         if batch is not None:
-            done = batch
+            result = batch
             self._use.read_from(set(self._chain.topics))
         else:
-            done = self._chain.apply(messages)
-            self._use.read(self._chain.topics, done)
+            result = self._chain.apply(messages)
+            self._use.read(self._chain.topics, result)
         if self._steps:
-            done = self._steps.run(done, messages, self._errors)
-        return done if isinstance(done, Batch) else [record for record in done if record is not None]
+            result = self._steps.run(result, messages, self._errors)
+        return result if isinstance(result, Batch) else [record for record in result if record is not None]
 
     def place(self, record: SinkRecord) -> TopicPartition:
         return TopicPartition(record.original_topic, record.original_partition)

@@ -83,10 +83,10 @@ class SourceConversion:
         self._chain, self._steps, self._errors, self._hears = chain, steps, errors, hears
 
     def __call__(self, records: Sequence[SourceRecord]) -> Converted:
-        done = self._converted(records)
-        if done.failure is None or self._hears:
-            return done
-        return done.before(beginning(done.given, records[len(done.given)]))
+        converted = self._converted(records)
+        if converted.failure is None or self._hears:
+            return converted
+        return converted.before(beginning(converted.given, records[len(converted.given)]))
 
     def _converted(self, records: Sequence[SourceRecord]) -> Converted:
         # The task's own records stay as they are: it gets them back in `commit_record`.
@@ -94,33 +94,33 @@ class SourceConversion:
         runs = [records] if batch is not None and batch.topic is not None else Records.runs(records)
         if len(runs) == 1:
             return self._one(records, batch)
-        done: list[Converted] = []
+        runs_converted: list[Converted] = []
         for run in runs:
-            done.append(self._one(run, Records.of(run, owned=False)))
-            if done[-1].failure is not None:
-                records = [record for one in done for record in one.given]
+            runs_converted.append(self._one(run, Records.of(run, owned=False)))
+            if runs_converted[-1].failure is not None:
+                records = [record for run_converted in runs_converted for record in run_converted.given]
                 break
-        messages = [message for one in done for message in one.messages]
-        topics = {topic for one in done for topic in one.topics}
-        origins = [origin for one in done for origin in one.origins]
-        return Converted(messages, topics, records, records, origins, done[-1].failure)
+        messages = [message for run_converted in runs_converted for message in run_converted.messages]
+        topics = {topic for run_converted in runs_converted for topic in run_converted.topics}
+        origins = [origin for run_converted in runs_converted for origin in run_converted.origins]
+        return Converted(messages, topics, records, records, origins, runs_converted[-1].failure)
 
     def _one(self, records: Sequence[SourceRecord], batch: Batch | None) -> Converted:
-        origins, kept, cut = records, records, Cut()
+        origins, remaining, cut = records, records, Cut()
         if self._steps:
-            given = [record.copy() for record in records] if batch is None else batch
-            done = self._steps.run(given, records, self._errors, cut)
-            batch = done if isinstance(done, Batch) else None
-            if not isinstance(done, Batch):
-                records = records[: len(done)]
-                origins, kept = _kept(records, done)
+            copies = [record.copy() for record in records] if batch is None else batch
+            results = self._steps.run(copies, records, self._errors, cut)
+            batch = results if isinstance(results, Batch) else None
+            if not isinstance(results, Batch):
+                records = records[: len(results)]
+                origins, remaining = _kept(records, results)
         if batch is not None:
             at_once = self._chain.at_once(batch)
             if at_once is not None:
                 return Converted(at_once, frozenset(self._chain.topics), records, records, records)
-            kept = batch.records() if self._steps else records
-        converted = self._chain.apply(kept, origins, cut)
-        if len(converted) < len(kept):
+            remaining = batch.records() if self._steps else records
+        converted = self._chain.apply(remaining, origins, cut)
+        if len(converted) < len(remaining):
             failed = origins[len(converted)]
             records = records[: next(at for at, record in enumerate(records) if record is failed)]
         origins, messages = _kept(origins, converted)
@@ -128,7 +128,7 @@ class SourceConversion:
 
 
 def _kept(origins: Sequence[Any], done: list[T | None]) -> tuple[Sequence[Any], list[T]]:
-    kept = [result for result in done if result is not None]
-    if len(kept) == len(done):
-        return origins, kept
-    return [origin for origin, result in zip(origins, done) if result is not None], kept
+    remaining = [result for result in done if result is not None]
+    if len(remaining) == len(done):
+        return origins, remaining
+    return [origin for origin, result in zip(origins, done) if result is not None], remaining

@@ -55,22 +55,22 @@ def by_topic(test: Callable[[Any], bool]) -> tuple[Callable[[Any], bool], Callab
     `test`, which looks at nothing but a record's topic, asked once for each: tasks see few, and many records of each. And the
     same for batches.
     """
-    known: dict[Any, bool] = {}
+    answers: dict[Any, bool] = {}
 
     def remembered(record: Any) -> bool:
         topic = record.topic
-        found = known.get(topic)
-        if found is None:
-            if len(known) >= _TOPICS:
-                known.clear()
-            found = known[topic] = bool(test(record))
-        return found
+        answer = answers.get(topic)
+        if answer is None:
+            if len(answers) >= _TOPICS:
+                answers.clear()
+            answer = answers[topic] = bool(test(record))
+        return answer
 
     def of_batch(batch: Batch) -> bool | None:
         if batch.topic is None:
             return None
-        found = known.get(batch.topic)
-        return remembered(batch.sample()) if found is None else found
+        answer = answers.get(batch.topic)
+        return remembered(batch.sample()) if answer is None else answer
 
     return remembered, of_batch
 
@@ -90,8 +90,8 @@ class Steps:
         `origins` are the records as they came in, for reports. ConnectError, naming step and record, for the first failure
         that `errors` does not tolerate; without it, that is the very first.
         """
-        done = self.run(list(records), records if origins is None else origins, errors or strict())
-        return done.records() if isinstance(done, Batch) else done
+        results = self.run(list(records), records if origins is None else origins, errors or strict())
+        return results.records() if isinstance(results, Batch) else results
 
     def run(
         self, given: list[Any] | Batch, origins: Sequence[Any], errors: Errors, cut: Cut | None = None
@@ -110,26 +110,26 @@ class Steps:
                     batch = changed
                     continue
                 current, batch = batch.records(), None
-            done: list[Any] = []
+            results: list[Any] = []
             if step.apply_all is not None:
-                done = _at_once(step, step.apply_all, current)
-            while len(done) < len(current):
+                results = _at_once(step, step.apply_all, current)
+            while len(results) < len(current):
                 try:
-                    stage(current[len(done) :] if done else current, done)
+                    stage(current[len(results) :] if results else current, results)
                 except Exception as error:  # noqa: BLE001 - a plugin's own
-                    failed, origin = current[len(done)], origins[len(done)]
+                    failed, origin = current[len(results)], origins[len(results)]
                     component = Component(f"the transform {step.alias}", step.class_name)
                     again = partial(step.one, failed)
                     try:
-                        done.append(errors.handle(Stage.TRANSFORMATION, component, origin, error, again))
+                        results.append(errors.handle(Stage.TRANSFORMATION, component, origin, error, again))
                     except Exception as final:
                         if cut is None:
                             raise
                         # Those before it have steps to go, in which one of them may fail: then that one is the first.
                         cut.error = final
-                        current, origins = current[: len(done)], origins[: len(done)]
+                        current, origins = current[: len(results)], origins[: len(results)]
             kind = next((_kind(record) for record in current if record is not None), SourceRecord)
-            current = done
+            current = results
             if step.foreign:
                 self._require_records(step, current, kind, origins, errors, cut)
         if batch is None:
@@ -145,11 +145,11 @@ class Steps:
         if all(issubclass(kind, allowed) for kind in set(map(type, done))):
             return
         component = Component(f"the transform {step.alias}", step.class_name)
-        for at, other in enumerate(done):
-            if isinstance(other, allowed):
+        for at, result in enumerate(done):
+            if isinstance(result, allowed):
                 continue
             name = step.class_name or step.alias
-            error = DataError(f"{name}.apply() returned {kind_of(other)}, but must return a record, or None to drop it")
+            error = DataError(f"{name}.apply() returned {kind_of(result)}, but must return a record, or None to drop it")
             try:
                 done[at] = errors.handle(Stage.TRANSFORMATION, component, origins[at], error)
             except Exception as final:
@@ -195,24 +195,24 @@ def _is_whole(changed: Any, before: Batch) -> bool:
 def _at_once(step: Step, apply_all: BatchForm, records: list[Any]) -> list[Any]:
     """Return the result of the batch form; an empty list if it fails, so that the records are taken one by one."""
     try:
-        taken = [place for place, record in enumerate(records) if record is not None and step.takes(record)]
-        if len(taken) == len(records):
+        places = [place for place, record in enumerate(records) if record is not None and step.takes(record)]
+        if len(places) == len(records):
             results = list(apply_all(list(records)))
             return results if len(results) == len(records) else []
-        done = list(records)
-        results = list(apply_all([records[place] for place in taken])) if taken else []
-        if len(results) != len(taken):
+        merged = list(records)
+        results = list(apply_all([records[place] for place in places])) if places else []
+        if len(results) != len(places):
             return []
-        for place, result in zip(taken, results):
-            done[place] = result
+        for place, result in zip(places, results):
+            merged[place] = result
     except Exception:  # noqa: BLE001 - the record that it failed on will raise again, alone
         return []
-    return done
+    return merged
 
 
 def _stage(step: Step) -> Callable[[list[Any], list[Any]], None]:
     """Appends one result a record to `done`; how many are there tells which record it failed on."""
-    apply, test, wanted = step.apply, step.test, not step.negate
+    apply, test, expected = step.apply, step.test, not step.negate
 
     def all_records(records: list[Any], done: list[Any]) -> None:
         append = done.append
@@ -222,6 +222,6 @@ def _stage(step: Step) -> Callable[[list[Any], list[Any]], None]:
     def some_records(records: list[Any], done: list[Any]) -> None:
         append = done.append
         for record in records:
-            append(record if record is None or bool(test(record)) is not wanted else apply(record))  # type: ignore[misc]
+            append(record if record is None or bool(test(record)) is not expected else apply(record))  # type: ignore[misc]
 
     return all_records if test is None else some_records

@@ -37,15 +37,15 @@ class TopicChoices:
 
     def refused(self, topics: Iterable[str]) -> dict[str, Exception]:
         """Return why no record may go to some of these topics: they are no data, or were not to be had a moment ago."""
-        now, found = self._clock(), dict[str, Exception]()
+        now, refusals = self._clock(), dict[str, Exception]()
         for topic in topics:
             refusal = self._topics.refusal(topic)
             until, failure = self._absent.get(topic, (now, None))
             if refusal is not None:
-                found[topic] = ConnectError(refusal)
+                refusals[topic] = ConnectError(refusal)
             elif failure is not None and now < until:
-                found[topic] = failure
-        return found
+                refusals[topic] = failure
+        return refusals
 
     def require(self, batch: Converted, new: Collection[str], producer: Producer) -> Refusals | None:
         """

@@ -85,10 +85,10 @@ class Announced:
         """The topics that this task need not announce, to be added to. From any thread."""
         connector = self._config.connectors.get(unit.connector)
         under = (self._assignment.topic_resets.get(unit.connector), connector and connector.offset)
-        known = self._known.get(unit)
-        if known is None or known[0] != under:
-            known = self._known[unit] = (under, set())
-        return known[1]
+        announced = self._known.get(unit)
+        if announced is None or announced[0] != under:
+            announced = self._known[unit] = (under, set())
+        return announced[1]
 
     def ended(self, unit: UnitId) -> None:
         """The task runs here no longer."""

@@ -26,12 +26,12 @@ class GetChanges(Request[Body]):
 
     def answer(self, office: Office) -> Procedure[Body]:
         office.desk.require(self.name)
-        found = changes.of(self.name, (yield from ask(effects.ReadChanges(self.name))))
+        history = changes.of(self.name, (yield from ask(effects.ReadChanges(self.name))))
         return {
             "name": self.name,
-            "since": found.begins_ms,
-            "restarts": found.restarts(),
-            "changes": [_event(event) for event in found.events[-_MOST:]],
+            "since": history.begins_ms,
+            "restarts": history.restarts(),
+            "changes": [_event(event) for event in history.events[-_MOST:]],
         }
 
 

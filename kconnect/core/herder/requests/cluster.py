@@ -36,7 +36,11 @@ class GetCluster(Request[Body]):
 
     def answer(self, office: Office) -> Procedure[Body]:
         reports = yield from ask(effects.ReadReports())
-        usages = {(each.worker, each.host, each.incarnation): each.usage for each in reports if isinstance(each, HostReport)}
+        usages = {
+            (report.worker, report.host, report.incarnation): report.usage
+            for report in reports
+            if isinstance(report, HostReport)
+        }
         desk = office.desk
         state = desk.log.assignment
         workers = []
@@ -44,8 +48,8 @@ class GetCluster(Request[Body]):
             assignment, placement = state.assignments.get(worker), state.placements.get(worker)
             specs = (lambda host: PLAIN) if placement is None else placement.spec
             # They have ended with Spark, and their records stay until others come.
-            known = [] if placement is not None and placement.down else state.hosts_of(worker)
-            hosts = [_host(held, specs(held.host), usages.get((worker, held.host, held.incarnation))) for held in known]
+            records = [] if placement is not None and placement.down else state.hosts_of(worker)
+            hosts = [_host(held, specs(held.host), usages.get((worker, held.host, held.incarnation))) for held in records]
             workers.append(
                 {
                     "worker_id": worker,
@@ -90,7 +94,7 @@ def _counts(units: Iterable[UnitId]) -> dict[str, int]:
 
 def _moving(desk: Desk) -> list[dict[str, Any]]:
     state, config = desk.log.assignment, desk.log.config
-    owner = {unit: worker for worker, known in state.assignments.items() for unit in known.units or ()}
+    owner = {unit: worker for worker, assignment in state.assignments.items() for unit in assignment.units or ()}
     holder = {unit: held.worker for held in state.held.values() for unit in held.units or ()}
     return [
         {

@@ -125,10 +125,10 @@ class PutConfig(Request[Created]):
 
 def _require_unchanged(desk: Desk, name: str, expected: frozenset[str], wanted: Properties) -> None:
     """Raise ChangedError if the config is not what the caller has read, nor what the caller wants: it may ask once more."""
-    known = desk.log.config.connectors.get(name)
-    if known is None:
+    connector = desk.log.config.connectors.get(name)
+    if connector is None:
         raise ChangedError(f"Connector {name} is not there any more, so its config was not changed (If-Match)")
-    properties = known.properties
+    properties = connector.properties
     if expected != {"*"} and views.config_tag(properties) not in expected and dict(properties) != dict(wanted):
         raise ChangedError(f"Somebody else has changed the config of {name} meanwhile, so it was not changed (If-Match)")
 
@@ -194,9 +194,11 @@ class DeleteConnector(Request[None]):
 def _named(name: str, submitted: Properties) -> dict[str, str | None]:
     """The config with its `name`, which Connect adds where it is absent and compares where it is not."""
     config = dict(submitted)
-    given = config.setdefault("name", name)
-    if given != name:
-        raise BadRequestError(f"Connector name configuration ({given}) doesn't match connector name in the URL ({name})")
+    name_in_config = config.setdefault("name", name)
+    if name_in_config != name:
+        raise BadRequestError(
+            f"Connector name configuration ({name_in_config}) doesn't match connector name in the URL ({name})"
+        )
     return config
 
 

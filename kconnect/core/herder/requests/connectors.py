@@ -28,11 +28,11 @@ class ListConnectors(Request["list[str] | Body"]):
         names = list(config.connectors)
         if not self.expand:
             return names
-        statuses, wanted = desk.log.status, frozenset(("status", "info")).intersection(self.expand)
+        statuses, expanded = desk.log.status, frozenset(("status", "info")).intersection(self.expand)
         depends_on = config.offset, statuses.changes, office.classes.answers
-        known = statuses.listed.get(wanted)
-        if known is not None and known[0] == depends_on:
-            return known[1]
+        cached = statuses.listed.get(expanded)
+        if cached is not None and cached[0] == depends_on:
+            return cached[1]
         plugins = {name: classes.named(config.connectors[name].properties) for name in names}
         asked = {plugin: name for name, plugin in plugins.items()}
         for plugin, name in asked.items():
@@ -47,17 +47,17 @@ class ListConnectors(Request["list[str] | Body"]):
             kind = kinds[plugins[name]]
             try:
                 entry: Body = {}
-                if "status" in wanted:
+                if "status" in expanded:
                     entry["status"] = status_of(desk, name, kind)
-                if "info" in wanted:
+                if "info" in expanded:
                     entry["info"] = views.connector_info(config, name, kind)
                 body[name] = entry
             except NotFoundError:
                 continue  # It was deleted meanwhile.
         # A class that has not answered is asked again; and of what waits, the reason may change with whatever is read.
         settled = {"source", "sink"}.issuperset(kinds.values())
-        if settled and (wanted == {"info"} or all(name in statuses.shown for name in body)):
-            statuses.listed[wanted] = depends_on, body
+        if settled and (expanded == {"info"} or all(name in statuses.shown for name in body)):
+            statuses.listed[expanded] = depends_on, body
         return body
 
 
@@ -68,9 +68,9 @@ def status_of(desk: Desk, name: str, kind: str) -> Body:
     if connector is None:
         raise NotFoundError(f"Connector {name} not found")
     depends_on = connector.task_count, connector.inconsistent, config.target_state(name), kind
-    known = statuses.shown.get(name)
-    if known is not None and known[0] == depends_on:
-        return known[1]
+    cached = statuses.shown.get(name)
+    if cached is not None and cached[0] == depends_on:
+        return cached[1]
     waits = waiting(desk, name)
     body = views.connector_status(config, statuses, name, kind, waits)
     # What a unit waits for may change with whatever is read.

@@ -24,12 +24,12 @@ class DeadLetters(Request[str]):
 
     def answer(self, office: Office) -> Procedure[str]:
         office.desk.require(self.name)
-        known = {name: each.properties for name, each in office.desk.log.config.connectors.items()}
-        queue = DEAD_LETTERS_TOPIC.read(known[self.name])
+        configs = {name: connector.properties for name, connector in office.desk.log.config.connectors.items()}
+        queue = DEAD_LETTERS_TOPIC.read(configs[self.name])
         if not queue:
             setting = DEAD_LETTERS_TOPIC.key.name
             raise NotFoundError(f"The connector {self.name} has no dead letter queue: it does not set {setting}")
-        same = {name: _given(config) for name, config in known.items() if DEAD_LETTERS_TOPIC.read(config) == queue}
+        same = {name: _given(config) for name, config in configs.items() if DEAD_LETTERS_TOPIC.read(config) == queue}
         # By these a replay knows which topics are the connectors' own: what a letter says is not believed.
         kinds = {}
         for name in same:

@@ -37,10 +37,10 @@ class GetMetrics(Request[Snapshot]):
 
 
 def _snapshot(desk: Desk, rebalances: Rebalances, reports: Collection[Report]) -> Snapshot:
-    me, known = desk.identity, desk.log.config.units()
+    me, units = desk.identity, desk.log.config.units()
     holders = {unit: held for held in desk.log.assignment.hosts_of(me.worker_id) for unit in held.units or ()}
     hosts = {held.host: held.incarnation for held in desk.log.assignment.hosts_of(me.worker_id)}
-    taken: dict[int, Usage] = {}
+    usage_by_host: dict[int, Usage] = {}
     published: dict[int, Sequence[Published]] = {}
     current: dict[UnitId, UnitReport] = {}
     starts: list[HostReport] = []
@@ -51,25 +51,25 @@ def _snapshot(desk: Desk, rebalances: Rebalances, reports: Collection[Report]) -
             if report.worker_incarnation == me.incarnation:
                 starts.append(report)
             if report.usage is not None and hosts.get(report.host) == report.incarnation:
-                taken[report.host], published[report.host] = report.usage, report.published
+                usage_by_host[report.host], published[report.host] = report.usage, report.published
         elif (held := holders.get(report.unit)) and (held.host, held.incarnation) == (report.host, report.incarnation):
             current[report.unit] = report
-    shown = [_now(desk, unit, current.get(unit)) for unit in sorted((desk.owned & known) | _nobodys(desk))]
+    shown = [_now(desk, unit, current.get(unit)) for unit in sorted((desk.owned & units) | _nobodys(desk))]
     connectors = [now for now in shown if now.unit.is_connector]
     tasks = [now for now in shown if not now.unit.is_connector]
-    own = [sum(now.unit in desk.owned for now in kind) for kind in (connectors, tasks)]
+    counts = [sum(now.unit in desk.owned for now in kind) for kind in (connectors, tasks)]
     worker: Values = {
-        "connector-count": own[0],
-        "task-count": own[1],
-        "assigned-connectors": own[0],
-        "assigned-tasks": own[1],
+        "connector-count": counts[0],
+        "task-count": counts[1],
+        "assigned-connectors": counts[0],
+        "assigned-tasks": counts[1],
         **_starts("connector", reduce(add, (report.connectors for report in starts), Starts())),
         **_starts("task", reduce(add, (report.tasks for report in starts), Starts())),
     }
     leader = desk.log.assignment.leader
     leads = leader is not None and leader.worker in desk.members
     texts = {"leader-name": leader.worker if leader is not None and leads else "", "connect-protocol": PROTOCOL}
-    usages = dict(sorted(taken.items()))
+    usages = dict(sorted(usage_by_host.items()))
     silent_s = {host: _silent_s(desk, host, incarnation) for host, incarnation in sorted(hosts.items())}
     return Snapshot(connectors, tasks, worker, _rebalances(desk, rebalances, leads), texts, usages, published, silent_s)
 
@@ -83,8 +83,8 @@ def _nobodys(desk: Desk) -> frozenset[UnitId]:
     """Units that stand in no assignment: the leader's to tell of, or nobody would."""
     if not desk.leads:
         return frozenset()
-    taken = [assignment.units or frozenset() for assignment in desk.log.assignment.assignments.values()]
-    return desk.log.config.units().difference(*taken)
+    assigned = [assignment.units or frozenset() for assignment in desk.log.assignment.assignments.values()]
+    return desk.log.config.units().difference(*assigned)
 
 
 def _now(desk: Desk, unit: UnitId, report: UnitReport | None) -> UnitNow:

@@ -97,10 +97,10 @@ class AlterOffsets(Request[Message]):
         name = self.name
         config = dict(desk.log.config.connectors[name].properties)
         if kind == "sink":
-            wanted = offset_bodies.sink_offsets(self.offsets)
+            new_offsets = offset_bodies.sink_offsets(self.offsets)
             yield from released(desk, name, kind, "alter")
-            answered = yield from _ask_connector(name, kind, config, _rows(wanted))
-            yield from _change_group(desk, name, config, wanted)
+            answered = yield from _ask_connector(name, kind, config, _rows(new_offsets))
+            yield from _change_group(desk, name, config, new_offsets)
         else:
             pairs = offset_bodies.source_offsets(self.offsets)
             yield from released(desk, name, kind, "alter")
@@ -130,7 +130,7 @@ class ResetOffsets(Request[Message]):
             yield from _change_group(desk, name, config, None)
         else:
             stored = yield from _stored(desk, name, config)
-            pairs: list[SourcePair] = [(known.partition, None) for known in stored.known()]
+            pairs: list[SourcePair] = [(stored_offset.partition, None) for stored_offset in stored.known()]
             answered = yield from _ask_connector(name, kind, config, pairs)
             yield from stored_offsets.write(desk, stored, pairs)
         return {"message": _message("reset", answered)}
@@ -162,10 +162,10 @@ def initial(
     earlier connector of that name has left are deleted. The leader calls this. Return the text for the answer.
     """
     if kind == "sink":
-        wanted = offset_bodies.sink_offsets(offsets)
+        new_offsets = offset_bodies.sink_offsets(offsets)
         yield from released(desk, name, kind, "alter")
         known = yield from _committed(name, config)
-        replaced = {**{TopicPartition(topic, number): None for topic, number, _ in known}, **wanted}
+        replaced = {**{TopicPartition(topic, number): None for topic, number, _ in known}, **new_offsets}
         answered = yield from _ask_connector(name, kind, config, _rows(replaced))
         yield from _change_group(desk, name, config, replaced, exists=False)
         yield from desk.write_as_leader(last)
@@ -173,8 +173,8 @@ def initial(
         pairs = offset_bodies.source_offsets(offsets)
         yield from released(desk, name, kind, "alter")
         stored = yield from _stored(desk, name, config)
-        left: list[tuple[Any, Any]] = [(known.partition, None) for known in stored.known()]
-        pairs = offset_bodies.source_offsets([*left, *pairs])
+        deletions: list[tuple[Any, Any]] = [(known.partition, None) for known in stored.known()]
+        pairs = offset_bodies.source_offsets([*deletions, *pairs])
         answered = yield from _ask_connector(name, kind, config, pairs)
         yield from stored_offsets.write(desk, stored, pairs, last)
     return _message("altered", answered)

@@ -31,6 +31,6 @@ class GetOverview(Request[Body]):
             if overview.is_old:
                 overview.look((yield from ask(effects.ReadReports())))
             if version != overview.version or desk.now >= ends_at or desk.leaving:
-                whole, rows, gone = overview.since(version)
-                return {"at": f"{life}-{overview.version}", "whole": whole, "connectors": rows, "deleted": gone}
+                whole, rows, deleted = overview.since(version)
+                return {"at": f"{life}-{overview.version}", "whole": whole, "connectors": rows, "deleted": deleted}
             yield desk.pause(EVERY_MS)

@@ -42,8 +42,8 @@ class GetOwn(Request[Body]):
         office.desk.require(self.name)
         kind = yield from office.classes.kind(self.name)
         office.desk.require(self.name)
-        own = _all_of(office.desk, reports, (self.name,))[self.name]
-        return {"name": self.name, **own, "advice": advising.of(office.desk, self.name, kind, reports)}
+        of_connector = _all_of(office.desk, reports, (self.name,))[self.name]
+        return {"name": self.name, **of_connector, "advice": advising.of(office.desk, self.name, kind, reports)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +69,10 @@ def _all_of(desk: Desk, reports: Collection[Report], names: Iterable[str]) -> Bo
     """
     config, state = desk.log.config, desk.log.assignment
     holders = {unit: held for held in state.held.values() for unit in held.units or ()}
-    processes = {(each.worker, each.host, each.incarnation): each for each in reports if isinstance(each, HostReport)}
-    said = overview.current(desk, reports)
+    processes = {
+        (report.worker, report.host, report.incarnation): report for report in reports if isinstance(report, HostReport)
+    }
+    unit_reports = overview.current(desk, reports)
 
     def since(unit: UnitId) -> int | None:
         return desk.log.status.since.get(unit) or None
@@ -87,13 +89,13 @@ def _all_of(desk: Desk, reports: Collection[Report], names: Iterable[str]) -> Bo
             "id": unit.task,
             "host": host_of(held),
             "memory": memory,
-            "retrying": _retrying(said.get(unit)),
+            "retrying": _retrying(unit_reports.get(unit)),
             "since": since(unit),
         }
 
     def connector(name: str) -> dict[str, Any]:
         tasks = [task(UnitId(name, number)) for number in config.task_ids(name)]
-        return {"retrying": _retrying(said.get(UnitId(name))), "tasks": tasks}
+        return {"retrying": _retrying(unit_reports.get(UnitId(name))), "tasks": tasks}
 
     return {name: connector(name) for name in names}
 

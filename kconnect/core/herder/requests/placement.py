@@ -38,7 +38,7 @@ class GetPlacement(Look[Body]):
 
 def _placed(desk: Desk, unit: UnitId) -> Body:
     assignments = desk.log.assignment.assignments
-    owner = next((worker for worker, known in assignments.items() if unit in (known.units or ())), None)
+    owner = next((worker for worker, assignment in assignments.items() if unit in (assignment.units or ())), None)
     held = next(iter(desk.log.assignment.holders(unit)), None)
     status = desk.log.status.units.get(unit)
     state = State.UNASSIGNED if status is None else status.state
@@ -52,13 +52,13 @@ def _placed(desk: Desk, unit: UnitId) -> Body:
 
 
 def _waits_for(desk: Desk, unit: UnitId, owner: str | None, held: Held | None, state: State) -> str | None:
-    wanted = desk.log.config.target_state(unit.connector) is not TargetState.STOPPED
+    is_to_run = desk.log.config.target_state(unit.connector) is not TargetState.STOPPED
     if held is None:
-        return why(desk, unit)[-1] if wanted and state is not State.FAILED else None
+        return why(desk, unit)[-1] if is_to_run and state is not State.FAILED else None
     where = f"task host {held.host} of the worker {held.worker}"
     if unit in held.stuck:
         return f"it does not stop: {where} ends its whole process"
-    if not wanted or held.worker != owner:
+    if not is_to_run or held.worker != owner:
         return f"waiting for {where} to stop it"
     if unit in held.waiting:
         return "waiting until the producers of the previous tasks are fenced (KIP-618)"

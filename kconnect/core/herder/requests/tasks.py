@@ -31,8 +31,8 @@ class PutTaskConfigs(Request[None]):
         desk.require(name)
         if self.configs and desk.log.config.target_state(name) is TargetState.STOPPED:
             raise BadRequestError(f"Cannot submit non-empty set of task configs for stopped connector {name}")
-        made = GeneratedTasks(name, self.configs, desk.log.config.desired_offset(name))
-        yield from desk.write([assignment_records.generated_tasks(made)], as_leader=True)
+        generated = GeneratedTasks(name, self.configs, desk.log.config.desired_offset(name))
+        yield from desk.write([assignment_records.generated_tasks(generated)], as_leader=True)
 
 
 @dataclass(frozen=True, slots=True)

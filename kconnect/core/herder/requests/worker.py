@@ -60,8 +60,8 @@ class Health(Look["str | None"]):
         if desk.spark_trouble:
             return f"No connector runs on it: {desk.spark_trouble}."
         placement = desk.log.assignment.placements.get(desk.me)
-        wanted = () if placement is None else placement.hosts or ()
-        absent = [f"Task host {host} is not up: {why}." for host, why in sorted(desk.host_troubles.items()) if host in wanted]
+        placed = () if placement is None else placement.hosts or ()
+        absent = [f"Task host {host} is not up: {why}." for host, why in sorted(desk.host_troubles.items()) if host in placed]
         return " ".join(absent) or None
 
 
