@@ -35,14 +35,16 @@ class MoodyProxy:
         self.others: Callable[[], None] = lambda: None
         self.target = urlsplit(url).netloc
         self._late: list[threading.Thread] = []
+        self._writing = threading.Lock()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
         self._server.daemon_threads = True
         self.url = f"http://127.0.0.1:{self._server.server_port}"
         threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True).start()
 
     def settle(self) -> None:
-        """From now on it is well, and what was late has come."""
-        self.moods.clear()
+        """From now on it is well, what was late has come, and others have written what they were about to write."""
+        with self._writing:
+            self.moods.clear()
         for thread in self._late:
             thread.join(60)
 
@@ -50,6 +52,14 @@ class MoodyProxy:
         self.settle()
         self._server.shutdown()
         self._server.server_close()
+
+    def mood(self) -> str:
+        """Return that of the next request. Who has asked may give up while others write: they do so before anything else is."""
+        with self._writing:
+            found = self.moods.popleft() if self.moods else "well"
+            if found == OTHERS:
+                self.others()
+        return found
 
     def passed_on(self, method: str, path: str, headers: dict[str, str], body: bytes) -> http.client.HTTPResponse:
         connection = http.client.HTTPConnection(self.target, timeout=60)
@@ -78,7 +88,7 @@ def _handler(proxy: MoodyProxy) -> type[BaseHTTPRequestHandler]:
                 self.send_response_only(100)
                 self.end_headers()
             body = self._body()
-            mood = proxy.moods.popleft() if proxy.moods else "well"
+            mood = proxy.mood()
             headers = {name: value for name, value in self.headers.items() if name.lower() not in (*_OWN, "expect")}
             asked = self.command, self.path, headers, body
             if mood == "gone before":
@@ -89,8 +99,6 @@ def _handler(proxy: MoodyProxy) -> type[BaseHTTPRequestHandler]:
                 self._cut()
                 proxy.pass_on_late(*asked)
             else:
-                if mood == OTHERS:
-                    proxy.others()
                 self._pass_on(mood, *asked)
 
         def _body(self) -> bytes:
