@@ -106,7 +106,7 @@ class IcebergSinkTask(Informed, SinkTask):
         self._assigned: set[TopicPartition] = set()
         self._unopened: set[TopicPartition] = set()
         """What is assigned, and where nobody has looked yet how far the tables are: the catalog was away."""
-        self._is_reached = False
+        self._is_reached = self._moves = False
         self._refused: dict[str, tuple[float, str]] = {}
         """Tables that records have named, and that may not be written to: until when that is believed, and why."""
         self._count = 0
@@ -201,12 +201,13 @@ class IcebergSinkTask(Informed, SinkTask):
         self._put([Group(batch.topic, batch.key, batch.value, Origins(batch))])
 
     def _put(self, groups: Sequence[Group]) -> None:
-        if self._reach():
+        moves = self._reach()
+        if not moves and (self._count >= self._most or time.monotonic() >= self._due_at):
+            moves = self._commit()
+        if moves and groups:
             # What was read meanwhile is none of what comes next: the worker goes there before this put is made again.
             self.context.timeout(1)
-            raise RetriableError("The catalog is there again, and the tables say which records come next")
-        if self._count >= self._most or time.monotonic() >= self._due_at:
-            self._commit()
+            raise RetriableError("Records are read from where the tables are")
         for group in groups:
             for place, some in slices_of(group):
                 # A null makes no row. All values of a group are null, or none is.
@@ -342,7 +343,9 @@ class IcebergSinkTask(Informed, SinkTask):
 
     # Commits.
 
-    def _commit(self) -> None:
+    def _commit(self) -> bool:
+        """Commit what there is; return whether some of it is to be read again."""
+        self._moves = False
         tables = dict.fromkeys((*self._parts, *self._staged, *(self._shared() if self._shares else ())))
         for name in tables:
             try:
@@ -363,6 +366,7 @@ class IcebergSinkTask(Informed, SinkTask):
         look_s = min(self._interval_s, max(_LOOK_S, self._interval_s / 10))
         self._due_at = time.monotonic() + (look_s if self._staged else self._interval_s)
         self.context.request_commit()
+        return self._moves
 
     def _is_fault_of_choice(self, name: str) -> bool:
         """
@@ -393,31 +397,51 @@ class IcebergSinkTask(Informed, SinkTask):
         self._recount()
 
     def _together(self, name: str, table: Table) -> tuple[pa.Table, Begins, dict[TopicPartition, int]]:
-        """The rows of a table, and the offsets before and behind them."""
+        """
+        The rows of a table, and the offsets before and behind them. StaleError if the table has not the columns any more that
+        they were made for.
+        """
         parts, wanted = self._parts[name], arrow_of(table)
-        kept = [rows.fitted(each, wanted) for part in parts.values() for each in part.rows]
+        made = [each for part in parts.values() for each in part.rows]
+        try:
+            if any(columns.lacking(wanted, each.schema) for each in made):
+                raise commits.StaleError
+            kept = [rows.fitted(each, wanted) for each in made]
+        except _NO_ROWS:
+            raise commits.StaleError from None
         begins = {place: part.begin for place, part in parts.items()}
         return pa.concat_tables([wanted.empty_table(), *kept]), begins, {place: part.next for place, part in parts.items()}
 
     def _commit_own(self, name: str) -> None:
         table = self._table(name)
-        together, begins, ends = self._together(name, table)
-        # It may have succeeded before, though nobody said so.
-        if commits.stored(table, self._connector, ends) != ends:
-            ids = self._tables.ids(name, table) if self._upserts else None
-            last = together if ids is None else _last_of_each(together, ids)
-            try:
+        try:
+            together, begins, ends = self._together(name, table)
+            # It may have succeeded before, though nobody said so.
+            if commits.stored(table, self._connector, ends) != ends:
+                ids = self._tables.ids(name, table) if self._upserts else None
+                last = together if ids is None else _last_of_each(together, ids)
                 topics = self._ids.of({place.topic for place in ends})
                 commits.commit(table, last, self._connector, begins, ends, ids, topics, self._locations)
-            except commits.StaleError:
-                self._begin_again(list(ends))
+        except commits.StaleError:
+            self._begin_again(list(self._parts[name]))
         self._taken(name)
 
     def _table(self, name: str) -> Table:
         table = self._tables.existing(name)
         if table is None:
             raise ConnectError(f"The table {name} is not there any more")
-        table.refresh()
+        identity = table.metadata.table_uuid
+        try:
+            table.refresh()
+        except ValueError:
+            self._tables.forget(name)
+            found = self._tables.existing(name)
+            if found is None or found.metadata.table_uuid == identity:
+                raise
+            text = (
+                f"The table {name} is another one now: it was dropped and made again. To write to the new one, restart the task"
+            )
+            raise ConnectError(text) from None
         return table
 
     # Commits of several tasks.
@@ -437,7 +461,11 @@ class IcebergSinkTask(Informed, SinkTask):
         if staged is not None:
             self._look_after(name, table, staged)
         elif self._parts.get(name):
-            together, begins, ends = self._together(name, table)
+            try:
+                together, begins, ends = self._together(name, table)
+            except commits.StaleError:
+                self._begin_again(list(self._parts[name]))
+                return
             if None in begins.values():
                 # Who commits for all does not know of such a partition.
                 self._commit_own(name)
@@ -483,6 +511,7 @@ class IcebergSinkTask(Informed, SinkTask):
         for place, offset in behind.items():
             if offset is not None:
                 self.context.offset(place, offset)
+                self._moves = True
 
     def _safe(self, place: TopicPartition) -> int | None:
         """Return the offset behind what is in all tables; None if no record of the partition was taken."""

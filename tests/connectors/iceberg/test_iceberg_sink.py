@@ -170,6 +170,47 @@ def test_of_two_that_write_the_same_partition_one_begins_again(lake: Lake) -> No
     assert lake.ids() == [0, 1, 2, 3, 4]
 
 
+def test_what_is_read_while_a_task_begins_again_comes_again_with_the_rest(lake: Lake) -> None:
+    with lake.sink() as first, lake.sink() as second:
+        put(first, row(0))
+        second.put([row(0), row(1), row(2), row(3)])
+        put(first, row(1))
+        second.rewinds.clear()
+        # Its rows are too late, and those of this put were read behind them.
+        with pytest.raises(RetriableError, match="Records are read from where the tables are"):
+            second.put([row(4), row(5)])
+        assert second.rewinds == {PLACE: 1}
+        put(second, *(row(number) for number in range(1, 6)))
+    assert lake.ids() == list(range(6))
+
+
+@pytest.mark.parametrize("tasks", ["1", "2"])
+@pytest.mark.parametrize("evolves", [False, True])
+def test_a_column_that_goes_before_the_commit_takes_no_values_along(lake: Lake, tasks: str, evolves: bool) -> None:
+    more = {"errors.tolerance": "all", "tasks.max": tasks, "iceberg.tables.evolve-schema-enabled": str(evolves).lower()}
+    with lake.sink(**more) as runner:
+        put(runner, row(0))
+        runner.put([row(1), row(2)])
+        with lake.catalog.load_table("shop.orders").update_schema() as update:
+            update.rename_column("note", "remark")
+        runner.put([])
+        assert runner.rewinds[PLACE] == 1
+        put(runner, row(1), row(2))
+        runner.put([])
+        assert [each[0].original_offset for each in runner.reported] == ([] if evolves else [1, 2])
+    assert [each["note"] for each in lake.rows() if each["id"]] == (["n", "n"] if evolves else [])
+
+
+def test_a_table_that_was_made_anew_ends_the_task_with_the_remedy(lake: Lake) -> None:
+    with pytest.raises(ConnectError, match=r"is another one now.*restart the task"), lake.sink() as runner:
+        put(runner, row(0))
+        runner.put([row(1)])
+        columns = lake.catalog.load_table("shop.orders").schema()
+        lake.catalog.drop_table("shop.orders")
+        lake.catalog.create_table("shop.orders", columns)
+        runner.put([])
+
+
 def test_a_commit_between_a_check_and_a_commit_is_noticed(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     """What pyiceberg tries again by itself on what others have committed is not that of who was too late."""
     with lake.sink() as late:
@@ -330,7 +371,7 @@ def test_a_task_waits_for_its_catalog(tmp_path: Path) -> None:
         runner.put([row(1, offset=7)])
     other.close()
     # What was read by the group's offsets is not what the table lacks.
-    with pytest.raises(RetriableError, match="the tables say which records come next"):
+    with pytest.raises(RetriableError, match="Records are read from where the tables are"):
         runner.put([row(1, offset=7)])
     assert runner.rewinds == {PLACE: 1}
     put(runner, row(1), row(2))

@@ -207,6 +207,20 @@ def _plain(value: Any) -> Any:
         ("stir",),
     ],
 )
+# What is read in the put in which a task notices that it is late comes again with what it could not commit.
+@example(
+    tasks=1,
+    history=[
+        ("produce", 0, ["row"]),
+        ("abandon", 0),
+        ("stir",),
+        ("produce", 0, ["row"] * 2),
+        ("put", 0, 500),
+        ("stir",),
+        ("produce", 0, ["row"] * 2),
+        ("put", 0, 500),
+    ],
+)
 # A partition that was another task's has an end that this task's own records do not tell.
 @example(
     tasks=2,
