@@ -96,6 +96,13 @@ class SourceTaskContext(Protocol):
         """
         ...
 
+    def passed_over(self, count: int) -> None:
+        """
+        Count records of the outside system that can't be read, and that the config allows to pass over: the metrics
+        `total-record-errors` and `total-records-skipped`. Not in Connect.
+        """
+        ...
+
 
 class SourceTask(Task):
     """Reads from an outside system and returns records for Kafka."""

@@ -21,7 +21,7 @@ from kconnect.core.metrics.task import SourceMeter
 from kconnect.core.metrics.windows import Windows
 from kconnect.core.settings.source import SourceSettings
 from kconnect.core.state.records import TargetState
-from kconnect.core.task import delivery
+from kconnect.core.task import delivery, positions
 from kconnect.core.task.delivery import AtLeastOnce, Delivery, ExactlyOnce
 from kconnect.core.task.errors import Counts
 from kconnect.core.task.lifecycle import Event
@@ -274,3 +274,8 @@ class _Context:
             self._counts.has_come()
         else:
             self._counts.awaits("poll()", f"the task waits for {str(what)[:_LONGEST_WAIT]}", time.monotonic())
+
+    def passed_over(self, count: int) -> None:
+        given = positions.count("context.passed_over()", count)
+        self._counts.errors += given
+        self._counts.skipped += given

@@ -77,8 +77,8 @@ class ObjectStoreSourceTask(Informed, Polling):
     def __init__(self) -> None:
         super().__init__()
         self._waiting: collections.deque[File] = collections.deque()
-        self._known: set[str] = set()
-        """Those that wait or were read, of the files that were there when names were last asked for."""
+        self._known: dict[str, datetime.datetime] = {}
+        """Those that wait or were read, of the files that were there when names were last asked for, with their times."""
         self._absent: dict[str, datetime.datetime] = {}
         """
         Files that were listed and not there, with their times: read if they come back with another one. S3 lists what stands
@@ -144,7 +144,7 @@ class ObjectStoreSourceTask(Informed, Polling):
         """Look for files that nobody has read yet."""
         self._due_at = time.monotonic() + self._interval_s
         found: list[File] = []
-        there: set[str] = set()
+        there: dict[str, datetime.datetime] = {}
         most: int = self._config[source_settings.MAX_FILES]
         stranger = ""
         late = 0
@@ -157,7 +157,9 @@ class ObjectStoreSourceTask(Informed, Polling):
                     f"{source_settings.FOLDER} to a folder that has fewer of them"
                 )
             if listed.name in self._known and self._absent.get(listed.name) in (None, listed.modified):
-                there.add(listed.name)
+                there[listed.name] = listed.modified
+                if self._known[listed.name] != listed.modified:
+                    self._changed(listed)
                 continue
             try:
                 if self._looks_for_any:
@@ -168,7 +170,7 @@ class ObjectStoreSourceTask(Informed, Polling):
                 if late > _MOST_LATE:
                     raise ConnectError(f"More than {_MOST_LATE} files in {self._store.shown} can't be told: {error}") from None
                 log.warning("A file in %s is left alone: %s", self._store.shown, error)
-                there.add(listed.name)
+                there[listed.name] = listed.modified
                 continue
             if file is not None:
                 found.append(file)
@@ -182,9 +184,19 @@ class ObjectStoreSourceTask(Informed, Polling):
         offsets = self.context.offsets.offsets([{source.FILE: each.name} for each in found]) if found else []
         fresh = [each for each, offset in zip(found, offsets) if not (offset and offset.get(source.WHOLE))]
         # What is not there any more is forgotten: whoever puts files there, and takes them away, must not fill the memory.
-        self._known = there.union(each.name for each in found)
+        self._known = {**there, **{each.name: each.modified for each in found}}
         self._absent = {name: modified for name, modified in self._absent.items() if name in there}
         self._waiting.extend(sorted(fresh, key=lambda each: each.order))
+
+    def _changed(self, listed: stores.Listed) -> None:
+        """Say that a file that is read once has become another one: somebody may write into it, instead of beside it."""
+        if listed.name in self._absent or any(each.name == listed.name for each in self._waiting):
+            return
+        log.warning(
+            "The file %s has changed since it was read: what it has got is not read. Write a file elsewhere, and move it "
+            "there once it is whole",
+            names.printable(listed.name),
+        )
 
     def _file(self, listed: stores.Listed) -> File | None:
         """Return None for one that is another task's, or nobody's."""
@@ -249,6 +261,7 @@ class ObjectStoreSourceTask(Informed, Polling):
             raise ConnectError(f"{text}. With {source_settings.ON_ERROR}=log it is passed over.") from None
         if self._on_error == "log":
             log.error("%s. It is passed over", text)
+        self.context.passed_over(1)
         self._waiting.popleft()
 
     def release(self) -> None:
@@ -274,6 +287,9 @@ class ObjectStoreSourceTask(Informed, Polling):
                 self._trouble = ConnectError(f"{text}. With {source_settings.ON_ERROR}=log it is passed over.")
             elif self._on_error == "log":
                 log.error("%s. What is left of it is passed over", text)
+            if self._trouble is None:
+                # How many records they are, nobody can tell.
+                self.context.passed_over(1)
             return None
 
     def _take(self) -> list[SourceRecord] | None:

@@ -12,7 +12,7 @@ import datetime
 import decimal
 import logging
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -56,7 +56,15 @@ class Reader:
 
     due_at = 0.0
 
-    def __init__(self, relation: Relation, config: Mapping[str, Any], backend: str, stored: Position | None) -> None:
+    def __init__(
+        self,
+        relation: Relation,
+        config: Mapping[str, Any],
+        backend: str,
+        stored: Position | None,
+        passed_over: Callable[[int], object] = lambda count: None,
+    ) -> None:
+        """`passed_over` is told of rows that can't be read."""
         self.relation = relation
         self.position = stored
         self._options = Options.of(config, backend)
@@ -71,6 +79,7 @@ class Reader:
         self._look_at, self._was_less = 0.0, False
         self._most_bytes: int = config[settings.BYTES]
         self._passes_over = config[settings.ON_ERROR].lower() == "log"
+        self._count = passed_over
         self._average = _LONG
         self._rows: sa.CursorResult[Any] | None = None
         self._rest: list[Any] = []
@@ -369,6 +378,7 @@ class Reader:
                 text = f"{self.relation.shown} has a value that can't be read{self._row(columns, place)}: {error}"
                 if self._passes_over:
                     log.error("%s. It is passed over", names.printable(text))
+                    self._count(1)
                     continue
                 remedy = f"With {settings.ON_ERROR}=log such rows are passed over."
                 self._trouble = ConnectError(f"{text}. {remedy}")

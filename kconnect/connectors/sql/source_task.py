@@ -56,7 +56,8 @@ class SqlSourceTask(Informed, Polling):
             relations = [QueryRelation(config[source_settings.QUERY], prefix)]
         else:
             relations = [TableRelation(TableName(*each), prefix) for each in json.loads(props[source_settings.TABLES])]
-        self._readers = [Reader(each, config, self._engine.dialect.name, self._stored(each.partition)) for each in relations]
+        dialect, passed_over = self._engine.dialect.name, self.context.passed_over
+        self._readers = [Reader(each, config, dialect, self._stored(each.partition), passed_over) for each in relations]
 
     def interrupt(self) -> None:
         if self._connections is not None:

@@ -131,6 +131,11 @@ class SourceRunner:
         """The text that the task has passed to `context.waits_for`."""
         return None if self._context is None else self._context.awaited
 
+    @property
+    def passed_over(self) -> int:
+        """How many records can't be read, and were passed over, as the task has said with `context.passed_over`."""
+        return 0 if self._context is None else self._context.skipped
+
     def start(self) -> SourceRunner:
         """
         Start the connector, make its task configs, and start the task. Errors of the plugin are raised unchanged, after `stop`
@@ -394,9 +399,13 @@ class _TaskContext:
     def __init__(self, properties: dict[str, str], offsets: _Offsets, transactions: TransactionContext | None) -> None:
         self._properties, self.offsets, self.transaction_context = properties, offsets, transactions
         self.awaited: str | None = None
+        self.skipped = 0
 
     def configs(self) -> dict[str, str]:
         return dict(self._properties)
 
     def waits_for(self, what: str | None) -> None:
         self.awaited = what
+
+    def passed_over(self, count: int) -> None:
+        self.skipped += count

@@ -6,6 +6,7 @@ import datetime
 import decimal
 import gzip
 import json
+import os
 import uuid
 from collections.abc import Sequence
 from pathlib import Path
@@ -245,8 +246,21 @@ def test_a_broken_file_is_told_and_what_is_before_it_is_taken(tmp_path: Path) ->
     assert found == [{"n": n} for n in range(6)]
     with generic(tmp_path, "JsonFormat", behavior_on_error="log") as runner:
         assert values(polled(runner)) == [{"n": n} for n in (*range(6), 8)]
+        assert runner.passed_over == 1
         runner.restart()
         assert polled(runner) == []
+
+
+def test_a_file_that_grows_is_not_read_again_and_said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / "a.json").write_bytes(b'{"n": 1}\n')
+    with generic(tmp_path, "JsonFormat") as runner:
+        assert values(polled(runner)) == [{"n": 1}]
+        assert "has changed" not in caplog.text
+        (tmp_path / "a.json").write_bytes(b'{"n": 1}\n{"n": 2}\n')
+        os.utime(tmp_path / "a.json", (2_000_000_000, 2_000_000_000))
+        assert polled(runner) == []
+        polled(runner)
+    assert caplog.text.count("The file a.json has changed since it was read: what it has got is not read") == 1
 
 
 @pytest.mark.parametrize("format", ["ParquetFormat", "AvroFormat"])

@@ -543,6 +543,7 @@ def test_dates_within_arrays_are_the_same_when_others_have_none(database: Databa
         database.execute(f"insert into {topic} values (0, '{{infinity}}', null, null)")
         with source(database, topic, **more) as runner:
             (again,) = polled(runner)
+            assert runner.passed_over == 1
         assert again.value == first.value
         assert len(first.value["z"]) == 5
     finally:

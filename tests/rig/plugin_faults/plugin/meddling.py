@@ -24,6 +24,7 @@ CALLS: dict[str, Callable[[Any], Any]] = {
     "timeout": lambda context: context.timeout(10),
     "pause": lambda context: context.pause(*context.assignment()),
     "resume": lambda context: context.resume(*context.assignment()),
+    "passed_over": lambda context: context.passed_over(1),
     "superseded": lambda context: context.superseded(1),
     "request_commit": lambda context: context.request_commit(),
     "errant_record_reporter": lambda context: context.errant_record_reporter(),
