@@ -214,6 +214,31 @@ def _with_fields(shape: Shape, other: Shape, settled: Shape, path: str) -> Shape
     return Shape(Kind.OBJECT, fields)
 
 
+def merged(settled: Shape, other: Shape) -> tuple[Shape, bool]:
+    """
+    Return what has both, and whether they agree, so that it is the same whichever is settled. In a field in which they do not,
+    `settled` holds, and the others are added.
+    """
+    kinds = {settled.kind, other.kind}
+    if kinds == {Kind.OBJECT}:
+        fields, agree = dict(settled.fields), True
+        for name, own in other.fields.items():
+            fields[name], agrees = merged(fields.get(name, NOTHING), own)
+            agree = agree and agrees
+        return Shape(Kind.OBJECT, fields), agree
+    if kinds == {Kind.ARRAY}:
+        element, agree = merged(settled.element or NOTHING, other.element or NOTHING)
+        return Shape(Kind.ARRAY, element=element), agree
+    try:
+        found = grown(settled, other, settled)
+    except Misfit:
+        return settled, False
+    try:
+        return found, grown(other, settled, other) == found
+    except Misfit:
+        return found, False
+
+
 def _difference(shape: Shape, other: Shape, path: str) -> str:
     where = f"the field {path!r}" if path else "it"
     if {shape.kind, other.kind} <= _NUMBERS:

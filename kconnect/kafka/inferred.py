@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from kconnect.converters import inference, json_schema
-from kconnect.converters.inference import NOTHING, Kind, Misfit, Shape
+from kconnect.converters.inference import NOTHING, Kind, Shape
 from kconnect.converters.json_writers import Writers
 from kconnect.core.state.schema_records import Key
 from kconnect.errors import DataError
@@ -28,43 +28,64 @@ class Known(NamedTuple):
     at_ms: int = 0
 
 
+class Fold(NamedTuple):
+    """`known` is what is known by (part, topic). `lost` are the keys of statements that differ from what holds."""
+
+    known: dict[tuple[str, str], Known]
+    lost: set[Key]
+
+
 def folded(said: Mapping[Key, Any]) -> dict[tuple[str, str], Known]:
-    """Return what is known by (part, topic): all that was said, and of two that differ the first."""
-    found: dict[tuple[str, str], Known] = {}
+    """Return what is known by (part, topic): all that was said, and of two that differ in a field the first."""
+    return fold(said).known
+
+
+def fold(said: Mapping[Key, Any]) -> Fold:
+    """
+    Return what `folded` does, with the statements that lost. A statement moves to the end of the topic when its task says more:
+    one that lost must not stand there then, for it would be the first.
+    """
+    found = Fold({}, set())
     for key, value in said.items():
-        before = found.get((key.part, key.topic), Known())
+        before = found.known.get((key.part, key.topic), Known())
         try:
             now = Known(inference.of_plain(value["shape"]), int(value["version"]), int(value.get("at", 0)))
-            shape = inference.grown(before.shape, now.shape, before.shape)
-        except Misfit:
-            found[key.part, key.topic] = before
         except (DataError, AttributeError, KeyError, TypeError, ValueError) as error:
             log.warning("What the topic of schemas has of %s is passed over: %s", key, error)
-        else:
-            found[key.part, key.topic] = Known(shape, max(before.version, now.version), max(before.at_ms, now.at_ms))
+            continue
+        shape, agree = inference.merged(before.shape, now.shape)
+        if not agree:
+            found.lost.add(key)
+        versions, times = max(before.version, now.version), max(before.at_ms, now.at_ms)
+        found.known[key.part, key.topic] = Known(shape, versions, times)
     return found
 
 
-def shown(said: Mapping[Key, Any]) -> list[dict[str, Any]]:
-    """Return the schemas as REST gives them, by topic: `content` is what `schema.content` takes."""
-    found = []
-    for (part, topic), known in sorted(folded(said).items(), key=lambda each: (each[0][1], each[0][0])):
+def shown(said: Mapping[Key, Any]) -> Iterator[dict[str, Any]]:
+    """
+    Yield the schemas as REST gives them, by topic: `content` is what `schema.content` takes. One is made at a time: a sink may
+    have a thousand topics, each with a thousand fields.
+    """
+    subjects: dict[tuple[str, str], list[Key]] = {}
+    for key in said:
+        subjects.setdefault((key.topic, key.part), []).append(key)
+    for topic, part in sorted(subjects):
+        known = folded({key: said[key] for key in subjects[topic, part]}).get((part, topic))
+        if known is None:
+            continue
         schema = inference.schema_of(known.shape, known.version)
         body = None if schema is None else json_schema.write(schema, Writers(False, False, 0))
         if body is not None:
             # A schema that is pinned counts no versions.
             body.pop("version", None)
-        found.append(
-            {
-                "topic": topic,
-                "part": part,
-                "version": known.version,
-                "at": known.at_ms,
-                "content": None if body is None else _content(body),
-                "fields": [{"field": path, "type": kind} for path, kind in _paths(known.shape)],
-            }
-        )
-    return found
+        yield {
+            "topic": topic,
+            "part": part,
+            "version": known.version,
+            "at": known.at_ms,
+            "content": None if body is None else _content(body),
+            "fields": [{"field": path, "type": kind} for path, kind in _paths(known.shape)],
+        }
 
 
 def _content(body: Any) -> str:

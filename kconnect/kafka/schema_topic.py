@@ -8,7 +8,7 @@ stands in it, `reader.py`.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import confluent_kafka as ck
@@ -35,13 +35,33 @@ def ensure(client: Mapping[str, Any], topic: str, replication_factor: int, confi
     ensure_topic(client, topic, 1, replication_factor, remedy, {"cleanup.policy": "compact", **config})
 
 
-def read(client: Mapping[str, Any], topic: str, connector: str) -> dict[Key, Any]:
+class Said(Mapping[Key, Any]):
+    """What is said of a connector's schemas. A value is parsed when it is asked for, since there may be a thousand of them."""
+
+    def __init__(self, values: Mapping[Key, bytes]) -> None:
+        self._values = values
+
+    def __getitem__(self, key: Key) -> Any:
+        """Return a value; None if it is no JSON."""
+        try:
+            return orjson.loads(self._values[key])
+        except ValueError:
+            return None
+
+    def __iter__(self) -> Iterator[Key]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+
+def read(client: Mapping[str, Any], topic: str, connector: str) -> Said:
     """
     Return what is said of a connector's schemas, in the order in which it was said; nothing if there is no such topic.
 
     UnavailableError if no broker answers, and ConnectError if the topic may not be read.
     """
-    found: dict[Key, Any] = {}
+    found: dict[Key, bytes] = {}
     with Reader(client, "kconnect-schemas") as reader:
         places = [Place(topic, number) for number in reader.partitions(topic)]
         for messages in reader.until({place: reader.span(place).end for place in places}):
@@ -50,10 +70,10 @@ def read(client: Mapping[str, Any], topic: str, connector: str) -> dict[Key, Any
                 if key is None or key.connector != connector:
                     continue
                 found.pop(key, None)
-                value = _value(message.value())
-                if value is not None:
+                value = message.value()
+                if value:
                     found[key] = value
-    return found
+    return Said(found)
 
 
 def write(client: Mapping[str, Any], topic: str, values: Mapping[Key, Any]) -> None:
@@ -78,11 +98,4 @@ def _key(data: Any) -> Key | None:
     try:
         return decode_key(data)
     except BadRecord:
-        return None
-
-
-def _value(data: Any) -> Any:
-    try:
-        return orjson.loads(data) if data else None
-    except ValueError:
         return None

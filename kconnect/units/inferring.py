@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from kconnect.api.record import TopicPartition
@@ -25,7 +25,7 @@ from kconnect.core.task.chain import Converters
 from kconnect.core.task.sink_pump import Intake, Parts
 from kconnect.errors import ConnectError
 from kconnect.kafka import clients, schema_topic
-from kconnect.kafka.inferred import Known, folded
+from kconnect.kafka.inferred import Known, fold
 from kconnect.units.unit import Unit
 
 log = logging.getLogger(__name__)
@@ -87,10 +87,7 @@ class InferringIntake:
 
     def __call__(self, messages: Sequence[Any]) -> list[Any] | Batch | Parts:
         if not self._has_read:
-            for (part, topic), known in folded(self._store.read()).items():
-                if part in self._parts:
-                    self._parts[part].adopt(topic, known.shape, known.version)
-            self._has_read = True
+            self._begin()
         texts = self._texts(messages)
         for (part, topic), some in texts.items():
             self._parts[part].learn(topic, some)
@@ -101,6 +98,17 @@ class InferringIntake:
 
     def place(self, record: Any) -> TopicPartition:
         return self._intake.place(record)
+
+    def _begin(self) -> None:
+        """Go on with what was inferred before, and say again what this task had said and what does not hold."""
+        found = fold(self._store.read())
+        for (part, topic), known in found.known.items():
+            if part in self._parts:
+                self._parts[part].adopt(topic, known.shape, known.version)
+        lost = [(key.part, key.topic) for key in found.lost if key.task == self._task and key.part in self._parts]
+        if lost:
+            self._write(lost)
+        self._has_read = True
 
     def _texts(self, messages: Sequence[Any]) -> dict[tuple[str, str], list[bytes | None]]:
         found: dict[tuple[str, str], list[bytes | None]] = {}
@@ -113,15 +121,20 @@ class InferringIntake:
     def _keep(self, new: Mapping[tuple[str, str], list[bytes | None]]) -> None:
         """Say what is new, and take over what others have said meanwhile."""
         for _ in range(_ROUNDS):
-            known = folded(self._store.read())
+            known, lost = fold(self._store.read())
             changed = [subject for subject in new if self._is_more(subject, known.get(subject, Known()), new[subject])]
-            if not changed:
+            # What another task has said first holds for good only if it is not contradicted any more.
+            lost_subjects = [subject for subject in new if Key(self._connector, *subject, self._task) in lost]
+            if not changed and not lost_subjects:
                 return
-            now = {Key(self._connector, *subject, self._task): self._said(subject) for subject in changed}
-            self._store.write(now)
-            for key, said in now.items():
-                log.info("The inferred schema of the %ss of %s has the version %d now", key.part, key.topic, said["version"])
+            self._write(dict.fromkeys((*changed, *lost_subjects)))
         raise ConnectError(f"The schemas of {', '.join(topic for _, topic in new)} were changed by other tasks again and again")
+
+    def _write(self, subjects: Iterable[tuple[str, str]]) -> None:
+        now = {Key(self._connector, *subject, self._task): self._said(subject) for subject in subjects}
+        self._store.write(now)
+        for key, said in now.items():
+            log.info("The inferred schema of the %ss of %s has the version %d now", key.part, key.topic, said["version"])
 
     def _is_more(self, subject: tuple[str, str], known: Known, texts: Sequence[bytes | None]) -> bool:
         """Whether this task still knows more than the topic of schemas has, once it has taken that over."""

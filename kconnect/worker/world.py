@@ -13,6 +13,8 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 
+import orjson
+
 from kconnect.core.cluster.silence import Host, Silence
 from kconnect.core.herder import effects
 from kconnect.core.herder.effects import Body, Offsets
@@ -161,9 +163,11 @@ class World:
         return stamped.read(client, wanted, lambda key: name in key, _CHANGES_S)
 
     @performs(effects.ReadSchemas, Lane.LOOK)
-    def read_schemas(self, effect: effects.ReadSchemas) -> list[Body]:
+    def read_schemas(self, effect: effects.ReadSchemas) -> list[orjson.Fragment]:
         client = clients.plain(self._settings, "consumer", "schemas")
-        return inferred.shown(schema_topic.read(client, self._settings.schema_storage_topic, effect.connector))
+        said = schema_topic.read(client, self._settings.schema_storage_topic, effect.connector)
+        # As JSON at once: their fields would take ten times as much memory.
+        return [orjson.Fragment(orjson.dumps(body)) for body in inferred.shown(said)]
 
     @performs(effects.ForgetSchemas, Lane.LOOK)
     def forget_schemas(self, effect: effects.ForgetSchemas) -> int:

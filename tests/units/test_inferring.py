@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -14,7 +15,8 @@ from kconnect.core.settings import references
 from kconnect.core.state.schema_records import Key
 from kconnect.data.schema import Struct
 from kconnect.errors import ConnectError
-from kconnect.kafka.inferred import folded, shown
+from kconnect.kafka.inferred import fold, folded, shown
+from kconnect.kafka.schema_topic import Said
 from kconnect.units.inferring import InferringIntake, Store
 
 
@@ -131,6 +133,33 @@ def test_of_two_tasks_that_differ_the_first_holds() -> None:
     assert list(folded(topic.read())["value", "t"].shape.fields) == ["a", "c", "b"]
 
 
+@pytest.mark.parametrize(
+    ("winner", "loser"),
+    [([5], ["evil"]), (["x"], [7]), ([1, "mixed"], [2]), ([{"deep": 1}], [{"deep": "evil"}]), ([[1]], [["x"]])],
+)
+def test_what_has_lost_does_not_hold_once_the_winner_says_more(winner: list[Any], loser: list[Any]) -> None:
+    """What a task says again stands last in the topic: a record read by another task turned a settled field's type."""
+    topic = Topic()
+    first, second = Task(topic), Task(topic, 1)
+    topic.before = lambda: first.put(*({"x": value, "id": 1} for value in winner))
+    with contextlib.suppress(ConnectError):
+        second.put(*({"x": value} for value in loser))
+    settled = folded(topic.read())["value", "t"].shape.fields
+    first.put({"id": 2, "more": True})
+    now = folded(topic.read())["value", "t"].shape.fields
+    assert dict(settled) == {name: shape for name, shape in now.items() if name != "more"} and "more" in now
+    assert Task(topic).put({"x": winner[0], "id": 3})
+
+
+def test_a_task_that_ended_between_saying_and_reading_says_again_what_holds() -> None:
+    topic = Topic()
+    Task(topic).put({"x": 5})
+    topic.write({Key("c", "value", "t", 1): {"version": 1, "shape": {"fields": [["x", "text"], ["y", "text"]]}}})
+    assert fold(topic.read()).lost == {Key("c", "value", "t", 1)}
+    assert Task(topic, 1).put({"x": 6}) == [{"x": 6, "y": None}]
+    assert not fold(topic.read()).lost
+
+
 def test_tombstones_keys_and_topics() -> None:
     topic = Topic()
     task = Task(topic, parts=("key", "value"))
@@ -159,8 +188,9 @@ def test_what_makes_no_sense_is_passed_over(caplog: pytest.LogCaptureFixture) ->
         Key("c", "value", "t", 2): [],
         Key("c", "value", "t", 3): {"version": 4, "shape": {"fields": [["a", "text"], ["b", "text"]]}},
     }
-    assert list(folded(topic.read())["value", "t"].shape.fields) == ["a"]
-    assert Task(topic).put({"a": 1}) == [{"a": 1}]
+    known = folded(topic.read())["value", "t"].shape.fields
+    assert {name: shape.kind.value for name, shape in known.items()} == {"a": "integer", "b": "text"}
+    assert Task(topic).put({"a": 1}) == [{"a": 1, "b": None}]
     assert "is passed over" in caplog.text
 
 
@@ -180,6 +210,27 @@ def test_what_was_inferred_is_shown_and_can_be_pinned() -> None:
     pinned.configure({"schemas.enable": "false", "schemas.infer": "true", "schema.content": found["content"]})
     value = pinned.to_connect_data("t", b'{"id": 7, "lines": [{"price": 2}]}').value
     assert (value["id"], value["lines"][0]["price"], value["any"]) == (7, 2.0, None)
+
+
+def test_the_schemas_of_a_thousand_topics_are_not_in_memory_at_once() -> None:
+    """A reader asks for them: a worker had 600 MB of a thousand topics with a thousand fields each."""
+    keys = [Key("c", "value", topic, 0) for topic in ("t", "u", "t2")]
+    said = Parsed({key: json.dumps({"version": 1, "shape": {"fields": [["a", "integer"]]}}).encode() for key in keys})
+    schemas = shown(said)
+    assert (next(schemas)["topic"], said.parsed) == ("t", ["t"])
+    assert [each["topic"] for each in schemas] == ["t2", "u"]
+
+
+class Parsed(Said):
+    """What is said, with the topics whose statements were parsed."""
+
+    def __init__(self, values: Mapping[Key, bytes]) -> None:
+        super().__init__(values)
+        self.parsed: list[str] = []
+
+    def __getitem__(self, key: Key) -> Any:
+        self.parsed.append(key.topic)
+        return super().__getitem__(key)
 
 
 def test_no_name_of_a_field_is_a_reference_in_a_config_that_pins_it() -> None:
