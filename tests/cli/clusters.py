@@ -5,7 +5,7 @@ remember whether a connector ever ran at both.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from copy import deepcopy
 from typing import Any
@@ -29,7 +29,8 @@ WRITES = (CreateConnector, PutConfig, StopConnector, SetTargetState, AlterOffset
 class Cluster(MemoryHerder):
     """
     A source's offset grows by one with each look at it while it runs. Groups' offsets are in `groups`, which clusters on one
-    Kafka share. `writes` counts what changes something. `between` says for how many looks no worker has a connector.
+    Kafka share. `writes` counts what changes something. `between` says for how many looks no worker has a connector. A hostile
+    cluster does `when_stopped` when a connector is stopped, and answers `shows_offsets` in place of the offsets.
     """
 
     def __init__(self, worker: str) -> None:
@@ -49,6 +50,8 @@ class Cluster(MemoryHerder):
         self.missing: set[str] = set()
         self.refuses_offsets: set[str] = set()
         self.between: dict[str, int] = {}
+        self.when_stopped: Callable[[], object] | None = None
+        self.shows_offsets: Callable[[], Any] | None = None
         self.other = other
         self.both_ran = False
         self.writes = 0
@@ -58,6 +61,8 @@ class Cluster(MemoryHerder):
             return super().submit(request)
         self.writes += 1
         found = super().submit(request)
+        if isinstance(request, StopConnector) and self.when_stopped is not None:
+            self.when_stopped()
         self._compare()
         return found
 
@@ -98,6 +103,8 @@ class Cluster(MemoryHerder):
 
     def _offsets(self, request: GetOffsets) -> Any:
         name = self._known(request.name)
+        if self.shows_offsets is not None:
+            return {"offsets": self.shows_offsets()}
         found = deepcopy(self._store_of(name).get(name, []))
         if name in self.running() and found:
             self.set_place(name, next(iter(found[0]["offset"].values())) + 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -242,6 +243,46 @@ def test_offsets_that_are_refused(pair: Pair) -> None:
     assert pair.old.running() == {"b"}
     assert pair.migrate("a", "--back").status == 0
     assert (pair.old.running(), pair.new.configs) == ({"a", "b"}, {})
+
+
+def test_a_config_that_the_target_has_not_checked_does_not_go_there(pair: Pair) -> None:
+    """Who answers as one cluster shows a harmless config first, and another one once it is asked to stop the connector."""
+    create(pair.old, "a")
+    pair.old.when_stopped = lambda: pair.old.configs["a"].update({"connector.class": "Evil"})
+    found = pair.migrate("a")
+    assert (found.status, pair.new.configs) == (1, {})
+    assert f"a: Its config at {pair.old.url} was changed after it had been checked" in found.err
+    pair.old.when_stopped = None
+    assert pair.migrate("a").status == 0
+    assert pair.new.running() == {"a"}
+
+
+def test_offsets_that_never_rest_end_the_move(pair: Pair) -> None:
+    create(pair.old, "a")
+    count = itertools.count()
+    pair.old.is_kconnect = False
+    pair.old.shows_offsets = lambda: [{"partition": {"f": "x"}, "offset": {"p": next(count)}}]
+    found = pair.migrate("a", "--timeout", "0.5")
+    assert (found.status, pair.new.configs) == (1, {})
+    assert f"a: Its offsets at {pair.old.url} still change, though it is stopped" in found.err
+
+
+@pytest.mark.parametrize("odd", [[1], {"a": 1}, [{"x": 1}], "text", 7, [None]], ids=str)
+def test_offsets_of_another_form(pair: Pair, odd: Any) -> None:
+    create(pair.old, "a")
+    pair.old.shows_offsets = lambda: odd
+    before = pair.writes
+    found = pair.migrate("a")
+    assert (found.status, pair.writes) == (1, before)
+    assert f"{pair.old.url} does not answer as a worker does: what it shows of 'a' has another form" in found.err
+
+
+def test_no_name_of_another_cluster_begins_a_line(pair: Pair) -> None:
+    name = "a\nb: has moved"
+    create(pair.old, name)
+    found = pair.migrate("--all")
+    assert pair.new.running() == {name}
+    assert not any(line.startswith("b: has moved:") for line in found.out.splitlines())
 
 
 def test_what_fails_at_the_target_is_said(pair: Pair) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import click
 
-from kconnect.cli import asking, connection, output, selection
+from kconnect.cli import asking, connection, layout, output, selection
 from kconnect.cli.brokers import Brokers
 from kconnect.cli.migrate import checks, journal
 from kconnect.cli.migrate.checks import Plan
@@ -157,7 +157,7 @@ class _Run:
         _show(plans)
         problems = [(plan.name, problem) for plan in plans for problem in plan.problems]
         for name, problem in problems:
-            click.echo(f"{name}: {problem}", err=True)
+            click.echo(f"{layout.unobeyed(name)}: {problem}", err=True)
         if problems:
             click.echo(f"{len({name for name, _ in problems})} of {len(plans)} can't be moved. Nothing was changed.", err=True)
             return 6
@@ -187,7 +187,7 @@ class _Run:
     def _move_all(self, plans: Sequence[Plan], kept: journal.Journal) -> int:
         remaining: list[str] = []
         for number, plan in enumerate(plans):
-            move = Move(plan.name, self.source, self.target, kept, plan.shared, _teller(plan.name))
+            move = Move(plan.name, self.source, self.target, kept, plan.source, plan.shared, _teller(plan.name))
             try:
                 state = move.carry_out(plan.decision)
                 if self.delete and state != "FAILED":
@@ -195,7 +195,7 @@ class _Run:
                 elif plan.decision.doing is not Doing.UNDO:
                     remaining.append(plan.name)
             except ConnectError as error:
-                click.echo(f"{plan.name}: {error}", err=True)
+                click.echo(f"{layout.unobeyed(plan.name)}: {error}", err=True)
                 click.echo(situation(plan.name, self.source, self.target, kept.entries.get(plan.name)), err=True)
                 state = "not moved"
             if state in ("FAILED", "not moved"):
@@ -222,7 +222,9 @@ class _Run:
 
 
 def _teller(name: str) -> Callable[[str], None]:
-    return lambda words: click.echo(f"{name}: {words}")
+    # The name is another cluster's: a line that it ended would look like one of this command's.
+    shown = layout.unobeyed(name)
+    return lambda words: click.echo(f"{shown}: {words}")
 
 
 _DOING = {
@@ -246,7 +248,7 @@ def _show(plans: Sequence[Plan]) -> None:
     for plan in plans:
         words = () if plan.decision.doing is Doing.REFUSE else (plan.decision.words,)
         for note in filter(None, (*words, *plan.notes)):
-            click.echo(f"{plan.name}: {note}")
+            click.echo(f"{layout.unobeyed(plan.name)}: {note}")
 
 
 def _state(seen: Seen) -> str:

@@ -30,11 +30,15 @@ class MoveError(ConnectError):
 
 
 class Move:
-    """The move of one connector from `source` to `target`; `shared` as in `decision.Pair`. `say` gets a line for each step."""
+    """
+    The move of one connector from `source` to `target`. `checked` is what the source showed of it when the target was asked
+    about its config, and `shared` as in `decision.Pair`. `say` gets a line for each step.
+    """
 
-    def __init__(self, name: str, source: Side, target: Side, journal: Journal, shared: bool, say: Say) -> None:
+    def __init__(self, name: str, source: Side, target: Side, journal: Journal, checked: Seen, shared: bool, say: Say) -> None:
         self.name, self.source, self.target = name, source, target
         self._journal = journal
+        self._checked = checked
         self._shared = shared
         self._say = say
 
@@ -78,6 +82,8 @@ class Move:
         # Also if it shows STOPPED: it may be about to start.
         source.ask(lambda: source.client.stop(name))
         at_source = self._settled()
+        if at_source.config != self._checked.config:
+            raise MoveError(f"Its config at {source.url} was changed after it had been checked")
         offsets = at_source.offsets or []
         self._say(f"stopped at {source.url}, with {_counted(offsets)}")
         at_target = target.settled(name)
@@ -90,13 +96,19 @@ class Move:
         return entry
 
     def _settled(self) -> Seen:
-        """Its offsets, once nothing writes them any more."""
+        """
+        Return what the source shows once nothing writes its offsets any more. MoveError if they change for longer than the
+        limit.
+        """
+        end = time.monotonic() + self.source.limit
         state = self.source.at_rest(self.name)
         while not self.source.is_kconnect:
             time.sleep(_SETTLED_S)
             again = self.source.at_rest(self.name)
             if same_offsets(state.offsets, again.offsets) or (state.offsets is None and again.offsets is None):
                 break
+            if time.monotonic() > end:
+                raise MoveError(f"Its offsets at {self.source.url} still change, though it is stopped")
             state = again
         if state.offsets is None:
             raise MoveError(f"Its offsets can't be read: {state.no_offsets}")

@@ -100,15 +100,18 @@ class Side:
             return Seen()
         status = self._status(name)
         offsets, reason = self.offsets(name)
-        return Seen(
-            config,
-            status["connector"]["state"],
-            tuple(task["state"] for task in status["tasks"]),
-            str(status.get("type") or "unknown"),
-            str(status["connector"].get("worker_id") or ""),
-            offsets,
-            reason,
-        )
+        try:
+            return Seen(
+                dict(config),
+                str(status["connector"]["state"]),
+                tuple(str(task["state"]) for task in status["tasks"]),
+                str(status.get("type") or "unknown"),
+                str(status["connector"].get("worker_id") or ""),
+                offsets,
+                reason,
+            )
+        except (AttributeError, KeyError, TypeError, ValueError):
+            raise self._odd(name) from None
 
     def settled(self, name: str) -> Seen:
         """Wait until the connector is not between workers any more, for at most the limit, and return what `look` returns."""
@@ -127,10 +130,21 @@ class Side:
         return status
 
     def offsets(self, name: str) -> tuple[Offsets | None, str]:
+        """Return a connector's offsets, or None and why there are none. RestError if they are of another form."""
         try:
-            return self.ask(lambda: self.client.offsets(name)), ""
+            offsets = self.ask(lambda: self.client.offsets(name))
         except RestError as error:
             return None, error.message
+        except (KeyError, TypeError):
+            raise self._odd(name) from None
+        try:
+            by_partition(offsets)
+        except (KeyError, TypeError):
+            raise self._odd(name) from None
+        return offsets, ""
+
+    def _odd(self, name: str) -> RestError:
+        return RestError(200, f"{self.url} does not answer as a worker does: what it shows of {name!r} has another form")
 
     def at_rest(self, name: str) -> Seen:
         """Wait until it is stopped and nothing of it is left; WaitError if that takes longer than the limit."""
