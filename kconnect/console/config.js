@@ -20,7 +20,8 @@ const HIDDEN = "••••••";
 export function config({ api, name, hurry, row, query, go }) {
   const element = h("div", null, h("p", null, "Asking the worker …"));
   const draft = `draft.${name}`;
-  const begun = `${draft}.begun`;
+  // No name of a connector makes it the draft of another one.
+  const begun = `begun.${name}`;
   const address = `connectors/${encodeURIComponent(name)}/config`;
   let editing = query.get("edit") !== null;
 

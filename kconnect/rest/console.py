@@ -120,6 +120,8 @@ async def log_in(call: Call) -> Response:
 
 
 async def log_out(call: Call) -> Response:
+    if (gate := call.api.settings.gate) is not None:
+        gate.sessions.end(call.http.scope)
     response = empty(204)
     response.delete_cookie(cookie_name(call.http.scope), path="/", httponly=True, samesite="strict")
     return response

@@ -137,6 +137,17 @@ def test_a_login_is_in_a_cookie_that_no_script_reads(guarded: Http) -> None:
     assert "Max-Age=0" in gone
 
 
+def test_a_copy_of_a_cookie_is_good_for_nothing_once_its_user_has_logged_out(guarded: Http) -> None:
+    first, second = (cookie(guarded, user="ann", password=ANN)["Cookie"] for _ in range(2))
+    quoted = first.replace("=", '="', 1) + '"'
+    assert guarded("DELETE", "/console/login", headers={"Cookie": first}).status_code == 204
+    for kept in (first, quoted, f"a=b; {first}", first + "=="):
+        assert guarded("GET", "/connectors", headers={"Cookie": kept}).status_code == 401, kept
+    assert guarded("GET", "/connectors", headers={"Cookie": second}).status_code == 200
+    # What this worker has not made is not remembered.
+    assert guarded("DELETE", "/console/login", headers={"Cookie": f"{COOKIE}=x"}).status_code == 204
+
+
 def test_a_token_is_as_good(guarded: Http) -> None:
     assert guarded("GET", "/console/login", headers=cookie(guarded, token=TOKEN)).json()["user"] == "ci"
 
