@@ -182,9 +182,9 @@ def passes(error: Exception) -> bool:
     if error.connection_invalidated or isinstance(error.orig, CrowdedError):
         return True
     original = error.orig
-    state = getattr(original, "sqlstate", None)
+    state = state_of(original)
     if state is not None:
-        return str(state).startswith(_PASSING_STATES)
+        return state.startswith(_PASSING_STATES)
     code = _code(original)
     if code is not None:
         return code in _PASSING_CODES
@@ -199,9 +199,9 @@ def passes(error: Exception) -> bool:
 def refuses_login(error: Exception) -> bool:
     """Whether the server knows no such user, password or database, or does not let this one in."""
     original = getattr(error, "orig", None)
-    state = getattr(original, "sqlstate", None)
+    state = state_of(original)
     if state is not None:
-        return str(state).startswith(("28", "3D"))
+        return state.startswith(("28", "3D"))
     return _code(original) in _NO_LOGIN_CODES or (
         type(original).__module__.startswith("psycopg") and _REFUSED.search(str(original)) is not None
     )
@@ -228,13 +228,15 @@ def is_bad_row(error: Exception) -> bool:
         return False
     if isinstance(error, DataError | IntegrityError):
         return True
-    state = getattr(error.orig, "sqlstate", None)
+    state = state_of(error.orig)
     if state is not None:
         # 21: two keys are one to the database, such as two texts that differ in blanks, or NaN, which equals itself there.
-        return str(state).startswith(("21", "22", "23")) or state == "42804"
+        return state.startswith(("21", "22", "23")) or state == "42804"
     if isinstance(error, ProgrammingError) and type(error.orig).__module__.startswith("psycopg"):
         return True  # A value of a type that the driver does not know.
-    return _code(error.orig) in _BAD_CODES or "datatype mismatch" in str(error.orig)
+    if _code(error.orig) is not None:
+        return _code(error.orig) in _BAD_CODES or str(getattr(error.orig, "sqlstate", None)).startswith(("21", "22", "23"))
+    return "datatype mismatch" in str(error.orig)
 
 
 def reason(error: Exception) -> str:
@@ -249,6 +251,12 @@ def reason(error: Exception) -> str:
     if len(arguments) == 2 and isinstance(arguments[0], int):
         return str(arguments[1])
     return " ".join(str(original).split()) or type(original).__name__
+
+
+def state_of(original: Any) -> str | None:
+    """Return PostgreSQL's SQLSTATE. PyMySQL has one, too, since 1.2, which says less than its code: HY000 is many things."""
+    state = getattr(original, "sqlstate", None)
+    return None if state is None or _code(original) is not None else str(state)
 
 
 def _code(original: Any) -> int | None:

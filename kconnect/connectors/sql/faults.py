@@ -30,6 +30,8 @@ _TARGET_CODES = frozenset(
 )
 """Theirs of logins, rights, missing tables, no room, read-only servers."""
 _NO_RIGHT_STATE, _NO_RIGHT_CODES = "42501", frozenset((1044, 1142, 1143, 1227))
+_CHANGED_STATES, _CHANGED_CODES = ("42703", "42P01"), frozenset((1054, 1146))
+_SQLITE_CHANGED = ("no such column", "has no column named", "no such table")
 _SQLITE_TARGET = ("locked", "readonly", "read-only", "unable to open", "disk", "malformed", "no such table", "not a database")
 
 
@@ -41,9 +43,9 @@ def is_of_row(error: Exception) -> bool:
         return isinstance(error, StatementError) and not isinstance(error, DBAPIError)
     if database.is_bad_row(error):
         return True
-    state = getattr(error.orig, "sqlstate", None)
+    state = database.state_of(error.orig)
     if state is not None:
-        return str(state).startswith(_ROW_STATES)
+        return state.startswith(_ROW_STATES)
     code = _code(error.orig)
     return code in _ROW_CODES if code is not None else "binding parameter" in str(error.orig)
 
@@ -57,9 +59,9 @@ def is_of_names(error: Exception) -> bool:
     if not isinstance(error, DBAPIError):
         # Names that are too long, or there twice, before the database has seen them.
         return isinstance(error, CompileError | ArgumentError | StatementError)
-    state = getattr(error.orig, "sqlstate", None)
+    state = database.state_of(error.orig)
     if state is not None:
-        return not str(state).startswith(_TARGET_STATES)
+        return not state.startswith(_TARGET_STATES)
     code = _code(error.orig)
     if code is not None:
         return code not in _TARGET_CODES
@@ -68,11 +70,22 @@ def is_of_names(error: Exception) -> bool:
     return False
 
 
+def is_of_change(error: Exception) -> bool:
+    """Whether there is no such column, or no such table, though there was."""
+    if not isinstance(error, DBAPIError):
+        return False
+    state = database.state_of(error.orig)
+    if state is not None:
+        return state in _CHANGED_STATES
+    code = _code(error.orig)
+    return code in _CHANGED_CODES if code is not None else any(word in str(error.orig) for word in _SQLITE_CHANGED)
+
+
 def is_of_right(error: Exception) -> bool:
     """Whether the user may not do that with the table."""
     if not isinstance(error, DBAPIError):
         return False
-    return getattr(error.orig, "sqlstate", None) == _NO_RIGHT_STATE or _code(error.orig) in _NO_RIGHT_CODES
+    return database.state_of(error.orig) == _NO_RIGHT_STATE or _code(error.orig) in _NO_RIGHT_CODES
 
 
 def _code(original: object) -> int | None:

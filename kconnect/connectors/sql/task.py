@@ -124,10 +124,14 @@ class SqlSinkTask(Informed, SinkTask):
             try:
                 self._write(groups)
             except SQLAlchemyError as error:
-                if not self._may_be_deferred(error):
+                if faults.is_of_change(error):
+                    # Somebody has dropped or renamed a column since the table was looked at, or the table.
+                    self._forget()
+                elif self._may_be_deferred(error):
+                    # Which row it is, only a look at it by itself says.
+                    self._checks_rows = True
+                else:
                     raise
-                # Which row it is, only a look at it by itself says.
-                self._checks_rows = True
                 self._write(groups)
         except SQLAlchemyError as error:
             self._forget()

@@ -194,6 +194,22 @@ def test_keys_by_where_the_record_was(table: Table) -> None:
     assert table.rows("t, p, o, id", "o") == [(table.topic, 0, 0, 1), (table.topic, 0, 1, 2)]
 
 
+@pytest.mark.parametrize("evolves", ["true", "false"])
+def test_a_column_that_goes_between_two_puts_ends_no_task(table: Table, evolves: str) -> None:
+    with table.sink(errors_tolerance="all", auto_evolve=evolves, max_retries="0") as sink:
+        sink.put([table.row(1)])
+        table.database.execute(f"alter table {table.topic} rename column name to remark")
+        sink.put([table.row(2), table.row(3)])
+        assert [str(error) for _, error in sink.reported if "name" not in str(error)] == []
+        assert len(sink.reported) == (0 if evolves == "true" else 2)
+    if evolves == "true":
+        assert table.database.rows(f"select id, name, remark from {table.topic} order by id") == [
+            (1, None, "n"),
+            (2, "n", None),
+            (3, "n", None),
+        ]
+
+
 def test_only_some_fields(table: Table) -> None:
     own = schema.struct({"id": INT32_SCHEMA, "a": STRING_SCHEMA, "b": STRING_SCHEMA})
     with table.sink(fields_whitelist="b", **_(KEYED)) as sink:
