@@ -253,6 +253,12 @@ class ObjectStoreSourceTask(Informed, Polling):
         pieces = readers.opened(self._kind, path, file.name, self._read, self._most, separator, budget)
         self._open, self._trouble = Open(file, copy, pieces), None
         self._piece = self._next()
+        if self._read and self._piece is None and self._trouble is None:
+            log.warning(
+                "The file %s has no record behind the %d that its offset says were read: it may be another file now",
+                names.printable(file.name),
+                self._read,
+            )
 
     def _pass_over(self, file: File, error: TooMuchError) -> None:
         """Leave out a file that is too large to be fetched, if the config says so. ConnectError otherwise."""

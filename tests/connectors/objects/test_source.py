@@ -263,6 +263,15 @@ def test_a_file_that_grows_is_not_read_again_and_said(tmp_path: Path, caplog: py
     assert caplog.text.count("The file a.json has changed since it was read: what it has got is not read") == 1
 
 
+def test_an_offset_beyond_a_file_is_said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / "a.json").write_bytes(b'{"n": 1}\n{"n": 2}\n')
+    config = generic(tmp_path, "JsonFormat").config
+    for read, more in ((1, [{"n": 2}]), (7, [])):
+        with SourceRunner(ObjectStoreSourceConnector, config, offsets=[({"file": "a.json"}, {"records": read})]) as runner:
+            assert values(polled(runner)) == more
+        assert ("a.json has no record behind the 7 that its offset says" in caplog.text) == (read == 7)
+
+
 @pytest.mark.parametrize("format", ["ParquetFormat", "AvroFormat"])
 def test_what_is_no_such_file_is_told(tmp_path: Path, format: str) -> None:
     (tmp_path / "a").write_bytes(b"no such file")
