@@ -29,14 +29,21 @@ PROJECTS = (
         Project(f"io.debezium.connector.{package}.", "Debezium", f"io.debezium:debezium-connector-{artefact}:{version}")
         for package, artefact, version in (
             ("postgresql", "postgres", _DEBEZIUM),
-            *((each, each, _DEBEZIUM) for each in ("mysql", "mariadb", "mongodb", "sqlserver", "oracle", "db2")),
+            *((each, each, _DEBEZIUM) for each in ("mysql", "mongodb", "sqlserver", "oracle", "db2", "spanner")),
+            *((each, each, "3.5.0.Final") for each in ("mariadb", "vitess", "informix")),
+            ("db2as400", "ibmi", "3.5.0.Final"),
             ("jdbc", "jdbc", "3.6.0.Final"),
         )
     ),
+    Project("io.debezium.transforms.Filter", "Debezium", "io.debezium:debezium-scripting:3.5.0.Final"),
+    Project("io.debezium.transforms.ContentBasedRouter", "Debezium", "io.debezium:debezium-scripting:3.5.0.Final"),
+    # The other transforms and the converters of values come with each of its connectors.
+    Project("io.debezium.transforms.", "Debezium", f"io.debezium:debezium-connector-postgres:{_DEBEZIUM}"),
     Project("io.debezium.", "Debezium"),
     Project("com.mongodb.kafka.", "MongoDB", "org.mongodb.kafka:mongo-kafka-connect:2.0.1"),
     Project("com.snowflake.kafka.", "Snowflake", "com.snowflake:snowflake-kafka-connector:VERSION"),
-    Project("com.datastax.oss.", "DataStax", "com.datastax.oss:kafka-connect-cassandra-sink:VERSION"),
+    Project("com.google.pubsub.kafka.", "Google", "com.google.cloud:pubsub-group-kafka-connector:VERSION"),
+    Project("com.datastax.oss.", "DataStax"),
     Project("org.apache.kafka.connect.mirror.", "Apache Kafka", "org.apache.kafka:connect-mirror:4.3.1"),
     Project("org.apache.kafka.connect.file.", "Apache Kafka", "org.apache.kafka:connect-file:4.3.1"),
     Project("org.apache.iceberg.", "Apache Iceberg", "org.apache.iceberg:iceberg-kafka-connect:VERSION"),
@@ -52,7 +59,55 @@ PROJECTS = (
     Project("io.tabular.", "Tabular"),
     Project("org.neo4j.", "Neo4j"),
     Project("org.opensearch.", "OpenSearch"),
+    Project("com.redis.", "Redis"),
+    Project("streams.kafka.connect.", "Neo4j"),
+    Project("com.splunk.kafka.", "Splunk"),
+    Project("com.datadoghq.", "Datadog"),
+    Project("com.microsoft.azure.", "Microsoft"),
+    Project("com.azure.cosmos.", "Microsoft"),
+    Project("com.amazonaws.", "Amazon"),
+    Project("com.ibm.", "IBM"),
+    Project("com.databricks.", "Databricks"),
+    Project("com.starrocks.", "StarRocks"),
+    Project("com.scylladb.", "ScyllaDB"),
+    Project("io.questdb.", "QuestDB"),
+    Project("com.singlestore.", "SingleStore"),
+    Project("com.arangodb.", "ArangoDB"),
+    Project("org.apache.hudi.", "Apache Hudi"),
+    Project("io.apicurio.", "Apicurio"),
+    Project("at.grahsl.", "Hans-Peter Grahsl"),
+    Project("com.github.mmolimar.", "Mario Molina"),
 )
+
+_BY_ALIAS = {
+    full_name.rpartition(".")[2].removesuffix("Connector"): full_name
+    for full_name in (
+        "io.debezium.connector.postgresql.PostgresConnector",
+        "io.debezium.connector.mysql.MySqlConnector",
+        "io.debezium.connector.mariadb.MariaDbConnector",
+        "io.debezium.connector.mongodb.MongoDbConnector",
+        "io.debezium.connector.sqlserver.SqlServerConnector",
+        "io.debezium.connector.oracle.OracleConnector",
+        "io.debezium.connector.jdbc.JdbcSinkConnector",
+        "io.confluent.connect.jdbc.JdbcSourceConnector",
+        "io.confluent.connect.s3.S3SinkConnector",
+        "io.confluent.connect.s3.source.S3SourceConnector",
+        "io.confluent.connect.gcs.GcsSinkConnector",
+        "io.confluent.connect.hdfs.HdfsSinkConnector",
+        "io.confluent.connect.elasticsearch.ElasticsearchSinkConnector",
+        "com.wepay.kafka.connect.bigquery.BigQuerySinkConnector",
+        "com.snowflake.kafka.connector.SnowflakeSinkConnector",
+        "com.mongodb.kafka.connect.MongoSinkConnector",
+        "com.mongodb.kafka.connect.MongoSourceConnector",
+        "com.clickhouse.kafka.connect.ClickHouseSinkConnector",
+        "com.redis.kafka.connect.RedisSinkConnector",
+        "com.splunk.kafka.connect.SplunkSinkConnector",
+        "org.apache.kafka.connect.mirror.MirrorSourceConnector",
+        "org.apache.kafka.connect.mirror.MirrorCheckpointConnector",
+        "org.apache.kafka.connect.mirror.MirrorHeartbeatConnector",
+    )
+}
+"""What configs call a class for short, without the ending. Of several projects' classes the one that is easiest to install."""
 
 _OWN = (
     (re.compile(r"jdbc.*source", re.IGNORECASE), "SqlSource", "sql-source"),
@@ -70,10 +125,12 @@ _OWN = (
 
 def remedy(name: str) -> str | None:
     """Return what to do about a class of this name that is not there; None for one that nobody knows."""
+    name = name if "." in name else _BY_ALIAS.get(name.removesuffix("Connector"), name)
     project = next((candidate for candidate in PROJECTS if name.startswith(candidate.prefix)), None)
     if project is None:
         return None
-    what = f"`kconnect plugin install {project.coordinates or 'ARCHIVE'} --plugin-path DIRECTORY`"
+    # With a path: pip would look for a bare word in PyPI, where anybody may publish something of that name.
+    what = f"`kconnect plugin install {project.coordinates or './ARCHIVE.zip'} --plugin-path DIRECTORY`"
     where = "" if project.coordinates else f", with the .zip or .tar.gz that {project.vendor} offers,"
     replacement = next(((ours, page) for pattern, ours, page in _OWN if pattern.search(name.rpartition(".")[2])), None)
     instead = (

@@ -19,6 +19,10 @@ _FRAME = ("Connector configuration is invalid and contains", "You can also find 
 _NULL = re.compile(r"Invalid value null for configuration (\S+): ")
 _NO_CONNECTOR = re.compile(r"Failed to find any class that implements Connector and which name matches (\S+), available")
 _NO_CLASS = re.compile(r"(Class (\S+) could not be found\.)")
+_SETTING = re.compile(r" for configuration (\S+): ")
+_CONNECTOR = re.compile(r"con+ect[eo]r$")
+"""Also as it is often misspelt."""
+_ALIKE = 0.8
 
 
 class Refusal(RestError):
@@ -65,18 +69,55 @@ def problems(client: ConnectClient, lines: Iterable[str]) -> list[str]:
 
 
 def _with_remedy(line: str, there: Callable[[], list[str]]) -> str:
+    setting = ""
     if match := _NO_CONNECTOR.match(line):
         reason, name = f"There is no connector class {match[1]} on the worker", match[1]
     elif match := _NO_CLASS.search(line):
         reason, name = line.rstrip("."), match[2]
+        if place := _SETTING.search(line):
+            setting = f"{place[1]}: "
     else:
         return line
-    by_simple_name = {class_name.rpartition(".")[2]: class_name for class_name in there()}
+    if (near := _nearest(name, there())) is not None:
+        short = near.rpartition(".")[2]
+        # As the user has it: configs may leave the ending out.
+        short = short if _CONNECTOR.search(name.lower()) else short.removesuffix("Connector")
+        return f"{reason}; did you mean {short} ({near})?"
     if (remedy := java_classes.remedy(name)) is not None:
-        return remedy
-    # Aliases go without the ending.
-    short = {**by_simple_name, **{class_name.removesuffix("Connector"): full for class_name, full in by_simple_name.items()}}
-    near = difflib.get_close_matches(name.rpartition(".")[2], short, 1)
-    return f"{reason}; " + (
-        f"did you mean {near[0]} ({short[near[0]]})?" if near else "`kconnect get plugins` lists its classes"
-    )
+        return setting + remedy
+    return f"{reason}; `kconnect get plugins` lists its classes, and `kconnect plugin install` adds others (docs/plugins.md)"
+
+
+def _nearest(name: str, class_names: Iterable[str]) -> str | None:
+    """
+    Return the class that `name` probably means: one of the same project, or any if `name` has no package.
+
+    The endings that all connectors have make names alike that have nothing to do with each other, such as RedisSinkConnector
+    and SqlSinkConnector, so that they do not count.
+    """
+    package, _, simple_name = name.rpartition(".")
+    project = package.split(".")[:2]
+    likeness: dict[str, float] = {}
+    for class_name in class_names:
+        their_package, _, their_name = class_name.rpartition(".")
+        if not package or their_package.split(".")[:2] == project:
+            likeness[class_name] = _likeness(simple_name, their_name)
+    best = max(likeness, key=lambda class_name: (likeness[class_name], -len(class_name)), default=None)
+    return best if best is not None and likeness[best] > _ALIKE else None
+
+
+def _likeness(name: str, other: str) -> float:
+    """Return how alike two classes' own names are, from 0 to 1: 0 for a source beside a sink."""
+    (own, kind), (theirs, other_kind) = _parted(name), _parted(other)
+    if kind and other_kind:
+        return difflib.SequenceMatcher(None, own, theirs).ratio() if kind == other_kind else 0.0
+    # The kind itself may be misspelt.
+    return difflib.SequenceMatcher(None, own + kind, theirs + other_kind).ratio()
+
+
+def _parted(name: str) -> tuple[str, str]:
+    """Part a class's own name: what is its own, and which kind of connector it says that it is. Without regard to case."""
+    own = name.lower()
+    own = _CONNECTOR.sub("", own)
+    kind = next((kind for kind in ("source", "sink") if own.endswith(kind)), "")
+    return own.removesuffix(kind), kind

@@ -200,12 +200,16 @@ def test_a_setting_that_nothing_knows_is_warned_of_by_a_patch(run: Any, strict: 
             "There is no connector class FileStreamSorce on the worker; did you mean FileStreamSource "
             "(org.apache.kafka.connect.file.FileStreamSourceConnector)?",
         ),
-        ("com.acme.Xyz", "There is no connector class com.acme.Xyz on the worker; `kconnect get plugins` lists its classes"),
+        (
+            "com.acme.Xyz",
+            "There is no connector class com.acme.Xyz on the worker; `kconnect get plugins` lists its classes, and `kconnect "
+            "plugin install` adds others (docs/plugins.md)",
+        ),
         (
             "io.confluent.connect.jdbc.JdbcSourceConnector",
             "io.confluent.connect.jdbc.JdbcSourceConnector of Confluent is not installed on the worker: `kconnect plugin "
-            "install ARCHIVE --plugin-path DIRECTORY`, with the .zip or .tar.gz that Confluent offers, installs it, on every "
-            "worker (docs/java-connectors.md). Without Java SqlSource does that job (docs/connectors/sql-source.md)",
+            "install ./ARCHIVE.zip --plugin-path DIRECTORY`, with the .zip or .tar.gz that Confluent offers, installs it, on "
+            "every worker (docs/java-connectors.md). Without Java SqlSource does that job (docs/connectors/sql-source.md)",
         ),
         (
             "io.debezium.connector.postgresql.PostgresConnector",
