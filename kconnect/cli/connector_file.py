@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kconnect.cli.files import InputError, properties_of
+from kconnect.cli.files import InputError, properties_of, reason_of
 from kconnect.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def json_lines(name: str, lines: Iterable[str]) -> Iterator[tuple[str, Any]]:
             try:
                 yield where, json.loads(line, parse_constant=_no_number)
             except (ValueError, RecursionError) as error:
-                raise InputError(f"{where}: not JSON ({error}); each line must hold one record") from None
+                raise InputError(f"{where}: not JSON ({reason_of(error)}); each line must hold one record") from None
 
 
 def _no_number(text: str) -> Any:

@@ -9,10 +9,11 @@ import click
 
 from kconnect.cli import connection, contexts, output
 from kconnect.cli.contexts import Context, Contexts
+from kconnect.cli.lazy import Group
 from kconnect.errors import NotFoundError
 
 
-class _Group(click.Group):
+class _Group(Group):
     """A group of commands that also knows `use-context` and the like, as `kubectl config` and `kcctl config` have them."""
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
@@ -109,6 +110,8 @@ def set_context(name: str, **given: str | None) -> None:
 
     The first one is in use at once. An empty value removes a setting, as in --user ''.
     """
+    if not name.strip():
+        raise click.UsageError("A context needs a name by which --context and `kconnect context use` can call it.")
     if given["url"]:
         contexts.check_url(given["url"])
     for setting in ("command_config", "worker_file"):

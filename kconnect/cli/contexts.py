@@ -89,11 +89,17 @@ def save(contexts: Contexts) -> Path:
 
     path = file()
     document = {"current": contexts.current, "contexts": {name: context.given() for name, context in contexts.by_name.items()}}
-    path.parent.mkdir(parents=True, exist_ok=True)
     new = path.with_name(f"{path.name}.{os.getpid()}")
-    with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as out:
-        yaml.safe_dump(document, out, sort_keys=False, allow_unicode=True)
-    new.replace(path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as out:
+            yaml.safe_dump(document, out, sort_keys=False, allow_unicode=True)
+        new.replace(path)
+    except OSError as error:
+        reason = error.strerror or error
+        raise ContextError(
+            f"{path}, the file of contexts, can't be written ({reason}): name another place in KCONNECT_CONFIG"
+        ) from None
     return path
 
 
@@ -112,9 +118,14 @@ def _can_be_asked(url: str) -> bool:
         parts = urlsplit(url)
         # A port that is no number, and a host with an empty or too long label, are found here rather than by the client.
         (parts.hostname or "").encode("idna")
-        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0 and url.isprintable()
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0 and _is_plain(url)
     except ValueError:
         return False
+
+
+def _is_plain(url: str) -> bool:
+    """Whether paths can be appended to the URL: whatever is behind a `?` or a `#` would swallow them."""
+    return url.isprintable() and not {"?", "#", " "} & set(url)
 
 
 def _of(body: Any) -> Contexts:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import select
+import sys
 from pathlib import Path
 
 from kconnect.errors import ConfigError, ConnectError
@@ -35,6 +36,17 @@ def text_of(path: Path) -> str:
         raise InputError(f"{path}: this is not UTF-8 ({error.reason} at byte {error.start})") from None
 
 
+def standard_input() -> str:
+    """Read all of standard input. Raise InputError if it is not UTF-8, whatever the locale takes it for."""
+    # A program that calls a command may have put a text there, which has no bytes.
+    source = getattr(sys.stdin, "buffer", sys.stdin)
+    content = b"" if source is None else source.read()
+    try:
+        return content if isinstance(content, str) else content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise InputError(f"standard input: this is not UTF-8 ({error.reason} at byte {error.start})") from None
+
+
 def _of_pipe(path: Path) -> bytes:
     """
     Read a pipe. Opening one waits for somebody who writes into it, without end. What a shell makes of `<(command)` has a
@@ -50,6 +62,11 @@ def _of_pipe(path: Path) -> bytes:
             raise InputError(f"{path} is a pipe, and no process has opened it for writing within {WRITER_S:g} s; name a file")
         os.set_blocking(pipe, True)
         return (first or b"") + file.read()
+
+
+def reason_of(error: Exception) -> str:
+    """Return why a parser refuses a text, in words that are about the text."""
+    return "its values are nested too deeply" if isinstance(error, RecursionError) else str(error)
 
 
 def properties_of(path: Path) -> dict[str, str]:

@@ -17,7 +17,14 @@ from click.shell_completion import CompletionItem
 _OF_VERBS = frozenset(("--url", "--user", "--context"))
 
 
-class LazyGroup(click.Group):
+class Group(click.Group):
+    """A group that also takes the options of its verbs before the verb, such as `--url`."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, _behind(args))
+
+
+class LazyGroup(Group):
     """
     `commands_in` holds, for each name, where it is (`module`, or `module:function` if the name is another) and its help.
     `sections`, headings with names in an order of their own, divide the list in `--help`; what is in none comes last.
@@ -37,9 +44,6 @@ class LazyGroup(click.Group):
         self._commands_in = commands_in
         self._sections = sections or {}
 
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        return super().parse_args(ctx, _behind(args))
-
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted(self._commands_in)
 
@@ -53,7 +57,8 @@ class LazyGroup(click.Group):
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
         if args[0] in self._synonyms:
             alone, with_more = self._synonyms[args[0]]
-            named = len(args) > 1 and not args[1].startswith("-")
+            behind = _behind(args[1:])
+            named = bool(behind) and not behind[0].startswith("-")
             args = [*(with_more if named else alone).split(), *args[1:]]
         try:
             return super().resolve_command(ctx, args)
@@ -96,7 +101,11 @@ class LazyGroup(click.Group):
 
 
 def _behind(args: list[str]) -> list[str]:
-    """Return arguments with those options behind the verb that all verbs have which ask a worker."""
+    """
+    Return arguments with those options behind the verb that all verbs have which ask a worker.
+
+    They go before the verb's own options: one of these may lack its value, and `--help` of a group comes before any verb.
+    """
     moved: list[str] = []
     rest = list(args)
     while rest and rest[0].partition("=")[0] in _OF_VERBS:
@@ -104,10 +113,11 @@ def _behind(args: list[str]) -> list[str]:
         moved, rest = [*moved, *rest[:count]], rest[count:]
     if not moved:
         return args
-    if not rest:
+    verb = next((place for place, text in enumerate(rest) if not text.startswith("-")), None)
+    if verb is None:
         # There is no verb that they are about: that is what is missing, and not the options.
-        return []
-    end = rest.index("--") if "--" in rest else len(rest)
+        return rest
+    end = next((place for place in range(verb + 1, len(rest)) if rest[place].startswith("-")), len(rest))
     return [*rest[:end], *moved, *rest[end:]]
 
 

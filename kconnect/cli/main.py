@@ -132,6 +132,7 @@ def main(arguments: list[str] | None = None) -> Any:
     verbose = "-v" in arguments or "--verbose" in arguments
     interpreter.forget_empty(os.environ, sys.path)
     terminal.guard()
+    _open_missing_streams()
     try:
         with interrupt.heard_at_once():
             status = cli.main(args=arguments, prog_name="kconnect", standalone_mode=False)
@@ -147,6 +148,13 @@ def main(arguments: list[str] | None = None) -> Any:
             click.echo("".join(traceback.format_exception(error)), err=True)
         sys.exit(status_of(error))
     sys.exit(status if isinstance(status, int) else 0)
+
+
+def _open_missing_streams() -> None:
+    """Replace streams that the caller has closed, as with `>&-`: Python has None for them, which libraries do not expect."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - as long as the process
 
 
 def in_lines(error: Exception) -> list[str]:

@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from kconnect.api.config import HIDDEN
-from kconnect.cli.files import InputError, as_properties, text_of
+from kconnect.cli.files import InputError, as_properties, reason_of, standard_input, text_of
 
 Config = dict[str, "str | None"]
 
@@ -65,13 +64,10 @@ def read(paths: Iterable[Path], recursive: bool = False) -> list[Manifest]:
     by_name: dict[str, Manifest] = {}
     for path in _files(paths, recursive, problems):
         try:
-            text = sys.stdin.read() if str(path) == "-" else text_of(path)
+            text = standard_input() if str(path) == "-" else text_of(path)
             items = _items(path, text)
             if not items:
                 raise InputError(f"{path} has no connector; {_REMEDY}")
-        except UnicodeDecodeError as error:
-            problems.append(f"standard input: this is not UTF-8 ({error.reason} at byte {error.start})")
-            continue
         except InputError as error:
             problems.append(str(error))
             continue
@@ -185,7 +181,7 @@ def _json_items(path: Path, text: str) -> list[_Item]:
         # Numbers stay as they are written.
         body = json.loads(text, parse_int=str, parse_float=str, object_pairs_hook=_once)
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{path}: this is not JSON ({error}); {_REMEDY}") from None
+        raise InputError(f"{path}: this is not JSON ({reason_of(error)}); {_REMEDY}") from None
 
     def item(connector: Any, place: tuple[str | int, ...], entry: str) -> _Item:
         return _Item(connector, lambda *keys: f"{path}{entry}", lambda: _at(json.loads(text), place))
@@ -199,7 +195,7 @@ def _yaml_items(path: Path, text: str) -> list[_Item]:
     try:
         documents = yaml_file.documents(text, numbers=False)
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{path}: this is not YAML ({error}); {_REMEDY}") from None
+        raise InputError(f"{path}: this is not YAML ({reason_of(error)}); {_REMEDY}") from None
 
     def item(number: int, connector: Any, place: tuple[str | int, ...]) -> _Item:
         def where(*keys: str | int) -> str:

@@ -27,7 +27,7 @@ from kconnect.core.settings import misnamed, references, secrets
 from kconnect.core.settings.worker import WorkerSettings, converters, for_clients, for_plugins
 from kconnect.core.state.assignment import AssignmentState
 from kconnect.core.state.records import Topic
-from kconnect.errors import ConnectError
+from kconnect.errors import ConfigError, ConnectError
 from kconnect.java import properties
 from kconnect.jvm import java
 from kconnect.kafka import clients
@@ -55,7 +55,12 @@ _FRESH_S = 1.0
 
 def run(path: Path) -> int:
     """Run a worker with the given properties file until SIGTERM or SIGINT; gives the process's exit status."""
-    texts = properties.load(path.read_text("utf-8"))
+    try:
+        texts = properties.load(path.read_text("utf-8"))
+    except UnicodeDecodeError as error:
+        raise ConfigError(
+            f"{path} is not UTF-8 ({error.reason} at byte {error.start}): save the worker file as UTF-8"
+        ) from None
     settings, order = worker_file.settings(texts, os.environ, socket.gethostname())
     for key in settings.unknown_keys:
         log.warning("The setting %s is unknown and has no effect: %s", key, misnamed.remedy(key))

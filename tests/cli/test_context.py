@@ -97,3 +97,19 @@ def test_the_scripts(shell: str) -> None:
 def test_bash_takes_its_script() -> None:
     done = subprocess.run(["bash", "-n"], input=call("completion", "bash").out, text=True, capture_output=True)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("url", ["http://x:8083/?a=1", "http://x:8083/#a", "http://x:8083/a b"])
+def test_what_would_swallow_the_paths_of_requests_is_no_address(url: str) -> None:
+    assert (called := call("get", "connectors", "--url", url)).status == 2
+    assert "is not a worker's URL" in called.err
+
+
+def test_a_context_has_a_name_and_a_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KCONNECT_CONFIG", str(tmp_path / "new" / "config.yaml"))
+    assert call("context", "set", " ", "--url", "http://x:1").status == 2
+    monkeypatch.setenv("KCONNECT_CONFIG", "/proc/nowhere/config.yaml")
+    called = call("context", "set", "a", "--url", "http://x:1")
+    assert called.status == 2
+    assert "the file of contexts, can't be written" in called.err
+    assert "name another place in KCONNECT_CONFIG" in called.err

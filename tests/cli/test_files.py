@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from kconnect.cli import files
+from kconnect.cli.offsets import snapshot
 
 WRITES = """
 import sys
@@ -58,3 +60,20 @@ class Reader(threading.Thread):
 
     def run(self) -> None:
         self.found = files.text_of(self.path)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "ascii"])
+def test_standard_input_is_utf_8_whatever_the_locale_says(encoding: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def given(content: bytes) -> str:
+        stream = io.TextIOWrapper(io.BytesIO(content), encoding, errors="surrogateescape")
+        monkeypatch.setattr(sys, "stdin", stream)
+        return files.standard_input()
+
+    assert given("name: é".encode()) == "name: é"
+    with pytest.raises(files.InputError, match=r"^standard input: this is not UTF-8 \(invalid start byte at byte 6\)$"):
+        given(b"name: \x94")
+
+
+def test_a_text_that_is_nested_too_deeply_is_not_told_in_python_s_words() -> None:
+    with pytest.raises(files.InputError, match="its values are nested too deeply"):
+        snapshot.parse("[" * 100_000, "x.json")

@@ -11,6 +11,7 @@ from typing import Any
 import click
 import pytest
 
+from kconnect.cli import lazy
 from kconnect.cli import main as cli
 from kconnect.errors import ConfigError, ConnectError, NotFoundError, UnavailableError
 
@@ -184,3 +185,45 @@ def test_a_worker_file_with_errors_is_refused_in_one_line(tmp_path: Path, capsys
     assert run("worker", str(file)) == 6
     (line,) = capsys.readouterr().err.splitlines()
     assert 'Missing required configuration "bootstrap.servers"' in line
+
+
+@pytest.mark.parametrize(
+    ("typed", "means"),
+    [
+        ("--url U get connectors -o json", "get connectors --url U -o json"),
+        ("--url U apply -f", "apply --url U -f"),
+        ("--url=U describe --help", "describe --url=U --help"),
+        ("--url U -v top", "-v top --url U"),
+        ("--url U --help", "--help"),
+        ("--url U set logger x INFO", "set logger x INFO --url U"),
+        ("--url U describe -- -x", "describe --url U -- -x"),
+        ("get connectors --url U", "get connectors --url U"),
+    ],
+)
+def test_options_before_the_verb_go_before_its_own(typed: str, means: str) -> None:
+    assert lazy._behind(typed.split()) == means.split()
+
+
+@pytest.mark.parametrize("group", ["describe", "get", "offsets", "set", "context", "topics", "dlq", "plugin"])
+def test_a_group_shows_its_help_with_an_address_before_it(group: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("--url", "http://127.0.0.1:1", group, "--help") == 0
+    assert capsys.readouterr().out.startswith(f"Usage: kconnect {group} ")
+
+
+def test_an_option_without_its_value_is_what_is_missing(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("--url", "http://127.0.0.1:1", "apply", "-f") == 2
+    assert "Option '-f' requires an argument" in capsys.readouterr().err
+
+
+def test_streams_that_are_closed_fail_no_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdout", None)
+    monkeypatch.setattr(sys, "stderr", None)
+    assert run("context", "--help") == 0
+    assert run("nope") == 2
+
+
+def test_a_worker_file_that_is_not_utf_8_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "worker.properties"
+    file.write_bytes(b"\xff\xfe#")
+    assert run("worker", str(file)) == 6
+    assert f"{file} is not UTF-8 (invalid start byte at byte 0): save the worker file as UTF-8" in capsys.readouterr().err

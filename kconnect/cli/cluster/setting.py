@@ -7,10 +7,11 @@ import click
 from kconnect.cli import connection
 from kconnect.cli.cluster import get_loggers
 from kconnect.cli.connection import Target
+from kconnect.cli.lazy import Group
 from kconnect.errors import NotFoundError
 
 
-@click.group("set")
+@click.group("set", cls=Group)
 def set_group() -> None:
     """
     Set the level of a logger.

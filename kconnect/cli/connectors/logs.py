@@ -177,8 +177,8 @@ class Wanted:
                 "Its tasks may run on other workers (see kconnect describe); --mentions searches the texts, too."
             )
         return (
-            "No line has a connector's context. Kafka Connect writes it with %X{connector.context} in its Log4j pattern; "
-            "--mentions searches the texts instead."
+            f"None of {self.seen} entries has a connector's context: no connector has written one, or the log is a Kafka "
+            "Connect's, whose Log4j pattern lacks %X{connector.context}. --mentions searches the texts instead."
         )
 
 

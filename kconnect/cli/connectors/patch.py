@@ -17,7 +17,7 @@ from kconnect.cli.apply.output import Show
 from kconnect.cli.apply.plan import CHANGE, Step
 from kconnect.cli.connection import Target
 from kconnect.cli.connectors import target_states
-from kconnect.cli.files import InputError
+from kconnect.cli.files import InputError, reason_of
 from kconnect.cli.manifests import Config, Manifest, as_text
 from kconnect.rest.client import ConnectClient, RestError
 
@@ -118,7 +118,7 @@ def _of_json(document: str) -> Mapping[str, str | None]:
     try:
         body: Any = json.loads(document, parse_int=str, parse_float=str)
     except (ValueError, RecursionError) as error:
-        raise InputError(f'-p is not JSON ({error}): give an object such as {{"tasks.max": "4"}}') from None
+        raise InputError(f'-p is not JSON ({reason_of(error)}): give an object such as {{"tasks.max": "4"}}') from None
     if not isinstance(body, dict):
         raise InputError('-p is not a JSON object: give one such as {"tasks.max": "4"}')
     return {key: as_text(key, value, "-p") for key, value in body.items()}

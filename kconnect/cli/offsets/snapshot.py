@@ -12,7 +12,6 @@ The REST API's own body, `{"offsets": […]}`, or its list alone, is read as wel
 from __future__ import annotations
 
 import datetime
-import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -53,7 +52,7 @@ def read(path: str) -> tuple[Any, str]:
     nor YAML.
     """
     if path == "-":
-        return parse(sys.stdin.read(), "standard input"), "standard input"
+        return parse(files.standard_input(), "standard input"), "standard input"
     return parse(files.text_of(Path(path)), path), path
 
 
@@ -67,7 +66,7 @@ def parse(text: str, where: str) -> Any:
 
         return yaml_file.load(text)
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{where}: this is neither JSON nor YAML ({error})") from None
+        raise InputError(f"{where}: this is neither JSON nor YAML ({files.reason_of(error)})") from None
 
 
 def parse_json(where: str, text: str) -> Any:
@@ -77,7 +76,9 @@ def parse_json(where: str, text: str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{where}: {text} is not JSON ({error}); in a shell, put it in single quotes") from None
+        raise InputError(
+            f"{where}: {text} is not JSON ({files.reason_of(error)}); in a shell, put it in single quotes"
+        ) from None
 
 
 def is_export(body: Any) -> bool:
