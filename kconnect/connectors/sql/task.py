@@ -39,6 +39,14 @@ _LOOK_S = 1.0
 T = TypeVar("T")
 
 
+class _OverlapError(Exception):
+    """Some records of a put are in the table. `begins` are the offsets behind them."""
+
+    def __init__(self, begins: Mapping[TopicPartition, int]) -> None:
+        super().__init__("some records are in the table")
+        self.begins = begins
+
+
 class SqlSinkTask(Informed, SinkTask):
     reports_in_put_only = True
 
@@ -160,7 +168,20 @@ class SqlSinkTask(Informed, SinkTask):
                 self._report(bad)
             return
         self._ids.look(self._offsets.name)
-        self._write_with(self._offsets, groups, rows, bad)
+        while True:
+            try:
+                self._write_with(self._offsets, groups, rows, bad)
+                return
+            except _OverlapError as overlap:
+                begins = overlap.begins
+                self._ids.look(self._offsets.name, at_once=True)
+                records = [record for group in groups for record in group.origins.records]
+            # Outside of the transaction again: their tables may be changed, too, over another connection.
+            groups = groups_of([each for each in records if each.original_offset >= begins[place_of(each)]])
+            if not groups:
+                return
+            bad = []
+            rows = self._rows(groups, bad)
 
     def _write_with(self, offsets: Offsets, groups: Sequence[Group], rows: Sequence[Rows], bad: list[Bad]) -> None:
         """Write what is to be written next of each partition, in one transaction with its offsets if these can be in one."""
@@ -169,14 +190,14 @@ class SqlSinkTask(Informed, SinkTask):
         if offsets.with_rows:
             with self._connection.begin():
                 begins = offsets.lock(self._connection, ends)
-                self._write_from(begins, firsts, groups, rows, bad)
+                self._write_from(begins, firsts, rows, bad)
                 offsets.store(self._connection, {each: max(end, begins[each]) for each, end in ends.items()})
             return
         # In the same one they would stay if it is rolled back, and its rows be passed over.
         with self._connection.begin():
             begins = offsets.lock(self._connection, ends)
         with self._connection.begin():
-            self._write_from(begins, firsts, groups, rows, bad)
+            self._write_from(begins, firsts, rows, bad)
         with self._connection.begin():
             offsets.store(self._connection, {each: max(end, begins[each]) for each, end in ends.items()})
 
@@ -184,16 +205,11 @@ class SqlSinkTask(Informed, SinkTask):
         self,
         begins: Mapping[TopicPartition, int],
         firsts: Mapping[TopicPartition, int],
-        groups: Sequence[Group],
         rows: Sequence[Rows],
         bad: list[Bad],
     ) -> None:
-        assert self._offsets is not None
         if any(firsts[each] < begin for each, begin in begins.items()):
-            self._ids.look(self._offsets.name, at_once=True)
-            records = [record for group in groups for record in group.origins.records]
-            bad.clear()
-            rows = self._rows(groups_of([each for each in records if each.original_offset >= begins[place_of(each)]]), bad)
+            raise _OverlapError(begins)
         self._statements(rows, bad)
         self._report(bad)
 

@@ -152,6 +152,13 @@ class Play:
 @example(
     history=[("produce", [("row", key) for key in KEYS]), ("put", 0, 500), ("produce", [("null", key) for key in KEYS[:4]])]
 )
+# What a put has again is left out, and a record that the table can't be changed for is looked at once more.
+@example(
+    history=[
+        *(("produce", [("row", key) for key in KEYS]), ("put", 0, 500), ("put", 1, 500), ("go_back", 0), ("go_back", 1)),
+        *(("produce", [("two of one name", key) for key in KEYS]), ("put", 0, 500), ("put", 1, 500)),
+    ]
+)
 def test_the_table_that_it_makes_has_what_the_records_say(database: Database, history: list[Step]) -> None:
     note(f"history={history!r}")
     play = Play(database)
