@@ -34,7 +34,7 @@ def sink(monkeypatch: pytest.MonkeyPatch) -> Iterator[Sink]:
     """Calls `kconnect schemas` for a sink with more settings, which has inferred the schema of `orders`."""
     herder = MemoryHerder()
     shape = inference.to_plain(inference.shape_of({"id": 1, "of": {"x": "a"}}))
-    known = shown({Key("snk", "value", "orders", 0): {"version": 3, "shape": shape}})
+    known = list(shown({Key("snk", "value", "orders", 0): {"version": 3, "shape": shape}}))
     answers = {**herder._answers, GetSchemas: lambda *_: {"name": "snk", "schemas": known}}
     monkeypatch.setattr(herder, "_answers", answers)
     with serving(herder) as url, ConnectClient(url) as client:
