@@ -152,11 +152,31 @@ class Play:
 @example(
     history=[("produce", [("row", key) for key in KEYS]), ("put", 0, 500), ("produce", [("null", key) for key in KEYS[:4]])]
 )
-# What a put has again is left out, and a record that the table can't be changed for is looked at once more.
+# What a put has again is left out, and the table is changed for what is new.
 @example(
     history=[
-        *(("produce", [("row", key) for key in KEYS]), ("put", 0, 500), ("put", 1, 500), ("go_back", 0), ("go_back", 1)),
-        *(("produce", [("two of one name", key) for key in KEYS]), ("put", 0, 500), ("put", 1, 500)),
+        (
+            "produce",
+            [
+                ("row", "Anna"),
+                ("row", "Anna"),
+                ("row", "\U0001f600"),
+                ("keyless", "\xdf"),
+                ("row", "ss"),
+                ("tombstone", "\xdf"),
+                ("nested", "\xe1nna"),
+            ],
+        ),
+        ("move", 1, 1),
+        ("produce", [("two of one name", "\U0001f600"), ("more", "\xdf")]),
+        ("put", 1, 5),
+        ("stir",),
+        (
+            "produce",
+            [("null", "anna "), ("row", "Anna"), ("keyless", "\U0001f600"), ("more", "ss"), ("two of one name", "anna")],
+        ),
+        ("go_back", 1),
+        ("put", 1, 500),
     ]
 )
 def test_the_table_that_it_makes_has_what_the_records_say(database: Database, history: list[Step]) -> None:
