@@ -3,7 +3,7 @@ What reaches the terminal: of all that commands write nothing that it obeys, but
 
 Statuses, errors and names come from workers, and quote records and answers of services: whoever may write a record must not
 move an operator's cursor, set a title or fill a clipboard. Called by `main.py`, so that no command need think of it;
-`layout.py` goes further for tables, where a line's end and a change of direction would do harm, too.
+`layout.py` goes further for tables, where a line's end would do harm, too.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import IO, Any
 
 import click
 
-_OBEYED = re.compile("\x1b\\[[0-9;]*m|[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-"""Colours, which stay, or what a terminal obeys."""
+_OBEYED = re.compile("\x1b\\[[0-9;]*m|[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+"""Colours, which stay, or what a terminal obeys. Changes of direction show a line otherwise than it is copied."""
 _echo = click.echo
 
 

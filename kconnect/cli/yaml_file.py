@@ -13,6 +13,8 @@ from typing import Any
 
 import yaml
 
+from kconnect.cli import terminal
+
 
 class _Values:
     """The constructors that the loaders below add to PyYAML's."""
@@ -132,5 +134,11 @@ def _tried(read: Callable[[Any], Any], numbers: bool) -> Any:
 
 def dump(found: Any) -> str:
     """Return YAML that `load` reads back as it was: dicts, in their order, lists, texts, numbers, True, False and None."""
-    text: str = yaml.dump(found, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=1000)
+    text = _dumped(found, True)
+    # Otherwise `terminal.py` would put the letters of an escape in the place of a character in a text without quotes.
+    return text if terminal.harmless(text) == text else _dumped(found, False)
+
+
+def _dumped(found: Any, allow_unicode: bool) -> str:
+    text: str = yaml.dump(found, Dumper=_Dumper, sort_keys=False, allow_unicode=allow_unicode, width=1000)
     return text

@@ -52,6 +52,10 @@ def read(registry: Registry, subject: str, version: int | None) -> Schema:
     except RetriableError as error:
         said = f"The task needs the schema of {SUBJECT}={subject} to start: {str(error).partition('; errors.retry')[0]}"
         raise ConnectError(f"{said}. With errors.restart.max.attempts it is started again by itself") from error
+    except (RecursionError, TypeError):
+        raise ConfigError(
+            SUBJECT, subject, "what the registry has there is nested too deeply, or has no version. Name another subject"
+        ) from None
     except DataError as error:
         raise ConfigError(SUBJECT, subject, f"{error}. Name a subject with a schema that plain JSON can have") from error
     return schema

@@ -3,8 +3,8 @@ Logins of browsers: a cookie that stands for what its user has typed once.
 
 The cookie holds the name and password, or the token, sealed with a key that only this worker has, for as long as it lives. So
 nothing is remembered here but the cookies of those who have logged out, a page's scripts never see it, and a request that this
-worker sends on is its user's still. Opened by `resource.py` before anybody asks who is calling, handed out by `console.py`. Read
-next: `authentication.py`.
+worker sends on is its user's still. Opened by `resource.py` before anybody asks who is calling, handed out by `console.py`.
+Read next: `authentication.py`.
 """
 
 from __future__ import annotations

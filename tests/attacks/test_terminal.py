@@ -77,3 +77,4 @@ def test_colours_of_our_own_stay() -> None:
     """Control: what commands ask for themselves is written."""
     assert terminal.harmless("\x1b[31mred\x1b[0m\tx\n") == "\x1b[31mred\x1b[0m\tx\n"
     assert terminal.harmless("\x1b[2Jx") == "\\u001b[2Jx"
+    assert terminal.harmless("to \u202epot\u202c") == "to \\u202epot\\u202c"

@@ -9,7 +9,7 @@ import pytest
 
 from kconnect.converters import inference, subjects
 from kconnect.converters.json import JsonConverter
-from kconnect.converters.schema_registry import MemoryRegistry
+from kconnect.converters.schema_registry import MemoryRegistry, RegisteredSchema
 from kconnect.data import schema as s
 from kconnect.errors import ConfigError, ConnectError, DataError
 
@@ -45,6 +45,19 @@ def test_what_was_inferred_comes_back_with_the_versions_of_the_subject() -> None
     assert first.to_connect_data("t", b'{"id": 7}').schema == s.struct({"id": s.INT64_SCHEMA}, version=1)
     with pytest.raises(DataError, match="the field 'price' is not in the pinned schema"):
         first.to_connect_data("t", b'{"id": 7, "price": 1}')
+
+
+@pytest.mark.parametrize(("depth", "version"), [(900, 1), (5000, 1), (1, "one")])
+def test_what_a_registry_answers_that_nobody_can_read_is_said(depth: int, version: Any) -> None:
+    """Who answers as the registry must not end a task with an error that names neither setting nor remedy."""
+    text = '{"type":"array","items":' * depth + '"int"' + "}" * depth
+
+    class Odd(MemoryRegistry):
+        def by_version(self, subject: str, version_: int | None = None) -> RegisteredSchema:
+            return RegisteredSchema(text, 1, version)
+
+    with pytest.raises(ConfigError, match=r"schema\.subject"):
+        subjects.read(Odd(), "s", None)
 
 
 def test_an_enumeration_has_its_symbols_only() -> None:
