@@ -65,7 +65,7 @@ class Reader:
 def source(path: str, worker: dict[str, str]) -> FileStreamSourceTask:
     task: Any = FileStreamSourceTask()
     task.worker = worker
-    task.context = type("Context", (), {"offsets": Reader()})()
+    task.context = type("Context", (), {"offsets": Reader(), "waits_for": lambda self, what: None})()
     task.start({"file": path, "topic": "t"})
     return task
 

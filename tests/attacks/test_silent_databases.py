@@ -182,6 +182,9 @@ class _Context:
         def offsets(partitions: list[object]) -> list[None]:
             return [None] * len(partitions)
 
+    def passed_over(self, count: int) -> None:
+        """Count nothing."""
+
 
 def test_what_others_take_beside_an_answer_is_not_its_own() -> None:
     """Who has another task of the process take memory while rows of MySQL come had the source fail for good."""
