@@ -139,7 +139,7 @@ class Found:
         The unit whose code has ended the process, if there is one. And whether that is sure: who finds memory full need not be
         who has filled it.
         """
-        said: dict[int, _Said] = {}
+        notes: dict[int, _Said] = {}
         in_java: dict[str, _Said] = {}
         held = 0
         stacks: list[list[bytes]] = []
@@ -147,17 +147,17 @@ class Found:
             if line == b"= alive":
                 held = 0
             elif line.startswith(b"= "):
-                _read(line, said)
+                _read(line, notes)
             elif line.startswith(b"~ "):
                 _read_java(line, in_java)
             elif line.startswith(b"! "):
                 return _accused(line)
             elif fatal := _FATAL.match(line):
-                return _crashed(fatal[1], _stacks(self._lines[at + 1 :]), said, in_java, self._java)
+                return _crashed(fatal[1], _stacks(self._lines[at + 1 :]), notes, in_java, self._java)
             elif _HELD.match(line):
                 held += 1
                 stacks = _stacks(self._lines[at + 1 :])
-        return _holder(stacks, said) if held >= _HELD_DUMPS else {}, True
+        return _holder(stacks, notes) if held >= _HELD_DUMPS else {}, True
 
 
 class _Said(NamedTuple):
@@ -204,11 +204,11 @@ def _directory() -> str | None:
     try:
         with suppress(FileExistsError):
             os.mkdir(path, 0o700)
-        found = os.lstat(path)
+        status = os.lstat(path)
     except OSError as error:
         log.warning("If a plugin crashes this host, kconnect can't tell which one it was: %s", error)
         return None
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid() or status.st_mode & 0o077:
         log.warning("If a plugin crashes this host, kconnect can't tell which one it was: other users may write to %s", path)
         return None
     return path
@@ -269,26 +269,26 @@ def _java_report(lines: list[bytes]) -> _JavaReport:
 
 def _stacks(lines: list[bytes]) -> list[list[bytes]]:
     """The frames of each thread of a dump, innermost first; none if there were more threads than it has."""
-    found: list[list[bytes]] = []
+    stacks: list[list[bytes]] = []
     for line in lines:
         if _THREAD.match(line):
-            found.append([])
-        elif found and line.startswith(b"  "):
-            found[-1].append(line)
+            stacks.append([])
+        elif stacks and line.startswith(b"  "):
+            stacks[-1].append(line)
         elif line == b"...":
             return []
-        elif line and found and found[-1]:
+        elif line and stacks and stacks[-1]:
             break
-    return [stack for stack in found if stack]
+    return [stack for stack in stacks if stack]
 
 
 def _whose(stack: list[bytes], said: dict[int, _Said]) -> _Said | None:
     """The unit in whose code a thread was, that of a plugin."""
     mark = next((mark for mark in map(_MARK.match, stack) if mark is not None), None)
-    found = None if mark is None else said.get(int(mark[1]))
-    if found is None or found.by_plugin:
-        return found
-    return found if next((whose for whose in map(_of_frame, stack) if whose is not None), False) else None
+    note = None if mark is None else said.get(int(mark[1]))
+    if note is None or note.by_plugin:
+        return note
+    return note if next((whose for whose in map(_of_frame, stack) if whose is not None), False) else None
 
 
 def _of_frame(line: bytes) -> bool | None:
@@ -331,14 +331,14 @@ def _holder(stacks: list[list[bytes]], said: dict[int, _Said]) -> dict[UnitId, B
 
 
 def _waits(frame: bytes) -> bool:
-    found = _FRAME.match(frame)
-    if found is None:
+    match = _FRAME.match(frame)
+    if match is None:
         return True
-    path = os.fsdecode(found[1])
+    path = os.fsdecode(match[1])
     # Who is in Java does not hold Python's lock.
     if _IN_JAVA in path or os.path.basename(path) in _WAITING_MODULES:
         return True
-    return _WAITS.search(linecache.getline(path, int(found[2]))) is not None
+    return _WAITS.search(linecache.getline(path, int(match[2]))) is not None
 
 
 def _text(stack: list[bytes]) -> str:

@@ -82,8 +82,8 @@ def attributed(predecessor: Held) -> tuple[dict[UnitId, Blame], Units]:
     Return the units that have ended the process that left this record, if they are known; or else those that may have. The
     process must be dead.
     """
-    found, is_sure = blackbox.Found(predecessor.incarnation).blames()
+    blames, is_sure = blackbox.Found(predecessor.incarnation).blames()
     units = predecessor.units or frozenset()
-    found = {unit: blame for unit, blame in found.items() if unit in units}
+    blames = {unit: blame for unit, blame in blames.items() if unit in units}
     is_alone = len(units - predecessor.blamed.keys()) == 1
-    return (found, frozenset()) if is_sure or is_alone else ({}, frozenset(found))
+    return (blames, frozenset()) if is_sure or is_alone else ({}, frozenset(blames))

@@ -48,14 +48,14 @@ def main() -> int:
     threading.Thread(target=_watch_parent, daemon=True).start()
 
     started = time.monotonic()
-    wanted = sizes.hosts(settings.task_hosts, settings.spark)
+    host_count = sizes.hosts(settings.task_hosts, settings.spark)
     output = Output()
     if direct is not None and (absent := masters.absent(settings.spark)) is not None:
         # Spark itself tries for a minute before it says so.
         standard_error.report(2, 0, absent)
     try:
         name = f"kconnect {settings.group_id} {settings.worker_id}"
-        spark = session.start(settings.spark, "kconnect.host.main", wanted, output, order["references"], name)
+        spark = session.start(settings.spark, "kconnect.host.main", host_count, output, order["references"], name)
     except SparkLost as error:
         output.drain(1.0)
         log.error("%s", error)
@@ -72,7 +72,7 @@ def main() -> int:
     control = {role: topics[role] for role in (Topic.CONFIG, Topic.ASSIGNMENT)}
     reader, state, loggers = LogReader(clients.reader(settings, "driver"), control), AssignmentState(), PythonLoggers()
     status = 0
-    known: Placement | None = None
+    last_placement: Placement | None = None
     payloads: dict[int, bytes] = {}
     while not ended.is_set():
         follows = reader.at_end
@@ -87,8 +87,8 @@ def main() -> int:
             break
         if reader.at_end:
             placement = state.placements.get(settings.worker_id)
-            if placement is not known:
-                known, payloads = placement, _payloads(order, placement)
+            if placement is not last_placement:
+                last_placement, payloads = placement, _payloads(order, placement)
             hosts.want(payloads)
         try:
             hosts.check()

@@ -98,9 +98,9 @@ class Guard:
                 logger.handlers[:] = filter(_is_ours, logger.handlers)
                 logger.filters[:] = filter(_is_ours, logger.filters)
                 log.warning("A unit changed the logger %s; it has been restored", name)
-        for place, known in self._known.items():
+        for place, values_before in self._known.items():
             now = vars(place)
-            for name, value in known.items():
+            for name, value in values_before.items():
                 if now.get(name) is not value:
                     self._put_back(place, name, value, now.get(name), units)
         for name, stream in self._streams.items():
@@ -128,12 +128,12 @@ class Guard:
         return error
 
     def _guarded(self, module: ModuleType) -> type[ModuleType]:
-        known, guard = self._known[module], self
+        values_before, guard = self._known[module], self
 
         class Guarded(type(module)):  # type: ignore[misc]
             def __setattr__(self, name: str, value: Any) -> None:
-                unit = guard._concerns() if name in known or (self is sys and name in _STREAMS) else None
-                if unit is None or value is known.get(name, guard):
+                unit = guard._concerns() if name in values_before or (self is sys and name in _STREAMS) else None
+                if unit is None or value is values_before.get(name, guard):
                     super().__setattr__(name, value)
                 elif self is sys and name in _STREAMS and guard._output is not None:
                     getattr(guard._output, name).redirect(value)
@@ -141,7 +141,7 @@ class Guard:
                     raise guard._fail(unit, f"{unit.spec.unit} was about to replace {self.__name__}.{name}")
 
             def __delattr__(self, name: str) -> None:
-                unit = guard._concerns() if name in known else None
+                unit = guard._concerns() if name in values_before else None
                 if unit is not None:
                     raise guard._fail(unit, f"{unit.spec.unit} was about to delete {self.__name__}.{name}")
                 super().__delattr__(name)
@@ -149,13 +149,13 @@ class Guard:
         return Guarded
 
     def _refuse_calls(self) -> None:
-        here = {self._pid, os.getppid(), 0, -1, -os.getpgrp()}
+        own_processes = {self._pid, os.getppid(), 0, -1, -os.getpgrp()}
 
         def anything(*_: Any, **__: Any) -> bool:
             return True
 
         def signals_us(pid: int, number: int) -> bool:
-            return number != 0 and pid in here
+            return number != 0 and pid in own_processes
 
         def signals_our_group(group: int, number: int) -> bool:
             return number != 0 and group in (0, os.getpgrp())
@@ -194,11 +194,11 @@ def _is_ours(part: object) -> bool:
 
 def _members(place: ModuleType | type) -> dict[str, Any]:
     """Return the members of a module or class that are watched: those that can be called, and a few that all imports need."""
-    found = {}
+    members = {}
     for name, value in vars(place).items():
         if name in _HOOKS or name in _STREAMS:
             continue
         public = not name.startswith("_") or isinstance(place, type)
         if (public and (callable(value) or isinstance(value, ModuleType))) or name in _ALSO:
-            found[name] = value
-    return found
+            members[name] = value
+    return members

@@ -38,8 +38,8 @@ class JavaThreads:
         running = {unit.spec.unit: unit for unit in units if unit.alive}
         for unit_id in threads.refused():
             if unit_id in running:
-                said = f"{unit_id} has more than {threads.MOST} live threads in Java: each must end, at the latest in stop()"
-                running[unit_id].fail_from_outside(TooManyThreadsError(said))
+                reason = f"{unit_id} has more than {threads.MOST} live threads in Java: each must end, at the latest in stop()"
+                running[unit_id].fail_from_outside(TooManyThreadsError(reason))
         changed = threads.changed()
         if changed is not None:
             self._names = changed

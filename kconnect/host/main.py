@@ -74,8 +74,8 @@ def run(payloads: Iterable[bytes]) -> None:
         spec = assignment_records.unpack_spec(order)
         try:
             # Its directories may be newer than the worker's process: it has been told to look at plugin.path anew since.
-            known = {*order["plugins"], *environments.places(spec.directories)}
-            plugins = Registry.scan(settings.plugin_path, known, settings.plugin_discovery)
+            directories = {*order["plugins"], *environments.places(spec.directories)}
+            plugins = Registry.scan(settings.plugin_path, directories, settings.plugin_discovery)
             host = Host(settings, plugins, order["host"], order["incarnation"], incarnation, contained, spec)
             options.wanted = Options(*settings.java, *host.memory.limited, report=contained.java_report)
             environments.enter((*spec.directories, *environments.of_providers(host.plugins, settings.raw)))
@@ -145,10 +145,10 @@ class Host:
             in_touch = self.holds_lease()
             follows = self._reader.at_end
             for record in self._reader.read(_READ_S):
-                found = self._state.apply(record)
+                applied = self._state.apply(record)
                 # What was asked of processes that ran before this one is none of its business (KIP-976).
-                if follows and isinstance(found, LoggerLevel):
-                    logs.set_level(self._loggers, found)
+                if follows and isinstance(applied, LoggerLevel):
+                    logs.set_level(self._loggers, applied)
             self._state.reached(self._reader.reached())
             self._contained.look(self._units.values())
             self._watch_memory()
@@ -308,8 +308,8 @@ class Host:
 
     def status(self, spec: UnitSpec, state: State, trace: str | None = None, version: str | None = None) -> None:
         """Queue a status record; those of one unit keep their order."""
-        term, told = self._state.assignment.term, outbox.shortened(trace)
-        value = UnitStatus(state, self.settings.worker_id, term, told, version)
+        term, shortened = self._state.assignment.term, outbox.shortened(trace)
+        value = UnitStatus(state, self.settings.worker_id, term, shortened, version)
         self._outbox.put(records.status(spec.unit, value), spec.unit)
 
     def publish_task_configs(self, connector: str, configs: list[dict[str, str]], config_offset: int) -> None:
@@ -317,8 +317,8 @@ class Host:
         Hand the task configs that a connector instance made to the leader, with what the instance had seen. ConnectError if
         they make no record.
         """
-        seen = max(config_offset, self._desired_offsets.get(UnitId(connector), 0))
-        tasks = GeneratedTasks(connector, tuple(configs), seen)
+        seen_offset = max(config_offset, self._desired_offsets.get(UnitId(connector), 0))
+        tasks = GeneratedTasks(connector, tuple(configs), seen_offset)
         entry = assignment_records.generated_tasks(tasks)
         outbox.check_size(entry, f"The configs of the {len(configs)} tasks of {connector}", self._most_bytes)
         self._outbox.put(entry, UnitId(connector))

@@ -67,21 +67,21 @@ class Memory:
 
     def excess(self) -> str | None:
         """Why this process has to end, in words for who looks at what it ran; None if it need not. Costs 0.1 ms."""
-        taken = self._process.memory_info().rss
+        resident = self._process.memory_info().rss
         if self.most is not None:
-            return None if taken <= self.most else f"took {_mib(taken)} of memory, and {self._setting} is {self.most}"
-        if not self._guarded or taken < 2**28:
+            return None if resident <= self.most else f"took {_mib(resident)} of memory, and {self._setting} is {self.most}"
+        if not self._guarded or resident < 2**28:
             return None
         total, available = _machine()
-        if taken > max(_LEAST, _SHARE * total):
+        if resident > max(_LEAST, _SHARE * total):
             return (
-                f"took {_mib(taken)} of memory, and a host may take {_SHARE:.0%} of the machine's {_mib(total)}, because "
+                f"took {_mib(resident)} of memory, and a host may take {_SHARE:.0%} of the machine's {_mib(total)}, because "
                 "task.host.memory.max.bytes in the worker file names no other limit"
             )
-        if available > _SHORT * total or taken < total / self._hosts / 2:
+        if available > _SHORT * total or resident < total / self._hosts / 2:
             return None
         return (
-            f"took {_mib(taken)} of memory while only {_mib(available)} of the machine's {_mib(total)} were left. "
+            f"took {_mib(resident)} of memory while only {_mib(available)} of the machine's {_mib(total)} were left. "
             "task.host.memory.max.bytes in the worker file is the limit for a host"
         )
 
@@ -98,22 +98,22 @@ class Memory:
 
 def _machine() -> tuple[int, int]:
     """All memory that there is and what is available of it, of the machine or of the container."""
-    found = psutil.virtual_memory()
-    total, available = found.total, found.available
+    machine = psutil.virtual_memory()
+    total, available = machine.total, machine.available
     with suppress(OSError, ValueError):
         most = int((_GROUP / "memory.max").read_text())  # "max" where there is no limit
         cached = re.search(r"^inactive_file (\d+)$", (_GROUP / "memory.stat").read_text(), re.MULTILINE)
-        taken = int((_GROUP / "memory.current").read_text()) - (int(cached[1]) if cached else 0)
-        total, available = min(total, most), min(available, max(0, most - taken))
+        in_use = int((_GROUP / "memory.current").read_text()) - (int(cached[1]) if cached else 0)
+        total, available = min(total, most), min(available, max(0, most - in_use))
     return total, available
 
 
 def _reserved() -> int:
     """Return what RLIMIT_DATA counts of this process, in bytes; on Linux."""
     with suppress(OSError):
-        found = re.search(r"^VmData:\s+(\d+) kB$", Path("/proc/self/status").read_text(), re.MULTILINE)
-        if found:
-            return int(found[1]) * 1024
+        match = re.search(r"^VmData:\s+(\d+) kB$", Path("/proc/self/status").read_text(), re.MULTILINE)
+        if match:
+            return int(match[1]) * 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 

@@ -73,7 +73,7 @@ class Reporter:
         """Its numbers are not told any more; its start counts on."""
         of_connector = unit.spec.unit.is_connector
         self._ended[of_connector] += _start(unit)
-        if (said := self._units.get(unit.spec.unit)) is not None and said.unit is unit:
+        if (reported := self._units.get(unit.spec.unit)) is not None and reported.unit is unit:
             del self._units[unit.spec.unit]
 
     def report(self, seen_at: float) -> None:
@@ -90,11 +90,11 @@ class Reporter:
         self._turn_at = now + _TURN_S
         wall = time.time()
         self._published = beans.latest(self._interval_s, logs.hide)
-        for unit_id, said in self._units.items():
-            if now >= said.due:
-                said.due = now + self._interval_s
+        for unit_id, reported in self._units.items():
+            if now >= reported.due:
+                reported.due = now + self._interval_s
                 try:
-                    self._report_unit(unit_id, said, now, wall)
+                    self._report_unit(unit_id, reported, now, wall)
                 except Exception:
                     if not self._complained:
                         log.exception("The metrics of %s can't be reported (logged once for all units)", unit_id)
@@ -113,7 +113,7 @@ class Reporter:
             self._writer.write(*report.encode(new))
 
     def _report_host(self, now: float) -> None:
-        up = Counter((unit_id.is_connector, said.unit.came_up) for unit_id, said in self._units.items())
+        up = Counter((unit_id.is_connector, reported.unit.came_up) for unit_id, reported in self._units.items())
         connectors, tasks = (
             self._ended[kind] + Starts(up[kind, True] + up[kind, False] + up[kind, None], up[kind, True], up[kind, False])
             for kind in (True, False)

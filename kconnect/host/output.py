@@ -44,8 +44,8 @@ class Output:
         self._kept = (os.dup(1), os.dup(2))
         self._before = (sys.stdout, sys.stderr)
         self._writer = Writer(self._kept[1])
-        self._handlers = [each for each in logging.root.handlers if type(each) is logging.StreamHandler]
-        self._streams = [each.setStream(self._writer) for each in self._handlers]
+        self._handlers = [handler for handler in logging.root.handlers if type(handler) is logging.StreamHandler]
+        self._streams = [handler.setStream(self._writer) for handler in self._handlers]
         for descriptor, level in ((1, logging.INFO), (2, logging.WARNING)):
             reading, writing = os.pipe()
             os.dup2(writing, descriptor)
@@ -66,8 +66,8 @@ class Output:
         for whose, budget in list(self._budgets.items()):
             self._tell(whose, budget)
         sys.stdout, sys.stderr = self._before
-        for kept, descriptor in zip(self._kept, (1, 2)):
-            os.dup2(kept, descriptor)
+        for saved, descriptor in zip(self._kept, (1, 2)):
+            os.dup2(saved, descriptor)
         self._writer.drain(_DRAIN_S)
         for handler, stream in zip(self._handlers, self._streams):
             if stream is not None:

@@ -61,22 +61,22 @@ def is_late(stop: Stop, limit_s: float, flush_s: float) -> bool:
     now = time.monotonic()
     if stop.given_up or now - stop.since < limit_s:
         return False
-    left, in_java = _left(stop), _many_in_java(stop)
-    if not left and not in_java:
+    remaining, in_java = _left(stop), _many_in_java(stop)
+    if not remaining and not in_java:
         return False
     frames = sys._current_frames()
-    places = [(owned.thread.name, frames.get(owned.thread.ident or 0)) for owned in left]
-    is_plugins = bool(in_java) or any(owned.by_plugin for owned in left)
+    places = [(owned.thread.name, frames.get(owned.thread.ident or 0)) for owned in remaining]
+    is_plugins = bool(in_java) or any(owned.by_plugin for owned in remaining)
     stands_in_plugin = is_plugins or any(owners.in_plugin_code(frame) for _, frame in places)
     limit = limit_s if stands_in_plugin else max(_PATIENCE_S, 2 * flush_s + 30)
     # One that the engine has started is not the plugin's to end: the task's stop() runs there.
-    since = stop.ended_at if stop.ended_at is not None and all(owned.by_plugin for owned in left) else stop.since
+    since = stop.ended_at if stop.ended_at is not None and all(owned.by_plugin for owned in remaining) else stop.since
     if now - since < limit:
         return False
     stop.given_up = True
     what = "has not stopped"
     if stop.ended_at is not None:
-        what = f"has left {len(left) + in_java} threads behind that did not end"
+        what = f"has left {len(remaining) + in_java} threads behind that did not end"
     log.error(
         "%s %s within %.0f s and counts as stuck: its host ends once nothing else runs there. It is in\n%s",
         stop.unit.spec.unit,
@@ -95,12 +95,12 @@ def _many_in_java(stop: Stop) -> int:
 
 def _left(stop: Stop) -> list[owners.Owned]:
     unit = stop.unit
-    found = [owners.Owned(unit, unit.thread, False, 0)] if unit.thread.is_alive() else []
+    remaining = [owners.Owned(unit, unit.thread, False, 0)] if unit.thread.is_alive() else []
     started = owners.threads(unit)
     if started:
         frames = sys._current_frames()
-        found += [owned for owned in started if _counts(owned, frames.get(owned.thread.ident or 0))]
-    return found
+        remaining += [owned for owned in started if _counts(owned, frames.get(owned.thread.ident or 0))]
+    return remaining
 
 
 def _counts(owned: owners.Owned, frame: FrameType | None) -> bool:

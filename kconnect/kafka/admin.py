@@ -69,11 +69,11 @@ def ensure_topic(
     asked = Asking(admin, access)
     try:
         # All of them: who asks for one has the broker create it, as the broker thinks fit.
-        known = asked.topics(_TIMEOUT).get(topic)
-        if known is not None and known.error is None:
+        metadata = asked.topics(_TIMEOUT).get(topic)
+        if metadata is not None and metadata.error is None:
             return
-        wanted = NewTopic(topic, num_partitions=partitions, replication_factor=replication_factor, config=dict(config or {}))
-        asked.answer(admin.create_topics([wanted], request_timeout=_TIMEOUT)[topic])
+        new_topic = NewTopic(topic, num_partitions=partitions, replication_factor=replication_factor, config=dict(config or {}))
+        asked.answer(admin.create_topics([new_topic], request_timeout=_TIMEOUT)[topic])
         log.info("Created the topic %s", topic)
     except ck.KafkaException as error:
         if error.args[0].code() != ck.KafkaError.TOPIC_ALREADY_EXISTS:
@@ -94,7 +94,7 @@ def committed(client: Mapping[str, Any], group_id: str) -> list[tuple[str, int, 
     try:
         topics = consumer.list_topics(timeout=_OFFSETS_S).topics
         all_there_are = [ck.TopicPartition(name, number) for name in topics for number in topics[name].partitions]
-        found = _persistently(lambda: consumer.committed(all_there_are, timeout=_OFFSETS_S))
+        offsets = _persistently(lambda: consumer.committed(all_there_are, timeout=_OFFSETS_S))
     except ck.KafkaException as error:
         # A client that may not know its coordinator says so to whoever polls; the call itself only gets no answer.
         refusal = consumer.poll(_REFUSAL_S)
@@ -107,7 +107,7 @@ def committed(client: Mapping[str, Any], group_id: str) -> list[tuple[str, int, 
         raise ConnectError(f"The offsets of the group {group_id} can't be read: {sentence(error.args[0])}") from error
     finally:
         consumer.close()
-    return [(p.topic, p.partition, p.offset) for p in found if p.error is None and p.offset >= 0]
+    return [(p.topic, p.partition, p.offset) for p in offsets if p.error is None and p.offset >= 0]
 
 
 def _persistently(ask: Callable[[], list[ck.TopicPartition]]) -> list[ck.TopicPartition]:
@@ -142,36 +142,36 @@ class Admin:
 
     def ensure(self, topics: list[InternalTopic]) -> None:
         """Create those that are missing, compacted; refuse those that would lose records or split them wrongly."""
-        known = self._client.list_topics(timeout=self._timeout).topics
-        missing = [topic for topic in topics if topic.name not in known or known[topic.name].error is not None]
+        existing = self._client.list_topics(timeout=self._timeout).topics
+        missing = [topic for topic in topics if topic.name not in existing or existing[topic.name].error is not None]
         if missing:
             self.create(missing)
         for topic in topics:
-            if topic not in missing and topic.single and len(known[topic.name].partitions) != 1:
+            if topic not in missing and topic.single and len(existing[topic.name].partitions) != 1:
                 raise ConnectError(
                     f"Topic '{topic.name}' supplied via the '{topic.setting}' property is required to have a single "
                     f"partition in order to guarantee consistency of {topic.purpose}, but found "
-                    f"{len(known[topic.name].partitions)} partitions."
+                    f"{len(existing[topic.name].partitions)} partitions."
                 )
         for problem in self.uncompacted(topics):
             raise ConnectError(problem)
 
     def topic_ids(self, names: Iterable[str]) -> dict[str, str]:
         """Return Kafka's ids of these topics, which differ for each life of a name. Topics that do not exist are left out."""
-        client, found = self._client, {}
+        client, ids = self._client, {}
         asked = client.describe_topics(ck.TopicCollection(list(names)), request_timeout=self._timeout)
         for name, future in asked.items():
             try:
-                found[name] = str(future.result().topic_id)
+                ids[name] = str(future.result().topic_id)
             except ck.KafkaException as error:
                 if error.args[0].code() != ck.KafkaError.UNKNOWN_TOPIC_OR_PART:
                     self._replace_if_lost(client, error.args[0])
                     raise ConnectError(f"The topic {name} can't be described: {error.args[0].str()}") from error
-        return found
+        return ids
 
     def create(self, topics: Collection[InternalTopic]) -> None:
         """Compacted, unless they are there by then. ConnectError if that is refused."""
-        wanted = [
+        new_topics = [
             NewTopic(
                 topic.name,
                 num_partitions=topic.partitions,
@@ -181,7 +181,7 @@ class Admin:
             for topic in topics
         ]
         by_name, client = {topic.name: topic for topic in topics}, self._client
-        for name, future in client.create_topics(wanted, request_timeout=self._timeout).items():
+        for name, future in client.create_topics(new_topics, request_timeout=self._timeout).items():
             try:
                 future.result()
                 log.info("Created the topic %s", name)
@@ -227,8 +227,8 @@ class Admin:
         while True:
             try:
                 asked = self._client.describe_configs([resource], request_timeout=self._timeout)
-                found: dict[str, Any] = asked[resource].result()
-                return found
+                configs: dict[str, Any] = asked[resource].result()
+                return configs
             except ck.KafkaException as error:
                 if error.args[0].code() != ck.KafkaError.UNKNOWN_TOPIC_OR_PART or time.monotonic() > end:
                     raise
@@ -237,14 +237,16 @@ class Admin:
     def members(self, group_id: str) -> list[Member]:
         """The group's live members, of whatever kind. After a kill -9 one URL may stand there twice for a while."""
         try:
-            found = self._describe(group_id).members
+            described = self._describe(group_id).members
         except ck.KafkaException as error:
             # So says the client of a group that is not one of consumers, even if the last worker of Kafka Connect has left it.
             if error.args[0].code() != ck.KafkaError._INVALID_ARG:
                 raise
             groups = self._client.list_groups(group_id, _GROUP_S)
-            return [Member(each.client_id or "", frozenset(), is_ours=False) for group in groups for each in group.members]
-        return [Member(each.client_id, frozenset(p.topic for p in each.assignment.topic_partitions)) for each in found]
+            return [Member(member.client_id or "", frozenset(), is_ours=False) for group in groups for member in group.members]
+        return [
+            Member(member.client_id, frozenset(p.topic for p in member.assignment.topic_partitions)) for member in described
+        ]
 
     def _describe(self, group_id: str) -> Any:
         """

@@ -72,8 +72,8 @@ def topics(settings: WorkerSettings) -> dict[Topic, str]:
 
 def internal(settings: WorkerSettings, name: str) -> Client:
     """Connection settings of one of the worker's own clients; `name` ends its client id."""
-    given = settings.raw.get("client.id")
-    client_id = "-".join(part for part in (settings.group_id, given, name) if part)
+    client_id_set = settings.raw.get("client.id")
+    client_id = "-".join(part for part in (settings.group_id, client_id_set, name) if part)
     # Java's default, where librdkafka's is lower: the two take the same configs.
     size = {"max.request.size": settings.raw.get("max.request.size", "1048576")}
     shared = _shared(settings)
@@ -90,12 +90,12 @@ def reader(settings: WorkerSettings, name: str) -> Client:
 
 def plain(settings: WorkerSettings, kind: str, who: str) -> Client:
     """The same of a command's `admin`, `consumer` or `producer`; the worker's `producer.` and the like don't count."""
-    own: dict[str, Client] = {
+    by_kind: dict[str, Client] = {
         "consumer": {"group.id": "kconnect-cli", "enable.auto.commit": False, "allow.auto.create.topics": False},
         # As Connect's workers write: Java's partitioner decides where a key is looked for.
         "producer": {"acks": "all", "enable.idempotence": True, "partitioner": "murmur2_random"},
     }
-    return {**internal(settings, f"{who}-{kind}"), **own.get(kind, {})}
+    return {**internal(settings, f"{who}-{kind}"), **by_kind.get(kind, {})}
 
 
 def producer(settings: WorkerSettings, connector: str, task: int, config: Mapping[str, str | None]) -> Client:
@@ -154,12 +154,12 @@ def transactional_producer(
     }
     asked = _asked(settings, "producer.", config)
     for name, value in forced.items():
-        given = asked.get(name, "").strip()
-        if given and given.lower() not in (str(value).lower(), *(("-1",) if name == "acks" else ())):
+        value_asked = asked.get(name, "").strip()
+        if value_asked and value_asked.lower() not in (str(value).lower(), *(("-1",) if name == "acks" else ())):
             log.warning(
                 "The producer setting %s=%s of %s is ignored: exactly-once sources have %s",
                 name,
-                given,
+                value_asked,
                 connector,
                 value,
             )
@@ -264,8 +264,8 @@ def topic_admin(settings: WorkerSettings, connector: str, config: Mapping[str, s
 def topic_admin_prefix(settings: WorkerSettings, config: Mapping[str, str | None]) -> str:
     """Return how a connector's settings begin by which `topic_admin` connects."""
     shared = _servers(_shared(settings))
-    target, own = (_servers(_asked(settings, f"{kind}.", config)) for kind in ("producer", "admin"))
-    return "producer.override." if target != shared and own == shared else "admin.override."
+    target, admin_servers = (_servers(_asked(settings, f"{kind}.", config)) for kind in ("producer", "admin"))
+    return "producer.override." if target != shared and admin_servers == shared else "admin.override."
 
 
 @dataclass(frozen=True)
@@ -287,13 +287,13 @@ def offsets(settings: WorkerSettings, connector: str, config: Mapping[str, str |
     asked = {kind: _connection(_asked(settings, f"{kind}.", config)) for kind in ("producer", "consumer", "admin")}
     shared, target = _shared(settings), asked["producer"]
     elsewhere = _servers(target) != _servers(shared)
-    made: dict[str, Client] = {}
-    for kind, own in asked.items():
-        wanted = _following(target, own, shared, _overridden(kind, config))
+    by_kind: dict[str, Client] = {}
+    for kind, connection in asked.items():
+        followed = _following(target, connection, shared, _overridden(kind, config))
         size = {"max.request.size": settings.raw.get("max.request.size", "1048576")}
-        base = _base(f"connector-offsets-{connector}-{kind}", wanted)
-        made[kind] = {**base, **_INTERNAL, **translate(size), **translate(wanted)}
-    return OffsetClients(**made, elsewhere=elsewhere)
+        base = _base(f"connector-offsets-{connector}-{kind}", followed)
+        by_kind[kind] = {**base, **_INTERNAL, **translate(size), **translate(followed)}
+    return OffsetClients(**by_kind, elsewhere=elsewhere)
 
 
 def group_of(settings: WorkerSettings, connector: str, config: Mapping[str, str | None]) -> str:
@@ -314,19 +314,19 @@ def _group(settings: WorkerSettings, connector: str, asked: Mapping[str, str]) -
 
 def _asked(settings: WorkerSettings, prefix: str, config: Mapping[str, str | None]) -> dict[str, str]:
     override = f"{prefix}override."
-    own = {k[len(override) :]: v for k, v in config.items() if k.startswith(override) and v is not None}
-    for name, value in own.items():
+    overrides = {k[len(override) :]: v for k, v in config.items() if k.startswith(override) and v is not None}
+    for name, value in overrides.items():
         # Whoever wrote the config into its topic, or when: another worker may have had another policy.
         for problem in settings.override_policy.problems(name, value):
             raise ConfigError(f"{override}{name} can't be used: {problem}")
     inherited = {**_shared(settings), **settings.with_prefix(prefix)}
     if lent_logins.SERVERS not in settings.override_policy.unsafe:
-        refusal = lent_logins.problem(settings.raw, prefix, own)
+        refusal = lent_logins.problem(settings.raw, prefix, overrides)
         if refusal is not None:
             raise ConfigError(refusal)
-        for name in lent_logins.lent(settings.raw, prefix, own):
+        for name in lent_logins.lent(settings.raw, prefix, overrides):
             inherited.pop(name, None)
-    return {**inherited, **own}
+    return {**inherited, **overrides}
 
 
 def origin(settings: WorkerSettings, prefix: str, config: Mapping[str, str | None]) -> fitting.Origin:
@@ -374,10 +374,10 @@ def _following(
     if _servers(target) == _servers(shared) or _servers(wanted) != _servers(shared):
         return wanted
     # A login of the worker's own for this kind of client is for the worker's brokers.
-    own = {name: text for name, text in wanted.items() if text != shared.get(name)}
+    own_settings = {name: text for name, text in wanted.items() if text != shared.get(name)}
     return {
         **target,
-        **{name: text for name, text in own.items() if name in overridden or not lent_logins.LOGIN.fullmatch(name)},
+        **{name: text for name, text in own_settings.items() if name in overridden or not lent_logins.LOGIN.fullmatch(name)},
     }
 
 
@@ -416,9 +416,9 @@ def _idempotence(asked: Mapping[str, str]) -> bool:
 @cache
 def _client_log() -> logging.Logger:
     """Return the logger for librdkafka's own lines; `logging` must not see the thousands of equal ones of an outage."""
-    found = logging.getLogger("kconnect.kafka.client")
-    found.addFilter(_Repeats())
-    return found
+    logger = logging.getLogger("kconnect.kafka.client")
+    logger.addFilter(_Repeats())
+    return logger
 
 
 class _Repeats(logging.Filter):

@@ -83,17 +83,19 @@ class Cluster:
         # A topic that has just been made is unknown to some broker for a moment.
         passing = (ck.KafkaError.UNKNOWN_TOPIC_OR_PART,)
         try:
-            found = self._persistently(lambda: self._described(ResourceType.TOPIC, topic), passing, what)
+            entries = self._persistently(lambda: self._described(ResourceType.TOPIC, topic), passing, what)
         except ForbiddenError:
             return None, frozenset()
-        own = frozenset(each.name for each in found.values() if each.source == ConfigSource.DYNAMIC_TOPIC_CONFIG.value)
-        return {each.name: each.value for each in found.values() if each.value is not None}, own
+        set_on_topic = frozenset(
+            entry.name for entry in entries.values() if entry.source == ConfigSource.DYNAMIC_TOPIC_CONFIG.value
+        )
+        return {entry.name: entry.value for entry in entries.values() if entry.value is not None}, set_on_topic
 
     def broker_settings(self) -> dict[str, str]:
         """Return the settings of any one broker."""
         broker = next(iter(self.metadata().brokers))
-        found = self._persistently(lambda: self._described(ResourceType.BROKER, str(broker)), (), f"the broker {broker}")
-        return {each.name: each.value for each in found.values() if each.value is not None}
+        entries = self._persistently(lambda: self._described(ResourceType.BROKER, str(broker)), (), f"the broker {broker}")
+        return {entry.name: entry.value for entry in entries.values() if entry.value is not None}
 
     def members(self, group: str) -> tuple[str, ...] | None:
         """
@@ -108,15 +110,18 @@ class Cluster:
         # The call that is to replace this one knows groups of consumers only, and Connect's are none.
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)
-            found = self._admin.list_groups(group=group, timeout=_ANSWER_S)
-        for each in found:
-            if each.error is not None:
-                raise ck.KafkaException(each.error)
-        return tuple(sorted(str(member.client_id) for each in found for member in each.members))
+            groups = self._admin.list_groups(group=group, timeout=_ANSWER_S)
+        for group_found in groups:
+            if group_found.error is not None:
+                raise ck.KafkaException(group_found.error)
+        return tuple(sorted(str(member.client_id) for group_found in groups for member in group_found.members))
 
     def create(self, topics: Iterable[TopicShape]) -> None:
         """Create topics, and return when brokers know of all. Topics that exist by then are left as they are."""
-        new = [NewTopic(each.name, each.partitions, each.copies, config=dict(each.settings)) for each in topics]
+        new = [
+            NewTopic(new_topic.name, new_topic.partitions, new_topic.copies, config=dict(new_topic.settings))
+            for new_topic in topics
+        ]
         if not new:
             return
         for name, future in self._admin.create_topics(new, request_timeout=_CHANGE_S).items():
@@ -126,7 +131,7 @@ class Cluster:
                 if error.args[0].code() != ck.KafkaError.TOPIC_ALREADY_EXISTS:
                     raise ConnectError(f"The topic {name} could not be created: {error.args[0].str()}") from error
         end = time.monotonic() + _CHANGE_S
-        while missing := {each.topic for each in new} - self._known():
+        while missing := {new_topic.topic for new_topic in new} - self._known():
             if time.monotonic() > end:
                 raise UnavailableError(f"The brokers do not show the new topic {', '.join(missing)} yet; try again")
             time.sleep(0.2)
@@ -142,7 +147,7 @@ class Cluster:
 
     def _known(self) -> set[str]:
         try:
-            return {name for name, each in self._admin.list_topics(timeout=_CHANGE_S).topics.items() if each.error is None}
+            return {name for name, topic in self._admin.list_topics(timeout=_CHANGE_S).topics.items() if topic.error is None}
         except ck.KafkaException:
             return set()
 

@@ -144,14 +144,14 @@ class TaskConsumer:
         assert self._pattern is not None
         self._looked_at = time.monotonic()
         try:
-            known = self._consumer.list_topics(timeout=_PROBE_S).topics
+            existing = self._consumer.list_topics(timeout=_PROBE_S).topics
         except ck.KafkaException as error:
             log.warning("Topics could not be listed: %s", error.args[0].str())
             return False
-        matching = [name for name in sorted(known) if self._is_matched(name)]
-        found = [name for name in matching if not self._internal.protects(name)]
+        matching = [name for name in sorted(existing) if self._is_matched(name)]
+        readable = [name for name in matching if not self._internal.protects(name)]
         # Kafka's own go without a word, as in Kafka Connect.
-        passed_over = [name for name in matching if name not in found and name in self._internal.names]
+        passed_over = [name for name in matching if name not in readable and name in self._internal.names]
         if passed_over != self._passed_over:
             self._passed_over = passed_over
             log.warning(
@@ -160,7 +160,7 @@ class TaskConsumer:
                 ", ".join(passed_over) or "none any more",
                 internal_topics.SETTING,
             )
-        before, self._topics = self._topics, found or self._topics
+        before, self._topics = self._topics, readable or self._topics
         return before != self._topics
 
     def _is_matched(self, topic: str) -> bool:
@@ -325,8 +325,8 @@ class TaskConsumer:
             TopicPartition(at.topic, at.partition): at.offset for at in self._consumer.position(places(self.assignment))
         }
         self._starts = {place: at for place, at in self._starts.items() if place in positions}
-        known = self._starts.keys() | self._begun.keys()
-        unread = [place for place, at in positions.items() if at < 0 and place not in known]
+        with_start = self._starts.keys() | self._begun.keys()
+        unread = [place for place, at in positions.items() if at < 0 and place not in with_start]
         if unread and time.monotonic() >= self._ask_at:
             self._find_starts(unread)
         lags: dict[TopicPartition, int | None] = {}
@@ -344,13 +344,13 @@ class TaskConsumer:
         answers.
         """
         try:
-            found = self._consumer.committed(places(partitions), timeout=_GROUP_S) if partitions else []
+            answer = self._consumer.committed(places(partitions), timeout=_GROUP_S) if partitions else []
         except ck.KafkaException as error:
             raise ConnectError(f"The group's offsets can't be read: {error.args[0].str()}") from error
-        for at in found:
+        for at in answer:
             if at.error is not None:
                 raise ConnectError(f"The group's offset in {at.topic}-{at.partition} can't be read: {at.error.str()}")
-        return known_offsets(found)
+        return known_offsets(answer)
 
     def end_offsets(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int]:
         return identities.end_offsets(self._consumer, partitions)
@@ -364,24 +364,24 @@ class TaskConsumer:
         if self._pattern is not None or not self.assignment or not idle:
             return None
         try:
-            known = [self._consumer.list_topics(topic, timeout=_STANDING_S).topics[topic] for topic in self._topics]
+            topics = [self._consumer.list_topics(topic, timeout=_STANDING_S).topics[topic] for topic in self._topics]
             group = self._consumer.committed(places(self.assignment), timeout=_STANDING_S)
         except ck.KafkaException as error:
             log.debug("Where the group stands can't be read: %s", error.args[0].str())
             return None
-        there = {TopicPartition(topic.topic, number) for topic in known for number in topic.partitions}
+        existing = {TopicPartition(topic.topic, number) for topic in topics for number in topic.partitions}
         # A topic without partitions may be made at any time.
-        if there != self.assignment or not all(topic.partitions for topic in known) or any(at.error for at in group):
+        if existing != self.assignment or not all(topic.partitions for topic in topics) or any(at.error for at in group):
             return None
         committed = known_offsets(group)
         positions = {TopicPartition(at.topic, at.partition): at.offset for at in self._consumer.position(group)}
-        found = {}
+        standings = {}
         for place, at in positions.items():
             _, high = self._consumer.get_watermark_offsets(ck.TopicPartition(*place), cached=True)
             # In one that has never had a record, there is only one place to be.
             unread = self._begun.get(place, committed.get(place, 0 if high == 0 else None))
-            found[place] = Standing(at if at >= 0 else unread, committed.get(place))
-        return found
+            standings[place] = Standing(at if at >= 0 else unread, committed.get(place))
+        return standings
 
     @property
     def from_end(self) -> bool:
@@ -390,12 +390,12 @@ class TaskConsumer:
 
     def _find_starts(self, unread: list[TopicPartition]) -> None:
         try:
-            found = self._consumer.committed(places(unread), timeout=_START_S)
+            answer = self._consumer.committed(places(unread), timeout=_START_S)
         except ck.KafkaException as error:
             log.debug("The group's offsets can't be read: %s", error.args[0].str())
             self._ask_at = time.monotonic() + _PROBE_PAUSE_S
             return
-        self._starts.update({TopicPartition(at.topic, at.partition): at.offset for at in found if at.error is None})
+        self._starts.update({TopicPartition(at.topic, at.partition): at.offset for at in answer if at.error is None})
 
     def close(self, limit: float) -> None:
         """
@@ -486,10 +486,10 @@ class TaskConsumer:
         self._asked_at = time.monotonic() if self._commits else None
         if error is not None:
             log.warning("Committing offsets failed: %s", error.str())
-        done = {} if error is not None else _committed(partitions)
-        if done:
-            self._listener.committed(done)
-        refused = error or next((each.error for each in partitions if each.error is not None), None)
+        committed = {} if error is not None else _committed(partitions)
+        if committed:
+            self._listener.committed(committed)
+        refused = error or next((partition.error for partition in partitions if partition.error is not None), None)
         if refused is None:
             self._access.answered()
         else:
@@ -502,18 +502,18 @@ class TaskConsumer:
         self._access.joined()
         if not self._commits:
             self._asked_at = None
-        new = [TopicPartition(each.topic, each.partition) for each in partitions]
+        new = [TopicPartition(assigned.topic, assigned.partition) for assigned in partitions]
         self.assignment.update(new)
         # Back within one `read`, as with eager assignors: its position has moved on, so what comes now must be kept.
         self._taken.difference_update(new)
-        held, self._held = self._held, True  # What the listener pauses or resumes is not the client's yet.
+        was_held, self._held = self._held, True  # What the listener pauses or resumes is not the client's yet.
         starts: Mapping[TopicPartition, int] = {}
         if new and not self._closed:
             try:
                 starts = self._listener.assigned(new)
             except Exception as error:  # noqa: BLE001 - kept, and raised outside of the client's callback
                 self._error = error
-        self._held = held
+        self._held = was_held
         for place, partition in zip(new, partitions):
             self._begun.pop(place, None)
             if place in starts:
@@ -522,7 +522,7 @@ class TaskConsumer:
             self._consumer.incremental_assign(partitions)
         else:
             self._consumer.assign(partitions)
-        self._consumer.pause(places(new if held else self._paused.intersection(new)))
+        self._consumer.pause(places(new if was_held else self._paused.intersection(new)))
 
     def _revoked(self, consumer: ck.Consumer, partitions: list[ck.TopicPartition]) -> None:
         if not self._is_old(consumer):
@@ -536,18 +536,18 @@ class TaskConsumer:
         self._unassign(consumer, partitions)
 
     def _take_away(self, tell: Any, partitions: list[ck.TopicPartition]) -> None:
-        gone = [TopicPartition(each.topic, each.partition) for each in partitions]
-        gone = [partition for partition in gone if partition in self.assignment]
+        lost = [TopicPartition(taken_partition.topic, taken_partition.partition) for taken_partition in partitions]
+        lost = [partition for partition in lost if partition in self.assignment]
         try:
-            if gone:
-                tell(gone)
+            if lost:
+                tell(lost)
         except Exception as error:  # noqa: BLE001 - kept, and raised outside of the client's callback
             self._error = error
-        self.assignment.difference_update(gone)
-        self._beginnings.waiting.difference_update(gone)
-        self._paused.difference_update(gone)
-        self._taken.update(gone)
-        self._portions.drop(gone)
+        self.assignment.difference_update(lost)
+        self._beginnings.waiting.difference_update(lost)
+        self._paused.difference_update(lost)
+        self._taken.update(lost)
+        self._portions.drop(lost)
 
     def _unassign(self, consumer: ck.Consumer, partitions: list[ck.TopicPartition]) -> None:
         if self._cooperative:
@@ -580,13 +580,17 @@ def seek(consumer: ck.Consumer, partition: TopicPartition, offset: int) -> None:
 
 def _committed(answer: Iterable[ck.TopicPartition]) -> dict[TopicPartition, OffsetAndMetadata]:
     """Return the offsets of an answer that are committed. Log a warning for each that is not."""
-    done = {}
-    for each in answer:
-        if each.error is None:
-            done[TopicPartition(each.topic, each.partition)] = OffsetAndMetadata(each.offset, each.metadata or "")
+    offsets = {}
+    for partition in answer:
+        if partition.error is None:
+            offsets[TopicPartition(partition.topic, partition.partition)] = OffsetAndMetadata(
+                partition.offset, partition.metadata or ""
+            )
         else:
-            log.warning("Committing the offset of %s-%d failed: %s", each.topic, each.partition, each.error.str())
-    return done
+            log.warning(
+                "Committing the offset of %s-%d failed: %s", partition.topic, partition.partition, partition.error.str()
+            )
+    return offsets
 
 
 def _in_background(work: Callable[[], object]) -> threading.Thread:

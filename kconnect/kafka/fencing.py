@@ -57,15 +57,20 @@ def fence(client: Mapping[str, Any], transactional_ids: Sequence[str], timeout: 
     settings = {name: value for name, value in client.items() if name not in _UNFIT}
     # Each needs a client of its own, which waits for its brokers most of the time.
     with ThreadPoolExecutor(_AT_ONCE, "fence") as pool:
-        for done in [pool.submit(_fence, settings, each, end) for each in transactional_ids]:
-            done.result()
+        for future in [pool.submit(_fence, settings, own_id, end) for own_id in transactional_ids]:
+            future.result()
 
 
 def _fence(settings: Mapping[str, Any], transactional_id: str, end: float) -> None:
     # Brokers refuse a longer time than their transaction.max.timeout.ms, also of who begins no transaction.
-    own = {"acks": "all", "enable.idempotence": True, "transactional.id": transactional_id, "transaction.timeout.ms": 10_000}
+    fencing = {
+        "acks": "all",
+        "enable.idempotence": True,
+        "transactional.id": transactional_id,
+        "transaction.timeout.ms": 10_000,
+    }
     try:
-        producer = ck.Producer({**settings, **own})
+        producer = ck.Producer({**settings, **fencing})
         try:
             producer.init_transactions(max(0.1, end - time.monotonic()))
         finally:

@@ -85,14 +85,16 @@ def refusal(error: ck.KafkaException, client: Mapping[str, Any], origin: Origin)
     rule = _NAME.sub(lambda match: f" {_JAVAS.get(match[1] or match[2], match[1] or match[2])} ", text)
     # Java's name may be that of two of librdkafka's.
     rule = _TWICE.sub(r"\1", " ".join(rule.split()).rstrip("."))
-    known = {name: origin(name) for name in names}
+    settings_by_name = {name: origin(name) for name in names}
     # What the connector has set is what its owner can change.
-    users = sorted(filter(None, known.values()), key=lambda setting: ".override." not in setting[0])
+    users = sorted(filter(None, settings_by_name.values()), key=lambda setting: ".override." not in setting[0])
     if not users:
         return ConfigError(f"The Kafka client can't be made with its settings: {rule}. Correct these settings")
     first, value = users[0]
-    others = [_said(name, setting, client) for name, setting in known.items() if setting is None or setting[0] != first]
-    beside = f". {_sentence(others)}" if others else ""
+    other_texts = [
+        _said(name, setting, client) for name, setting in settings_by_name.items() if setting is None or setting[0] != first
+    ]
+    beside = f". {_sentence(other_texts)}" if other_texts else ""
     return ConfigError(first, value, f"{rule}{beside}. Change one of them, or remove it")
 
 
@@ -104,9 +106,9 @@ def doubts(client: Mapping[str, Any], origin: Origin) -> Iterator[ConfigError]:
     session_ms, heartbeat_ms = int(client["session.timeout.ms"]), int(client["heartbeat.interval.ms"])
     if heartbeat_ms >= session_ms:
         name, value = origin("heartbeat.interval.ms") or ("heartbeat.interval.ms", str(heartbeat_ms))
-        said = _said("session.timeout.ms", origin("session.timeout.ms"), client)
+        session_text = _said("session.timeout.ms", origin("session.timeout.ms"), client)
         rule = "Heartbeat must be set lower than the session timeout"
-        yield ConfigError(name, value, f"{rule}, best to a third of it: {said}. Lower this one, or raise the other")
+        yield ConfigError(name, value, f"{rule}, best to a third of it: {session_text}. Lower this one, or raise the other")
 
 
 def _said(name: str, setting: tuple[str, str] | None, client: Mapping[str, Any]) -> str:
@@ -123,7 +125,7 @@ def _sentence(parts: list[str]) -> str:
 def same(name: str) -> Iterator[str]:
     """Yield the names that mean the same setting, the last one that a client was given first."""
     javas = _JAVAS.get(name, name)
-    yield from dict.fromkeys((name, javas, *(librdkafkas for known, librdkafkas in _ALIASES if known == javas)))
+    yield from dict.fromkeys((name, javas, *(librdkafkas for aliased, librdkafkas in _ALIASES if aliased == javas)))
 
 
 def _tried(client: Mapping[str, Any]) -> dict[str, Any]:

@@ -79,7 +79,7 @@ class Freshness:
             elif self._reader.has_read(question.ends):
                 self.seen_at = max(self.seen_at, question.asked_at)
                 # What was asked earlier has been read, too.
-                self._open = deque(other for other in self._open if other.asked_at > question.asked_at)
+                self._open = deque(waiting for waiting in self._open if waiting.asked_at > question.asked_at)
 
     def _tell(self, question: _Question, now: float) -> None:
         """Say why nothing is known, but not for each of many questions."""

@@ -37,17 +37,17 @@ class Member(NamedTuple):
 
 def conflict(members: Sequence[Member], group_id: str, url: str, topic: str, mine: int) -> str | None:
     """Why a worker with this URL and assignment topic can't be in the group beside these, `mine` of which are itself."""
-    for other in members:
-        if not other.is_ours:
+    for member in members:
+        if not member.is_ours:
             return _strange(group_id)
-        if other.topics and topic not in other.topics:
+        if member.topics and topic not in member.topics:
             return (
-                f"Another cluster uses the group {group_id}, too: its member {other.url} has the assignment topic "
-                f"{', '.join(sorted(other.topics))}, and this worker {topic}. Both would lead with the transactional id "
+                f"Another cluster uses the group {group_id}, too: its member {member.url} has the assignment topic "
+                f"{', '.join(sorted(member.topics))}, and this worker {topic}. Both would lead with the transactional id "
                 f"connect-cluster-{group_id}, and fence each other for ever. Give one of the clusters another `group.id`, or "
                 "all workers the same `assignment.storage.topic` and other internal topics."
             )
-    if sum(other.url == url for other in members) > mine:
+    if sum(member.url == url for member in members) > mine:
         return (
             f"Another live worker of the group {group_id} has the same URL, {url}, and so the same id. End one of them, or "
             "give each its own `rest.advertised.host.name` and `rest.advertised.port`, or its own `listeners`."
@@ -90,17 +90,17 @@ class Entrance:
         except (ConnectError, ck.KafkaException) as error:
             log.warning("The members of the group could not be read: %s", error)
             return False
-        found = conflict(members, *self._what, mine=int(is_predecessor_dead))
-        self.is_ours = found is None and any(each.topics for each in members)
-        if found is None and (self.is_ours or not members):
+        problem = conflict(members, *self._what, mine=int(is_predecessor_dead))
+        self.is_ours = problem is None and any(member.topics for member in members)
+        if problem is None and (self.is_ours or not members):
             return True
         if self._since is None:
             self._since = now
-            log.info("Waiting for the group: %s", found or "a leader is being elected")
+            log.info("Waiting for the group: %s", problem or "a leader is being elected")
         if now - self._since < self._limit_s:
             return False
-        if found is not None:
-            raise ConnectError(found)
+        if problem is not None:
+            raise ConnectError(problem)
         return True
 
 

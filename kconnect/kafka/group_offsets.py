@@ -44,16 +44,16 @@ def _ask(order: dict[str, Any]) -> None:
     # The order comes by a pipe: the client's settings have passwords, which no list of processes may show.
     command = interpreter.command("kconnect.kafka.group_offsets_child")
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             command, input=orjson.dumps(order), stdout=subprocess.PIPE, timeout=LIMIT_S + 5, start_new_session=True, check=False
         )
     except subprocess.TimeoutExpired:
         raise ConnectError(f"No broker answered for the group {group} within {LIMIT_S:.0f} s") from None
     try:
-        answer = orjson.loads(done.stdout)
+        answer = orjson.loads(process.stdout)
     except orjson.JSONDecodeError:
         raise ConnectError(
-            f"The Kafka client ended with status {done.returncode} while it changed the offsets of the group {group}: the "
+            f"The Kafka client ended with status {process.returncode} while it changed the offsets of the group {group}: the "
             "group's coordinator may be starting or moving. The request can be repeated safely."
         ) from None
     if answer.get("in_use"):

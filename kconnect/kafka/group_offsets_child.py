@@ -67,20 +67,20 @@ def main() -> None:
 
 def _alter(client: dict[str, Any], group: str, offsets: list[tuple[str, int, int | None]]) -> None:
     new = [(topic, partition, offset) for topic, partition, offset in offsets if offset is not None]
-    gone = [(topic, partition) for topic, partition, offset in offsets if offset is None]
+    to_forget = [(topic, partition) for topic, partition, offset in offsets if offset is None]
     if new:
         # A broker commits what it knows and refuses the rest: all of it is to be known before anything is changed.
         _require(client, [(topic, partition) for topic, partition, _ in new])
     # Kafka has no call that does both. To forget needs a right of its own, so it goes first: refused, it has changed nothing.
-    if gone:
-        _persistently(lambda: _forget(client, group, gone))
+    if to_forget:
+        _persistently(lambda: _forget(client, group, to_forget))
     if new:
         try:
             _persistently(lambda: _commit(client, group, new))
         except _RefusedError as error:
-            if not gone:
+            if not to_forget:
                 raise
-            places = ", ".join(f"{topic}-{partition}" for topic, partition in gone)
+            places = ", ".join(f"{topic}-{partition}" for topic, partition in to_forget)
             text = f"{error}. The offsets of {places} are reset, no other is altered; the request can be repeated safely"
             raise _RefusedError(error.code, text) from error
 
@@ -100,24 +100,24 @@ def _persistently(work: Callable[[], None]) -> None:
 
 def _require(client: dict[str, Any], places: list[tuple[str, int]]) -> None:
     # All topics, for asking about one by name may create it.
-    known = AdminClient(client).list_topics(timeout=_CALL_S).topics
+    topics = AdminClient(client).list_topics(timeout=_CALL_S).topics
     for topic, partition in places:
-        if topic not in known or known[topic].error is not None:
+        if topic not in topics or topics[topic].error is not None:
             raise ConnectError(f"there is no topic {topic}")
-        if partition not in known[topic].partitions:
+        if partition not in topics[topic].partitions:
             raise ConnectError(f"the topic {topic} has no partition {partition}")
 
 
 def _commit(client: dict[str, Any], group: str, offsets: list[tuple[str, int, int]]) -> None:
-    request = ck.ConsumerGroupTopicPartitions(group, [ck.TopicPartition(*each) for each in offsets])
+    request = ck.ConsumerGroupTopicPartitions(group, [ck.TopicPartition(*place) for place in offsets])
     try:
         admin = AdminClient(client)  # Kept until it has answered: what it is asked ends with it.
         answered = admin.alter_consumer_group_offsets([request], request_timeout=_CALL_S)[group].result()
     except ck.KafkaException as error:
         raise _RefusedError(error.args[0].code(), error.args[0].str()) from error
-    for each in answered.topic_partitions:
-        if each.error is not None:
-            raise _RefusedError(each.error.code(), f"{each.topic}-{each.partition}: {each.error.str()}")
+    for place in answered.topic_partitions:
+        if place.error is not None:
+            raise _RefusedError(place.error.code(), f"{place.topic}-{place.partition}: {place.error.str()}")
 
 
 def _delete_group(client: dict[str, Any], group: str) -> None:
@@ -192,10 +192,12 @@ def _forget(client: dict[str, Any], group: str, places: list[tuple[str, int]]) -
             raise _RefusedError(code, _decoded(call("rd_kafka_error_string", error, gives=ctypes.c_char_p)))
         return
     answered = call("rd_kafka_group_result_partitions", pointer(groups[0]), gives=ctypes.POINTER(_Partitions)).contents
-    for each in answered.elements[: answered.count]:
+    for element in answered.elements[: answered.count]:
         # What is not there needs no forgetting.
-        if each.err and each.err != ck.KafkaError.UNKNOWN_TOPIC_OR_PART:
-            raise _RefusedError(each.err, f"{_decoded(each.topic)}-{each.partition}: {ck.KafkaError(each.err).str()}")
+        if element.err and element.err != ck.KafkaError.UNKNOWN_TOPIC_OR_PART:
+            raise _RefusedError(
+                element.err, f"{_decoded(element.topic)}-{element.partition}: {ck.KafkaError(element.err).str()}"
+            )
 
 
 def _library(name: str, *arguments: Any, gives: Any = ctypes.c_void_p) -> Any:

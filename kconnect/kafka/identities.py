@@ -31,26 +31,26 @@ def topic_ids(client: Mapping[str, Any], topics: Collection[str]) -> dict[str, s
     if not topics:
         return {}
     admin = AdminClient({name: value for name, value in client.items() if name.startswith(_CONNECTION)})
-    found = {}
+    ids = {}
     for topic, future in admin.describe_topics(ck.TopicCollection(sorted(topics)), request_timeout=_ANSWER_S).items():
         try:
-            found[topic] = str(future.result().topic_id)
+            ids[topic] = str(future.result().topic_id)
         except ck.KafkaException as error:
             log.info("The id of the topic %s can't be had: %s", topic, error)
-    return {topic: each for topic, each in found.items() if each not in _NONE}
+    return {topic: topic_id for topic, topic_id in ids.items() if topic_id not in _NONE}
 
 
 def end_offsets(consumer: ck.Consumer, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int]:
     """Return the offsets behind the last records, but of partitions whose brokers don't answer."""
-    found = {}
+    ends = {}
     for place in partitions:
         try:
             _, end = consumer.get_watermark_offsets(ck.TopicPartition(*place), timeout=_ANSWER_S)
         except ck.KafkaException as error:
             log.info("The end of %s-%d can't be had: %s", *place, error.args[0].str())
             continue
-        found[place] = end
-    return found
+        ends[place] = end
+    return ends
 
 
 def end_offsets_apart(client: Mapping[str, Any], partitions: Collection[TopicPartition]) -> dict[TopicPartition, int]:

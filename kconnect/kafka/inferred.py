@@ -70,10 +70,10 @@ def shown(said: Mapping[Key, Any]) -> Iterator[dict[str, Any]]:
     for key in said:
         subjects.setdefault((key.topic, key.part), []).append(key)
     for topic, part in sorted(subjects):
-        known = folded({key: said[key] for key in subjects[topic, part]}).get((part, topic))
-        if known is None:
+        inferred = folded({key: said[key] for key in subjects[topic, part]}).get((part, topic))
+        if inferred is None:
             continue
-        schema = inference.schema_of(known.shape, known.version)
+        schema = inference.schema_of(inferred.shape, inferred.version)
         body = None if schema is None else json_schema.write(schema, Writers(False, False, 0))
         if body is not None:
             # A schema that is pinned counts no versions.
@@ -81,10 +81,10 @@ def shown(said: Mapping[Key, Any]) -> Iterator[dict[str, Any]]:
         yield {
             "topic": topic,
             "part": part,
-            "version": known.version,
-            "at": known.at_ms,
+            "version": inferred.version,
+            "at": inferred.at_ms,
             "content": None if body is None else _content(body),
-            "fields": [{"field": path, "type": kind} for path, kind in _paths(known.shape)],
+            "fields": [{"field": path, "type": kind} for path, kind in _paths(inferred.shape)],
         }
 
 
@@ -99,10 +99,10 @@ def _content(body: Any) -> str:
 def _paths(shape: Shape, path: str = "") -> Iterator[tuple[str, str]]:
     """Yield the fields with their types, at any depth; one that has none yet is `null`."""
     if shape.kind is Kind.OBJECT and (shape.fields or not path):
-        for name, each in shape.fields.items():
-            yield from _paths(each, f"{path}.{name}" if path else name)
+        for name, field_shape in shape.fields.items():
+            yield from _paths(field_shape, f"{path}.{name}" if path else name)
     elif shape.kind is Kind.ARRAY and shape.element is not None and shape.element.kind is not Kind.NOTHING:
         yield from _paths(shape.element, f"{path}[]")
     else:
-        known = shape.kind not in (Kind.OBJECT, Kind.ARRAY)
-        yield path or "*", ("mixed text" if shape.mixed else shape.kind.value) if known else "null"
+        is_scalar = shape.kind not in (Kind.OBJECT, Kind.ARRAY)
+        yield path or "*", ("mixed text" if shape.mixed else shape.kind.value) if is_scalar else "null"

@@ -92,9 +92,9 @@ def _opened(address: tuple[str, int], end: float) -> socket.socket:
 
 
 def _left(end: float) -> float:
-    if (left := end - time.monotonic()) <= 0:
+    if (left_s := end - time.monotonic()) <= 0:
         raise TimeoutError
-    return left
+    return left_s
 
 
 class _Stream:

@@ -84,8 +84,8 @@ class LogReader:
     def begin_again(self, topic: Topic, timeout: float = 5.0) -> None:
         """Read `topic` from its beginning, as it was made anew. Errors as at first: then all is as before the call."""
         name = next(name for name, role in self._roles.items() if role is topic)
-        found = self._partitions_of(name, timeout)
-        self._partitions = [place for place in self._partitions if place.topic != name] + found
+        partitions = self._partitions_of(name, timeout)
+        self._partitions = [place for place in self._partitions if place.topic != name] + partitions
         self._positions = {place: position for place, position in self._positions.items() if place[0] is not topic}
         self._reached = {place: position for place, position in self._reached.items() if place[0] is not topic}
         self._ended = {place for place in self._ended if place[0] is not topic}
@@ -100,11 +100,11 @@ class LogReader:
         end = time.monotonic() + min(timeout, 5.0)
         while True:
             try:
-                found = self._consumer.list_topics(name, timeout=timeout).topics[name]
+                topic = self._consumer.list_topics(name, timeout=timeout).topics[name]
             except ck.KafkaException as error:
                 raise RetriableError(f"No broker answered for the topic {name}: {error.args[0].str()}") from error
-            if found.error is None or time.monotonic() > end:
-                return found
+            if topic.error is None or time.monotonic() > end:
+                return topic
             time.sleep(0.1)
 
     @property
@@ -133,7 +133,7 @@ class LogReader:
             looker.close()
 
     def _ends(self, client: ck.Consumer, timeout: float) -> dict[Place, int] | None:
-        found: dict[Place, int] = {}
+        ends: dict[Place, int] = {}
         for place in self.places():
             try:
                 end = self._end(client, place, timeout)
@@ -142,8 +142,8 @@ class LogReader:
                 return None
             if end is None:
                 return None
-            found[place] = end
-        return found
+            ends[place] = end
+        return ends
 
     def places(self) -> list[Place]:
         """Return the partitions that are read, without those that are `lost`."""
@@ -167,7 +167,7 @@ class LogReader:
 
     def read(self, timeout: float, limit: int = 5000) -> list[LogRecord]:
         """Return up to `limit` records, as soon as there are some; an empty list after `timeout` seconds without any."""
-        found: list[LogRecord] = []
+        records: list[LogRecord] = []
         # `consume` alone would wait the whole time for the last of `limit` records; `poll` returns with the first.
         first = self._consumer.poll(timeout)
         if first is not None:
@@ -186,7 +186,7 @@ class LogReader:
                     *self._place(message), _offset(message), message.key(), message.value(), message.timestamp()[1]
                 )
                 self._positions[record.topic, record.partition] = record.offset + 1
-                found.append(record)
+                records.append(record)
             elif error.code() == ck.KafkaError._PARTITION_EOF:
                 place = self._place(message)
                 self._positions[place] = self._reached[place] = _offset(message)
@@ -198,7 +198,7 @@ class LogReader:
                 log.debug("Reading the internal topics: %s", error.str())
             else:
                 log.warning("Reading the internal topics: %s", error.str())
-        return found
+        return records
 
     def _place(self, message: ck.Message) -> Place:
         return _place(self._roles, message)

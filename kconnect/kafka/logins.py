@@ -46,17 +46,17 @@ _LOGINS = {
 
 def of(given: Mapping[str, str]) -> dict[str, str]:
     """librdkafka's settings for those of `NAMES` that are given. ConfigError, naming the setting, for what can't be used."""
-    found = {}
+    settings = {}
     if _JAAS in given:
-        found.update(_login(given[_JAAS], given))
-    own = tuple((name, given[name]) for name in _STORES if name in given)
+        settings.update(_login(given[_JAAS], given))
+    store_settings = tuple((name, given[name]) for name in _STORES if name in given)
     # Java reads stores only where it needs them, and a worker file may have some that are for REST alone.
-    if own and given.get("security.protocol", "").lower().endswith("ssl"):
+    if store_settings and given.get("security.protocol", "").lower().endswith("ssl"):
         stamps = tuple(_stamp(given.get(f"ssl.{which}store.location")) for which in ("key", "trust"))
         # When a host starts, all its units ask at once, and for some stores each reading is a JVM of Java's keytool.
         with _reading:
-            found.update(_stores(own, stamps))
-    return found
+            settings.update(_stores(store_settings, stamps))
+    return settings
 
 
 def _login(line: str, given: Mapping[str, str]) -> dict[str, str]:
@@ -70,13 +70,13 @@ def _login(line: str, given: Mapping[str, str]) -> dict[str, str]:
             (f"The login module must be one of {', '.join(_LOGINS)}: Java's other login modules can't run here"),
         )
     options = {match[1]: _unescaped(match[2]) if match[2] is not None else match[3] for match in _OPTION.finditer(line)}
-    found = {setting: options[option] for option, setting in names.items() if option in options}
-    for setting, value in found.items():
+    login = {setting: options[option] for option, setting in names.items() if option in options}
+    for setting, value in login.items():
         if reason := unfit(setting, value):
             raise ConfigError(_JAAS, "[hidden]", f"What it says for {setting} can't be used: {reason}")
     if module == "OAuthBearerLoginModule" and given.get("sasl.oauthbearer.token.endpoint.url"):
-        found["sasl.oauthbearer.method"] = "oidc"
-    return found
+        login["sasl.oauthbearer.method"] = "oidc"
+    return login
 
 
 def _unescaped(text: str) -> str:
@@ -97,12 +97,12 @@ def _stamp(location: str | None) -> tuple[int, int] | None:
 @lru_cache(maxsize=64)
 def _stores(given: tuple[tuple[str, str], ...], stamps: tuple[tuple[int, int] | None, ...]) -> dict[str, str]:
     settings = stores.Settings(dict(given))
-    found = {}
+    pems = {}
     pair, anchors = stores.key_pair(settings), stores.trusted(settings)
     if pair is not None:
-        found["ssl.key.pem"] = pair.key
+        pems["ssl.key.pem"] = pair.key
         # With those between it and the root, which brokers may need: librdkafka sends all that the text has.
-        found["ssl.certificate.pem"] = pair.certificates
+        pems["ssl.certificate.pem"] = pair.certificates
     if anchors is not None:
-        found["ssl.ca.pem"] = anchors
-    return found
+        pems["ssl.ca.pem"] = anchors
+    return pems

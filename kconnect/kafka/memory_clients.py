@@ -91,8 +91,8 @@ class MemoryProducer:
 
     def acknowledge(self, count: int, tell: bool = True) -> None:
         """Kafka takes the first `count` of what waits, and says so, unless it can't `tell`."""
-        done, self.waiting = self.waiting[:count], self.waiting[count:]
-        for message, origin, report in done:
+        sent, self.waiting = self.waiting[:count], self.waiting[count:]
+        for message, origin, report in sent:
             refusal, metadata = self.refuses(message), None
             if refusal is None:
                 if self._in_transaction is None:
@@ -211,8 +211,8 @@ class MemoryConsumer:
     def answer(self) -> None:
         """The group answers to the commits that are under way."""
         asked, self._asked = self._asked, []
-        for offsets, taken in asked:
-            if taken:
+        for offsets, is_accepted in asked:
+            if is_accepted:
                 self._listener.committed(offsets)
             else:
                 self._listener.commit_failed()

@@ -30,8 +30,8 @@ def ensure(client: Mapping[str, Any], topic: str, replication_factor: int, confi
         "Check `metrics.storage.replication.factor` and this worker's rights, or create the topic yourself, with one "
         "partition, cleanup.policy=delete and retention.ms=600000."
     )
-    kept = {"cleanup.policy": "delete", "retention.ms": str(_KEPT_MS), "segment.ms": str(_KEPT_MS)}
-    ensure_topic(client, topic, 1, replication_factor, remedy, {**kept, **config})
+    retention = {"cleanup.policy": "delete", "retention.ms": str(_KEPT_MS), "segment.ms": str(_KEPT_MS)}
+    ensure_topic(client, topic, 1, replication_factor, remedy, {**retention, **config})
 
 
 class MetricsWriter:
@@ -91,13 +91,13 @@ class MetricsReader:
             }
         )
         try:
-            found = self._find(topic)
-            if found.error is not None:
-                raise ConnectError(f"The topic {topic} can't be read: {found.error.str()}")
+            metadata = self._find(topic)
+            if metadata.error is not None:
+                raise ConnectError(f"The topic {topic} can't be read: {metadata.error.str()}")
             since = int(time.time() * 1000) - back_ms
-            wanted = [ck.TopicPartition(topic, number, since) for number in found.partitions]
-            self._positions = dict.fromkeys(found.partitions, 0)
-            self._consumer.assign(self._consumer.offsets_for_times(wanted, timeout=_TIMEOUT_S))
+            starts = [ck.TopicPartition(topic, number, since) for number in metadata.partitions]
+            self._positions = dict.fromkeys(metadata.partitions, 0)
+            self._consumer.assign(self._consumer.offsets_for_times(starts, timeout=_TIMEOUT_S))
         except ck.KafkaException as error:
             raise ConnectError(f"The topic {topic} can't be read: {error.args[0].str()}") from error
 
@@ -107,26 +107,26 @@ class MetricsReader:
         """
         end = time.monotonic() + _NEW_S
         while True:
-            found = self._consumer.list_topics(topic, timeout=_TIMEOUT_S).topics[topic]
-            if found.error is None or time.monotonic() > end:
-                return found
+            metadata = self._consumer.list_topics(topic, timeout=_TIMEOUT_S).topics[topic]
+            if metadata.error is None or time.monotonic() > end:
+                return metadata
             time.sleep(0.1)
 
     def read(self, timeout: float) -> list[bytes | None]:
         """The values that have come, as soon as there are some; an empty list after `timeout` seconds without any."""
         try:
             first = self._consumer.poll(timeout)
-            found = () if first is None else (first, *self._consumer.consume(4999, timeout=0))
+            messages = () if first is None else (first, *self._consumer.consume(4999, timeout=0))
         except ck.KafkaException as failure:
             raise ConnectError(f"The topic {self._topic} can't be read: {failure.args[0].str()}") from failure
-        for message in found:
+        for message in messages:
             error = message.error()
             if error is not None and error.fatal():
                 raise ConnectError(f"The topic {self._topic} can't be read: {error.str()}")
-        for message in found:
+        for message in messages:
             if message.error() is None and (partition := message.partition()) is not None:
                 self._positions[partition] = (message.offset() or 0) + 1
-        return [message.value() for message in found if message.error() is None]
+        return [message.value() for message in messages if message.error() is None]
 
     def places(self) -> list[int]:
         return list(self._positions)

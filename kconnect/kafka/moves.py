@@ -72,9 +72,9 @@ def back_by(now: Mapping[Place, int], spans: Mapping[Place, Span], count: int) -
 
 def _moves(now: Mapping[Place, int], spans: Mapping[Place, Span], wanted: Mapping[Place, int | None]) -> list[Move]:
     """Never before the first record that is still there, nor behind the end: Kafka would go somewhere else by itself."""
-    found = []
+    moves = []
     for place, offset in sorted(wanted.items()):
         span = spans[place]
         new = min(max(span.start if offset is None else offset, span.start), span.end)
-        found.append(Move(place, now.get(place), new, span))
-    return found
+        moves.append(Move(place, now.get(place), new, span))
+    return moves

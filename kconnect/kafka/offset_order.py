@@ -96,8 +96,8 @@ class Order:
 
     def _is_right(self, place: TopicPartition, message: ck.Message) -> bool:
         """Whether a record behind a jump is where it says, or nobody says otherwise."""
-        there = self._ask(place, message.offset() or 0)
-        return there is None or there.offset() != message.offset() or _content(there) == _content(message)
+        stored = self._ask(place, message.offset() or 0)
+        return stored is None or stored.offset() != message.offset() or _content(stored) == _content(message)
 
     def _may_ask(self) -> bool:
         now = self._clock()

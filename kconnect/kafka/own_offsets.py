@@ -83,7 +83,7 @@ def ensure(own: OwnTopic, settings: WorkerSettings, cancelled: Callable[[], bool
 
     ConnectError if it can't be had, if no broker answers for `limit_s` seconds, or once `cancelled()`.
     """
-    wanted = InternalTopic(
+    topic = InternalTopic(
         own.topic,
         "offsets.storage.topic",
         "source connector offsets",
@@ -96,7 +96,7 @@ def ensure(own: OwnTopic, settings: WorkerSettings, cancelled: Callable[[], bool
     limit = time.monotonic() + limit_s
     while not cancelled():
         try:
-            Admin(own.admin, _STEP_S).ensure([wanted])
+            Admin(own.admin, _STEP_S).ensure([topic])
             return
         except ck.KafkaException as error:
             reason = error.args[0].str()

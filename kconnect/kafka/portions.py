@@ -42,8 +42,8 @@ class Portions:
             ready = list(messages)
         count = message_headers.mend(ready, self._most) if ready else 0
         if self._kept:
-            given = set(map(id, ready[:count]))
-            self._kept = [message for message in self._kept if id(message) not in given]
+            returned = set(map(id, ready[:count]))
+            self._kept = [message for message in self._kept if id(message) not in returned]
         else:
             self._kept = ready[count:]
         return ready[:count]

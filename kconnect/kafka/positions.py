@@ -57,24 +57,24 @@ class Positions:
     def partitions(self, topics: Iterable[str]) -> list[Place]:
         """Return the partitions of those topics that exist."""
         try:
-            known = self._client.list_topics(timeout=_ANSWER_S).topics
+            metadata = self._client.list_topics(timeout=_ANSWER_S).topics
         except ck.KafkaException as error:
             raise self._failed("The topics can't be listed", error.args[0]) from error
-        there = sorted(set(topics) & set(known))
-        return [Place(topic, number) for topic in there for number in sorted(known[topic].partitions)]
+        existing = sorted(set(topics) & set(metadata))
+        return [Place(topic, number) for topic in existing for number in sorted(metadata[topic].partitions)]
 
     def spans(self, places: Iterable[Place]) -> dict[Place, Span]:
-        wanted = list(places)
-        starts, ends = self._ask(wanted, OffsetSpec.earliest()), self._ask(wanted, OffsetSpec.latest())
-        return {place: Span(starts[place], ends[place]) for place in wanted}
+        asked = list(places)
+        starts, ends = self._ask(asked, OffsetSpec.earliest()), self._ask(asked, OffsetSpec.latest())
+        return {place: Span(starts[place], ends[place]) for place in asked}
 
     def at(self, places: Iterable[Place], time_ms: int) -> dict[Place, int | None]:
         """The first record that is not older, by its timestamp in milliseconds since 1970; None if all are."""
-        found = self._ask(list(places), OffsetSpec.for_timestamp(max(time_ms, 0)))
-        return {place: None if offset < 0 else offset for place, offset in found.items()}
+        offsets = self._ask(list(places), OffsetSpec.for_timestamp(max(time_ms, 0)))
+        return {place: None if offset < 0 else offset for place, offset in offsets.items()}
 
     def _ask(self, places: list[Place], what: Any) -> dict[Place, int]:
-        found: dict[Place, int] = {}
+        offsets: dict[Place, int] = {}
         missing, end = places, time.monotonic() + _PERSIST_S
         while missing:
             asked = {ck.TopicPartition(*place): what for place in missing}
@@ -83,7 +83,7 @@ class Positions:
             for partition, answer in answers.items():
                 place = Place(partition.topic, partition.partition)
                 try:
-                    found[place] = answer.result().offset
+                    offsets[place] = answer.result().offset
                 except ck.KafkaException as error:
                     if error.args[0].code() not in codes.MOVING or time.monotonic() > end:
                         raise self._failed(f"The offsets of {place} can't be read", error.args[0]) from error
@@ -91,7 +91,7 @@ class Positions:
                     last = error
             if last is not None:
                 time.sleep(_PAUSE_S)
-        return found
+        return offsets
 
     def _failed(self, what: str, error: Any) -> ConnectError:
         if error.code() in codes.AWAY:

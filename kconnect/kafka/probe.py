@@ -56,8 +56,10 @@ def greet(server: str, client: Mapping[str, Any], limit_s: float) -> Greeting:
     end = time.monotonic() + limit_s
     while True:
         try:
-            found = producer.list_topics(timeout=_PATIENCE_S)
-            return Greeting(str(found.cluster_id), [(each.id, each.host, each.port) for each in found.brokers.values()])
+            metadata = producer.list_topics(timeout=_PATIENCE_S)
+            return Greeting(
+                str(metadata.cluster_id), [(broker.id, broker.host, broker.port) for broker in metadata.brokers.values()]
+            )
         except ck.KafkaException as error:
             last = error.args[0]
         producer.poll(0)
@@ -70,8 +72,8 @@ def _refused(errors: Sequence[ck.KafkaError], last: ck.KafkaError) -> RefusedErr
     error = _hopeless(errors)
     if error is not None:
         return RefusedError(LOGIN if error.code() == ck.KafkaError._AUTHENTICATION else TLS, _reason(error))
-    said = [error for error in errors if error.code() != ck.KafkaError._ALL_BROKERS_DOWN] or [last]
-    return RefusedError(PROTOCOL, _reason(said[0]))
+    telling = [error for error in errors if error.code() != ck.KafkaError._ALL_BROKERS_DOWN] or [last]
+    return RefusedError(PROTOCOL, _reason(telling[0]))
 
 
 def _hopeless(errors: Sequence[ck.KafkaError]) -> ck.KafkaError | None:
@@ -105,16 +107,16 @@ class Rights:
         """Return the rights on each topic, or an error for a topic that does not exist or may not be described."""
         topics = ck.TopicCollection(list(names))
         asked = self._admin.describe_topics(topics, include_authorized_operations=True, request_timeout=self._limit_s)
-        found: dict[str, set[str] | NotFoundError | ForbiddenError] = {}
+        rights: dict[str, set[str] | NotFoundError | ForbiddenError] = {}
         for name in names:
             try:
-                found[name] = _words(asked[name].result().authorized_operations)
+                rights[name] = _words(asked[name].result().authorized_operations)
             except ck.KafkaException as error:
                 raised = failure(error.args[0], f"the topic {name}", self._client)
                 if not isinstance(raised, NotFoundError | ForbiddenError):
                     raise raised from error
-                found[name] = raised
-        return found
+                rights[name] = raised
+        return rights
 
     def on_group(self, group: str) -> set[str]:
         """UnavailableError while no broker coordinates the group, as in a cluster that has just been started."""

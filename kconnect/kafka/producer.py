@@ -129,9 +129,9 @@ class TaskProducer:
 
     def flush(self, timeout: float) -> bool:
         """Whether all is acknowledged within `timeout` seconds. ConnectError if something could not be delivered."""
-        left = self._flush(timeout)
+        unacknowledged = self._flush(timeout)
         self.check()
-        return not left
+        return not unacknowledged
 
     def _flush(self, timeout: float) -> int:
         """Flush, and return how many messages are not acknowledged yet."""
@@ -139,13 +139,13 @@ class TaskProducer:
             return 0
         deadline = time.monotonic() + timeout
         try:
-            left = self._producer.flush(timeout)
+            unacknowledged = self._producer.flush(timeout)
             self._send_apart()
             if self._apart is not None:
-                left += self._apart.flush(max(0.0, deadline - time.monotonic()))
+                unacknowledged += self._apart.flush(max(0.0, deadline - time.monotonic()))
         except ck.KafkaException as error:
             raise self._failed(error.args[0], None) from error
-        return left
+        return unacknowledged
 
     def refusals(self, timeout: float) -> list[Refused]:
         """
@@ -175,10 +175,10 @@ class TaskProducer:
             code = None
             try:
                 # The request itself has the brokers create the topic, if `auto.create.topics.enable` lets them.
-                found = self._client().list_topics(topic, timeout=1).topics[topic]
-                problem = None if found.error is None else found.error.str()
-                code = None if found.error is None else found.error.code()
-                if problem is None and any(partition.leader >= 0 for partition in found.partitions.values()):
+                metadata = self._client().list_topics(topic, timeout=1).topics[topic]
+                problem = None if metadata.error is None else metadata.error.str()
+                code = None if metadata.error is None else metadata.error.code()
+                if problem is None and any(partition.leader >= 0 for partition in metadata.partitions.values()):
                     if self._access is not None:
                         self._access.is_member()
                     return True

@@ -73,12 +73,12 @@ class Reader:
         while.
         """
         what = f"the topic {topic}"
-        found = self._persistently(lambda: self._consumer.list_topics(topic, timeout=_STEP_S).topics[topic], AWAY, what)
-        if found.error is None:
-            return sorted(found.partitions)
-        if found.error.code() in (ck.KafkaError.UNKNOWN_TOPIC_OR_PART, ck.KafkaError.TOPIC_EXCEPTION):
+        metadata = self._persistently(lambda: self._consumer.list_topics(topic, timeout=_STEP_S).topics[topic], AWAY, what)
+        if metadata.error is None:
+            return sorted(metadata.partitions)
+        if metadata.error.code() in (ck.KafkaError.UNKNOWN_TOPIC_OR_PART, ck.KafkaError.TOPIC_EXCEPTION):
             return []
-        raise failure(found.error, what, self._client)
+        raise failure(metadata.error, what, self._client)
 
     def span(self, place: Place) -> Span:
         """Return the extent of what is committed in the partition."""
@@ -101,11 +101,11 @@ class Reader:
         asked = [ck.TopicPartition(*place) for place in places]
         consumer = self._consumer if settled else ck.Consumer({**self._settings, "isolation.level": "read_uncommitted"})
         what = f"the group {self._settings['group.id']}"
-        found = self._persistently(lambda: consumer.committed(asked, timeout=_ANSWER_S), (), what)
-        for each in found:
-            if each.error is not None:
-                raise failure(each.error, what, self._client)
-        return [(Place(each.topic, each.partition), each.offset, each.metadata) for each in found]
+        offsets = self._persistently(lambda: consumer.committed(asked, timeout=_ANSWER_S), (), what)
+        for offset in offsets:
+            if offset.error is not None:
+                raise failure(offset.error, what, self._client)
+        return [(Place(offset.topic, offset.partition), offset.offset, offset.metadata) for offset in offsets]
 
     def begin(self, starts: Mapping[Place, int]) -> None:
         self.positions = dict(starts)
@@ -123,17 +123,17 @@ class Reader:
         starts = starts or {}
         self.begin({place: starts.get(place, BEGINNING) for place, end in ends.items() if end > max(0, starts.get(place, 0))})
         heard, before = time.monotonic(), dict(self.positions)
-        while left := sorted(place for place, at in self.positions.items() if at < ends[place]):
-            found = self._some(1.0, ends)
+        while unfinished := sorted(place for place, at in self.positions.items() if at < ends[place]):
+            messages = self._some(1.0, ends)
             if self.positions != before:
                 heard, before = time.monotonic(), dict(self.positions)
             elif time.monotonic() - heard > _SILENCE_S:
-                silent = ", ".join(f"{place}{_from(self.positions[place])}" for place in left)
+                silent = ", ".join(f"{place}{_from(self.positions[place])}" for place in unfinished)
                 raise UnavailableError(
                     f"Brokers have sent nothing of {silent} for {_SILENCE_S:.0f} s. Check that they run. If they do, "
                     f"a batch is there that no client can read: {_REMEDY}"
                 )
-            yield [each for each in found if (each.offset() or 0) < ends[_place(each)]]
+            yield [message for message in messages if (message.offset() or 0) < ends[_place(message)]]
         self._consumer.unassign()
 
     def some(self, timeout: float) -> list[Message]:
@@ -150,13 +150,13 @@ class Reader:
             for place, (offset, reason) in self._broken.items():
                 if place not in ends or offset < ends[place]:
                     raise ConnectError(f"{place} can't be read{_from(offset)}: {reason}. {_REMEDY[0].upper()}{_REMEDY[1:]}")
-        found = []
+        messages = []
         # What is left of the last turn comes first.
         first = None if self._portions else self._consumer.poll(timeout)
         for message in () if first is None else (first, *self._consumer.consume(_MANY, timeout=0)):
             error = message.error()
             if error is None:
-                found.append(message)
+                messages.append(message)
             elif error.code() == ck.KafkaError._PARTITION_EOF:
                 # Markers of transactions take offsets that no record fills.
                 self._ends[_place(message)] = message.offset() or 0
@@ -165,7 +165,7 @@ class Reader:
                 self._broken.setdefault(_place(message), (message.offset() or 0, reason))
             elif error.fatal() or error.code() not in (*AWAY, *MOVING, ck.KafkaError._RESOLVE):
                 raise failure(error, f"the topic {message.topic()}", self._client)
-        portion = self._portions.portion(found, _MANY + 1)
+        portion = self._portions.portion(messages, _MANY + 1)
         for message in portion:
             self.positions[_place(message)] = (message.offset() or 0) + 1
         if not self._portions:

@@ -258,8 +258,8 @@ class Access:
 
     def _failure(self, outcome: Outcome, refusal: _Refusal) -> ConnectError:
         client = self._client
-        known = {"group": client.get("group.id"), "session": client.get("session.timeout.ms")}
-        remedy = refusal.row.remedy.format(prefix=self._prefix, **known)
+        names = {"group": client.get("group.id"), "session": client.get("session.timeout.ms")}
+        remedy = refusal.row.remedy.format(prefix=self._prefix, **names)
         tries = f", {refusal.tries} times in {refusal.last_at - refusal.first_at:.0f} s" if refusal.row.tries > 1 else ""
         return ConnectError(
             f"{_begun(outcome.value)} was refused{tries}: {refusal.reason}. {remedy}. What the connector does not set is the "

@@ -37,8 +37,8 @@ class ReplayProducer(TransactionalProducer):
 
     def __init__(self, client: Mapping[str, Any], transactional_id: str, queue: str) -> None:
         self._queue, self._end = queue, time.monotonic() + _LIMIT_S
-        own = {**client, **_SETTINGS, "transactional.id": transactional_id}
-        super().__init__(own, self._late, may_work=lambda: True, confirmed=lambda: True)
+        settings = {**client, **_SETTINGS, "transactional.id": transactional_id}
+        super().__init__(settings, self._late, may_work=lambda: True, confirmed=lambda: True)
         self._in_time(lambda: self.begin(self._late))
 
     def commit_with(self, notes: Mapping[Place, tuple[int, str]], group: Any) -> None:

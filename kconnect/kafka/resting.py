@@ -120,11 +120,11 @@ class RestingConsumer:
         messages = self._joined().read(limit, 0)
         if messages or self._early is None:
             return messages
-        found = self._early.read(limit, min(timeout, _TURN_S))
-        if found is None:
+        early = self._early.read(limit, min(timeout, _TURN_S))
+        if early is None:
             log.warning("What has come can't be read before the group has been joined")
             self._end_early()
-        return found or []
+        return early or []
 
     def rest(self) -> bool:
         """Leave the group, if nothing speaks against it; the listener's `revoked` is called. For when nothing is being read."""
@@ -260,15 +260,15 @@ class RestingConsumer:
 
     def hold(self) -> None:
         self._held = True
-        for each in (self._early, self._member):
-            if each is not None:
-                each.hold()
+        for reader in (self._early, self._member):
+            if reader is not None:
+                reader.hold()
 
     def release(self) -> None:
         self._held = False
-        for each in (self._early, self._member):
-            if each is not None:
-                each.release()
+        for reader in (self._early, self._member):
+            if reader is not None:
+                reader.release()
         if self._member is None and self._watch is None:
             self._called = True
 
@@ -364,13 +364,13 @@ class _Reader:
             for topic in {place.topic for place in self.places}:
                 # Otherwise a client that has asked something else before looks for a topic it is to read after a second only.
                 self._consumer.list_topics(topic, timeout=_ANSWER_S)
-            found = self._consumer.committed(places(self.places), timeout=_ANSWER_S)
+            offsets = self._consumer.committed(places(self.places), timeout=_ANSWER_S)
         except ck.KafkaException as error:
             log.debug("The group's offsets can't be read: %s", error.args[0].str())
             return None
-        if any(at.error is not None for at in found):
+        if any(at.error is not None for at in offsets):
             return None
-        return known_offsets(found)
+        return known_offsets(offsets)
 
     def begin(self, starts: Mapping[TopicPartition, int]) -> None:
         self.at.update(starts)

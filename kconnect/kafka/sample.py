@@ -54,28 +54,28 @@ def messages(
         places = _places(consumer, settings, topic, partition)
         starts = {place: _start(consumer, topic, place, limit, offset, newest) for place in places}
         consumer.assign([ck.TopicPartition(topic, place, start) for place, start in starts.items()])
-        found = _read(consumer, topic, set(places), None if newest else limit)
+        sampled = _read(consumer, topic, set(places), None if newest else limit)
     except ck.KafkaException as error:
         raise ConnectError(f"The topic {topic} can't be read: {error.args[0].str()}") from error
     finally:
         consumer.close()
-    message_headers.mend(found)
-    found.sort(key=lambda message: (message.timestamp()[1], message.partition() or 0, message.offset() or 0))
-    return found[-limit:] if newest else found[:limit]
+    message_headers.mend(sampled)
+    sampled.sort(key=lambda message: (message.timestamp()[1], message.partition() or 0, message.offset() or 0))
+    return sampled[-limit:] if newest else sampled[:limit]
 
 
 def _places(consumer: ck.Consumer, settings: WorkerSettings, topic: str, partition: int | None) -> list[int]:
     try:
-        found = consumer.list_topics(topic, timeout=_ANSWER_S).topics[topic]
+        metadata = consumer.list_topics(topic, timeout=_ANSWER_S).topics[topic]
     except ck.KafkaException as error:
         servers = settings.bootstrap_servers
         raise UnavailableError(f"No broker answers at bootstrap.servers={servers}: {error.args[0].str()}") from error
-    if found.error is not None:
-        raise NotFoundError(f"The topic {topic} can't be read: {found.error.str()}")
+    if metadata.error is not None:
+        raise NotFoundError(f"The topic {topic} can't be read: {metadata.error.str()}")
     if partition is None:
-        return sorted(found.partitions)
-    if partition not in found.partitions:
-        raise NotFoundError(f"The topic {topic} has no partition {partition}; its last one is {len(found.partitions) - 1}")
+        return sorted(metadata.partitions)
+    if partition not in metadata.partitions:
+        raise NotFoundError(f"The topic {topic} has no partition {partition}; its last one is {len(metadata.partitions) - 1}")
     return [partition]
 
 
@@ -86,14 +86,14 @@ def _start(consumer: ck.Consumer, topic: str, partition: int, limit: int, offset
     if offset is None:
         return int(max(low, high - limit))
     if not low <= offset < high:
-        there = f"its offsets are {low} to {high - 1}" if high > low else "it is empty"
-        raise NotFoundError(f"{topic}-{partition} has no record at offset {offset}: {there}")
+        extent = f"its offsets are {low} to {high - 1}" if high > low else "it is empty"
+        raise NotFoundError(f"{topic}-{partition} has no record at offset {offset}: {extent}")
     return offset
 
 
 def _read(consumer: ck.Consumer, topic: str, places: set[int], limit: int | None) -> list[Any]:
     """Read until each partition has given `limit` messages or is at its end."""
-    found: list[Any] = []
+    messages: list[Any] = []
     counts = dict.fromkeys(places, 0)
     end = time.monotonic() + _READ_S
     while places:
@@ -108,8 +108,8 @@ def _read(consumer: ck.Consumer, topic: str, places: set[int], limit: int | None
         elif error is not None:
             raise ConnectError(f"The topic {topic} can't be read: {error.str()}")
         elif place in places:
-            found.append(message)
+            messages.append(message)
             counts[place] += 1
             if limit is not None and counts[place] >= limit:
                 places.discard(place)
-    return found
+    return messages

@@ -36,7 +36,7 @@ def read(
         RetriableError: not all was read within `limit_s` seconds.
     """
     roles = {name: role for role, name in topics.items()}
-    found: list[Stamped] = []
+    records: list[Stamped] = []
     end = time.monotonic() + limit_s
     with Reader(client) as reader:
         ends = {place: reader.span(place).end for name in topics.values() for place in _places(reader, name)}
@@ -48,8 +48,8 @@ def read(
                 if key is not None and wanted(key):
                     value: Any = message.value()
                     role, number, offset = roles[str(message.topic())], message.partition() or 0, message.offset() or 0
-                    found.append(Stamped(LogRecord(role, number, offset, key, value), int(message.timestamp()[1])))
-    return sorted(found, key=lambda each: (each.at_ms, each.record.topic.value, each.record.partition, each.record.offset))
+                    records.append(Stamped(LogRecord(role, number, offset, key, value), int(message.timestamp()[1])))
+    return sorted(records, key=lambda each: (each.at_ms, each.record.topic.value, each.record.partition, each.record.offset))
 
 
 def _places(reader: Reader, name: str) -> list[Place]:

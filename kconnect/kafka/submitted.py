@@ -34,19 +34,19 @@ def problems(
     settings = WorkerSettings.from_properties(worker, {})
     for client in CLIENTS:
         prefix = f"{client}.override."
-        own = {name: text for name, text in config.items() if name.startswith(prefix)}
-        own = {name: text for name, text in own.items() if not _NOT_HERE.fullmatch(name.removeprefix(prefix))}
-        if not own or client not in used:
+        overrides = {name: text for name, text in config.items() if name.startswith(prefix)}
+        overrides = {name: text for name, text in overrides.items() if not _NOT_HERE.fullmatch(name.removeprefix(prefix))}
+        if not overrides or client not in used:
             continue
-        wrong = list(_one_by_one(client, {name.removeprefix(prefix): text for name, text in own.items()}))
+        wrong = list(_one_by_one(client, {name.removeprefix(prefix): text for name, text in overrides.items()}))
         if wrong:
             for name, message in wrong:
                 yield prefix + name, message.replace(f"configuration {name}:", f"configuration {prefix}{name}:")
             continue
         try:
-            _together(settings, client, kind, own, _longest_ms(config))
+            _together(settings, client, kind, overrides, _longest_ms(config))
         except ConfigError as error:
-            yield (error.name if error.name in own else next(iter(own))), str(error)
+            yield (error.name if error.name in overrides else next(iter(overrides))), str(error)
 
 
 def _one_by_one(client: str, own: Mapping[str, str]) -> Iterator[tuple[str, str]]:
@@ -66,8 +66,8 @@ def _one_by_one(client: str, own: Mapping[str, str]) -> Iterator[tuple[str, str]
 
 def _together(settings: WorkerSettings, client: str, kind: str, own: Mapping[str, str], longest_ms: int) -> None:
     if client == "consumer":
-        made = clients.consumer(settings, _CONNECTOR, 0, own)
-        for doubt in fitting.doubts(made, clients.origin(settings, "consumer.", own)):
+        client_settings = clients.consumer(settings, _CONNECTOR, 0, own)
+        for doubt in fitting.doubts(client_settings, clients.origin(settings, "consumer.", own)):
             raise doubt
     elif client == "admin":
         clients.admin(settings, _CONNECTOR, own)

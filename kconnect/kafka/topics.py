@@ -103,7 +103,7 @@ def _missing(admin: AdminClient, asked: Asking, rules: TopicCreation, topics: Co
 
 
 def _create(admin: AdminClient, asked: Asking, missing: list[TopicSettings]) -> None:
-    wanted = [
+    new_topics = [
         NewTopic(
             settings.topic,
             num_partitions=settings.partitions,
@@ -112,7 +112,7 @@ def _create(admin: AdminClient, asked: Asking, missing: list[TopicSettings]) -> 
         )
         for settings in missing
     ]
-    futures = admin.create_topics(wanted, request_timeout=_TIMEOUT_S)
+    futures = admin.create_topics(new_topics, request_timeout=_TIMEOUT_S)
     for settings in missing:
         try:
             asked.answer(futures[settings.topic])

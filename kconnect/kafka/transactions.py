@@ -101,7 +101,7 @@ class TransactionalProducer(TaskProducer):
     def refusals(self, timeout: float) -> list[Refused]:
         # A transaction that has failed holds back what it still has, for ever; but the failure may be known before the message.
         deadline = time.monotonic() + timeout
-        while self._refuses and not any(each.lasting for each in self._reports.refused) and time.monotonic() < deadline:
+        while self._refuses and not any(refusal.lasting for refusal in self._reports.refused) and time.monotonic() < deadline:
             with contextlib.suppress(ConnectError):
                 self._poll(_GLANCE_S)
         return super().refusals(0)
@@ -121,15 +121,15 @@ class TransactionalProducer(TaskProducer):
         stuck = self._refuses and not self._reports.local
         while len(self._client()) and not stuck and not stops():
             self.flush(_TURN_S)
-        done = self._until_done("abort_transaction", stops)
+        is_aborted = self._until_done("abort_transaction", stops)
         self._reports.closed = False
-        self._open, self._refuses = not done, False
-        return done
+        self._open, self._refuses = not is_aborted, False
+        return is_aborted
 
     def _make(self) -> ck.Producer:
         apart = {"batch.num.messages": 1} if self._id in _APART else {}
-        made, self._ends = late_ends.watched({**self._settings, **apart})
-        return made
+        client, self._ends = late_ends.watched({**self._settings, **apart})
+        return client
 
     def _renew(self) -> None:
         if not self._open:
@@ -218,7 +218,7 @@ class TransactionalProducer(TaskProducer):
         where = "" if topic is None else f" (topic {topic})"
         # Out of step is also what follows a message that was refused for good: that one is the failure then.
         is_late = error.code() in LATE or (
-            error.code() in OUT_OF_STEP and not any(each.lasting for each in self._reports.refused)
+            error.code() in OUT_OF_STEP and not any(refusal.lasting for refusal in self._reports.refused)
         )
         return (StartAgainError if is_late else ConnectError)(f"{text}{where}")
 
@@ -240,7 +240,7 @@ class TransactionalProducer(TaskProducer):
                 # With a transaction open it does nothing but say what ails that one.
                 self._client().begin_transaction()
             except ck.KafkaException as told:
-                found: ck.KafkaError = told.args[0]
-                if found.fatal() or found.txn_requires_abort():
-                    return found
+                cause: ck.KafkaError = told.args[0]
+                if cause.fatal() or cause.txn_requires_abort():
+                    return cause
         return error

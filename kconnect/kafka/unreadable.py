@@ -126,11 +126,11 @@ class Stalls:
 
     def stalled(self, statistics: str, paused: Collection[TopicPartition]) -> tuple[TopicPartition, ConnectError] | None:
         """Return the same, with the partition."""
-        known = orjson.loads(statistics)
-        fetches = {broker["nodeid"]: broker["req"].get("Fetch", 0) for broker in known["brokers"].values()}
-        now_s = known["ts"] / 1e6
+        figures = orjson.loads(statistics)
+        fetches = {broker["nodeid"]: broker["req"].get("Fetch", 0) for broker in figures["brokers"].values()}
+        now_s = figures["ts"] / 1e6
         before, self._stands = self._stands, {}
-        for topic in known["topics"].values():
+        for topic in figures["topics"].values():
             for number, partition in topic["partitions"].items():
                 place = TopicPartition(topic["topic"], int(number))
                 if place in paused or not _is_behind(partition):

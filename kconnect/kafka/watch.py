@@ -201,17 +201,17 @@ class _Watcher:
 
     def _assign(self) -> None:
         """Watch what is wanted now, from the lowest offset that somebody wants."""
-        wanted: dict[TopicPartition, int] = {}
+        starts: dict[TopicPartition, int] = {}
         for watch in self._all():
             for place, start in watch.starts.items():
-                wanted[place] = min(start, wanted.get(place, start))
+                starts[place] = min(start, starts.get(place, start))
         # One that is wanted from a lower offset than it has been read from is begun again.
-        gone = [place for place, start in self._assigned.items() if start > wanted.get(place, -1) or place not in wanted]
-        if gone:
-            self._consumer.incremental_unassign([ck.TopicPartition(*place) for place in gone])
-            for place in gone:
+        stale = [place for place, start in self._assigned.items() if start > starts.get(place, -1) or place not in starts]
+        if stale:
+            self._consumer.incremental_unassign([ck.TopicPartition(*place) for place in stale])
+            for place in stale:
                 del self._assigned[place]
-        new = {place: start for place, start in wanted.items() if place not in self._assigned}
+        new = {place: start for place, start in starts.items() if place not in self._assigned}
         if new:
             self._consumer.incremental_assign([ck.TopicPartition(*place, start) for place, start in new.items()])
             self._assigned.update(new)
@@ -220,27 +220,27 @@ class _Watcher:
         first = self._wakeups.next(self._consumer, timeout)
         if first is None:
             return
-        found: set[TopicPartition] = set()
+        places_with_records: set[TopicPartition] = set()
         for message in [first, *self._consumer.consume(_AT_ONCE, timeout=0)]:
             if (topic := message.topic()) is not None and (partition := message.partition()) is not None:
-                found.add(place := TopicPartition(topic, partition))
+                places_with_records.add(place := TopicPartition(topic, partition))
                 if place in self._assigned:
                     # Read past it, or unable to read: whoever wants it from where it is has it begun again.
                     self._assigned[place] = sys.maxsize if message.error() else (message.offset() or 0) + 1
             else:
                 log.debug("Watching idle partitions: %s", message.error())
-        self._call([watch for watch in self._all() if not found.isdisjoint(watch.starts)])
+        self._call([watch for watch in self._all() if not places_with_records.isdisjoint(watch.starts)])
 
     def _look(self) -> None:
         """Have topics got other partitions, and does this client find its brokers at all (see `liveness.py`)?"""
         try:
-            known = self._consumer.list_topics(timeout=_ANSWER_S).topics
+            metadata = self._consumer.list_topics(timeout=_ANSWER_S).topics
         except ck.KafkaException as error:
             if liveness.is_lost(error.args[0]):
                 self._replace()
             return
-        sizes = {name: len(topic.partitions) for name, topic in known.items()}
-        self._call([each for each in self._all() if any(sizes.get(name) != size for name, size in each.sizes.items())])
+        sizes = {name: len(topic.partitions) for name, topic in metadata.items()}
+        self._call([watch for watch in self._all() if any(sizes.get(name) != size for name, size in watch.sizes.items())])
 
     def _replace(self) -> None:
         fresh = liveness.successor(self._made, lambda client: client.list_topics(timeout=_ANSWER_S))

@@ -25,8 +25,8 @@ def version_of(plugin: Any) -> str | None:
     Return the version of a connector or task: a text, or None, whatever it returns. Records and reports must be able to hold
     it.
     """
-    found = plugin.version()
-    return None if found is None else well_formed(str(found))
+    version = plugin.version()
+    return None if version is None else well_formed(str(version))
 
 
 def of_connector(connector: Connector, kind: str) -> About:
@@ -49,10 +49,10 @@ def of_task(connector: Connector, kind: str, task: Task, config: Mapping[str, st
     about = of_connector(connector, kind)
     about.texts.update({"task-class": task_class_name(type(task)), "task-version": version_of(task) or ""})
     for which, _ in chain.CONVERTERS:
-        found, version = of(converters.part(which, config, ports.settings, plugins))
-        about.texts.update({f"{which}-converter-class": found, f"{which}-converter-version": version})
+        class_of_part, version = of(converters.part(which, config, ports.settings, plugins))
+        about.texts.update({f"{which}-converter-class": class_of_part, f"{which}-converter-version": version})
     about.transforms.update({alias.name: of(chain.transform(alias)) for alias in aliases.transforms(config)})
-    known = aliases.predicates(config)
+    by_name = aliases.predicates(config)
     used = {alias.predicate for alias in aliases.transforms(config)}
-    about.predicates.update({name: of(chain.predicate(known[name])) for name in known if name in used})
+    about.predicates.update({name: of(chain.predicate(by_name[name])) for name in by_name if name in used})
     return about

@@ -135,8 +135,8 @@ def _sink_converters(unit: Unit, config: Config, errors: Errors, parts: ExitStac
 
         languages.refuse_inference(config, settings, plugins)
         return JavaSinkChain(_java_converters(unit, config, parts), errors), {}
-    own = converters.make(config, settings, plugins)
-    return SinkChain(own, errors), inferring.parts_of(own)
+    of_task = converters.make(config, settings, plugins)
+    return SinkChain(of_task, errors), inferring.parts_of(of_task)
 
 
 def _transforms(unit: Unit, config: Config, parts: ExitStack) -> Transforms:

@@ -40,12 +40,12 @@ class CheckedConverter(Converter):
 
     def from_connect_all(self, topic: str, column: Column) -> Sequence[bytes | None] | None:
         # A copy, here and below: if there is no answer, the records go one by one, from the same values.
-        found = self._it.from_connect_all(topic, column.copy())
-        return None if found is None else [_bytes(self._name, "from_connect_all", each) for each in found]
+        answers = self._it.from_connect_all(topic, column.copy())
+        return None if answers is None else [_bytes(self._name, "from_connect_all", answer) for answer in answers]
 
     def to_connect_all(self, topic: str, data: list[bytes]) -> Column | None:
-        found = self._it.to_connect_all(topic, list(data))
-        return found if isinstance(found, Column) else None
+        column = self._it.to_connect_all(topic, list(data))
+        return column if isinstance(column, Column) else None
 
 
 class CheckedHeaderConverter(HeaderConverter):

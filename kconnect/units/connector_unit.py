@@ -194,7 +194,7 @@ class ConnectorUnit(Unit):
                     "option will be removed in a future release of Kafka Connect."
                 )
             log.warning("%s", message)
-        size = sum(len(name) + len(value) for made in configs for name, value in made.items())
+        size = sum(len(name) + len(value) for task_config in configs for name, value in task_config.items())
         if size > _MOST_CHARACTERS:
             raise ConnectError(
                 f"The configs of the {len(configs)} tasks of {self.spec.connector} have {size} characters, and may have "
@@ -206,7 +206,7 @@ class ConnectorUnit(Unit):
             if isinstance(connector, SinkConnector) and config.get(name):
                 common[name] = config[name]
         # Who reads the topics, or asks REST, sees what the user wrote.
-        stored = references.put_back([{**made, **common} for made in configs], self.config(), self.resolved)
+        stored = references.put_back([{**task_config, **common} for task_config in configs], self.config(), self.resolved)
         self.ports.publish_task_configs(self.spec.connector, stored, self.spec.config_offset)
 
     def _limited(self, most: int) -> int:

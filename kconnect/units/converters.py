@@ -64,6 +64,8 @@ def given(asked: chain.Part, config: Mapping[str, str | None], settings: WorkerS
     """A converter's own settings; its version is none of them (KIP-891)."""
     prefix = f"{asked.setting}."
     source: Mapping[str, str | None] = settings.raw if asked.inherited else config
-    own = {key[len(prefix) :]: value for key, value in source.items() if key.startswith(prefix) and value is not None}
-    own.pop(chain.VERSION, None)
-    return own
+    settings_of_part = {
+        key[len(prefix) :]: value for key, value in source.items() if key.startswith(prefix) and value is not None
+    }
+    settings_of_part.pop(chain.VERSION, None)
+    return settings_of_part

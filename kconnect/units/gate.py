@@ -116,7 +116,7 @@ class Gate:
 
 
 def _taken(asked: queue.SimpleQueue[Any]) -> list[Any]:
-    found = []
+    questions = []
     while not asked.empty():
-        found.append(asked.get())
-    return found
+        questions.append(asked.get())
+    return questions

@@ -43,8 +43,8 @@ class Store(NamedTuple):
 def parts_of(converters: Converters) -> dict[str, Inferring]:
     """Return what infers, by the part of a record."""
     both = {"key": converters.key, "value": converters.value}
-    found = {part: getattr(converter, "inferring", None) for part, converter in both.items()}
-    return {part: each for part, each in found.items() if isinstance(each, Inferring) and each.grows}
+    by_part = {part: getattr(converter, "inferring", None) for part, converter in both.items()}
+    return {part: inferring for part, inferring in by_part.items() if isinstance(inferring, Inferring) and inferring.grows}
 
 
 def around(intake: Intake, parts: Mapping[str, Inferring], unit: Unit) -> Intake:
@@ -61,8 +61,8 @@ def store_of(settings: WorkerSettings, connector: str) -> Store:
     reader, writer = clients.reader(settings, "schemas"), clients.internal(settings, "schemas")
 
     def write(values: Mapping[Key, Any]) -> None:
-        own = ("topic", "replication.factor")
-        more = {name: text for name, text in settings.with_prefix("schema.storage.").items() if name not in own}
+        not_of_topic = ("topic", "replication.factor")
+        more = {name: text for name, text in settings.with_prefix("schema.storage.").items() if name not in not_of_topic}
         schema_topic.ensure(writer, topic, settings.schema_storage_replication_factor, more)
         schema_topic.write(writer, topic, values)
 
@@ -111,12 +111,12 @@ class InferringIntake:
         self._has_read = True
 
     def _texts(self, messages: Sequence[Any]) -> dict[tuple[str, str], list[bytes | None]]:
-        found: dict[tuple[str, str], list[bytes | None]] = {}
+        texts: dict[tuple[str, str], list[bytes | None]] = {}
         for message in messages:
             for part in self._parts:
                 text = message.value() if part == "value" else message.key()
-                found.setdefault((part, message.topic()), []).append(text)
-        return found
+                texts.setdefault((part, message.topic()), []).append(text)
+        return texts
 
     def _keep(self, new: Mapping[tuple[str, str], list[bytes | None]]) -> None:
         """Say what is new, and take over what others have said meanwhile."""

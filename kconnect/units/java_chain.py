@@ -42,15 +42,15 @@ class JavaChain:
 
         def converter(which: str) -> Any:
             asked = converters.part(which, config, settings, plugins)
-            given = {**converters.given(asked, config, settings), "converter.type": which}
+            converter_settings = {**converters.given(asked, config, settings), "converter.type": which}
             more = () if which == "header" else (which == "key",)
-            return self._configured(asked, asked.find(plugins), given, *more)
+            return self._configured(asked, asked.find(plugins), converter_settings, *more)
 
         self.chain: Chain = Chain(*map(converter, ("key", "value", "header")))
         try:
-            known = aliases.predicates(config)
+            by_name = aliases.predicates(config)
             for alias in aliases.transforms(config) if transforms else ():
-                self._add(alias, known)
+                self._add(alias, by_name)
         except Exception:
             self.close()
             raise
@@ -78,7 +78,7 @@ class JavaChain:
             raise ConfigError(
                 part.setting, part.name, f"this plugin is in Python, and {self._beside} in Java. Name one in Java"
             )
-        made = classes.load(part.kind, *found.java_class)()
-        made.configure(dict(given), *more)
-        made.monitor(*part.tag)
-        return made
+        part_made = classes.load(part.kind, *found.java_class)()
+        part_made.configure(dict(given), *more)
+        part_made.monitor(*part.tag)
+        return part_made

@@ -55,7 +55,7 @@ class Copies:
 
     def forget(self, owner: object) -> None:
         with self._lock:
-            self._waiting = {key: each for key, each in self._waiting.items() if each[0] is not owner}
+            self._waiting = {key: copy for key, copy in self._waiting.items() if copy[0] is not owner}
 
     def close(self) -> None:
         self._closed.set()
@@ -68,11 +68,11 @@ class Copies:
     def _write(self, wanted: Callable[[object], bool]) -> None:
         with self._writing:
             with self._lock:
-                taken = {key: each for key, each in self._waiting.items() if wanted(each[0])}
-                self._waiting = {key: each for key, each in self._waiting.items() if key not in taken}
-            if not taken:
+                due = {key: copy for key, copy in self._waiting.items() if wanted(copy[0])}
+                self._waiting = {key: copy for key, copy in self._waiting.items() if key not in due}
+            if not due:
                 return
             try:
-                self._topic.write([entry for _, entry in taken.values()], self._expires_s)
+                self._topic.write([entry for _, entry in due.values()], self._expires_s)
             except Exception as error:  # noqa: BLE001 - the own topic has them, and comes first
                 log.warning("Offsets of a connector's own topic were not copied to %s: %s", self._topic.topic, error)

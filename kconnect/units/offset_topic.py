@@ -52,13 +52,13 @@ class OffsetTopic:
         """
         Return the stored offsets, as of the end of the topic at the time of the call. Raise ConnectError once `cancelled()`.
         """
-        mine = next(self._asked)
+        own_number = next(self._asked)
         while not self._reading.acquire(timeout=0.1):
             if cancelled():
                 raise ConnectError(f"Stopped while reading the offset topic {self.topic}")
         try:
             # One reading serves all who asked before it began: when a host starts, that is each of its units.
-            if self._served < mine:
+            if self._served < own_number:
                 latest = next(self._asked)
                 self._read_to_end(cancelled)
                 self._served = latest
@@ -104,9 +104,9 @@ class OffsetTopic:
                 self._reader = self._reader or LogReader(self._client, {Topic.OFFSET: self.topic}, timeout=2)
                 # What another task has open must not hide what this connector's tasks have committed since.
                 ends = ends or self._reader.ends_behind_open(2)
-                found = self._reader.read(0.1, *(() if self._room is None else (AT_ONCE,)))
+                records = self._reader.read(0.1, *(() if self._room is None else (AT_ONCE,)))
                 with self._lock:
-                    for record in found:
+                    for record in records:
                         self._apply(record)
                 if self._reader.lost:
                     # What is known stays: it is the best that there is, and what the topic says now comes over it.

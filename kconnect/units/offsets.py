@@ -68,13 +68,13 @@ class OwnStore:
         self._shared.prepare(self._own, self._stores.settings, cancelled)
 
     def read(self, partitions: Sequence[Partition], cancelled: Callable[[], bool]) -> list[Offset | None]:
-        found = self._topic.read(self._connector, partitions, cancelled)
-        missing = [] if self._single else [number for number, offset in enumerate(found) if offset is None]
+        offsets = self._topic.read(self._connector, partitions, cancelled)
+        missing = [] if self._single else [number for number, offset in enumerate(offsets) if offset is None]
         if missing:
-            others = self._worker.read(self._connector, [partitions[number] for number in missing], cancelled)
-            for number, offset in zip(missing, others):
-                found[number] = offset
-        return found
+            of_worker = self._worker.read(self._connector, [partitions[number] for number in missing], cancelled)
+            for number, offset in zip(missing, of_worker):
+                offsets[number] = offset
+        return offsets
 
     def write(self, offsets: Pairs, timeout: float) -> None:
         self._delete(offsets, timeout)
@@ -83,13 +83,13 @@ class OwnStore:
 
     def entries(self, offsets: Pairs, timeout: float) -> list[OffsetRecord]:
         self._delete(offsets, timeout)
-        made = self._topic.entries(self._connector, offsets, like=self._worker)
-        return [OffsetRecord(self._own.topic, entry.key, entry.value) for entry in made]
+        stored = self._topic.entries(self._connector, offsets, like=self._worker)
+        return [OffsetRecord(self._own.topic, entry.key, entry.value) for entry in stored]
 
     def committed(self, offsets: Pairs) -> None:
-        kept = [pair for pair in offsets if pair[1] is not None]
-        if kept and not self._single:
-            self._stores.copies.put(self, self._worker.entries(self._connector, kept, like=self._topic))
+        stored = [pair for pair in offsets if pair[1] is not None]
+        if stored and not self._single:
+            self._stores.copies.put(self, self._worker.entries(self._connector, stored, like=self._topic))
 
     def close(self, abandon: bool = False) -> None:
         if self._shared is None:
@@ -137,8 +137,8 @@ class OffsetStores:
 
     def of(self, connector: str, config: Mapping[str, str]) -> OffsetStore:
         """Costs nothing until it is opened; `config` is the connector's, with its references resolved."""
-        own = own_offsets.of(self.settings, connector, config)
-        return WorkerStore(connector, self.worker) if own is None else OwnStore(connector, own, self)
+        own_topic = own_offsets.of(self.settings, connector, config)
+        return WorkerStore(connector, self.worker) if own_topic is None else OwnStore(connector, own_topic, self)
 
     def acquire(self, own: OwnTopic) -> _Shared:
         with self._lock:
@@ -151,7 +151,7 @@ class OffsetStores:
             shared.users -= 1
             if shared.users:
                 return
-            self._shared = {identity: each for identity, each in self._shared.items() if each is not shared}
+            self._shared = {identity: candidate for identity, candidate in self._shared.items() if candidate is not shared}
         shared.topic.close()
 
     def close(self) -> None:

@@ -116,8 +116,8 @@ def run(unit: Unit, work: Callable[[], object], by_plugin: bool = False) -> None
             _counts[unit] -= 1
             if not _counts[unit]:
                 del _counts[unit]
-                for known in (True, False):
-                    _numbers.pop((unit, known), None)
+                for is_plugins in (True, False):
+                    _numbers.pop((unit, is_plugins), None)
 
 
 def _call(work: Callable[[], object]) -> None:
@@ -143,9 +143,9 @@ def current() -> Unit | None:
 
 def thread(unit: Unit, work: Callable[[], object], name: str) -> threading.Thread:
     """A daemon thread, not started yet, that calls plugin code for a unit. From any thread."""
-    made = threading.Thread(target=work, name=name, daemon=True)
-    _adopt(made, unit, by_plugin=False)
-    return made
+    new_thread = threading.Thread(target=work, name=name, daemon=True)
+    _adopt(new_thread, unit, by_plugin=False)
+    return new_thread
 
 
 def threads(unit: Unit) -> list[Owned]:
@@ -189,9 +189,9 @@ def _adopt(made: threading.Thread, unit: Unit, by_plugin: bool) -> None:
 def in_plugin_code(frame: FrameType | None) -> bool | None:
     """Whether a thread is within a plugin's code; False: within the engine's; None: neither is to be seen."""
     while frame is not None:
-        found = of_module(frame.f_globals.get("__name__"))
-        if found is not None:
-            return found
+        is_plugins = of_module(frame.f_globals.get("__name__"))
+        if is_plugins is not None:
+            return is_plugins
         frame = frame.f_back
     return None
 
@@ -203,22 +203,22 @@ def place(error: BaseException, modules: Collection[str]) -> str | None:
     """
     chain: list[BaseException] = []
     now: BaseException | None = error
-    while now is not None and not any(now is each for each in chain):
+    while now is not None and not any(now is link for link in chain):
         chain.append(now)
         now = now.__cause__ or (None if now.__suppress_context__ else now.__context__)
-    for each in reversed(chain):
+    for link in reversed(chain):
         frames = [
             (str(frame.f_globals.get("__name__")), PurePath(frame.f_code.co_filename), line)
-            for frame, line in traceback.walk_tb(each.__traceback__)
+            for frame, line in traceback.walk_tb(link.__traceback__)
         ]
-        found = [
+        of_plugins = [
             entry
             for entry in frames
             if entry[1].suffix == ".py" and of_module(entry[0]) and not _within(entry[0], ("kconnect",))
         ]
-        own = [entry for entry in found if entry[0].partition(".")[0] in modules]
+        of_unit = [entry for entry in of_plugins if entry[0].partition(".")[0] in modules]
         # What is beside kconnect otherwise is most likely what our own plugins call.
-        for name, file, line in (own or [entry for entry in found if not _PACKAGES & {*entry[1].parts}])[-1:]:
+        for name, file, line in (of_unit or [entry for entry in of_plugins if not _PACKAGES & {*entry[1].parts}])[-1:]:
             depth = realms.plain_name(name).count(".") + (2 if file.stem == "__init__" else 1)
             return f"{'/'.join(file.parts[-depth:])}:{line}"
     return None

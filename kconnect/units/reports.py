@@ -248,7 +248,7 @@ class Reports:
             }
         else:
             place = {"topic": origin.topic(), "partition": str(origin.partition()), "offset": str(origin.offset())}
-        known = {
+        texts = {
             **place,
             "connector.name": spec.connector,
             "task.id": str(spec.task),
@@ -260,7 +260,7 @@ class Reports:
         }
         # What failed may quote a record, and with it half a pair of surrogates.
         # And a source's record may have anything for its topic, which may be what it has failed of.
-        return [(letter_headers.CONTEXT + name, None if text is None else _text(text).encode()) for name, text in known.items()]
+        return [(letter_headers.CONTEXT + name, None if text is None else _text(text).encode()) for name, text in texts.items()]
 
 
 def _parts(origin: Any) -> tuple[bytes | None, bytes | None, letter_headers.Headers]:

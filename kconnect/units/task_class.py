@@ -44,17 +44,17 @@ def _named(connector: Connector, name: str) -> type[Task] | None:
         with suppress(ConnectError):
             return connector.task_class_named(name)  # type: ignore[attr-defined, no-any-return]
         return None
-    own = type(connector).__module__
+    module_name = type(connector).__module__
     # Nothing is imported that the connector has nothing to do with, whoever has written the config.
-    realm, package = own.removesuffix(plain_name(own)), plain_name(own).partition(".")[0]
+    realm, package = module_name.removesuffix(plain_name(module_name)), plain_name(module_name).partition(".")[0]
     module, _, rest = name.rpartition(".")
     while module == package or module.startswith(f"{package}."):
         with suppress(ImportError, AttributeError):
-            found: Any = importlib.import_module(realm + module)
+            candidate: Any = importlib.import_module(realm + module)
             for part in rest.split("."):
-                found = getattr(found, part)
-            if isinstance(found, type) and issubclass(found, Task):
-                return found
+                candidate = getattr(candidate, part)
+            if isinstance(candidate, type) and issubclass(candidate, Task):
+                return candidate
         module, _, last = module.rpartition(".")
         rest = f"{last}.{rest}"
     return None

@@ -30,7 +30,7 @@ class TaskUnit(Unit):
         raw = self.config()
         connector: Connector = chain.connector(raw).load(self.ports.plugins)()
         task = task_class.of(connector, (self.spec.task_config or {}).get("task.class"))()
-        self.modules |= {type(each).__module__.partition(".")[0] for each in (connector, task)}
+        self.modules |= {type(part).__module__.partition(".")[0] for part in (connector, task)}
         self.version = about.version_of(task)
         # Before what its config refers to is asked for: as long as it does nothing, it need not be started anew for that.
         if not self.hold_while_paused():

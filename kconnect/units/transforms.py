@@ -45,17 +45,17 @@ class Transforms:
         self._plugins, self._owned, self._apart = plugins, owned, apart
         self._worker = for_plugins(worker or {})
         self._made: list[tuple[str, Any]] = []
-        known = aliases.predicates(config)
+        by_name = aliases.predicates(config)
         try:
-            self.steps = Steps([self._step(alias, known) for alias in aliases.transforms(config)])
+            self.steps = Steps([self._step(alias, by_name) for alias in aliases.transforms(config)])
         except Exception:
             self.close()
             raise
 
     def close(self) -> None:
-        for name, made in self._made:
+        for name, part in self._made:
             try:
-                made.close()
+                part.close()
             except Exception:
                 log.exception("Closing %s failed", name)
         self._made = []
@@ -92,10 +92,10 @@ class Transforms:
 
     def _make(self, alias: Alias, part: chain.Part) -> Any:
         with aliased.configuring(alias):
-            made = part.load(self._plugins)()
-            tell(made, self._worker)
-            made.configure(dict(alias.properties))
-            if java_name(type(made)) is not None:
-                made.monitor(*part.tag)
-        self._made.append((aliased.named(alias), made))
-        return made
+            instance = part.load(self._plugins)()
+            tell(instance, self._worker)
+            instance.configure(dict(alias.properties))
+            if java_name(type(instance)) is not None:
+                instance.monitor(*part.tag)
+        self._made.append((aliased.named(alias), instance))
+        return instance

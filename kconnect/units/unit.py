@@ -232,9 +232,9 @@ class Unit(ABC):
             # As in Connect: it was to end anyway, and by now another worker's status may be the one that counts.
             log.warning("Failed while it was being stopped: %s", self._summary(error), exc_info=error)
             return
-        said = self._summary(error)
-        log.error("Failed: %s", said, exc_info=error)
-        self.moved(Event.FAIL, f"{said}\n{traces.frames(error)}")
+        text = self._summary(error)
+        log.error("Failed: %s", text, exc_info=error)
+        self.moved(Event.FAIL, f"{text}\n{traces.frames(error)}")
 
     def start_again(self, error: StartAgainError) -> None:
         """Have the host start the unit again, since nothing is wrong with it. If the host does not, the unit has failed."""
@@ -273,11 +273,11 @@ class Unit(ABC):
         self.resolved = self.ports.providers.resolve(configs, self.stopping.is_set)
         plain = {value: HIDDEN for config in configs for value in secrets.plain(config)}
         logs.cover({**plain, **self.resolved.cover(*configs)})
-        found = [self.resolved.config(config) for config in configs]
+        resolved_configs = [self.resolved.config(config) for config in configs]
         ttl_ms = self.resolved.ttl_ms
-        if ttl_ms is not None and RELOAD_ACTION.read(found[0]).lower() != "none":
+        if ttl_ms is not None and RELOAD_ACTION.read(resolved_configs[0]).lower() != "none":
             self.expires_at = time.monotonic() + max(_SHORTEST_TTL_S, ttl_ms / 1000)
-        return found
+        return resolved_configs
 
     def _main(self) -> None:
         owners.run(self, self._live)

@@ -38,20 +38,20 @@ class Brokers:
         return [(topic, number, offset) for topic, number, offset in self._ask("group_offsets", connector, config)]
 
     def moves(self, connector: str, config: Config, topics: Iterable[str], to: str, number: int) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = self._ask("moves", connector, config, sorted(topics), to, number)
-        return found
+        rows: list[dict[str, Any]] = self._ask("moves", connector, config, sorted(topics), to, number)
+        return rows
 
     def own_offsets(self, connector: str, config: Config, prepare: bool) -> OffsetState | None:
-        found = self._ask("own_offsets", connector, config, prepare)
-        if found is None:
+        packed = self._ask("own_offsets", connector, config, prepare)
+        if packed is None:
             return None
         state = OffsetState()
-        for key, value in found:
+        for key, value in packed:
             state.apply(LogRecord(Topic.OFFSET, 0, 0, base64.b64decode(key), _bytes(value)))
         return state
 
     def write_own_offsets(self, connector: str, config: Config, entries: Iterable[Entry]) -> None:
-        self._ask("write_own_offsets", connector, config, [_packed(each) for each in entries])
+        self._ask("write_own_offsets", connector, config, [_packed(entry) for entry in entries])
 
     def fence(self, connector: str, config: Config, ids: Sequence[str]) -> None:
         self._ask("fence", connector, config, list(ids))
@@ -75,27 +75,27 @@ def _moves(
     if not places:
         raise NotFoundError("None of its topics is there")
     return [
-        {**each.place._asdict(), "now": each.now, "then": each.new, "again": each.again, "skipped": each.skipped}
-        for each in moves.planned(positions, places, now, to, number)
+        {**move.place._asdict(), "now": move.now, "then": move.new, "again": move.again, "skipped": move.skipped}
+        for move in moves.planned(positions, places, now, to, number)
     ]
 
 
 def _own_offsets(
     settings: WorkerSettings, connector: str, config: Config, prepare: bool
 ) -> list[tuple[str, str | None]] | None:
-    own = own_offsets.of(settings, connector, config)
-    if own is not None and prepare:
-        own_offsets.ensure(own, settings, lambda: False, _WRITE_S)
-        own = None if own_offsets.is_the_workers(own, settings) else own
-    return None if own is None else [_packed(each) for each in own_offsets.read(own, _WRITE_S).entries()]
+    own_topic = own_offsets.of(settings, connector, config)
+    if own_topic is not None and prepare:
+        own_offsets.ensure(own_topic, settings, lambda: False, _WRITE_S)
+        own_topic = None if own_offsets.is_the_workers(own_topic, settings) else own_topic
+    return None if own_topic is None else [_packed(entry) for entry in own_offsets.read(own_topic, _WRITE_S).entries()]
 
 
 def _write_own_offsets(settings: WorkerSettings, connector: str, config: Config, packed: Iterable[Sequence[Any]]) -> None:
-    own = own_offsets.of(settings, connector, config)
-    assert own is not None, "it was read before"
+    own_topic = own_offsets.of(settings, connector, config)
+    assert own_topic is not None, "it was read before"
     entries = [Entry(Topic.OFFSET, base64.b64decode(key), _bytes(value)) for key, value in packed]
     transactional_id = f"{settings.group_id}-{connector}" if settings.exactly_once_enabled else None
-    own_offsets.write(own, entries, transactional_id, _WRITE_S)
+    own_offsets.write(own_topic, entries, transactional_id, _WRITE_S)
 
 
 def _fence(settings: WorkerSettings, connector: str, config: Config, ids: Sequence[str]) -> None:

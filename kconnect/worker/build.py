@@ -15,8 +15,8 @@ import kconnect
 
 def commit() -> str:
     """`kconnect-0.1.0-993b7bf33958`, with `-dirty` behind it if a checkout was changed; `kconnect-0.1.0` if that is all."""
-    found = os.environ.get("KCONNECT_COMMIT") or _of_checkout(Path(kconnect.__file__).parents[1]) or _of_installation()
-    return "-".join(filter(None, ("kconnect", kconnect.__version__, found)))
+    identifier = os.environ.get("KCONNECT_COMMIT") or _of_checkout(Path(kconnect.__file__).parents[1]) or _of_installation()
+    return "-".join(filter(None, ("kconnect", kconnect.__version__, identifier)))
 
 
 def _of_checkout(root: Path) -> str:
@@ -25,13 +25,13 @@ def _of_checkout(root: Path) -> str:
         return ""
     command = ["git", "--no-optional-locks", "-C", str(root), "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=False)
+        process = subprocess.run(command, capture_output=True, text=True, timeout=10, check=False)
     except (OSError, subprocess.TimeoutExpired):
         return ""
-    return done.stdout.strip() if done.returncode == 0 else ""
+    return process.stdout.strip() if process.returncode == 0 else ""
 
 
 def _of_installation() -> str:
     """Return the commit that `pip install git+https://…` has noted (PEP 610)."""
-    found = json.loads(metadata.distribution("kconnect").read_text("direct_url.json") or "{}")
-    return str(found.get("vcs_info", {}).get("commit_id", ""))[:12]
+    origin = json.loads(metadata.distribution("kconnect").read_text("direct_url.json") or "{}")
+    return str(origin.get("vcs_info", {}).get("commit_id", ""))[:12]

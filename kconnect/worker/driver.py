@@ -76,10 +76,10 @@ class Driver:
         failures = 0
         while not self._stopping.is_set():
             started = time.monotonic()
-            status, said = self._run()
+            status, last = self._run()
             if self._stopping.is_set():
                 return
-            reason = hide(f"the Spark driver ended with status {status}{said and ': '}{said}", self._hidden)[:_LONGEST]
+            reason = hide(f"the Spark driver ended with status {status}{last and ': '}{last}", self._hidden)[:_LONGEST]
             self._on_end(reason)
             failures = 0 if time.monotonic() - started > 60 else failures + 1
             pause = _BACKOFF_S[min(failures, len(_BACKOFF_S) - 1)]
@@ -139,13 +139,13 @@ class Driver:
 
 def last_words(lines: Sequence[str]) -> str:
     """Return the last of the lines, as many as a reason has room for: what ended the driver stands at the end."""
-    said = ""
+    text = ""
     for line in reversed(lines):
-        longer = f"{line} / {said}" if said else line
-        if said and len(longer) > _LONGEST - _ROOM:
+        longer = f"{line} / {text}" if text else line
+        if text and len(longer) > _LONGEST - _ROOM:
             break
-        said = longer
-    return said
+        text = longer
+    return text
 
 
 def _close(child: subprocess.Popen[bytes]) -> None:

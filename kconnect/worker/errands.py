@@ -52,7 +52,7 @@ class Errands:
 
         NotFoundError if there is no queue yet, ConflictError if somebody else replays it, else as `preview`.
         """
-        request = {"connector": connector, "configs": {name: dict(each) for name, each in configs.items()}, **wanted}
+        request = {"connector": connector, "configs": {name: dict(config) for name, config in configs.items()}, **wanted}
         return self._run("kconnect.dlq.child", request, set().union(*map(secrets.values, configs.values())))
 
     def check_topics(self) -> str:

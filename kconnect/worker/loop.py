@@ -191,8 +191,8 @@ class Loop:
     def _probe_silence(self, now: int) -> None:
         desk, held = self._herder.desk, self._herder.log.assignment.held
         # Of hosts that have ended since nobody wants to hear any more.
-        known = {(worker, number, host.incarnation) for (worker, number), host in held.items()}
-        silences = {host: silence for host, silence in self._outside.silences().items() if host in known}
+        existing = {(worker, number, host.incarnation) for (worker, number), host in held.items()}
+        silences = {host: silence for host, silence in self._outside.silences().items() if host in existing}
         unread = self.log_seen_at is not None and now - self.log_seen_at > self._unread_ms
         unread_since = self.log_seen_at if unread else None
         if silences != desk.silent_hosts or (unread_since is None) != (desk.unread_since is None):

@@ -51,16 +51,16 @@ class Heard:
 
     def all(self) -> Collection[Report]:
         """Return all reports. From any thread."""
-        return [*(known for known, _ in list(self._reports.values())), *list(self._gone.values())]
+        return [*(latest for latest, _ in list(self._reports.values())), *list(self._gone.values())]
 
     def tidy(self, now: float) -> None:
         """A host says again what it has said long before it counts as silent."""
-        for place, (found, heard_at) in list(self._reports.items()):
+        for place, (latest, heard_at) in list(self._reports.items()):
             if now - heard_at > _FORGOTTEN_S:
-                if isinstance(found, HostReport) and found.worker == self._worker:
-                    life = found.worker_incarnation
+                if isinstance(latest, HostReport) and latest.worker == self._worker:
+                    life = latest.worker_incarnation
                     sums = self._gone.get(life, HostReport(self._worker, _NO_HOST, "", life, Starts(), Starts()))
-                    connectors, tasks = sums.connectors + found.connectors, sums.tasks + found.tasks
+                    connectors, tasks = sums.connectors + latest.connectors, sums.tasks + latest.tasks
                     self._gone[life] = replace(sums, connectors=connectors, tasks=tasks)
                 del self._reports[place]
 
@@ -86,8 +86,8 @@ class Feed:
 
     def _ensure(self) -> None:
         settings = self._settings
-        own = {"topic", "partitions", "replication.factor"}
-        extra = {name: text for name, text in settings.with_prefix("metrics.storage.").items() if name not in own}
+        numbers = {"topic", "partitions", "replication.factor"}
+        extra = {name: text for name, text in settings.with_prefix("metrics.storage.").items() if name not in numbers}
         try:
             metrics_topic.ensure(
                 self._client, settings.metrics_storage_topic, settings.metrics_storage_replication_factor, extra

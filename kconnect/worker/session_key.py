@@ -20,8 +20,8 @@ def renewed(current: SessionKey | None, algorithm: str, size_bits: int | None, t
     size = (_BITS[algorithm] if size_bits is None else size_bits) // 8
     if current is not None and current.algorithm == algorithm and now_ms - current.created_ms < ttl_ms:
         try:
-            found = len(base64.b64decode(current.key, validate=True))
-            if found == size or (size_bits is None and found):
+            length = len(base64.b64decode(current.key, validate=True))
+            if length == size or (size_bits is None and length):
                 return None
         except ValueError:
             pass  # Nobody could sign with it.

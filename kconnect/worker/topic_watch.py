@@ -62,7 +62,7 @@ class TopicWatch:
             self._todo.add(self._found.get())
         self._todo |= reader.lost
         self._todo -= self._given_up
-        told = []
+        remade_topics = []
         for role in sorted(self._todo, key=lambda role: role.value):
             try:
                 id = self._admin.topic_ids([self._names[role]]).get(self._names[role])
@@ -73,13 +73,13 @@ class TopicWatch:
                     else:
                         reader.begin_again(role)
                     self._policies_at = 0.0
-                    told.append(events.Remade(role, id))
+                    remade_topics.append(events.Remade(role, id))
                 if id is not None:
                     self.ids[role] = id
                 self._todo.discard(role)
             except ConnectError as error:
                 log.debug("Checking %s again: %s", self._names[role], error)
-        return told
+        return remade_topics
 
     def _run(self) -> None:
         while not self._closed:

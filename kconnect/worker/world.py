@@ -100,8 +100,8 @@ class World:
     def members(self) -> tuple[dict[str, str], str | None, str | None]:
         settings = self._settings
         found, topic = self._admin.members(settings.group_id), settings.assignment_storage_topic
-        ids = {each.url: each.url.split("://", 1)[-1].rstrip("/") for each in found}
-        owner = next((ids[each.url] for each in found if topic in each.topics), None)
+        ids = {member.url: member.url.split("://", 1)[-1].rstrip("/") for member in found}
+        owner = next((ids[member.url] for member in found if topic in member.topics), None)
         strange = group.conflict(found, settings.group_id, settings.advertised_url, topic, mine=1)
         return {worker: url for url, worker in ids.items()}, owner, strange
 
@@ -135,32 +135,32 @@ class World:
     @performs(effects.ReloadPlugins, Lane.PLUGIN)
     def reload_plugins(self, effect: effects.ReloadPlugins) -> Body:
         with self._reloading:
-            registry, told = self.registry.anew(self._settings.plugin_path, self._settings.plugin_discovery)
+            registry, changes = self.registry.anew(self._settings.plugin_path, self._settings.plugin_discovery)
             self._sandbox.reload(registry)
             self.registry = registry
-        log.info("Plugins were reloaded: %s", told)
-        return {**told, "broken": _broken(registry)}
+        log.info("Plugins were reloaded: %s", changes)
+        return {**changes, "broken": _broken(registry)}
 
     @performs(effects.ListPlaces, Lane.AT_ONCE)
     def list_places(self, effect: effects.ListPlaces) -> Body:
         registry = self.registry
-        found = [
+        rows = [
             {
-                "class": each.class_name,
-                "type": each.type or each.kind,
-                "version": each.version,
-                "location": each.location,
+                "class": plugin.class_name,
+                "type": plugin.type or plugin.kind,
+                "version": plugin.version,
+                "location": plugin.location,
             }
-            for each in registry.plugins
+            for plugin in registry.plugins
         ]
-        return {"plugins": found, "broken": _broken(registry)}
+        return {"plugins": rows, "broken": _broken(registry)}
 
     @performs(effects.ReadChanges, Lane.LOOK)
     def read_changes(self, effect: effects.ReadChanges) -> list[Stamped]:
         topics = clients.topics(self._settings)
         client = clients.plain(self._settings, "consumer", "changes")
-        wanted, name = {role: topics[role] for role in (Topic.CONFIG, Topic.STATUS)}, effect.connector.encode()
-        return stamped.read(client, wanted, lambda key: name in key, _CHANGES_S)
+        roles, name = {role: topics[role] for role in (Topic.CONFIG, Topic.STATUS)}, effect.connector.encode()
+        return stamped.read(client, roles, lambda key: name in key, _CHANGES_S)
 
     @performs(effects.ReadSchemas, Lane.LOOK)
     def read_schemas(self, effect: effects.ReadSchemas) -> list[orjson.Fragment]:
@@ -238,22 +238,22 @@ class World:
         try:
             yield self._resolved(config)
         except Exception as error:
-            told = logs.hide(str(error))
-            if told != str(error):
-                error.args = (told,)
+            hidden = logs.hide(str(error))
+            if hidden != str(error):
+                error.args = (hidden,)
             raise
 
     def _resolved(self, config: Properties) -> dict[str, str]:
-        given = {
+        raw = {
             name: text
             for name, text in config.items()
             if text is not None and (".override." in name or name == "offsets.storage.topic")
         }
-        if not any(references.find(text) for text in given.values()):
-            return given
-        found, covered = self._sandbox.resolve_config(given)
+        if not any(references.find(text) for text in raw.values()):
+            return raw
+        resolved, covered = self._sandbox.resolve_config(raw)
         logs.cover(covered)
-        return found
+        return resolved
 
     @performs(effects.ReadReports, Lane.AT_ONCE)
     def unit_reports(self, effect: effects.ReadReports) -> Collection[Report]:
@@ -276,4 +276,4 @@ class World:
 
 
 def _broken(registry: Registry) -> list[Body]:
-    return [{"location": each.location, "reason": each.reason} for each in registry.broken]
+    return [{"location": broken.location, "reason": broken.reason} for broken in registry.broken]

@@ -63,25 +63,25 @@ class Writing:
         return group
 
     def _write(self, group: list[Write]) -> None:
-        together = Write(tuple(entry for each in group for entry in each.entries), True)
+        together = Write(tuple(entry for write in group for entry in write.entries), True)
         if self._perform(group, together, len(group) == 1):
             return
-        for each in group:
-            self._perform([each], each)
+        for write in group:
+            self._perform([write], write)
 
     def _perform(self, asked: Sequence[Effect[Any]], effect: Effect[Any], alone: bool = True) -> bool:
         """
         Perform `effect`, and tell those who `asked` how it ended. False, and nobody is told yet, if one was refused and they
         are not `alone`.
         """
-        told: list[events.Event]
+        answers: list[events.Event]
         try:
             result = self._perform_one(effect)
-            told = [events.Done(each.id, result) for each in asked]
+            answers = [events.Done(waiting.id, result) for waiting in asked]
         except Exception as error:  # noqa: BLE001 - the herder decides what a failure means
             if isinstance(error, BadRequestError) and not alone:
                 return False
-            told = [events.Failed(each.id, error) for each in asked]
-        for event in told:
+            answers = [events.Failed(waiting.id, error) for waiting in asked]
+        for event in answers:
             self._post(event)
         return True
