@@ -60,8 +60,8 @@ def _is_even(column: Column) -> bool:
     try:
         column.fields()
     except Unusual:
-        nulls = column.values.count(None)
-        return nulls in (0, len(column)) and not any(isinstance(value, dict | Struct) for value in column.values)
+        kinds = set(map(type, column.values))
+        return kinds == {type(None)} or not any(issubclass(kind, dict | Struct | None) for kind in kinds)
     return True
 
 
