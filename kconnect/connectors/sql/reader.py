@@ -11,6 +11,7 @@ import collections
 import datetime
 import decimal
 import logging
+import operator
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -18,7 +19,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.types import NullType
 
-from kconnect.api import ConnectError, DataError, SourceRecord, Struct, schema
+from kconnect.api import ConnectError, DataError, SchemaType, SourceRecord, Struct, schema
 from kconnect.connectors import names
 from kconnect.connectors.common import MISFITS
 from kconnect.connectors.sql import database, positions
@@ -41,6 +42,7 @@ _CELL = 50
 """What a value takes beside its bytes."""
 _SHORT = {int, float, bool, type(None), decimal.Decimal, datetime.datetime, datetime.date, datetime.time}
 """Types whose values take a cell each."""
+_BOUNDED = {*(SchemaType[f"INT{bits}"] for bits in (8, 16, 32, 64)), SchemaType.FLOAT32, SchemaType.FLOAT64, SchemaType.BOOLEAN}
 _OF_TIME = (schema.DATE, schema.TIME, schema.TIMESTAMP)
 _PRESENT = {
     "sqlite": "strftime('%Y-%m-%d %H:%M:%f', 'now')",
@@ -81,6 +83,8 @@ class Reader:
         self._passes_over = config[settings.ON_ERROR].lower() == "log"
         self._count = passed_over
         self._average = _LONG
+        self._unbounded: Sequence[int] = ()
+        """The places of columns with values that may be long."""
         self._rows: sa.CursorResult[Any] | None = None
         self._rest: list[Any] = []
         self._nulls_in: str | None = None
@@ -92,7 +96,11 @@ class Reader:
         """Begin a round; False if there can't be anything yet. SQLAlchemyError, or ConnectError for what does not fit."""
         try:
             self.relation.look(connection, self._options)
-            query = sa.select(*(field.selected for field in self.relation.fields)).select_from(self.relation.source)
+            fields = self.relation.fields
+            self._unbounded = [
+                place for place, field in enumerate(fields) if self._options.backend == "sqlite" or not _is_bounded(field)
+            ]
+            query = sa.select(*(field.selected for field in fields)).select_from(self.relation.source)
             if self._by_id or self._by_time:
                 asked = self._new(query, connection, now)
                 if asked is None:
@@ -142,7 +150,7 @@ class Reader:
             while piece := self._next(_PIECE):
                 same = next((place for place, row in enumerate(piece) if row[-1] != rows[-1][-1]), len(piece))
                 rows += piece[:same]
-                size += _size(piece[:same])
+                size += _size(piece[:same], self._unbounded)
                 if size > self._most_bytes:
                     raise ConnectError(
                         f"{self.relation.shown} has more than {self._most_bytes} bytes of rows of one time, and "
@@ -189,7 +197,7 @@ class Reader:
     def _next(self, count: int) -> list[Any]:
         """Return the next rows, at most so many, and fewer if they are long; none at the end."""
         found, self._rest = self._rest[:count], self._rest[count:]
-        size = _size(found)
+        size = _size(found, self._unbounded)
         while len(found) < count and size < self._most_bytes and self._rows is not None:
             at_once = max(1, min(_MOST_AT_ONCE, self._most_bytes // _PARTS // self._average))
             piece = self._rows.fetchmany(min(at_once, count - len(found)))
@@ -197,7 +205,7 @@ class Reader:
                 self._rows.close()
                 self._rows = None
                 break
-            long = _size(piece)
+            long = _size(piece, self._unbounded)
             size, self._average = size + long, max(_CELL, long // len(piece))
             found += piece
         return found
@@ -356,13 +364,7 @@ class Reader:
                 raise self._trouble from None
             offsets = [offsets[place] for place in places]
             converted = [_converted(field, [values[place] for place in places]) for field, values in zip(fields, columns)]
-            count = len(places)
-        own, make = relation.schema, Struct.unchecked
-        first = SourceRecord(relation.partition, None, relation.topic, None, None, None, own, None)
-        records = [first.copy() for _ in range(count)]
-        for record, values, offset in zip(records, zip(*converted), offsets):
-            record.value, record.source_offset = make(own, list(values)), offset
-        return records
+        return _source_records(relation, converted, offsets)
 
     def _readable(self, columns: Sequence[Sequence[Any]], count: int) -> list[int]:
         """
@@ -430,6 +432,24 @@ class Reader:
         return lambda value: (read(value) - _EPOCH) // _MICROSECOND * 1000
 
 
+def _source_records(
+    relation: Relation, columns: Sequence[Sequence[Any]], offsets: Sequence[dict[str, Any] | None]
+) -> list[SourceRecord]:
+    """Make the records of rows. Attribute by attribute it takes three quarters of the time of calls with all of them."""
+    records = []
+    topic, partition, schema, headers = relation.topic, relation.partition, relation.schema, ()
+    new, make = SourceRecord.__new__, Struct.unchecked
+    rows = map(list, zip(*columns)) if columns else ([] for _ in offsets)
+    for values, offset in zip(rows, offsets):
+        record = new(SourceRecord)
+        record.source_partition, record.source_offset = partition, offset
+        record.topic, record.partition, record.headers, record.timestamp = topic, None, headers, None
+        record.key_schema = record.key = None
+        record.value_schema, record.value = schema, make(schema, values)
+        records.append(record)
+    return records
+
+
 def _has_zone(kind: Any, backend: str) -> bool:
     """Whether its values are points in time: those of a TIMESTAMP of MySQL come in UTC."""
     return isinstance(kind, sa.TIMESTAMP) if backend in ("mysql", "mariadb") else bool(getattr(kind, "timezone", False))
@@ -456,18 +476,24 @@ def _digits(kind: Any) -> int:
     return 6 if precision is None else int(precision)
 
 
-def _size(rows: Sequence[Any]) -> int:
-    """Return how many bytes some rows take, more or less."""
-    size = 0
+def _size(rows: Sequence[Any], places: Sequence[int]) -> int:
+    """Return how many bytes some rows take, more or less. `places`: those of the columns with values that may be long."""
+    if not rows:
+        return 0
+    size = _CELL * len(rows[0]) * len(rows)
     # By columns, most of which have one type, and none that is long.
-    for column in zip(*rows):
+    for column in (list(map(operator.itemgetter(place), rows)) for place in places):
         kinds = set(map(type, column))
-        size += _CELL * len(column)
         if kinds in ({str}, {bytes}):
             size += sum(map(len, column))
         elif not kinds <= _SHORT:
             size += sum(len(cell) for cell in column if isinstance(cell, str | bytes | list))
     return size
+
+
+def _is_bounded(field: ReadField) -> bool:
+    """Whether no value of a column takes more than a cell, whatever its rows have."""
+    return field.schema.name in _OF_TIME or (field.convert is None and field.schema.type in _BOUNDED)
 
 
 def grown_by_itself(relation: Relation, backend: str) -> sa.ColumnClause[Any]:
