@@ -123,11 +123,11 @@ class Acknowledgements:
                         return
                     self._telling = True
                 under_way = self._serve_now(hurries)
-                told = self.tell()
+                was_called = self.tell()
                 with self._changed:
                     self._telling = False
                     self._changed.notify_all()
-                    pause = _SHORTEST_S if told or not under_way else min(_LONGEST_S, pause * _LONGER)
+                    pause = _SHORTEST_S if was_called or not under_way else min(_LONGEST_S, pause * _LONGER)
                     if under_way:
                         self._wanted = True
                         self._changed.wait_for(lambda: self._over or self._settles, pause)
@@ -158,10 +158,10 @@ class Acknowledgements:
         topics: dict[str, int] = {"": 0}
         columns = (
             array("i", numbers),
-            array("i", [0 if each is None else topics.setdefault(each.topic, len(topics)) for each in places]),
-            array("i", [0 if each is None else each.partition for each in places]),
-            array("q", [_DROPPED if each is None else each.offset for each in places]),
-            array("q", [-1 if each is None or each.timestamp is None else each.timestamp for each in places]),
+            array("i", [0 if place is None else topics.setdefault(place.topic, len(topics)) for place in places]),
+            array("i", [0 if place is None else place.partition for place in places]),
+            array("q", [_DROPPED if place is None else place.offset for place in places]),
+            array("q", [-1 if place is None or place.timestamp is None else place.timestamp for place in places]),
         )
         ints, longs = jpype.JInt[:], jpype.JLong[:]
         try:

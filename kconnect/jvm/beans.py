@@ -71,14 +71,14 @@ def _follow(interval_s: float, hide: Callable[[str], str]) -> None:
 
     machine.attach()
     read = jpype.JClass("kconnect.shim.Beans").read
-    told: set[str] = set()
+    reported: set[str] = set()
     while not _closing.wait(interval_s):
         try:
-            found = orjson.loads(memoryview(read(_HANGS_MS)).tobytes())
+            beans = orjson.loads(memoryview(read(_HANGS_MS)).tobytes())
             _latest = {
-                unit: [published.of_bean(hide(name), *row) for name, *row in rows] for unit, rows in found["units"].items()
+                unit: [published.of_bean(hide(name), *row) for name, *row in rows] for unit, rows in beans["units"].items()
             }
-            _tell(found, hide, told)
+            _tell(beans, hide, reported)
         except Exception:
             log.exception("What Java plugins publish can't be read")
     _closed.set()

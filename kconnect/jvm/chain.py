@@ -21,7 +21,7 @@ class Chain:
         value: JavaConverter | None = None,
         header: JavaHeaderConverter | None = None,
     ) -> None:
-        parts = (None if each is None else each.it for each in (key, value, header))
+        parts = (None if converter is None else converter.it for converter in (key, value, header))
         self.it: Any = jpype.JClass("kconnect.shim.Chain")(*parts)
 
     def add(self, alias: str, transformation: JavaTransformation, predicate: JavaPredicate | None, negate: bool) -> None:

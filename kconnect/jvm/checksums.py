@@ -61,8 +61,8 @@ def verify(file: Path, name: str, url: str, fetch: Fetch) -> None:
 def _hexadecimal(text: str, kind: str) -> str | None:
     """The checksum in the text, in whatever form tools have written it; None if there is none."""
     length = hashlib.new(kind, usedforsecurity=False).digest_size * 2
-    found = re.search(rf"(?<![0-9a-f])[0-9a-f]{{{length}}}(?![0-9a-f])", text.lower())
-    return None if found is None else found[0]
+    match = re.search(rf"(?<![0-9a-f])[0-9a-f]{{{length}}}(?![0-9a-f])", text.lower())
+    return None if match is None else match[0]
 
 
 def _digest(file: Path, kind: str) -> str:

@@ -42,8 +42,8 @@ class Cursor:
     def number(self) -> int:
         at = self.at
         self.at = at + 4
-        found: int = unpack_from("i", self.data, at)[0]
-        return found
+        integer: int = unpack_from("i", self.data, at)[0]
+        return integer
 
     def byte(self) -> int:
         self.at += 1
@@ -96,9 +96,9 @@ class Readers:
     def _arrays(element: Read) -> Read:
         def read(cursor: Cursor, count: int) -> list[Any]:
             lengths = cursor.ints(count)
-            found = element(cursor, sum(lengths))
+            elements = element(cursor, sum(lengths))
             ends = list(accumulate(lengths))
-            return [list(found[end - length : end]) for length, end in zip(lengths, ends)]
+            return [list(elements[end - length : end]) for length, end in zip(lengths, ends)]
 
         return read
 
@@ -126,11 +126,11 @@ class Readers:
         if groups == 0:
             return ()
         which = cursor.ints(count)
-        found = []
+        columns = []
         for _ in range(groups):
             code = cursor.number()
-            found.append(self._group(cursor, code, cursor.number()))
-        return merged(which, found)
+            columns.append(self._group(cursor, code, cursor.number()))
+        return merged(which, columns)
 
     def _group(self, cursor: Cursor, code: int, count: int) -> Sequence[Any]:
         if code < 0:
@@ -156,14 +156,14 @@ def _read_nulls(body: Read, cursor: Cursor, count: int) -> Sequence[Any]:
         return body(cursor, count)
     if nulls == 2:
         return [None] * count
-    there = cursor.take(count)
-    found = iter(body(cursor, there.count(1)))
-    return [next(found) if one else None for one in there]
+    presence = cursor.take(count)
+    values = iter(body(cursor, presence.count(1)))
+    return [next(values) if is_present else None for is_present in presence]
 
 
 def merged(which: Iterable[int], found: Sequence[Iterable[Any]]) -> list[Any]:
     """Values of several groups in the order that `which` gives."""
-    nexts = [iter(each).__next__ for each in found]
+    nexts = [iter(column).__next__ for column in found]
     return [nexts[group]() for group in which]
 
 
@@ -194,8 +194,8 @@ def texts(cursor: Cursor, count: int) -> list[str]:
         text = cursor.take(2 * size).decode(WIDE)
     else:
         data = cursor.take(2 * size)
-        each = (data[2 * (end - length) : 2 * end] for length, end in zip(lengths, ends))
-        return [one.decode(WIDE, "surrogatepass") for one in each]
+        pieces = (data[2 * (end - length) : 2 * end] for length, end in zip(lengths, ends))
+        return [piece.decode(WIDE, "surrogatepass") for piece in pieces]
     return [text[start:end] for start, end in zip([0, *ends], ends)]
 
 
@@ -203,8 +203,8 @@ def _bytes(cursor: Cursor, count: int) -> list[Any]:
     form = cursor.byte()
     views = cursor.take(count) if form == 2 else bytes([form]) * count
     lengths = cursor.ints(count)
-    found: list[Any] = [cursor.take(length) for length in lengths]
-    return [memoryview(data) if view else data for view, data in zip(views, found)] if form else found
+    values: list[Any] = [cursor.take(length) for length in lengths]
+    return [memoryview(data) if view else data for view, data in zip(views, values)] if form else values
 
 
 def _decimals(cursor: Cursor, count: int) -> list[Any]:
@@ -215,24 +215,24 @@ longs = _numbers("q")
 
 
 def _dates(cursor: Cursor, count: int) -> list[Any]:
-    found = longs(cursor, count)
+    times = longs(cursor, count)
     try:
-        return [_EPOCH + _MS * each for each in found]
+        return [_EPOCH + _MS * time for time in times]
     except OverflowError:
-        return list(map(date_of, found))
+        return list(map(date_of, times))
 
 
 def _named_maps(cursor: Cursor, count: int, item: Read) -> list[Any]:
     sets = [texts(cursor, cursor.number()) for _ in range(cursor.number())]
     which = cursor.ints(count) if len(sets) > 1 else ()
-    found: list[list[Any]] = []
+    groups: list[list[Any]] = []
     for names in sets:
-        own = cursor.number()
-        columns = [item(cursor, own) for _ in names]
-        found.append([dict(zip(names, row)) for row in zip(*columns)] if names else [{} for _ in range(own)])
-    if len(found) == 1:
-        return found[0]
-    return merged(which, found)
+        map_count = cursor.number()
+        columns = [item(cursor, map_count) for _ in names]
+        groups.append([dict(zip(names, row)) for row in zip(*columns)] if names else [{} for _ in range(map_count)])
+    if len(groups) == 1:
+        return groups[0]
+    return merged(which, groups)
 
 
 def _structs(schema: Schema, fields: Sequence[Read]) -> Read:
@@ -240,15 +240,15 @@ def _structs(schema: Schema, fields: Sequence[Read]) -> Read:
 
     def read(cursor: Cursor, count: int) -> list[Struct]:
         columns = [field(cursor, count) for field in fields]
-        found: list[Struct] = []
-        append = found.append
+        structs: list[Struct] = []
+        append = structs.append
         # As `Struct.unchecked` does, without a call.
         for values in map(list, zip(*columns)) if columns else ([] for _ in repeat(None, count)):
-            made = new(Struct)
-            made.schema = schema
-            made._values = values
-            append(made)
-        return found
+            struct = new(Struct)
+            struct.schema = schema
+            struct._values = values
+            append(struct)
+        return structs
 
     return read
 

@@ -73,7 +73,7 @@ def kind_of_class(found: type) -> int | None:
     Return the kind of a value of this class without a schema. The class may be derived from one of Connect's. None if it is not
     data.
     """
-    return next((_KINDS[each] for each in found.__mro__ if each in _KINDS), None)
+    return next((_KINDS[base] for base in found.__mro__ if base in _KINDS), None)
 
 
 def fits(kind: int, found: type) -> bool:
@@ -118,7 +118,7 @@ class Writers:
 
         def write(out: Parts, values: Sequence[Any]) -> None:
             out.append(array("i", map(len, values)))
-            element(out, [each for value in values for each in value])
+            element(out, [element_value for value in values for element_value in value])
 
         return write
 
@@ -134,8 +134,8 @@ class Writers:
                 _named_maps(out, values, names, sets, item)
                 return
             out += (b"\0", array("i", map(len, values)))
-            key(out, [each for value in values for each in value])
-            item(out, [each for value in values for each in value.values()])
+            key(out, [map_key for value in values for map_key in value])
+            item(out, [map_item for value in values for map_item in value.values()])
 
         return write
 
@@ -143,17 +143,20 @@ class Writers:
         columns = [self._column(field.schema) for field in schema.fields]
 
         def write(out: Parts, values: Sequence[Any]) -> None:
-            own = [value.schema for value in values]
-            if len(set(map(id, own))) > 1 or (own and own[0] is not schema):
+            schemas = [value.schema for value in values]
+            if len(set(map(id, schemas))) > 1 or (schemas and schemas[0] is not schema):
                 number = self._number(schema)
-                if any(self._number(each) != number for each in {id(each): each for each in own}.values()):
+                if any(
+                    self._number(struct_schema) != number
+                    for struct_schema in {id(struct_schema): struct_schema for struct_schema in schemas}.values()
+                ):
                     raise DataError("Struct schemas do not match.")
             if not values:
                 for column in columns:
                     column(out, ())
                 return
-            for column, found in zip(columns, zip(*[value._values for value in values])):
-                column(out, found)
+            for column, column_values in zip(columns, zip(*[value._values for value in values])):
+                column(out, column_values)
 
         return write
 
@@ -185,10 +188,10 @@ class Writers:
         if len(groups) > 1:
             which = {code: number for number, code in enumerate(groups)}
             out.append(array("i", map(which.__getitem__, codes)))
-        for code, own in groups.items():
-            out.append(pack("=i", code) if len(groups) == 1 else pack("=2i", code, len(own)))
-            body = self._bodies[-1 - code] if code < 0 else self._column(own[0].schema).body
-            body(out, own)
+        for code, group in groups.items():
+            out.append(pack("=i", code) if len(groups) == 1 else pack("=2i", code, len(group)))
+            body = self._bodies[-1 - code] if code < 0 else self._column(group[0].schema).body
+            body(out, group)
 
     def _code(self, value: Any) -> int:
         kind = _KINDS.get(type(value))
@@ -221,7 +224,7 @@ class Column:
                 return
         else:
             out.append(b"\0")
-        if not kinds <= self._wanted and not all(fits(self._kind, each) for each in kinds):
+        if not kinds <= self._wanted and not all(fits(self._kind, value_type) for value_type in kinds):
             raise DataError(f"Values of {kinds} are not all of the schema's type")
         self.body(out, values)
 
@@ -253,8 +256,8 @@ def texts(out: Parts, values: Sequence[Any]) -> None:
     except UnicodeEncodeError:
         if max(joined) > "\uffff" or _has_surrogates(joined):
             # One by one: halves of a pair that meet are not to become one, and lengths are Java's.
-            each = [value.encode(WIDE, "surrogatepass") for value in values]
-            out += (b"\2", array("i", [len(one) // 2 for one in each]), b"".join(each))
+            pieces = [value.encode(WIDE, "surrogatepass") for value in values]
+            out += (b"\2", array("i", [len(piece) // 2 for piece in pieces]), b"".join(pieces))
             return
         out += (b"\1", array("i", map(len, values)), joined.encode(WIDE))
         return
@@ -292,9 +295,9 @@ def _dates(out: Parts, values: Sequence[Any]) -> None:
 
 def _named_maps(out: Parts, values: Sequence[Any], names: list[Any], sets: dict[Any, Any], item: Write) -> None:
     out.append(b"\1" + pack("=i", len(sets)))
-    for each in sets:
-        out.append(pack("=i", len(each)))
-        texts(out, each)
+    for key_names in sets:
+        out.append(pack("=i", len(key_names)))
+        texts(out, key_names)
     if len(sets) == 1:
         out.append(pack("=i", len(values)))
         for column in zip(*map(operator.methodcaller("values"), values)):
@@ -302,12 +305,12 @@ def _named_maps(out: Parts, values: Sequence[Any], names: list[Any], sets: dict[
         return
     if not sets:
         return
-    which = {each: number for number, each in enumerate(sets)}
+    which = {key_names: number for number, key_names in enumerate(sets)}
     numbers = list(map(which.__getitem__, names))
     out.append(array("i", numbers))
-    for set_number, each in enumerate(sets):
-        own = [value for number, value in zip(numbers, values) if number == set_number]
-        out.append(pack("=i", len(own)))
-        if each:
-            for column in zip(*[value.values() for value in own]):
+    for set_number, key_names in enumerate(sets):
+        group = [value for number, value in zip(numbers, values) if number == set_number]
+        out.append(pack("=i", len(group)))
+        if key_names:
+            for column in zip(*[value.values() for value in group]):
                 item(out, column)

@@ -54,16 +54,16 @@ class _JavaConnector(Connector):
 
     def task_class(self) -> type[Task]:
         with calling(self._it):
-            found = self._it.taskClass()
-        return classes.task(found, self.java_place, isinstance(self, SinkConnector))
+            java_task_class = self._it.taskClass()
+        return classes.task(java_task_class, self.java_place, isinstance(self, SinkConnector))
 
     def task_class_named(self, name: str) -> type[Task]:
         """Return the class of tasks of that name, as its class loader has it. ConnectError if there is none."""
         is_sink = isinstance(self, SinkConnector)
-        found = classes.find(name, self.java_place)
-        if not jpype.JClass(f"org.apache.kafka.connect.{_TASKS[is_sink]}").class_.isAssignableFrom(found):
+        java_task_class = classes.find(name, self.java_place)
+        if not jpype.JClass(f"org.apache.kafka.connect.{_TASKS[is_sink]}").class_.isAssignableFrom(java_task_class):
             raise ConnectError(f"{name} is no class of tasks of {self.java_class}")
-        return classes.task(found, self.java_place, is_sink)
+        return classes.task(java_task_class, self.java_place, is_sink)
 
     def task_configs(self, max_tasks: int) -> list[dict[str, str]]:
         """Raise AnswerError for nulls in it, and for what is no text: Java's generics don't keep that out."""
@@ -91,19 +91,19 @@ class _JavaConnector(Connector):
 
     def config(self) -> ConfigDef:
         with calling(self._it):
-            found = self._it.config()
-        if found is None:
+            definition = self._it.config()
+        if definition is None:
             raise BadRequestError(f"{self.java_class}.config() must return a ConfigDef that is not null.")
-        return settings.JavaConfigDef(self._it, found)
+        return settings.JavaConfigDef(self._it, definition)
 
     def validate(self, props: dict[str, str]) -> Config:
         with calling(self._it):
-            found = self._it.validate(machine.to_map(props))
-        if found is None:
+            config = self._it.validate(machine.to_map(props))
+        if config is None:
             raise BadRequestError(f"{self.java_class}.validate() must return a Config that is not null.")
         definition = self.config()
         with calling(self._it):
-            return Config(settings.values(definition, found.configValues()))
+            return Config(settings.values(definition, config.configValues()))
 
 
 class JavaSourceConnector(_JavaConnector, SourceConnector):
@@ -112,23 +112,23 @@ class JavaSourceConnector(_JavaConnector, SourceConnector):
 
     def exactly_once_support(self, props: dict[str, str]) -> ExactlyOnceSupport | None:
         with calling(self._it):
-            found = self._it.exactlyOnceSupport(machine.to_map(props))
-        return None if found is None else ExactlyOnceSupport(str(found.name()))
+            support = self._it.exactlyOnceSupport(machine.to_map(props))
+        return None if support is None else ExactlyOnceSupport(str(support.name()))
 
     def can_define_transaction_boundaries(self, props: dict[str, str]) -> bool:
         with calling(self._it):
-            found = self._it.canDefineTransactionBoundaries(machine.to_map(props))
-        return found is not None and str(found.name()) == "SUPPORTED"
+            support = self._it.canDefineTransactionBoundaries(machine.to_map(props))
+        return support is not None and str(support.name()) == "SUPPORTED"
 
     def alter_offsets(
         self,
         connector_config: dict[str, str],
         offsets: Sequence[tuple[Mapping[str, Any] | None, Mapping[str, Any] | None]],
     ) -> bool:
-        given = jpype.JClass("java.util.HashMap")()
+        java_offsets = jpype.JClass("java.util.HashMap")()
         for partition, offset in offsets:
-            given.put(values.to_java(partition), values.to_java(offset))
-        return _altered(self._it, connector_config, given)
+            java_offsets.put(values.to_java(partition), values.to_java(offset))
+        return _altered(self._it, connector_config, java_offsets)
 
 
 class JavaSinkConnector(_JavaConnector, SinkConnector):
@@ -136,10 +136,10 @@ class JavaSinkConnector(_JavaConnector, SinkConnector):
         return contexts.SinkConnectorContext(context)
 
     def alter_offsets(self, connector_config: dict[str, str], offsets: Mapping[TopicPartition, int | None]) -> bool:
-        given = jpype.JClass("java.util.HashMap")()
+        java_offsets = jpype.JClass("java.util.HashMap")()
         for place, offset in offsets.items():
-            given.put(contexts.to_place(place), None if offset is None else jpype.JLong(offset))
-        return _altered(self._it, connector_config, given)
+            java_offsets.put(contexts.to_place(place), None if offset is None else jpype.JLong(offset))
+        return _altered(self._it, connector_config, java_offsets)
 
 
 def _altered(connector: Any, config: dict[str, str], offsets: Any) -> bool:

@@ -108,12 +108,12 @@ class Transactions:
 
     def say(self, number_of: Callable[[Any], Any]) -> None:
         """Pass on what was asked of the records that have a number by now; it is None for the others."""
-        for each in list(self._asked):
-            record, say = each
+        for request in list(self._asked):
+            record, say = request
             number = number_of(record)
             if number is not None:
                 say(number)
-                self._asked.remove(each)
+                self._asked.remove(request)
 
 
 class _TransactionContext:
@@ -169,9 +169,9 @@ class _Offsets:
     @_answering
     def offsets(self, partitions: Any) -> Any:
         asked = list(partitions)
-        found = self._it.offsets([values.to_python(each) for each in asked])
+        stored_offsets = self._it.offsets([values.to_python(source_partition) for source_partition in asked])
         result = jpype.JClass("java.util.HashMap")()
-        for partition, offset in zip(asked, found):
+        for partition, offset in zip(asked, stored_offsets):
             # As Connect's reader: what is not stored is not there.
             if offset is not None:
                 result.put(partition, values.to_java(offset))
@@ -205,10 +205,10 @@ class _SinkTask:
 
     @_answering
     def assignment(self) -> Any:
-        found = jpype.JClass("java.util.HashSet")()
+        java_places = jpype.JClass("java.util.HashSet")()
         for place in self._it.assignment():
-            found.add(to_place(place))
-        return found
+            java_places.add(to_place(place))
+        return java_places
 
     @_answering
     def pause(self, places: Any) -> None:
@@ -242,11 +242,11 @@ class _Committed:
     def apply(self, places: Any) -> Any:
         position = jpype.JClass("org.apache.kafka.clients.consumer.OffsetAndMetadata")
         asked = [of_place(place) for place in places]
-        found = self._it.group_offsets(asked)
+        offsets = self._it.group_offsets(asked)
         result = jpype.JClass("java.util.HashMap")()
         for place in asked:
             # As Connect's: null where there is none.
-            result.put(to_place(place), position(found[place]) if place in found else None)
+            result.put(to_place(place), position(offsets[place]) if place in offsets else None)
         return result
 
 

@@ -40,11 +40,11 @@ class _Conversion:
         Return one result of each, None for one that failed where that is tolerated. Where it is not, raise; or, with `cut`,
         return those before it. What can't cross has failed as well.
         """
-        done: list[Any] = []
-        while len(done) < len(given) and (cut is None or cut.error is None):
-            at = len(done)
+        results: list[Any] = []
+        while len(results) < len(given) and (cut is None or cut.error is None):
+            at = len(results)
             try:
-                done += convert(given[at:] if at else given)
+                results += convert(given[at:] if at else given)
                 continue
             except Exception as error:  # noqa: BLE001 - a plugin's own
                 failed, cause = self._java.failed(), error
@@ -52,14 +52,14 @@ class _Conversion:
                 raise cause
             if failed is None and len(given) - at > 1:
                 # Which of them can't cross shows when each goes alone.
-                done += self._each(given[at:], origins[at:], convert, cut)
+                results += self._each(given[at:], origins[at:], convert, cut)
                 break
             judged = (Stage.VALUE_CONVERTER, CROSSING, cause) if failed is None else self._java.failure()
             if failed:
-                done += self._all(given[at : at + failed], origins[at : at + failed], convert, cut)
+                results += self._all(given[at : at + failed], origins[at : at + failed], convert, cut)
             if cut is None or cut.error is None:
-                done += self._judged(judged, given[len(done)], origins[len(done)], convert, cut)
-        return done
+                results += self._judged(judged, given[len(results)], origins[len(results)], convert, cut)
+        return results
 
     def _each(
         self,
@@ -68,11 +68,11 @@ class _Conversion:
         convert: Callable[[Sequence[Any]], list[Any]],
         cut: Cut | None,
     ) -> list[Any]:
-        done: list[Any] = []
-        for one, origin in zip(given, origins):
+        results: list[Any] = []
+        for record, origin in zip(given, origins):
             if cut is None or cut.error is None:
-                done += self._all([one], [origin], convert, cut)
-        return done
+                results += self._all([record], [origin], convert, cut)
+        return results
 
     def _judged(
         self,
@@ -102,9 +102,9 @@ class JavaSourceChain(_Conversion):
         The messages of a batch, one a record; None for one that can't be converted, where that is tolerated. Where it is not,
         those before it, with `cut`.
         """
-        found = self._all(records, origins or records, self._java.messages, cut)
-        self.topics = {message[0] for message in found if message is not None}
-        return found
+        messages = self._all(records, origins or records, self._java.messages, cut)
+        self.topics = {message[0] for message in messages if message is not None}
+        return messages
 
 
 class JavaSinkChain(_Conversion):
@@ -115,6 +115,6 @@ class JavaSinkChain(_Conversion):
 
     def apply(self, messages: Sequence[Any]) -> list[SinkRecord | None]:
         """The records of a batch, one a message; None for one that can't be converted, where that is tolerated."""
-        found = self._all(messages, messages, self._java.records)
-        self.topics = {record.topic for record in found if record is not None}
-        return found
+        records = self._all(messages, messages, self._java.records)
+        self.topics = {record.topic for record in records if record is not None}
+        return records

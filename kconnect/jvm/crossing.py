@@ -41,14 +41,14 @@ class _Crossing:
 
     def failed(self) -> int | None:
         """Return the number of the record of the last batch on which a Java part failed; None if none did."""
-        found = self._it.failure() if self._is_done else None
-        return None if found is None else int(found.index)
+        failure = self._it.failure() if self._is_done else None
+        return None if failure is None else int(failure.index)
 
     def _give(self, records: Sequence[Any]) -> None:
         self._is_done = False
-        given = self._inbox.put(self._encoder.encode(records))
+        encoded = self._inbox.put(self._encoder.encode(records))
         try:
-            self._it.take(given)
+            self._it.take(encoded)
         except jpype.JException as thrown:
             self._encoder.reset()
             raise misfits.error(records, translated(thrown)) from None
@@ -90,9 +90,9 @@ class JavaSteps(_Crossing):
         if not records:
             return []
         self._give(records)
-        found = self._take(self._it.records, records)
+        batch = self._take(self._it.records, records)
         self._raise()
-        return _in_place(found.numbers, found.records, len(records))
+        return _in_place(batch.numbers, batch.records, len(records))
 
     def apply(self, record: Any) -> Any:
         """Apply the steps to one record. Return None if it is dropped."""
@@ -115,16 +115,16 @@ class JavaConversion(_Crossing):
         """The records of Kafka's messages, one a message; None for one that a transform dropped."""
         if not messages:
             return []
-        given = sink_task.packed(messages)
-        found = self._take(lambda: self._it.received(self._inbox.put(given)), None)
+        packed = sink_task.packed(messages)
+        batch = self._take(lambda: self._it.received(self._inbox.put(packed)), None)
         self._raise()
-        return _in_place(found.numbers, found.records, len(messages))
+        return _in_place(batch.numbers, batch.records, len(messages))
 
 
 def _in_place(numbers: Sequence[int], found: list[Any], count: int) -> list[Any]:
     if len(found) == count:
         return found
     places: list[Any] = [None] * count
-    for number, each in zip(numbers, found):
-        places[number] = each
+    for number, record in zip(numbers, found):
+        places[number] = record
     return places

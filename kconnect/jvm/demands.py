@@ -29,15 +29,15 @@ _ABSENT = re.compile(r"(?:NoClassDefFoundError|ClassNotFoundException): (?:Could
 
 def releases(place: Path, class_names: Collection[str]) -> dict[str, int]:
     """The oldest Java that can load each of these classes; without those that can't be found."""
-    found: dict[str, int] = {}
-    wanted = {f"{name.replace('.', '/')}.class": name for name in class_names}
+    java_versions: dict[str, int] = {}
+    class_by_file = {f"{name.replace('.', '/')}.class": name for name in class_names}
     for jar in _jars(place):
         with suppress(OSError, zipfile.BadZipFile, KeyError), zipfile.ZipFile(jar) as archive:
-            for file in wanted.keys() & set(archive.namelist()):
+            for file in class_by_file.keys() & set(archive.namelist()):
                 with archive.open(file) as content:
                     # Java 17 has the class files of version 61.
-                    found.setdefault(wanted[file], int.from_bytes(content.read(8)[6:], "big") - 44)
-    return found
+                    java_versions.setdefault(class_by_file[file], int.from_bytes(content.read(8)[6:], "big") - 44)
+    return java_versions
 
 
 def missing(place: Path) -> list[str]:
@@ -46,19 +46,19 @@ def missing(place: Path) -> list[str]:
     if not names:
         return []
     order = json.dumps({"place": str(place), "classes": names})
-    done = subprocess.run(interpreter.command("kconnect.jvm.demands"), input=order, capture_output=True, text=True)
-    told: dict[str, str] = {}
+    process = subprocess.run(interpreter.command("kconnect.jvm.demands"), input=order, capture_output=True, text=True)
+    sentences: dict[str, str] = {}
     with suppress(ValueError):
-        for name, error in json.loads(done.stdout).items():
+        for name, error in json.loads(process.stdout).items():
             absent = _ABSENT.search(error)
             what = absent[1].replace("/", ".") if absent else error
-            told.setdefault(
+            sentences.setdefault(
                 what,
                 f"{name} needs {what}, which is neither in the plugin nor in Kafka Connect"
                 if absent
                 else f"{name} can't be loaded: {what}",
             )
-    return list(told.values())
+    return list(sentences.values())
 
 
 def _meant(place: Path) -> list[str]:

@@ -71,8 +71,8 @@ def connect(version: str = KAFKA_VERSION, progress: Progress | None = None) -> P
 
 def cache_dir(environ: Mapping[str, str] | None = None) -> Path:
     environ = os.environ if environ is None else environ
-    if own := environ.get("KCONNECT_CACHE"):
-        return Path(own).expanduser()
+    if directory := environ.get("KCONNECT_CACHE"):
+        return Path(directory).expanduser()
     if shared := environ.get("XDG_CACHE_HOME"):
         return Path(shared).expanduser() / "kconnect"
     return Path.home() / ".cache" / "kconnect"
@@ -85,9 +85,9 @@ def class_path(directory: Path) -> str:
 def is_complete(directory: Path, coordinates: Sequence[str]) -> bool:
     """Whether these artefacts were fetched wholly, and none of their jars was lost or cut off since."""
     try:
-        done = json.loads((directory / ".done").read_text("utf-8"))
-        return done["coordinates"] == list(coordinates) and all(
-            (directory / name).stat().st_size == size for name, size in done["jars"].items()
+        record = json.loads((directory / ".done").read_text("utf-8"))
+        return record["coordinates"] == list(coordinates) and all(
+            (directory / name).stat().st_size == size for name, size in record["jars"].items()
         )
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return False
@@ -180,7 +180,7 @@ def _ivy(program: str, work: Path, target: Path, log_file: Path, progress: Progr
         "-types",
         *_TYPES,
     ]
-    found = done = 0
+    artefact_count = fetched_count = 0
     progress(0, 0, "finding what is needed")
     with log_file.open("a", encoding="utf-8") as log:
         child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
@@ -190,11 +190,11 @@ def _ivy(program: str, work: Path, target: Path, log_file: Path, progress: Progr
                 line = raw.decode("utf-8", "replace")
                 log.write(line)
                 if match := re.match(r"\s+found (\S+)#(\S+) in", line):
-                    found += 1
+                    artefact_count += 1
                     progress(0, 0, match.group(2).replace(";", " "))
                 elif match := re.match(r"\s+\[SUCCESSFUL \] (\S+)#(\S+?)!", line):
-                    done += 1
-                    progress(done, found, match.group(2).replace(";", " "))
+                    fetched_count += 1
+                    progress(fetched_count, artefact_count, match.group(2).replace(";", " "))
             return child.wait() == 0
         finally:
             if child.poll() is None:
@@ -218,7 +218,7 @@ def _verify(ivy_cache: Path) -> None:
     for jar in sorted(ivy_cache.glob("*/*/*/*.jar")):
         group, module = jar.parts[-4], jar.parts[-3]
         revisions = [file.stem.removeprefix("ivy-") for file in jar.parents[1].glob("ivy-*.xml")]
-        revision = next(each for each in sorted(revisions, key=len, reverse=True) if f"-{each}" in jar.stem)
+        revision = next(version for version in sorted(revisions, key=len, reverse=True) if f"-{version}" in jar.stem)
         name = f"{group.replace('.', '/')}/{module}/{revision}/{jar.name}"
         checksums.verify(jar, name, f"{maven.repository()}{name}", maven.small_file)
 
@@ -291,7 +291,7 @@ def _failure(name: str, text: str, log_file: Path) -> str:
         )
     missing = re.findall(r":: (\S+#\S+): not found", text)
     if missing:
-        names = sorted({re.sub("[#;]", ":", found) for found in missing})
+        names = sorted({re.sub("[#;]", ":", artefact) for artefact in missing})
         return f"{repository} has no {', '.join(names)}; details are in {log_file}"
     return f"The jars of {name} could not be fetched; details are in {log_file}"
 
@@ -307,11 +307,11 @@ def _report(done: int, total: int, text: str) -> None:
 
 def main(names: Sequence[str]) -> int:
     """`python -m kconnect.jvm.jars kafka`: fetch, with a line `done total text` a step, for programs to read."""
-    known = {"kafka": kafka, "connect": connect}
+    fetchers = {"kafka": kafka, "connect": connect}
     try:
         for name in names:
             kind, _, version = name.partition("=")
-            known[kind](version or KAFKA_VERSION, _report)
+            fetchers[kind](version or KAFKA_VERSION, _report)
     except ConnectError as error:
         sys.stderr.write(f"{error}\n")
         return 1

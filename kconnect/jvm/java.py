@@ -30,21 +30,21 @@ def find(environ: Mapping[str, str] | None = None) -> str:
                 f"JAVA_HOME is {home}, but {program} does not exist: point JAVA_HOME at a Java {OLDEST} or newer, or unset it"
             )
         return str(program)
-    found = shutil.which("java", path=environ.get("PATH"))
-    if found is None:
+    program_path = shutil.which("java", path=environ.get("PATH"))
+    if program_path is None:
         raise ConnectError(f"Java was not found: install Java {OLDEST} or newer, and put it on the PATH or set JAVA_HOME")
-    return found
+    return program_path
 
 
 def version(program: str) -> int:
     """The major version of this Java: 8, 17, 21."""
     try:
-        done = subprocess.run([program, "-version"], capture_output=True, text=True, timeout=60, check=False)
+        process = subprocess.run([program, "-version"], capture_output=True, text=True, timeout=60, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise ConnectError(f"{program} can't be run ({error}): install Java {OLDEST} or newer") from error
     # "1.8.0_392" up to Java 8, "17.0.15" since, "22-ea" before a release.
-    match = re.search(r'version "(?:1\.)?(\d+)', done.stderr + done.stdout)
-    if done.returncode != 0 or match is None:
+    match = re.search(r'version "(?:1\.)?(\d+)', process.stderr + process.stdout)
+    if process.returncode != 0 or match is None:
         raise ConnectError(f"{program} does not print its version: install Java {OLDEST} or newer")
     return int(match.group(1))
 
@@ -52,10 +52,10 @@ def version(program: str) -> int:
 def checked(environ: Mapping[str, str] | None = None) -> str:
     """The path of a Java that is new enough, or one sentence that says what to do."""
     program = find(environ)
-    found = version(program)
-    if found < OLDEST:
+    major_version = version(program)
+    if major_version < OLDEST:
         raise ConnectError(
-            f"{program} is Java {found}, but Java {OLDEST} or newer is needed: install it, "
+            f"{program} is Java {major_version}, but Java {OLDEST} or newer is needed: install it, "
             "and put it first on the PATH or set JAVA_HOME"
         )
     return program

@@ -101,10 +101,14 @@ def follow() -> None:
         return
     # Otherwise what one thread has read before a change could arrive after what another has read behind it.
     with _following:
-        known = list(logging.root.manager.loggerDict.items())
-        own = {name: each.level for name, each in known if isinstance(each, logging.Logger) and each.level != logging.NOTSET}
-        own[""] = logging.root.getEffectiveLevel()
-        _java.loggers.follow(_java.strings(list(own)), _java.ints(list(own.values())))
+        loggers = list(logging.root.manager.loggerDict.items())
+        levels = {
+            name: logger.level
+            for name, logger in loggers
+            if isinstance(logger, logging.Logger) and logger.level != logging.NOTSET
+        }
+        levels[""] = logging.root.getEffectiveLevel()
+        _java.loggers.follow(_java.strings(list(levels)), _java.ints(list(levels.values())))
 
 
 def adopt() -> None:

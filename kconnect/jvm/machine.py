@@ -56,8 +56,8 @@ def library() -> str:
     """The JVM as a library. ConnectError if the Java that was found has none."""
     program = Path(java.checked()).resolve()
     for place in ("lib/server/libjvm.so", "lib/server/libjvm.dylib", "lib/client/libjvm.so"):
-        if (found := program.parent.parent / place).exists():
-            return str(found)
+        if (file := program.parent.parent / place).exists():
+            return str(file)
     raise ConnectError(f"{program} comes without libjvm, which Java plugins need: set JAVA_HOME to a whole Java {java.OLDEST}")
 
 
@@ -129,8 +129,8 @@ def leave() -> None:
 def _start_java(wanted: Options) -> None:
     # What Java logs goes to the shim, and slf4j warns of two bindings.
     connect = [str(jar) for jar in sorted(jars.connect().glob("*.jar")) if not jar.name.startswith("slf4j-simple-")]
-    own = shim.jar()
-    class_path = [str(own), *connect]
+    shim_jar = shim.jar()
+    class_path = [str(shim_jar), *connect]
     # Before Java 18 it need not be allowed, and from 24 on it can't be.
     allowed = ["-Djava.security.manager=allow"] if 18 <= java.version(java.find()) < 24 else []
     heap = wanted.fitting_heap()
@@ -141,13 +141,15 @@ def _start_java(wanted: Options) -> None:
     # Any thread may be the one that meets a full heap; what goes on afterwards is chance.
     ends = [f"-XX:ErrorFile={wanted.report or os.devnull}", *(["-XX:+CrashOnOutOfMemoryError"] if wanted.report else ())]
     closed = gates.flags(wanted.more)
-    flags = [f"-Xmx{heap}", *_FLAGS, *archive.flags(own), *allowed, *ends, *closed, *wanted.more]
+    flags = [f"-Xmx{heap}", *_FLAGS, *archive.flags(shim_jar), *allowed, *ends, *closed, *wanted.more]
     _leave_crashes_to_java()
     try:
         jpype.startJVM(library(), *flags, classpath=class_path, interrupt=False)
     except (OSError, RuntimeError) as error:
-        said = " ".join(wanted.more)
-        raise ConnectError(f"The JVM for Java plugins did not start with {said or 'its own options'}: {error}") from error
+        user_options = " ".join(wanted.more)
+        raise ConnectError(
+            f"The JVM for Java plugins did not start with {user_options or 'its own options'}: {error}"
+        ) from error
 
 
 def _leave_crashes_to_java() -> None:
@@ -188,10 +190,10 @@ def attach() -> None:
 
 
 def to_map(texts: Mapping[str, str | None]) -> Any:
-    made = jpype.JClass("java.util.HashMap")()
+    java_map = jpype.JClass("java.util.HashMap")()
     for name, value in texts.items():
-        made.put(name, value)
-    return made
+        java_map.put(name, value)
+    return java_map
 
 
 def of_map(java: Any) -> dict[str, str]:

@@ -86,10 +86,10 @@ def coordinates(text: str) -> Coordinates | None:
         raise BadRequestError(
             f"{text!r} is not a Maven coordinate: write group:artefact:version, such as org.apache.kafka:connect-file:4.3.1"
         )
-    found = Coordinates(*parts)
-    if found[:2] in FRAMEWORK:
+    parsed = Coordinates(*parts)
+    if parsed[:2] in FRAMEWORK:
         raise BadRequestError(f"{text} is not a plugin to install: it is a part of Kafka Connect, which every worker has")
-    return found
+    return parsed
 
 
 def archive(wanted: Coordinates, directory: Path, tell: Tell) -> Path | None:
@@ -137,27 +137,27 @@ def jars_of(wanted: Coordinates, directory: Path, tell: Tell) -> None:
         raise NotFoundError(_absent(wanted)) from None
     with tempfile.TemporaryDirectory(prefix="kconnect-maven-") as cache:
         # A cache of its own: a plugin's directory is the only place where its jars are kept.
-        found = jars.resolve(
+        directory_of_jars = jars.resolve(
             wanted.artefact, [str(wanted)], lambda done, total, what: tell(f"Fetching {what}"), Path(cache), FRAMEWORK
         )
-        for jar in sorted(found.glob("*.jar")):
+        for jar in sorted(directory_of_jars.glob("*.jar")):
             shutil.move(jar, directory / jar.name)
 
 
 def _absent(wanted: Coordinates) -> str:
-    there: list[str] = []
+    offered: list[str] = []
     with suppress(_AbsentError), _open(f"{wanted.folder}/maven-metadata.xml") as answer:
         # Of what the repository says only what may be a version gets to somebody's terminal.
-        there = re.findall(r"<version>\s*([\w.+-]{1,100})\s*</version>", _text(answer, _METADATA), re.ASCII)
-    if not there:
+        offered = re.findall(r"<version>\s*([\w.+-]{1,100})\s*</version>", _text(answer, _METADATA), re.ASCII)
+    if not offered:
         return (
             f"{repository()} has no {wanted.group}:{wanted.artefact}: check the spelling, or name the repository that has it "
             "in KCONNECT_MAVEN"
         )
-    newest = versions.oldest_first(there)[::-1][:_SHOWN]
+    newest = versions.oldest_first(offered)[::-1][:_SHOWN]
     return (
         f"{repository()} has no version {wanted.version} of {wanted.group}:{wanted.artefact}; it has {', '.join(newest)}"
-        f"{' and older ones' if len(there) > len(newest) else ''}"
+        f"{' and older ones' if len(offered) > len(newest) else ''}"
     )
 
 
@@ -211,25 +211,25 @@ def _printable(text: object) -> str:
 
 
 def _save(answer: IO[bytes], target: Path, tell: Tell) -> None:
-    done, ends_at = 0, time.monotonic() + _LONGEST_S
+    size, ends_at = 0, time.monotonic() + _LONGEST_S
     length = getattr(answer, "headers", {}).get("Content-Length") or ""
     length = length if re.fullmatch("[0-9]{1,18}", length) else ""
     total = f" of {int(length) / 1e6:.0f}" if length else ""
     with target.open("wb") as file:
         try:
             while data := answer.read(_CHUNK):
-                done += len(data)
-                if done > _MOST or time.monotonic() > ends_at:
+                size += len(data)
+                if size > _MOST or time.monotonic() > ends_at:
                     raise ConnectError(
                         f"{target.name} has more than {_MOST} bytes, or takes longer than {_LONGEST_S:.0f} s. "
                         "Get it in another way, and install it from your disk"
                     )
                 file.write(data)
-                tell(f"Fetching {target.name}: {done / 1e6:.0f}{total} MB")
+                tell(f"Fetching {target.name}: {size / 1e6:.0f}{total} MB")
         except (http.client.HTTPException, ConnectionError, TimeoutError, ssl.SSLError) as error:
             raise _unreachable(error) from None
-    if length and done != int(length):
-        raise ConnectError(f"{target.name} was cut off after {done} of {length} bytes: run this again")
+    if length and size != int(length):
+        raise ConnectError(f"{target.name} was cut off after {size} of {length} bytes: run this again")
 
 
 def _shown(name: str, answer: IO[bytes]) -> str:

@@ -20,9 +20,9 @@ _STRING, _ARRAY, _MAP, _STRUCT = map(TYPES.index, (SchemaType.STRING, SchemaType
 def error(records: Sequence[Any], cause: Exception) -> DataError:
     """Return an error that names the first value that is wrong."""
     for number, record in enumerate(records):
-        for found in _in_record(record):
+        for misfit in _in_record(record):
             which = "The record" if len(records) == 1 else f"Record {number} of the batch"
-            return DataError(f"{which} can't go from Python to Java: {found}")
+            return DataError(f"{which} can't go from Python to Java: {misfit}")
     which = "The record" if len(records) == 1 else "A batch of records"
     return DataError(f"{which} can't go from Python to Java: {cause}")
 
@@ -50,22 +50,24 @@ def _in_value(schema: Schema | None, value: Any, path: str, depth: int) -> Itera
         return
     kind = kind_of_class(type(value)) if schema is None else kind_of(schema)
     if kind is None or not fits(kind, type(value)):
-        wanted = "data of Connect's" if schema is None else f"{f'{schema.name} of ' if schema.name else ''}{schema.type.value}"
-        yield f"{path}: {java_class(value)} is no {wanted}"
+        expected = (
+            "data of Connect's" if schema is None else f"{f'{schema.name} of ' if schema.name else ''}{schema.type.value}"
+        )
+        yield f"{path}: {java_class(value)} is no {expected}"
     elif kind in _BITS and not _in_range(value, _BITS[kind]):
         yield f"{path}: a number of more than {_BITS[kind]} bits"
     elif kind == DECIMAL and not _is_decimal_of_java(value):
         yield f"{path}: a decimal that Java has not"
     elif kind == _ARRAY:
         of_elements = None if schema is None else schema.value_schema
-        for place, each in enumerate(value):
-            yield from _in_value(of_elements, each, f"{path}[{place}]", depth + 1)
+        for place, item in enumerate(value):
+            yield from _in_value(of_elements, item, f"{path}[{place}]", depth + 1)
     elif kind == _MAP:
         of_keys, of_items = (None, None) if schema is None else (schema.key_schema, schema.value_schema)
-        for place, (key, each) in enumerate(value.items()):
-            own = f"{path}.{key}" if schema is None and isinstance(key, str) else f"{path}{{{place}}}"
-            yield from _in_value(of_keys, key, f"the key of {own}", depth + 1)
-            yield from _in_value(of_items, each, own, depth + 1)
+        for place, (key, item) in enumerate(value.items()):
+            entry = f"{path}.{key}" if schema is None and isinstance(key, str) else f"{path}{{{place}}}"
+            yield from _in_value(of_keys, key, f"the key of {entry}", depth + 1)
+            yield from _in_value(of_items, item, entry, depth + 1)
     elif kind == _STRUCT:
         yield from _in_struct(schema, value, path, depth)
 
@@ -74,12 +76,12 @@ def _in_struct(schema: Schema | None, value: Struct, path: str, depth: int) -> I
     if schema is not None and value.schema is not schema and value.schema != schema:
         yield f"{path}: the struct has another schema"
         return
-    for field, each in value.items():
-        yield from _in_value(field.schema, each, f"{path}.{field.name}", depth + 1)
-        if each is not None:
+    for field, item in value.items():
+        yield from _in_value(field.schema, item, f"{path}.{field.name}", depth + 1)
+        if item is not None:
             # Java's struct checks what is put into it.
             try:
-                validate(field.schema, each)
+                validate(field.schema, item)
             except DataError as wrong:
                 yield f"{path}.{field.name}: {wrong}"
 

@@ -72,17 +72,17 @@ class Crossed(SourceRecord):
 
     def copy(self) -> SourceRecord:
         """Return a copy for the chain, which has no source partition and offset."""
-        made = SourceRecord.__new__(SourceRecord)
-        made.source_partition = made.source_offset = None
-        made.topic = self.topic
-        made.partition = self.partition
-        made.key_schema = self.key_schema
-        made.key = self.key
-        made.value_schema = self.value_schema
-        made.value = self.value
-        made.timestamp = self.timestamp
-        made.headers = self.headers
-        return made
+        record = SourceRecord.__new__(SourceRecord)
+        record.source_partition = record.source_offset = None
+        record.topic = self.topic
+        record.partition = self.partition
+        record.key_schema = self.key_schema
+        record.key = self.key
+        record.value_schema = self.value_schema
+        record.value = self.value
+        record.timestamp = self.timestamp
+        record.headers = self.headers
+        return record
 
 
 class MixedSource:
@@ -99,8 +99,8 @@ class MixedSource:
 
     def __call__(self, numbers: Sequence[int]) -> Converted:
         task, tracks, first = self._task, self._tracks, numbers[0]
-        done = self._converted(first, numbers[-1] + 1)
-        places = [origin.number for origin in done.origins]
+        conversion = self._converted(first, numbers[-1] + 1)
+        places = [origin.number for origin in conversion.origins]
 
         def before(failed: int) -> tuple[int, list[Stored]] | None:
             if not task.knows(first, failed):
@@ -114,16 +114,16 @@ class MixedSource:
         def ahead(at: int) -> tuple[int, list[Stored]] | None:
             return before(first + at)
 
-        failure, given, end = done.failure, done.given, first + len(done.given)
+        failure, records, end = conversion.failure, conversion.given, first + len(conversion.given)
         if failure is not None and not tracks:
             end = task.beginning(first, end)
         count = bisect_left(places, end)
-        messages, origins, given = done.messages[:count], done.origins[:count], given[: end - first]
-        topics = done.topics if count == len(places) else {message[0] for message in messages}
+        messages, origins, records = conversion.messages[:count], conversion.origins[:count], records[: end - first]
+        topics = conversion.topics if count == len(places) else {message[0] for message in messages}
         offsets = task.newest(first, end) if end > first else []
         if not tracks and not self._errors.settings.tolerant:
             return Converted(messages, topics, offsets, failure=failure, cut=until)
-        return Converted(messages, topics, offsets, given, origins, failure, until, ahead)
+        return Converted(messages, topics, offsets, records, origins, failure, until, ahead)
 
     def _converted(self, first: int, end: int) -> Converted:
         """Convert these records of the last `poll` in Python, up to the first that may not fail."""
@@ -198,34 +198,34 @@ class MixedSink:
         self._encoder, self._inbox = Encoder(), Inbox()
 
     def __call__(self, messages: Sequence[Any]) -> list[Any]:
-        done = self._chain.apply(messages)
-        self._use.read(self._chain.topics, done)
+        converted = self._chain.apply(messages)
+        self._use.read(self._chain.topics, converted)
         if self._steps:
-            done = self._steps.apply(done, messages, self._errors)
-        kept = [message for message, record in zip(messages, done) if record is not None]
-        records = [record for record in done if record is not None]
-        if kept:
+            converted = self._steps.apply(converted, messages, self._errors)
+        delivered = [message for message, record in zip(messages, converted) if record is not None]
+        records = [record for record in converted if record is not None]
+        if delivered:
             try:
                 self._give(records)
             except UnrecoverableError:
                 raise
             except Exception:  # noqa: BLE001 - one of them can't cross, and is seen alone
-                kept = self._one_by_one(kept, records)
-        self._task.wait(kept)
-        return kept
+                delivered = self._one_by_one(delivered, records)
+        self._task.wait(delivered)
+        return delivered
 
     def _one_by_one(self, messages: Sequence[Any], records: Sequence[Any]) -> list[Any]:
         """Return the messages whose records have crossed. The others have failed."""
         component = Component("the crossing from Python to Java", self._task.java_class)
-        kept = []
+        delivered = []
         for message, record in zip(messages, records):
             try:
                 self._give([record])
             except Exception as error:  # noqa: BLE001 - whatever it is, it is this record's
                 self._errors.handle(Stage.VALUE_CONVERTER, component, message, error)
             else:
-                kept.append(message)
-        return kept
+                delivered.append(message)
+        return delivered
 
     def _give(self, records: Sequence[Any]) -> None:
         """Have these wait for `put`, all or none."""

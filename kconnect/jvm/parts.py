@@ -32,8 +32,8 @@ class _JavaPart:
 
     def config(self) -> ConfigDef:
         with calling(self.it):
-            found = self.it.config()
-        return ConfigDef() if found is None else settings.JavaConfigDef(self.it, found)
+            definition = self.it.config()
+        return ConfigDef() if definition is None else settings.JavaConfigDef(self.it, definition)
 
     def monitor(self, tag: str, name: str) -> None:
         """Let it make metrics (KIP-877), with this tag. Once it is configured, in a task."""

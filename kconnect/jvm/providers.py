@@ -26,13 +26,13 @@ class JavaConfigProvider(ConfigProvider):
             self._it.configure(machine.to_map(configs))
 
     def get(self, path: str, keys: Collection[str]) -> ConfigData:
-        wanted = jpype.JClass("java.util.HashSet")()
+        java_keys = jpype.JClass("java.util.HashSet")()
         for key in keys:
-            wanted.add(key)
+            java_keys.add(key)
         try:
             with calling(self._it):
-                found = self._it.get(path, wanted)
-                data, ttl = machine.of_map(found.data()), found.ttl()
+                answer = self._it.get(path, java_keys)
+                data, ttl = machine.of_map(answer.data()), answer.ttl()
         except JavaError as error:
             # Users see the text, and only of this kind is it made for them: of others it may quote what was read.
             if isinstance(error, ConfigError):

@@ -109,9 +109,9 @@ class Encoder:
         self._pairs(parts, value_schemas, values)
         has_headers = any(headers)
         if has_headers:
-            each = [tuple(own) for own in headers]
-            flat = [header for own in each for header in own]
-            parts.append(array("i", map(len, each)))
+            header_rows = [tuple(row) for row in headers]
+            flat = [header for row in header_rows for header in row]
+            parts.append(array("i", map(len, header_rows)))
             column_writers.texts(parts, [header.key for header in flat])
             self._pairs(parts, [header.schema for header in flat], [header.value for header in flat])
         before, added, described = self._schemas.described()
@@ -134,9 +134,9 @@ class Encoder:
         if len(groups) > 1:
             which = {number: group for group, number in enumerate(groups)}
             parts.append(array("i", map(which.__getitem__, numbers)))
-        for number, (schema, own) in groups.items():
-            parts.append(pack("=i", number) if len(groups) == 1 else pack("=2i", number, len(own)))
-            self._column(schema)(parts, own)
+        for number, (schema, group_values) in groups.items():
+            parts.append(pack("=i", number) if len(groups) == 1 else pack("=2i", number, len(group_values)))
+            self._column(schema)(parts, group_values)
 
     def _number(self, schema: Schema | None) -> int:
         return -1 if schema is None else self._schemas.number(schema)
@@ -186,19 +186,19 @@ class Decoder:
             originals = (original_topics, cursor.ints(count), column_readers.longs(cursor, count))
         keys, values = self._pairs(cursor, count), self._pairs(cursor, count)
         headers: Iterable[Any] = self._headers(cursor, count) if has_headers else repeat(())
-        made = [origins[number] for number in numbers] if origins is not None else None
-        if made is None and not whole:
+        sources = [origins[number] for number in numbers] if origins is not None else None
+        if sources is None and not whole:
             none = repeat(None)
-            found: Iterator[Any] = map(self._of_source, none, none, topics, partitions, *keys, *values, timestamps, headers)
-        elif made is None:
-            found = map(SinkRecord, topics, partitions, *keys, *values, offsets, timestamps, kinds, headers, *originals)
-        elif made and isinstance(made[0], SinkRecord):
-            rest = zip(*map(_KEPT, made))
-            found = map(_again, topics, partitions, *keys, *values, timestamps, headers, *rest)
+            records: Iterator[Any] = map(self._of_source, none, none, topics, partitions, *keys, *values, timestamps, headers)
+        elif sources is None:
+            records = map(SinkRecord, topics, partitions, *keys, *values, offsets, timestamps, kinds, headers, *originals)
+        elif sources and isinstance(sources[0], SinkRecord):
+            rest = zip(*map(_KEPT, sources))
+            records = map(_again, topics, partitions, *keys, *values, timestamps, headers, *rest)
         else:
-            places = ([each.source_partition for each in made], [each.source_offset for each in made])
-            found = map(SourceRecord, *places, topics, partitions, *keys, *values, timestamps, headers)
-        return Batch(numbers, list(found))
+            places = ([source.source_partition for source in sources], [source.source_offset for source in sources])
+            records = map(SourceRecord, *places, topics, partitions, *keys, *values, timestamps, headers)
+        return Batch(numbers, list(records))
 
     def _pairs(self, cursor: Cursor, count: int) -> tuple[Iterable[Schema | None], Sequence[Any]]:
         groups = cursor.number()
@@ -208,12 +208,12 @@ class Decoder:
             schema, read = self._schemas.of(cursor.number())
             return repeat(schema), read(cursor, count)
         which = cursor.ints(count)
-        schemas, found = [], []
+        schemas, columns = [], []
         for _ in range(groups):
             schema, read = self._schemas.of(cursor.number())
             schemas.append(schema)
-            found.append(read(cursor, cursor.number()))
-        return [schemas[group] for group in which], merged(which, found)
+            columns.append(read(cursor, cursor.number()))
+        return [schemas[group] for group in which], merged(which, columns)
 
     def _headers(self, cursor: Cursor, count: int) -> list[tuple[Header, ...]]:
         counts = cursor.ints(count)
@@ -221,7 +221,7 @@ class Decoder:
         names = column_readers.texts(cursor, total)
         schemas, values = self._pairs(cursor, total)
         flat = list(map(Header, names, values, schemas))
-        return [tuple(flat[end - own : end]) for own, end in zip(counts, accumulate(counts))]
+        return [tuple(flat[end - header_count : end]) for header_count, end in zip(counts, accumulate(counts))]
 
 
 def _again(

@@ -151,13 +151,15 @@ class Known:
                 assert field is not None
                 assert schema is not None
                 fields.append((field, schema))
-        made = Schema(kind, optional, None, name, version if has_version else None, doc, parameters, fields, of_keys, of_values)
-        column = self._readers.of(made, reads)
+        result = Schema(
+            kind, optional, None, name, version if has_version else None, doc, parameters, fields, of_keys, of_values
+        )
+        column = self._readers.of(result, reads)
         if cursor.byte():
             read = self._readers.free if kind is SchemaType.STRUCT else column
             # Connect has checked it, and takes a struct as a default which has a schema without one.
-            made.default = read(cursor, 1)[0]
-        return made, column
+            result.default = read(cursor, 1)[0]
+        return result, column
 
 
 def _text(text: str | None) -> bytes:

@@ -101,10 +101,10 @@ def found(places: Sequence[Path], discovery: str = DISCOVERY) -> list[Scanned]:
     Return the plugins of each of these places, in their order. Raise ConnectError if they can't be scanned: no Java, no jars of
     Connect.
     """
-    known = [_known(place, discovery) or _unusable(place) for place in places]
-    missing = [place for place, scanned in zip(places, known) if scanned is None]
+    cached = [_known(place, discovery) or _unusable(place) for place in places]
+    missing = [place for place, scanned in zip(places, cached) if scanned is None]
     if not missing:
-        return [scanned for scanned in known if scanned is not None]
+        return [scanned for scanned in cached if scanned is not None]
     cache = jars.cache_dir()
     with suppress(OSError), lock.hold(cache / "plugins.lock"):
         # Whoever held the lock before may have looked at the very same.
@@ -115,7 +115,7 @@ def found(places: Sequence[Path], discovery: str = DISCOVERY) -> list[Scanned]:
         return [fresh[place] if place in fresh else _known(place, discovery) or Scanned([], []) for place in places]
     # Where nothing can be kept.
     fresh = dict(zip(missing, _scan(missing, discovery)))
-    return [scanned or fresh[place] for place, scanned in zip(places, known)]
+    return [scanned or fresh[place] for place, scanned in zip(places, cached)]
 
 
 def _unusable(place: Path) -> Scanned | None:
@@ -128,9 +128,9 @@ def _unusable(place: Path) -> Scanned | None:
         except (OSError, zipfile.BadZipFile) as error:
             problems.append(f"{file} can't be read ({error}): download it again")
             continue
-        if needed > java.OLDEST and needed > (here := java.version(java.find())):
+        if needed > java.OLDEST and needed > (own_version := java.version(java.find())):
             problems.append(
-                f"{file} is made for Java {needed}, and this is Java {here}: install that Java, or an older version"
+                f"{file} is made for Java {needed}, and this is Java {own_version}: install that Java, or an older version"
             )
     return Scanned([], problems) if problems else None
 
@@ -158,8 +158,8 @@ def _archives(place: Path, above: frozenset[tuple[int, int]] = frozenset()) -> I
     Yield a plugin's archives as Connect walks its directory. A link to itself is an archive that can't be read, if it is called
     like one.
     """
-    here = os.stat(place)
-    within = above | {(here.st_dev, here.st_ino)}
+    status = os.stat(place)
+    within = above | {(status.st_dev, status.st_ino)}
     with os.scandir(place) as entries:
         for entry in sorted(entries, key=lambda each: each.name):
             try:
@@ -169,7 +169,7 @@ def _archives(place: Path, above: frozenset[tuple[int, int]] = frozenset()) -> I
             if not is_directory:
                 if entry.name.lower().endswith(_ARCHIVES):
                     yield entry
-            elif ((seen := entry.stat()).st_dev, seen.st_ino) not in within:
+            elif ((target := entry.stat()).st_dev, target.st_ino) not in within:
                 yield from _archives(Path(entry.path), within)
 
 
@@ -179,8 +179,8 @@ def stamp(place: Path, discovery: str = DISCOVERY) -> str:
     with suppress(OSError):
         files: Iterable[str | os.DirEntry[str]] = [str(place)] if place.is_file() else _archives(place)
         for file in files:
-            seen = os.stat(file)
-            digest.update(f"\n{os.fspath(file)} {seen.st_size} {seen.st_mtime_ns}".encode())
+            status = os.stat(file)
+            digest.update(f"\n{os.fspath(file)} {status.st_size} {status.st_mtime_ns}".encode())
         return digest.hexdigest()[:24]
     return ""
 
@@ -207,10 +207,10 @@ def _keep(place: Path, discovery: str, scanned: Scanned) -> None:
 
 
 def _scan(places: Sequence[Path], discovery: str) -> list[Scanned]:
-    done: list[Scanned] = []
-    while len(done) < len(places):
-        done += _scan_some(places[len(done) :], discovery)
-    return done
+    results: list[Scanned] = []
+    while len(results) < len(places):
+        results += _scan_some(places[len(results) :], discovery)
+    return results
 
 
 def _scan_some(places: Sequence[Path], discovery: str) -> list[Scanned]:
@@ -219,18 +219,18 @@ def _scan_some(places: Sequence[Path], discovery: str) -> list[Scanned]:
     """
     jars.connect()
     order = json.dumps({"places": [str(place) for place in places], "discovery": discovery.upper(), "limit_s": _LIMIT_S})
-    done = subprocess.run(interpreter.command("kconnect.jvm.scan"), input=order, capture_output=True, text=True)
+    process = subprocess.run(interpreter.command("kconnect.jvm.scan"), input=order, capture_output=True, text=True)
     try:
-        _, *answers = [json.loads(line) for line in done.stdout.splitlines()]
-        found = [Scanned.of(each) for each in answers]
+        _, *answers = [json.loads(line) for line in process.stdout.splitlines()]
+        results = [Scanned.of(answer) for answer in answers]
     except (ValueError, TypeError, KeyError):
-        said = (done.stderr or done.stdout).strip().splitlines() or [f"exit status {done.returncode}"]
-        raise ConnectError(f"Java plugins can't be looked at: {said[-1]}") from None
-    if len(found) < len(places):
-        how = f"status {done.returncode}" if done.returncode >= 0 else signal.Signals(-done.returncode).name
+        output_lines = (process.stderr or process.stdout).strip().splitlines() or [f"exit status {process.returncode}"]
+        raise ConnectError(f"Java plugins can't be looked at: {output_lines[-1]}") from None
+    if len(results) < len(places):
+        how = f"status {process.returncode}" if process.returncode >= 0 else signal.Signals(-process.returncode).name
         what = f"took more than {_LIMIT_S} s" if how == "SIGALRM" else f"ended its process ({how})"
-        found.append(_Unscanned([], [f"its classes can't be looked at: code of theirs {what}"]))
-    return found
+        results.append(_Unscanned([], [f"its classes can't be looked at: code of theirs {what}"]))
+    return results
 
 
 def main() -> None:
@@ -271,7 +271,7 @@ def _scanned(place: str, discovery: str) -> Scanned:
     walked: set[JavaPlugin] = set()
     if mode.reflectivelyScan():
         walked = set(_rows(isolation.ReflectionScanner().discoverPlugins(sources)))
-    unlisted = sorted({each.class_name for each in walked - listed}) if mode.serviceLoad() else []
+    unlisted = sorted({plugin.class_name for plugin in walked - listed}) if mode.serviceLoad() else []
     if unlisted and discovery == "HYBRID_FAIL":
         listed = walked = set()
         problems.append(f"plugin.discovery is hybrid_fail, and these have no ServiceLoader manifest: {', '.join(unlisted)}")
@@ -280,10 +280,10 @@ def _scanned(place: str, discovery: str) -> Scanned:
 
 def _rows(result: Any) -> Iterator[JavaPlugin]:
     for name in _RESULTS:
-        for each in getattr(result, name)():
-            kind = str(each.type().name())
+        for plugin in getattr(result, name)():
+            kind = str(plugin.type().name())
             shown = kind.lower() if kind in ("SOURCE", "SINK") else ""
-            yield JavaPlugin(_KINDS[kind], str(each.className()), str(each.version()), shown)
+            yield JavaPlugin(_KINDS[kind], str(plugin.className()), str(plugin.version()), shown)
 
 
 if __name__ == "__main__":

@@ -41,7 +41,7 @@ def values(definition: ConfigDef, found: Iterable[Any]) -> list[ConfigValue]:
         name = str(value.name())
         key = definition.keys.get(name)
         kind = Type.STRING if key is None else key.type
-        recommended = [str(of_java(each, kind)) for each in value.recommendedValues()]
+        recommended = [str(of_java(recommended_value, kind)) for recommended_value in value.recommendedValues()]
         errors = [str(message) for message in value.errorMessages()]
         result.append(ConfigValue(name, of_java(value.value(), kind), recommended, errors, bool(value.visible())))
     return result
@@ -54,7 +54,7 @@ def of_java(value: Any, kind: Type) -> Any:
     if kind is Type.PASSWORD:
         return Password(str(value.value()) if hasattr(value, "value") else str(value))
     if kind is Type.LIST and isinstance(value, jpype.JClass("java.util.List")):
-        return [str(each) for each in value]
+        return [str(item) for item in value]
     definition = jpype.JClass("org.apache.kafka.common.config.ConfigDef")
     java_type = jpype.JClass("org.apache.kafka.common.config.ConfigDef$Type").valueOf(kind.value)
     text = definition.convertToString(value, java_type)

@@ -57,11 +57,11 @@ def jar() -> Path:
 def compile_to(target: Path, sources: Sequence[Path]) -> None:
     """Compile against Connect's classes, into a new jar. ConnectError, with what the compiler says, if that fails."""
     aside = target.with_suffix(".new")
-    done = subprocess.run(
+    process = subprocess.run(
         interpreter.command("kconnect.jvm.shim", str(aside), *map(str, sources)), capture_output=True, text=True
     )
-    if done.returncode != 0:
-        raise ConnectError(f"{target.name} can't be compiled: {(done.stderr or done.stdout).strip()[-2000:]}")
+    if process.returncode != 0:
+        raise ConnectError(f"{target.name} can't be compiled: {(process.stderr or process.stdout).strip()[-2000:]}")
     aside.rename(target)
 
 
@@ -81,15 +81,15 @@ def main(target: str, *sources: str) -> None:
     compiler.setIClassLoader(jpype.JClass("org.codehaus.janino.ClassLoaderIClassLoader")(loader))
     compiler.setDebugLines(True)
     compiler.setDebugSource(True)
-    made = jpype.JClass("java.util.HashMap")()
-    creator = jpype.JClass("org.codehaus.commons.compiler.util.resource.MapResourceCreator")(made)
+    class_files = jpype.JClass("java.util.HashMap")()
+    creator = jpype.JClass("org.codehaus.commons.compiler.util.resource.MapResourceCreator")(class_files)
     finder = jpype.JClass("org.codehaus.commons.compiler.util.resource.ResourceFinder").EMPTY_RESOURCE_FINDER
     compiler.setClassFileCreator(creator)
     compiler.setClassFileFinder(finder)
     compiler.compile([jpype.JClass("java.io.File")(source) for source in sources])
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name in made.keySet():
-            archive.writestr(str(name), bytes(made.get(name)))
+        for name in class_files.keySet():
+            archive.writestr(str(name), bytes(class_files.get(name)))
 
 
 if __name__ == "__main__":

@@ -88,13 +88,13 @@ class JavaSinkTask(SinkTask):
         for place, at in offsets.items():
             current.put(contexts.to_place(place), position(at.offset, at.metadata))
         try:
-            found = self.batches.preCommit(current)
+            positions = self.batches.preCommit(current)
         except jpype.JException as thrown:
             raise translated(thrown) from None
-        if found is None:
+        if positions is None:
             # As in Connect the task fails: one that means this would never commit anything.
             raise answers.refusal(self.java_class, "preCommit", "null", _OFFSETS)
-        return dict(pair for entry in found.entrySet() if (pair := self._to_commit(entry, offsets)) is not None)
+        return dict(pair for entry in positions.entrySet() if (pair := self._to_commit(entry, offsets)) is not None)
 
     def _to_commit(
         self, entry: Any, asked: Mapping[TopicPartition, OffsetAndMetadata]
@@ -113,8 +113,8 @@ class JavaSinkTask(SinkTask):
             )
             return None
         if not isinstance(position, jpype.JClass("org.apache.kafka.clients.consumer.OffsetAndMetadata")):
-            given = f"{kind_of(position)} as the offset of {partition.topic}-{partition.partition}"
-            raise answers.refusal(self.java_class, "preCommit", given, _OFFSETS)
+            answer = f"{kind_of(position)} as the offset of {partition.topic}-{partition.partition}"
+            raise answers.refusal(self.java_class, "preCommit", answer, _OFFSETS)
         return partition, OffsetAndMetadata(int(position.offset()), str(position.metadata() or ""))
 
     def open(self, partitions: Collection[TopicPartition]) -> None:
@@ -134,15 +134,15 @@ class JavaSinkTask(SinkTask):
         reporter = self.context.errant_record_reporter()
         assert reporter is not None
         place = (str(record.originalTopic()), int(record.originalKafkaPartition()), int(record.originalKafkaOffset()))
-        known = SinkRecord(place[0], place[1], None, None, None, None, place[2])
-        reporter.report(known, translated(error))
+        failed_record = SinkRecord(place[0], place[1], None, None, None, None, place[2])
+        reporter.report(failed_record, translated(error))
 
 
 def _places(partitions: Collection[TopicPartition]) -> Any:
-    found = jpype.JClass("java.util.ArrayList")()
+    java_places = jpype.JClass("java.util.ArrayList")()
     for place in partitions:
-        found.add(contexts.to_place(place))
-    return found
+        java_places.add(contexts.to_place(place))
+    return java_places
 
 
 class SinkIntake:
@@ -172,9 +172,9 @@ class SinkIntake:
             self._use.read_from({place.topic})
         else:
             self._use.read_from({message.topic() for at, message in enumerate(messages) if at not in failed})
-        kept = [message for at, message in enumerate(messages) if at not in dropped] if dropped else list(messages)
-        self._task.wait(kept)
-        return kept
+        delivered = [message for at, message in enumerate(messages) if at not in dropped] if dropped else list(messages)
+        self._task.wait(delivered)
+        return delivered
 
     def place(self, record: Any) -> TopicPartition:
         return TopicPartition(record.topic(), record.partition())
@@ -188,9 +188,9 @@ class SinkIntake:
                 raise failure_of(self._task.batches).error
             return True
 
-        done = self._errors.handle(stage, component, message, error, again)
+        result = self._errors.handle(stage, component, message, error, again)
         # One on which a transform failed could be read.
-        return done is not None or stage is Stage.TRANSFORMATION
+        return result is not None or stage is Stage.TRANSFORMATION
 
 
 def packed(messages: Sequence[Any], place: TopicPartition | None = None) -> bytearray:
@@ -232,7 +232,7 @@ def _ints(numbers: Sequence[int]) -> bytes:
 
 
 def _lengths(data: Sequence[bytes | None]) -> list[int]:
-    return [-1 if each is None else len(each) for each in data]
+    return [-1 if value is None else len(value) for value in data]
 
 
 def _headers(headers: Sequence[tuple[str, bytes | None]] | None) -> bytes:

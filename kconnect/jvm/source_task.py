@@ -139,8 +139,8 @@ class JavaSourceTask(Task):
 
     def stored(self, number: int) -> Stored:
         """Return the source partition and offset of a record of the last `poll`. Those of other records are unknown."""
-        found = self.newest(number, number + 1) if self.knows(number, number + 1) else []
-        return found[0] if found else Stored(None, None)
+        offsets = self.newest(number, number + 1) if self.knows(number, number + 1) else []
+        return offsets[0] if offsets else Stored(None, None)
 
     def knows(self, first: int, end: int) -> bool:
         """Whether these are records of the last `poll`; Java has forgotten those of earlier ones."""
@@ -159,9 +159,9 @@ class JavaSourceTask(Task):
         json.configure({"schemas.enable": "true"}, False)
         of_key = json.to_connect_data(topic, None if key is None else key.encode())
         of_value = json.to_connect_data(topic, None if value is None else value.encode())
-        made = Origin(number)
-        SourceRecord.__init__(made, source_partition, source_offset, topic, partition, *of_key, *of_value, timestamp)
-        return made
+        origin = Origin(number)
+        SourceRecord.__init__(origin, source_partition, source_offset, topic, partition, *of_key, *of_value, timestamp)
+        return origin
 
     def commit_record(self, record: Any, metadata: RecordMetadata | None) -> None:
         assert self.acknowledgements is not None
@@ -242,13 +242,15 @@ class SourceConversion:
 
         if not self._tracks and not self._errors.settings.tolerant:
             return Converted(messages, frozenset(topics), offsets, failure=failure, cut=until)
-        given = self._given(records)
+        given_records = self._given(records)
         skipped = first - begin
-        made_of = [given[origin - skipped] for origin in origins]
+        made_of = [given_records[origin - skipped] for origin in origins]
         if self._errors.settings.tolerant:
             for origin, message in zip(made_of, messages):
                 origin.topic, origin.value, origin.key = message[:3]
-        return Converted(messages, frozenset(topics), offsets, given, made_of, failure, until, lambda at: before(first + at))
+        return Converted(
+            messages, frozenset(topics), offsets, given_records, made_of, failure, until, lambda at: before(first + at)
+        )
 
     def _given(self, records: Sequence[int]) -> Sequence[Any]:
         return [Origin(number) for number in records] if self._errors.settings.tolerant else list(records)
@@ -263,9 +265,9 @@ class SourceConversion:
                 raise batch.failure.error
             return batch
 
-        done: Batch | None = self._errors.handle(failure.stage, failure.component, origin, failure.error, again)
-        if done is not None:
-            return done
+        result: Batch | None = self._errors.handle(failure.stage, failure.component, origin, failure.error, again)
+        if result is not None:
+            return result
         return Batch([], [], [], [Stored(origin.source_partition, origin.source_offset)], 1)
 
 
@@ -308,7 +310,7 @@ def read(data: bytes) -> tuple[Batch, bool]:
             at += value_length
         append((topics[number], value, key, partition, None, None, timestamp, None))
     if headers is not None:
-        messages = [(*message[:7], found) for message, found in zip(messages, headers)]
+        messages = [(*message[:7], message_headers) for message, message_headers in zip(messages, headers)]
     offsets = [Stored(*pair) for pair in orjson.loads(data[len(data) - json_size :])]
     return Batch(messages, origins, topics, offsets, looked), bool(failed)
 
@@ -324,12 +326,12 @@ def _headers(data: bytes, at: int, count: int) -> list[list[tuple[str, bytes | N
         at += length
         return data[at - length : at]
 
-    found: list[list[tuple[str, bytes | None]] | None] = []
+    all_headers: list[list[tuple[str, bytes | None]] | None] = []
     for _ in range(count):
-        own: list[tuple[str, bytes | None]] = []
+        message_headers: list[tuple[str, bytes | None]] = []
         for _ in range(number()):
             name = taken(number()).decode()
             length = number()
-            own.append((name, None if length < 0 else taken(length)))
-        found.append(own or None)
-    return found
+            message_headers.append((name, None if length < 0 else taken(length)))
+        all_headers.append(message_headers or None)
+    return all_headers

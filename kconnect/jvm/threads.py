@@ -37,11 +37,11 @@ def changed() -> dict[UnitId, list[str]] | None:
     rows = None if _java is None else _java.look()
     if rows is None:
         return None
-    found: dict[UnitId, list[str]] = {}
+    names: dict[UnitId, list[str]] = {}
     for row in rows:
         connector, task, name = str(row).split("\0", 2)
-        found.setdefault(_unit(connector, task), []).append(name)
-    return found
+        names.setdefault(_unit(connector, task), []).append(name)
+    return names
 
 
 def refused() -> Iterable[UnitId]:

@@ -135,8 +135,8 @@ def copy(source: Path, directory: Path) -> None:
         try:
             shutil.copytree(source, directory, dirs_exist_ok=True, ignore=shutil.ignore_patterns(*_RUBBISH))
         except (shutil.Error, OSError) as error:
-            found = error.args[0][0][2] if isinstance(error, shutil.Error) else error
-            raise BadRequestError(f"{source} can't be copied: {found}") from None
+            reason = error.args[0][0][2] if isinstance(error, shutil.Error) else error
+            raise BadRequestError(f"{source} can't be copied: {reason}") from None
         _lift(directory)
     else:
         shutil.copyfile(source, directory / source.name)
@@ -145,8 +145,8 @@ def copy(source: Path, directory: Path) -> None:
 def manifest(directory: Path) -> tuple[str, str] | None:
     """Name and version by Confluent Hub's `manifest.json`; None without one that has both."""
     try:
-        found = json.loads((directory / "manifest.json").read_text("utf-8"))
-        name, version = found["name"], found["version"]
+        content = json.loads((directory / "manifest.json").read_text("utf-8"))
+        name, version = content["name"], content["version"]
     except (OSError, ValueError, KeyError, TypeError):
         return None
     return (name, version) if isinstance(name, str) and isinstance(version, str) else None
