@@ -49,13 +49,13 @@ class Layout:
 
 def arrange(directories: Iterable[str], taken: Mapping[str, str] | None = None) -> list[Layout]:
     """`directories` in their order. `taken` are names that have been brought before, and from where."""
-    known = dict(taken or {})
+    origins = dict(taken or {})
     layouts = []
     for directory in directories:
-        layout = _layout(directory, known)
+        layout = _layout(directory, origins)
         layouts.append(layout)
         for name in layout.public:
-            known.setdefault(name, directory)
+            origins.setdefault(name, directory)
     return layouts
 
 
@@ -72,22 +72,22 @@ def and_above(name: str) -> Iterator[str]:
 
 def brings(found: Container[str], name: str) -> bool:
     """Whether a dotted name is among `found`, or below one of them."""
-    return any(each in found for each in and_above(name))
+    return any(prefix in found for prefix in and_above(name))
 
 
 def _layout(directory: str, known: Mapping[str, str]) -> Layout:
-    found = names(directory)
-    ignored = frozenset(name for name in found if name.partition(".")[0] in PROTECTED)
-    found -= ignored
+    brought = names(directory)
+    ignored = frozenset(name for name in brought if name.partition(".")[0] in PROTECTED)
+    brought -= ignored
     clashes = {}
-    for name in found:
-        other = _clash(name, known)
-        if other is not None and not _same(name, directory, other):
-            clashes[name] = other
+    for name in brought:
+        owner = _clash(name, known)
+        if owner is not None and not _same(name, directory, owner):
+            clashes[name] = owner
     if not clashes:
-        return Layout(directory, found, ignored=ignored)
+        return Layout(directory, brought, ignored=ignored)
     # What the earlier directory has in the same version of the same distribution is taken from there.
-    private = {name for name in found if name in clashes or _clash(name, known) is None}
+    private = {name for name in brought if name in clashes or _clash(name, known) is None}
     if any(_has_extension(directory, name) for name in clashes):
         return Layout(directory, frozenset(), frozenset(private), clashes, ignored)
     # C extensions can't be in a realm; those that are nobody else's need not.
@@ -108,17 +108,17 @@ def _names(directory: str, prefix: str, depth: int) -> Iterator[str]:
             elif depth > 1 and entry.name not in ("__pycache__", "bin"):
                 yield from _names(entry.path, f"{prefix}{entry.name}.", depth - 1)
             continue
-        suffix = next((each for each in _SUFFIXES if entry.name.endswith(each)), None)
+        suffix = next((ending for ending in _SUFFIXES if entry.name.endswith(ending)), None)
         if suffix is not None and entry.name[: -len(suffix)].isidentifier():
             yield prefix + entry.name[: -len(suffix)]
 
 
 def _clash(name: str, known: Mapping[str, str]) -> str | None:
     """Return where that name, one above it or one below it has come from; None if from nowhere."""
-    above = next((each for each in and_above(name) if each in known), None)
+    above = next((candidate for candidate in and_above(name) if candidate in known), None)
     if above is not None:
         return known[above]
-    return next((place for other, place in known.items() if other.startswith(f"{name}.")), None)
+    return next((place for known_name, place in known.items() if known_name.startswith(f"{name}.")), None)
 
 
 def _has_extension(directory: str, name: str) -> bool:
@@ -138,7 +138,7 @@ def _owners(name: str, directory: str) -> set[tuple[str, str]]:
     """Distribution and version of what has installed a name there, as the RECORD files say."""
     path = name.replace(".", "/")
     line = re.compile(f'^"?{re.escape(path)}(/|{"|".join(map(re.escape, _SUFFIXES))})', re.MULTILINE)
-    found = set()
+    distributions = set()
     for record in Path(directory).glob("*.dist-info/RECORD"):
         try:
             text = record.read_text("utf-8")
@@ -146,5 +146,5 @@ def _owners(name: str, directory: str) -> set[tuple[str, str]]:
             continue
         if line.search(text):
             distribution, _, version = record.parent.name.removesuffix(".dist-info").rpartition("-")
-            found.add((distribution, version))
-    return found
+            distributions.add((distribution, version))
+    return distributions

@@ -86,15 +86,15 @@ def converter(plugins: Registry, config: Config, worker: Mapping[str, str], whic
     go with it. A version without a class says nothing: it is the worker's that counts then.
     """
     setting, kind = f"{which}.converter", dict(CONVERTERS)[which]
-    own = config.get(setting)
-    if not own:
+    class_name = config.get(setting)
+    if not class_name:
         return Part(setting, kind, worker.get(setting) or "", worker.get(f"{setting}.{VERSION}"), inherited=True)
     beside = None
     with suppress(ConnectError):
         location = connector(config).find(plugins).location
         # What is installed beside kconnect has nothing to do with each other.
         beside = None if location == INSTALLED else location
-    return Part(setting, kind, own, config.get(f"{setting}.{VERSION}"), beside)
+    return Part(setting, kind, class_name, config.get(f"{setting}.{VERSION}"), beside)
 
 
 def transform(alias: Alias) -> Part:

@@ -131,18 +131,22 @@ class Child:
     def _sweep(self) -> None:
         """End what the plugin started in other sessions, also what was started while this looks."""
         for _ in range(_SWEEPS):
-            left = [one for one in psutil.process_iter(["environ"]) if (one.info["environ"] or {}).get(_MARK) == self._mark]
-            if not left:
+            survivors = [
+                suspect
+                for suspect in psutil.process_iter(["environ"])
+                if (suspect.info["environ"] or {}).get(_MARK) == self._mark
+            ]
+            if not survivors:
                 return
-            for process in left:
+            for process in survivors:
                 with suppress(psutil.Error):
                     process.kill()
             # It raises this for one that ends just as it looks.
             with suppress(FileNotFoundError, psutil.Error):
-                psutil.wait_procs(left, timeout=1)
+                psutil.wait_procs(survivors, timeout=1)
         log.warning(
             "The processes that a plugin started in its sandbox could not be ended: %s",
-            ", ".join(str(one.pid) for one in left),
+            ", ".join(str(suspect.pid) for suspect in survivors),
         )
 
     def _write(self, data: bytes, deadline: float) -> None:
@@ -208,10 +212,10 @@ class Child:
 
 def _wait(pipe: IO[bytes], event: int, deadline: float) -> None:
     """Return when the pipe is ready or closed; TimeoutError at the deadline."""
-    left = deadline - time.monotonic()
+    remaining_s = deadline - time.monotonic()
     poll = select.poll()
     poll.register(pipe, event)
-    if left <= 0 or not poll.poll(left * 1000):
+    if remaining_s <= 0 or not poll.poll(remaining_s * 1000):
         raise TimeoutError
 
 

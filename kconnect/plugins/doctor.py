@@ -27,19 +27,19 @@ def examine(plugin_path: Sequence[Path], progress: Callable[[str], None] = lambd
     """The problems of a whole plugin.path, and of plugins installed beside kconnect. `progress` hears what is being done."""
     progress("Reading the installed plugins")
     plugins = Registry.scan([str(root) for root in plugin_path])
-    own = examination.beside_kconnect()
-    found = list(examination.registry(plugins))
+    distributions = examination.beside_kconnect()
+    problems = list(examination.registry(plugins))
     for root in plugin_path:
-        found += examination.path(root)
-    found += examination.copies(plugin_path)
-    found += java_examination.copies(plugin_path)
-    found += java_examination.brought(plugins.plugins)
+        problems += examination.path(root)
+    problems += examination.copies(plugin_path)
+    problems += java_examination.copies(plugin_path)
+    problems += java_examination.brought(plugins.plugins)
     for place in sorted({plugin.location for plugin in plugins.plugins if not plugin.java} - {INSTALLED}):
         progress(f"Examining {place}")
-        found += examination.directory(Path(place), own)
-    found += try_classes(plugins, plugin_path, plugins.plugins, progress)
-    order = {place: number for number, place in enumerate(dict.fromkeys(each.location for each in found))}
-    return sorted(found, key=lambda each: (order[each.location], each.severity != ERROR))
+        problems += examination.directory(Path(place), distributions)
+    problems += try_classes(plugins, plugin_path, plugins.plugins, progress)
+    order = {place: number for number, place in enumerate(dict.fromkeys(problem.location for problem in problems))}
+    return sorted(problems, key=lambda problem: (order[problem.location], problem.severity != ERROR))
 
 
 def try_classes(
@@ -49,7 +49,7 @@ def try_classes(
     progress: Callable[[str], None] = lambda doing: None,
 ) -> list[Problem]:
     """Have each class imported and made in a child process; kconnect's own are known to work."""
-    found: list[Problem] = []
+    problems: list[Problem] = []
     unused: dict[str, list[str]] = {}
     sandbox = Sandbox(plugins, [str(root) for root in plugin_path], _TIMEOUT_S)
     try:
@@ -65,10 +65,10 @@ def try_classes(
             except ConnectError as error:
                 text = " ".join(str(error).split())
                 remedy = "fix the plugin, or ask its author"
-                found.append(Problem(ERROR, "class", plugin.location, text, remedy))
+                problems.append(Problem(ERROR, "class", plugin.location, text, remedy))
     finally:
         sandbox.close()
     for location, names in unused.items():
         text = f"kconnect uses its own override policies only, so these do nothing: {', '.join(names)}"
-        found.append(Problem(WARNING, "unused", location, text, "name one of kconnect's in the worker file"))
-    return found
+        problems.append(Problem(WARNING, "unused", location, text, "name one of kconnect's in the worker file"))
+    return problems

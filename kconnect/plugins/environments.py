@@ -48,8 +48,11 @@ def directories(registry: Registry, config: chain.Config, worker: WorkerSettings
 
     Never raises: what can't be found adds nothing, and the unit fails where it runs, with a text that says what there is.
     """
-    own = converters(worker)
-    return tuple(_jvm(registry, config, own) if each == JVM else each for each in of_chain(registry, config, own))
+    worker_converters = converters(worker)
+    return tuple(
+        _jvm(registry, config, worker_converters) if directory == JVM else directory
+        for directory in of_chain(registry, config, worker_converters)
+    )
 
 
 def _jvm(registry: Registry, config: chain.Config, worker: Mapping[str, str]) -> str:
@@ -59,24 +62,26 @@ def _jvm(registry: Registry, config: chain.Config, worker: Mapping[str, str]) ->
 
     So a reload moves those connectors only that get something else by it.
     """
-    wanted = _java_parts(registry, config, worker)
+    java_parts = _java_parts(registry, config, worker)
     all_of_them = (*registry.before, registry)
-    number, known = next((at, each) for at, each in enumerate(all_of_them) if _java_parts(each, config, worker) == wanted)
+    number, chosen = next(
+        (at, candidate) for at, candidate in enumerate(all_of_them) if _java_parts(candidate, config, worker) == java_parts
+    )
     # Commas can't be in plugin.path's directories. What there was first, each host is told in any case.
-    return ",".join([f"{JVM}{number}", *sorted({each.location for each in known.java_plugins})]) if number else JVM
+    return ",".join([f"{JVM}{number}", *sorted({plugin.location for plugin in chosen.java_plugins})]) if number else JVM
 
 
 def _java_parts(registry: Registry, config: chain.Config, worker: Mapping[str, str]) -> list[PluginDesc]:
-    found = []
+    plugins = []
     for part in chain.parts(registry, config, worker):
         with suppress(ConnectError):
-            found.append(part.find(registry))
-    return [each for each in found if each.java]
+            plugins.append(part.find(registry))
+    return [plugin for plugin in plugins if plugin.java]
 
 
 def places(wanted: Iterable[str]) -> set[str]:
     """The directories that an environment names, those of Java plugins included."""
-    return {place for each in wanted for place in each.split(",")}
+    return {place for entry in wanted for place in entry.split(",")}
 
 
 def of_chain(registry: Registry, config: chain.Config, worker: Mapping[str, str]) -> tuple[str, ...]:
@@ -84,11 +89,11 @@ def of_chain(registry: Registry, config: chain.Config, worker: Mapping[str, str]
     Return the directories as `directories` does, with the worker's own converters as `core.settings.worker.converters` gives
     them.
     """
-    found: dict[str, None] = {}
+    names: dict[str, None] = {}
     for part in chain.parts(registry, config, worker):
         with suppress(ConnectError):
-            found.update(dict.fromkeys(of_plugin(part.find(registry))))
-    return tuple(found)
+            names.update(dict.fromkeys(of_plugin(part.find(registry))))
+    return tuple(names)
 
 
 def of_plugin(plugin: PluginDesc) -> tuple[str, ...]:
@@ -103,11 +108,11 @@ def of_providers(registry: Registry, worker: Mapping[str, str]) -> tuple[str, ..
     Return the directories of the config providers that a worker's settings declare. Any unit may need them, so no placement
     looks at them.
     """
-    found: dict[str, None] = {}
+    names: dict[str, None] = {}
     for provider in references.declared(worker).values():
         with suppress(ConnectError):
-            found.update(dict.fromkeys(of_plugin(registry.find(provider.class_name, "config_provider"))))
-    return tuple(found)
+            names.update(dict.fromkeys(of_plugin(registry.find(provider.class_name, "config_provider"))))
+    return tuple(names)
 
 
 def enter(wanted: Sequence[str]) -> None:
@@ -147,8 +152,8 @@ class _Process:
             if self._entered:
                 raise RuntimeError("This process has entered an environment already")
             self._entered = True
-            there = dict.fromkeys(os.path.realpath(directory) for directory in wanted if os.path.isdir(directory))
-            layouts = arrangement.arrange(there)
+            existing = dict.fromkeys(os.path.realpath(directory) for directory in wanted if os.path.isdir(directory))
+            layouts = arrangement.arrange(existing)
             tops = {name.partition(".")[0] for layout in layouts for name in layout.public}
             if any(PathFinder.find_spec(top) is not None for top in tops):
                 _bind_our_plugins()
@@ -184,14 +189,14 @@ class _Process:
             self._finder.directories.append(layout.directory)
             if layout.is_realm:
                 number, clashes = len(self._realms) + 1, layout.clashes
-                name, other = min(clashes.items())
-                reason = f"{layout.directory} shares this process with {other}, which has another {name}."
+                name, owner = min(clashes.items())
+                reason = f"{layout.directory} shares this process with {owner}, which has another {name}."
                 realm = Realm(number, [layout.directory], layout.private, clashes, reason)
                 self._realms[layout.directory] = self._finder.realms[realm.name] = realm
                 self._finder.guests.update(dict.fromkeys(layout.public, layout.directory))
-                log.info("%s is a realm (%s): %s is in %s, too", layout.directory, realm.name, name, other)
+                log.info("%s is a realm (%s): %s is in %s, too", layout.directory, realm.name, name, owner)
             else:
-                behind = sum(not each.is_realm for each in self._layouts.values()) - 1
+                behind = sum(not other_layout.is_realm for other_layout in self._layouts.values()) - 1
                 sys.path.insert(behind, layout.directory)
         importlib.invalidate_caches()
 
@@ -199,7 +204,7 @@ class _Process:
         """Forget what was imported from elsewhere under a name that a directory brings."""
         owners = {name: layout.directory for layout in reversed(layouts) for name in layout.public}
         for name, module in list(sys.modules.items()):
-            owner = next((owners[each] for each in arrangement.and_above(name) if each in owners), None)
+            owner = next((owners[part] for part in arrangement.and_above(name) if part in owners), None)
             if owner is not None and not _is_in(module, owner):
                 del sys.modules[name]
 
@@ -208,24 +213,26 @@ class _Process:
         Return the names that a directory which comes late can't have: also those that have been imported from elsewhere, for
         code may be using them.
         """
-        taken = {name: each.directory for each in self._layouts.values() for name in each.public}
+        owners = {name: layout.directory for layout in self._layouts.values() for name in layout.public}
         for name in arrangement.names(directory):
             module = sys.modules.get(name)
             if module is not None and not _is_in(module, directory):
-                taken.setdefault(name, os.path.dirname(getattr(module, "__file__", None) or "") or "this process")
-        return taken
+                owners.setdefault(name, os.path.dirname(getattr(module, "__file__", None) or "") or "this process")
+        return owners
 
     def _installed(self, name: str) -> Realm | None:
         """A realm for a plugin installed beside kconnect, if a directory has taken the name of its module."""
-        owners = {each: layout.directory for layout in self._layouts.values() for each in layout.public}
-        taken = next((each for each in arrangement.and_above(name) if each in owners), None)
-        if taken is None:
+        owners = {brought: layout.directory for layout in self._layouts.values() for brought in layout.public}
+        clash = next((part for part in arrangement.and_above(name) if part in owners), None)
+        if clash is None:
             return None
         if INSTALLED not in self._realms:
             assert self._finder is not None
             outside = self._finder.outside()
-            clashes = {each: place for each, place in owners.items() if PathFinder.find_spec(each.split(".")[0], outside)}
-            reason = f"The packages installed with kconnect share this process with {owners[taken]}, which has another {taken}."
+            clashes = {
+                brought: place for brought, place in owners.items() if PathFinder.find_spec(brought.split(".")[0], outside)
+            }
+            reason = f"The packages installed with kconnect share this process with {owners[clash]}, which has another {clash}."
             realm = Realm(0, outside, frozenset(clashes), clashes, reason)
             self._realms[INSTALLED] = self._finder.realms[realm.name] = realm
         return self._realms[INSTALLED]
@@ -270,8 +277,8 @@ def _bind_our_plugins() -> None:
 
 
 def _our_plugins() -> Iterator[str]:
-    own = metadata.distribution("kconnect").entry_points
-    yield from sorted({entry.module for entry in own if entry.group in GROUPS})
+    entry_points = metadata.distribution("kconnect").entry_points
+    yield from sorted({entry.module for entry in entry_points if entry.group in GROUPS})
 
 
 def _is_in(module: ModuleType, directory: str) -> bool:

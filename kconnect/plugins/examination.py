@@ -60,12 +60,12 @@ def inside(directory: Path) -> dict[str, metadata.Distribution]:
 
 def directory(place: Path, own: Distributions) -> list[Problem]:
     """All problems of one child directory of plugin.path; `own` is what is installed beside kconnect."""
-    here = inside(place)
+    distributions = inside(place)
     return [
         *_versions(place),
-        *_dependencies(place, here, own),
+        *_dependencies(place, distributions, own),
         *_shared_names(place),
-        *_made_for_another_python(place, here),
+        *_made_for_another_python(place, distributions),
     ]
 
 
@@ -80,7 +80,7 @@ def registry(plugins: Registry) -> Iterator[Problem]:
     """Yield problems of what a scan could not use, and names that several classes have."""
     for broken in plugins.broken:
         remedy = "fix the plugin, or ask its author"
-        if any(own in broken.reason for own in _REMEDIES):
+        if any(hint in broken.reason for hint in _REMEDIES):
             remedy = ""  # it is in the reason
         elif not Path(broken.location).is_dir() and not broken.location.endswith(".jar"):
             remedy = "create the directory, or remove it from plugin.path"
@@ -93,20 +93,20 @@ def registry(plugins: Registry) -> Iterator[Problem]:
     for (kind, name), classes in named.items():
         if len(classes) > 1 and any(plugin.location != INSTALLED for plugin in classes.values()):
             clashes.setdefault((kind, tuple(sorted(classes))), []).append(name)
-    for (kind, found), names in clashes.items():
+    for (kind, class_names), names in clashes.items():
         strange = next(plugin for name in names for plugin in named[kind, name].values() if plugin.location != INSTALLED)
         yield Problem(
             WARNING,
             "names",
             strange.location,
-            f"the {kind.replace('_', ' ')}s {' and '.join(found)} have the same short name {', '.join(names)}",
+            f"the {kind.replace('_', ' ')}s {' and '.join(class_names)} have the same short name {', '.join(names)}",
             "use their full names in configs",
         )
 
 
 def copies(plugin_path: Iterable[Path]) -> Iterator[Problem]:
     """Directories that hold what is elsewhere too, in the same version."""
-    seen: dict[tuple[str, str], Path] = {}
+    first_places: dict[tuple[str, str], Path] = {}
     for root in plugin_path:
         with suppress(OSError):
             for child in sorted(root.iterdir()):
@@ -115,7 +115,7 @@ def copies(plugin_path: Iterable[Path]) -> Iterator[Problem]:
                 for name, distribution in inside(child).items():
                     if not _has_plugins(distribution):
                         continue
-                    first = seen.setdefault((name, distribution.version), child)
+                    first = first_places.setdefault((name, distribution.version), child)
                     if first != child:
                         yield Problem(
                             WARNING,
@@ -131,27 +131,31 @@ def differences(place: Path, own: Distributions, plugin_path: Iterable[Path]) ->
     Return, for each package that a plugin brings, which other versions there are elsewhere, and where. Information only, as
     each plugin has its own.
     """
-    others = {
+    other_plugins = {
         child.name: inside(child)
         for root in plugin_path
         if root.is_dir()
         for child in sorted(root.iterdir())
         if child.is_dir() and not child.name.startswith((".", "__")) and child.name != place.name
     }
-    found: dict[str, dict[str, str]] = {}
+    versions: dict[str, dict[str, str]] = {}
     for name, distribution in inside(place).items():
-        for where, there in {"kconnect": own, **others}.items():
-            if name in there and there[name].version != distribution.version and not _has_plugins(distribution):
-                found.setdefault(name, {})[where] = there[name].version
-    return found
+        for where, versions_there in {"kconnect": own, **other_plugins}.items():
+            if (
+                name in versions_there
+                and versions_there[name].version != distribution.version
+                and not _has_plugins(distribution)
+            ):
+                versions.setdefault(name, {})[where] = versions_there[name].version
+    return versions
 
 
 def _versions(place: Path) -> Iterator[Problem]:
     """Yield packages that are there in several versions. A scan has made sure of the plugin's own version."""
-    seen: dict[str, str] = {}
+    first_versions: dict[str, str] = {}
     for distribution in _readable(metadata.distributions(path=[str(place)])):
         name = canonicalize_name(distribution.name)
-        first = seen.setdefault(name, distribution.version)
+        first = first_versions.setdefault(name, distribution.version)
         if first != distribution.version and not _has_plugins(distribution):
             yield Problem(
                 ERROR,
@@ -163,15 +167,15 @@ def _versions(place: Path) -> Iterator[Problem]:
 
 
 def _dependencies(place: Path, here: Distributions, own: Distributions) -> Iterator[Problem]:
-    wanted = [(distribution, "") for distribution in here.values()]
-    seen: set[tuple[str, str]] = set()
-    told: set[tuple[str, str]] = set()
-    while wanted:
-        distribution, extra = wanted.pop(0)
+    to_visit = [(distribution, "") for distribution in here.values()]
+    visited: set[tuple[str, str]] = set()
+    reported: set[tuple[str, str]] = set()
+    while to_visit:
+        distribution, extra = to_visit.pop(0)
         who = f"{distribution.name} {distribution.version}"
-        if (who, extra) in seen:
+        if (who, extra) in visited:
             continue
-        seen.add((who, extra))
+        visited.add((who, extra))
         if not extra:
             yield from _python(place, distribution)
         for text in distribution.requires or ():
@@ -187,21 +191,21 @@ def _dependencies(place: Path, here: Distributions, own: Distributions) -> Itera
             if not needed:
                 continue
             name = canonicalize_name(requirement.name)
-            found = here.get(name) or own.get(name)
-            if found is not None and requirement.specifier.contains(found.version, prereleases=True):
-                wanted += [(found, each) for each in requirement.extras]
+            provider = here.get(name) or own.get(name)
+            if provider is not None and requirement.specifier.contains(provider.version, prereleases=True):
+                to_visit += [(provider, required_extra) for required_extra in requirement.extras]
                 continue
-            if (who, name) in told:
+            if (who, name) in reported:
                 continue
-            told.add((who, name))
-            there = "is not there" if found is None else f"{found.version} is there"
-            rule = f"{name}{requirement.specifier}" if found is None else f"{name} {requirement.specifier}"
+            reported.add((who, name))
+            state = "is not there" if provider is None else f"{provider.version} is there"
+            rule = f"{name}{requirement.specifier}" if provider is None else f"{name} {requirement.specifier}"
             remedy = (
                 f"install the plugin again, with everything that it needs: kconnect plugin install --force {_plugin_of(here)}"
             )
             if name in arrangement.OURS:
                 remedy = f"upgrade the {name} installed with kconnect, or install another version of the plugin"
-            yield Problem(ERROR, "dependency", str(place), f"{who} needs {rule}, but {_subject(found, name)}{there}", remedy)
+            yield Problem(ERROR, "dependency", str(place), f"{who} needs {rule}, but {_subject(provider, name)}{state}", remedy)
 
 
 def _subject(found: metadata.Distribution | None, name: str) -> str:
@@ -213,14 +217,14 @@ def _python(place: Path, distribution: metadata.Distribution) -> Iterator[Proble
     if "Requires-Python" not in distribution.metadata:
         return
     rule = distribution.metadata["Requires-Python"]
-    own = platform.python_version()
+    python_version = platform.python_version()
     with suppress(InvalidSpecifier):
-        if not SpecifierSet(rule).contains(own, prereleases=True):
+        if not SpecifierSet(rule).contains(python_version, prereleases=True):
             yield Problem(
                 ERROR,
                 "python",
                 str(place),
-                f"{distribution.name} {distribution.version} needs Python {rule}, but this is {own}",
+                f"{distribution.name} {distribution.version} needs Python {rule}, but this is {python_version}",
                 "run the worker with such a Python, or install another version of the plugin",
             )
 
@@ -251,7 +255,7 @@ def _shared_names(place: Path) -> Iterator[Problem]:
 def _made_for_another_python(place: Path, here: Distributions) -> Iterator[Problem]:
     able = set(sys_tags())
     this = f"{sys.implementation.name} {platform.python_version()} on {sysconfig.get_platform()}"
-    told = False
+    is_reported = False
     for distribution in here.values():
         tags = [
             line.partition(":")[2].strip()
@@ -260,7 +264,7 @@ def _made_for_another_python(place: Path, here: Distributions) -> Iterator[Probl
         ]
         with suppress(ValueError):
             if tags and not any(able & parse_tag(tag) for tag in tags):
-                told = True
+                is_reported = True
                 yield Problem(
                     ERROR,
                     "extension",
@@ -268,7 +272,7 @@ def _made_for_another_python(place: Path, here: Distributions) -> Iterator[Probl
                     f"{distribution.name} {distribution.version} was made for {', '.join(tags)}, but this is {this}",
                     f"install the plugin again with this Python: kconnect plugin install --force {_plugin_of(here)}",
                 )
-    if told:
+    if is_reported:
         return
     modules: dict[Path, list[Path]] = {}
     for file in (*place.rglob("*.so"), *place.rglob("*.pyd")):
@@ -298,8 +302,8 @@ def has_extensions(distribution: metadata.Distribution) -> bool:
 
 def _plugin_of(here: Distributions) -> str:
     """Return the requirement of the package that has plugins, as `install` takes it."""
-    own = [each for each in here.values() if _has_plugins(each)] or list(here.values())
-    return f"{own[0].name}=={own[0].version}" if own else "NAME"
+    candidates = [distribution for distribution in here.values() if _has_plugins(distribution)] or list(here.values())
+    return f"{candidates[0].name}=={candidates[0].version}" if candidates else "NAME"
 
 
 def _has_plugins(distribution: metadata.Distribution) -> bool:

@@ -78,10 +78,10 @@ class InstalledPlugin:
         """
         Return that package's version if the directory is its own; None if it is not there, or another has brought it along.
         """
-        wanted = canonicalize_name(name)
-        for own, version in self.distributions:
-            if canonicalize_name(own) == wanted and (
-                len(self.distributions) == 1 or self.directory.name == f"{wanted}-{version}"
+        normal_name = canonicalize_name(name)
+        for distribution, version in self.distributions:
+            if canonicalize_name(distribution) == normal_name and (
+                len(self.distributions) == 1 or self.directory.name == f"{normal_name}-{version}"
             ):
                 return version
         return None
@@ -110,21 +110,21 @@ def requirement_of(text: str) -> str:
 def plan(plugin_path: Path, requirement: str, pip: Pip) -> Plan:
     """Asks pip. PipError if there is no way, BadRequestError if it would need another kconnect or pyspark."""
     try:
-        found = pip.resolve(requirement)
+        packages = pip.resolve(requirement)
     except ConnectError as error:
         if Path(requirement).is_dir() and os.sep not in requirement:
             raise type(error)(f"{error}; for the local directory, write ./{requirement}") from None
         for name in OURS:
             if re.search(rf"\b{name}\b.* \(from", str(error)):
-                own = f"{name} {metadata.version(name)} is installed here, and a plugin can't bring its own"
-                raise type(error)(f"{error}; {own}") from None
+                reason = f"{name} {metadata.version(name)} is installed here, and a plugin can't bring its own"
+                raise type(error)(f"{error}; {reason}") from None
         raise
-    plugin = next(package for package in found if package.asked_for)
+    plugin = next(package for package in packages if package.asked_for)
     if canonicalize_name(plugin.name) in OURS:
         raise BadRequestError(
             f"{plugin.name} is not a plugin: it is a part of kconnect, which is not installed into plugin.path"
         )
-    for package in found:
+    for package in packages:
         name = canonicalize_name(package.name)
         if name in OURS:
             raise BadRequestError(
@@ -133,16 +133,21 @@ def plan(plugin_path: Path, requirement: str, pip: Pip) -> Plan:
                 "installed with kconnect"
             )
     name = canonicalize_name(plugin.name)
-    there = [
-        each
-        for each in installed(plugin_path)
-        if not each.java
-        and any((canonicalize_name(own), version) == (name, plugin.version) for own, version in each.distributions)
+    same = [
+        candidate
+        for candidate in installed(plugin_path)
+        if not candidate.java
+        and any(
+            (canonicalize_name(distribution), version) == (name, plugin.version)
+            for distribution, version in candidate.distributions
+        )
     ]
     target = plugin_path / f"{name}-{plugin.version}"
-    replaced = next((each.directory for each in there if each.version_of(name)), target if target.exists() else None)
-    needs = tuple(package for package in found if package is not plugin)
-    return Plan(plugin, needs, target, replaced or (there[0].directory if there else None), replaced)
+    replaced = next(
+        (candidate.directory for candidate in same if candidate.version_of(name)), target if target.exists() else None
+    )
+    needs = tuple(package for package in packages if package is not plugin)
+    return Plan(plugin, needs, target, replaced or (same[0].directory if same else None), replaced)
 
 
 @contextmanager
@@ -159,29 +164,29 @@ def stage(target: Path) -> Iterator[Path]:
     root = target.parent
     root.mkdir(parents=True, exist_ok=True)
     clear(root)
-    own = root / _mark(_STAGE)
-    directory = own / target.name
+    parent = root / _mark(_STAGE)
+    directory = parent / target.name
     try:
         directory.mkdir(parents=True)
         yield directory
     finally:
-        shutil.rmtree(own, ignore_errors=True)
+        shutil.rmtree(parent, ignore_errors=True)
 
 
 def put(staged_directory: Path, wanted: Placing) -> None:
     """Make a staged directory the plugin, in place of the one that has this version. AlreadyExistsError if it was quicker."""
     target, replaced = wanted.target, wanted.replaced
-    gone = None if replaced is None else _set_aside(replaced)
+    former = None if replaced is None else _set_aside(replaced)
     try:
         staged_directory.rename(target)
     except OSError as error:
-        if gone is not None and replaced is not None:
-            gone.rename(replaced)
+        if former is not None and replaced is not None:
+            former.rename(replaced)
         if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
             raise
         raise AlreadyExistsError(f"Another process has just created {target}: nothing was changed") from None
-    if gone is not None:
-        _delete(gone)
+    if former is not None:
+        _delete(former)
 
 
 def remove(directory: Path) -> None:
@@ -190,9 +195,9 @@ def remove(directory: Path) -> None:
 
 
 def _set_aside(directory: Path) -> Path:
-    gone = directory.parent / _mark(_GONE)
-    directory.rename(gone)
-    return gone
+    aside = directory.parent / _mark(_GONE)
+    directory.rename(aside)
+    return aside
 
 
 def _delete(directory: Path) -> None:
@@ -204,27 +209,27 @@ def _delete(directory: Path) -> None:
 
 def installed(plugin_path: Path) -> list[InstalledPlugin]:
     """The children of a directory of plugin.path that hold a plugin; what can't be read is left out."""
-    found = []
+    plugins = []
     with suppress(OSError):
         for child in sorted(plugin_path.iterdir()):
             if child.name.startswith((".", "__")):
                 continue
             if jvm.is_java(child):
                 name, version = parts_of(child.stem if child.is_file() else child.name)
-                found.append(InstalledPlugin(child, ((name, version or versions.UNDEFINED),), java=True))
+                plugins.append(InstalledPlugin(child, ((name, version or versions.UNDEFINED),), java=True))
                 continue
             if not child.is_dir():
                 continue
-            own = tuple(distributions(child))
-            if own:
-                found.append(InstalledPlugin(child, own))
-    return found
+            packages = tuple(distributions(child))
+            if packages:
+                plugins.append(InstalledPlugin(child, packages))
+    return plugins
 
 
 def parts_of(name: str) -> tuple[str, str]:
     """Name and version of a Java plugin whose directory or download is called that; the version is empty without one."""
-    found = _PARTS.fullmatch(name)
-    return (found[1], found[2]) if found else (name, "")
+    match = _PARTS.fullmatch(name)
+    return (match[1], match[2]) if match else (name, "")
 
 
 def distributions(directory: Path) -> Iterator[tuple[str, str]]:
@@ -238,12 +243,12 @@ def distributions(directory: Path) -> Iterator[tuple[str, str]]:
 
 def named(plugin_path: Sequence[Path], name: str) -> list[InstalledPlugin]:
     """The plugins whose package or directory has that name."""
-    wanted = canonicalize_name(name)
+    normal_name = canonicalize_name(name)
     return [
-        each
+        plugin
         for directory in plugin_path
-        for each in installed(directory)
-        if each.directory.name == name or wanted in {canonicalize_name(own) for own, _ in each.distributions}
+        for plugin in installed(directory)
+        if plugin.directory.name == name or normal_name in {canonicalize_name(package) for package, _ in plugin.distributions}
     ]
 
 
@@ -255,14 +260,14 @@ def clear(plugin_path: Path) -> None:
 
 def unfinished(plugin_path: Path) -> list[Path]:
     """Return the directories left by processes of this machine that are gone."""
-    found = []
+    leftovers = []
     with suppress(OSError):
         for child in plugin_path.iterdir():
             if child.name.startswith((_STAGE, _GONE)):
                 host, pid, _ = child.name.partition("-")[2].rsplit("-", 2)
                 if host == socket.gethostname() and not psutil.pid_exists(int(pid)):
-                    found.append(child)
-    return found
+                    leftovers.append(child)
+    return leftovers
 
 
 def _mark(prefix: str) -> str:

@@ -25,21 +25,21 @@ def needed(plugins: Iterable[PluginDesc]) -> dict[PluginDesc, int]:
     for plugin in plugins:
         if plugin.java:
             at.setdefault(plugin.location, []).append(plugin)
-    found: dict[PluginDesc, int] = {}
-    for location, there in at.items():
-        releases = demands.releases(Path(location), [each.class_name for each in there])
-        found.update({each: releases[each.class_name] for each in there if each.class_name in releases})
-    return found
+    java_versions: dict[PluginDesc, int] = {}
+    for location, plugins_there in at.items():
+        releases = demands.releases(Path(location), [plugin.class_name for plugin in plugins_there])
+        java_versions.update({plugin: releases[plugin.class_name] for plugin in plugins_there if plugin.class_name in releases})
+    return java_versions
 
 
 def copies(plugin_path: Sequence[Path]) -> Iterator[Problem]:
     """Places with classes that an earlier one has, too, in the same version."""
-    places = [each.directory for root in plugin_path for each in installation.installed(root) if each.java]
-    found: list[jvm.Scanned] = []
+    places = [plugin.directory for root in plugin_path for plugin in installation.installed(root) if plugin.java]
+    scans: list[jvm.Scanned] = []
     with suppress(ConnectError):  # a scan has told of it
-        found = jvm.found(places)
+        scans = jvm.found(places)
     first: dict[tuple[str, str], Path] = {}
-    for place, scanned in zip(places, found):
+    for place, scanned in zip(places, scans):
         twice: dict[Path, list[str]] = {}
         for plugin in scanned.plugins:
             owner = first.setdefault((plugin.class_name, plugin.version), place)

@@ -64,9 +64,9 @@ def source_of(text: str, most: int | None = None) -> Source | None:
     Raises:
         BadRequestError: it is meant to be Java's, but is no coordinate or no archive of a plugin
     """
-    found = maven.coordinates(text)
-    if found is not None:
-        return found
+    coordinates = maven.coordinates(text)
+    if coordinates is not None:
+        return coordinates
     path = Path(text).expanduser()
     if "://" in text or not path.exists():
         return None
@@ -136,17 +136,17 @@ def of_worker(directory: Path) -> list[Path]:
     The jars in a plugin's directory that it has from the worker, whatever it brings: they would only seem to be plugins, as
     `StringConverter` and `FileConfigProvider`, or to be a log's binding.
     """
-    found = []
+    worker_jars = []
     for file in sorted(directory.rglob("*.jar")):
         name, version = installation.parts_of(file.stem)
         if version and name in _OF_WORKER:
-            found.append(file)
-    return found
+            worker_jars.append(file)
+    return worker_jars
 
 
 def versioned(wanted: JavaPlan, found: Iterable[PluginDesc]) -> JavaPlan:
     """Return the plan with the version of the plugin's classes, if they agree and nothing else has told one."""
-    of_classes = {each.version for each in found}
+    of_classes = {plugin.version for plugin in found}
     if len(of_classes) != 1 or not _NAME.fullmatch(version := of_classes.pop()):
         return wanted
     return wanted if version == versions.UNDEFINED else JavaPlan(wanted.name, version, wanted.plugin_path)

@@ -54,10 +54,12 @@ class Listing:
         """The body of `GET /connector-plugins`, each class with its versions in increasing order."""
         connectors = [plugin for plugin in self._registry.plugins if plugin.kind == "connector"]
         with self._lock:
-            for each in connectors:
-                if each.type:
-                    self._described.setdefault(_key(each), known(each))
-            unknown = [each for each in connectors if not {_key(each)} & (self._described.keys() | self._refused)]
+            for connector in connectors:
+                if connector.type:
+                    self._described.setdefault(_key(connector), known(connector))
+            unknown = [
+                connector for connector in connectors if not {_key(connector)} & (self._described.keys() | self._refused)
+            ]
             if unknown:
                 self._learn(unknown)
         rows = []
@@ -76,8 +78,8 @@ class Listing:
 
     def _learn(self, plugins: Sequence[PluginDesc]) -> None:
         # The monotonic clock is the machine's: the child's own start is part of the time.
-        each, until = min(_ONE_S, self._seconds / 2), time.monotonic() + self._seconds
-        request = {"plugins": [asdict(plugin) for plugin in plugins], "until": until, "each": each}
+        limit_s, until = min(_ONE_S, self._seconds / 2), time.monotonic() + self._seconds
+        request = {"plugins": [asdict(plugin) for plugin in plugins], "until": until, "each": limit_s}
         try:
             answer = self._ask(request, until + _ENDING_S)
         except (TimeoutError, ChildEndedError) as error:
@@ -86,21 +88,21 @@ class Listing:
                 error,
             )
             return
-        for plugin, found in zip(plugins, answer["found"], strict=True):
-            if found is None:
+        for plugin, description in zip(plugins, answer["found"], strict=True):
+            if description is None:
                 log.warning(
                     "The connector plugin %s in version %s is not listed yet: it could not be asked in time", *_key(plugin)
                 )
-            elif "error" in found:
+            elif "error" in description:
                 self._refused.add(_key(plugin))
                 log.warning(
                     "The connector plugin %s in version %s is not listed until plugins are reloaded: %s",
                     *_key(plugin),
-                    found["error"],
+                    description["error"],
                 )
             else:
-                self._described[_key(plugin)] = found
-                self._compare(plugin, found["version"])
+                self._described[_key(plugin)] = description
+                self._compare(plugin, description["version"])
 
     def _compare(self, plugin: PluginDesc, said: str) -> None:
         if said != plugin.version and plugin.version != versions.UNDEFINED:

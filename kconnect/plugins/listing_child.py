@@ -35,7 +35,7 @@ def main() -> None:
     confine((read_frame(requests) or {}).get("memory"))
     request = read_frame(requests)
     if request is not None:
-        plugins = [PluginDesc(**each) for each in request["plugins"]]
+        plugins = [PluginDesc(**row) for row in request["plugins"]]
         asked = Asked(plugins, request["each"], (requests.fileno(), answers.fileno()))
         answers.write(frame({"found": asked.until(request["until"])}))
 
@@ -70,7 +70,7 @@ class Asked:
             while self._waiting and self._has_room():
                 self._begin(self._waiting.pop())
             self._listen(min(0.2, max(0.0, end - time.monotonic())))
-            for fork in [one for one in self._forks.values() if time.monotonic() - one.since > self._each]:
+            for fork in [pending for pending in self._forks.values() if time.monotonic() - pending.since > self._each]:
                 self._end(fork, f"it did not answer within {self._each:g} s")
         for fork in list(self._forks.values()):
             self._reap(fork)
@@ -78,7 +78,7 @@ class Asked:
 
     def _has_room(self) -> bool:
         now = time.monotonic()
-        busy = [one for one in self._forks.values() if now - one.since < _SLOW_S]
+        busy = [fork for fork in self._forks.values() if now - fork.since < _SLOW_S]
         return len(busy) <= (os.cpu_count() or 1) and len(self._forks) < _MOST
 
     def _begin(self, left: list[int]) -> None:

@@ -64,11 +64,11 @@ class Pip:
         """
         self._check()
         # The newest of what is asked for; of all others those that are here, as long as they will do.
-        found = self._report([requirement], ["--upgrade", "--upgrade-strategy", "only-if-needed"])
-        if not any(package.asked_for for package in found):
+        packages = self._report([requirement], ["--upgrade", "--upgrade-strategy", "only-if-needed"])
+        if not any(package.asked_for for package in packages):
             # It is installed beside kconnect in just that version.
-            found = [*self._report([requirement], ["--ignore-installed", "--no-deps"]), *found]
-        return found
+            packages = [*self._report([requirement], ["--ignore-installed", "--no-deps"]), *packages]
+        return packages
 
     def install(self, packages: Sequence[Package], directory: Path) -> None:
         """Put exactly these into a directory, which becomes what `pip install --target` makes. PipError if that fails."""
@@ -79,14 +79,14 @@ class Pip:
         with tempfile.TemporaryDirectory(prefix="kconnect-pip-") as directory:
             report = Path(directory) / "report.json"
             self._install(["--dry-run", "--report", str(report), *options, *requirements])
-            found = json.loads(report.read_text("utf-8"))
-        return [_package(item, requirements[0]) for item in found["install"]]
+            content = json.loads(report.read_text("utf-8"))
+        return [_package(item, requirements[0]) for item in content["install"]]
 
     def _install(self, arguments: list[str]) -> None:
         loud = [] if self._verbose else ["--quiet"]
         command = [*_COMMAND, "install", *loud, "--disable-pip-version-check", "--no-input", "--retries", "2"]
         # A user's setting of `user = true` can't be had together with a target.
-        done = subprocess.run(
+        process = subprocess.run(
             [*command, *self._options, *arguments],
             stdin=subprocess.DEVNULL,
             stdout=2 if self._verbose else subprocess.PIPE,
@@ -95,10 +95,10 @@ class Pip:
             errors="replace",
             env={**os.environ, "PIP_USER": "0"},
         )
-        if done.returncode:
+        if process.returncode:
             if self._verbose:
-                raise PipError(f"pip ended with status {done.returncode}; its messages above say why")
-            raise PipError(_reason(done.stderr, done.returncode))
+                raise PipError(f"pip ended with status {process.returncode}; its messages above say why")
+            raise PipError(_reason(process.stderr, process.returncode))
 
     def _check(self) -> None:
         try:

@@ -51,27 +51,27 @@ def resolve_worker(registry: Registry, texts: Mapping[str, str], announce: Annou
         return WorkerTexts(texts)
     of_providers = references.of_providers(texts)
     declared = references.declared(texts)
-    plain = [name for name, known in declared.items() if not any(map(references.find, known.parameters.values()))]
+    plain = [name for name, declaration in declared.items() if not any(map(references.find, declaration.parameters.values()))]
     first = Providers(registry, {**of_providers, references.PROVIDERS: ",".join(plain)}, announce)
     parameters = first.resolve([of_providers])
     first.close()
     complete = {name: parameters.text(text) for name, text in of_providers.items()}
     providers = Providers(registry, complete, announce)
-    others = {name: text for name, text in texts.items() if name not in of_providers}
-    found = providers.resolve([others])
+    other_texts = {name: text for name, text in texts.items() if name not in of_providers}
+    resolution = providers.resolve([other_texts])
     providers.close()
-    foreign = {ref: why for ref, why in found.failures.items() if ref.provider not in declared}
-    own = replace(found, failures={ref: why for ref, why in found.failures.items() if ref not in foreign})
+    foreign = {ref: why for ref, why in resolution.failures.items() if ref.provider not in declared}
+    own_resolution = replace(resolution, failures={ref: why for ref, why in resolution.failures.items() if ref not in foreign})
     problems = {
         **parameters.problems(of_providers),
-        **found.problems({name: text for name, text in others.items() if not name.startswith("spark.")}),
-        **own.problems({name: text for name, text in others.items() if name.startswith("spark.")}),
+        **resolution.problems({name: text for name, text in other_texts.items() if not name.startswith("spark.")}),
+        **own_resolution.problems({name: text for name, text in other_texts.items() if name.startswith("spark.")}),
     }
     if problems:
         listed = "\n".join(f"  {setting}: {text}" for setting in sorted(problems) for text in problems[setting])
         raise ConfigError(f"The worker's configuration is invalid:\n{listed}")
-    resolved = {**complete, **{name: found.text(text) for name, text in others.items()}}
-    return WorkerTexts(resolved, {**parameters.cover(), **found.cover(others)}, holding)
+    resolved = {**complete, **{name: resolution.text(text) for name, text in other_texts.items()}}
+    return WorkerTexts(resolved, {**parameters.cover(), **resolution.cover(other_texts)}, holding)
 
 
 class Providers:
@@ -96,16 +96,16 @@ class Providers:
         Resolve the references of some configs. Each provider and path is asked once. Never fails: references that can't be
         resolved, also because a provider has not answered within the limit or before `cancelled()`, are among the failures.
         """
-        wanted: dict[tuple[str, str], set[Reference]] = {}
+        refs_by_path: dict[tuple[str, str], set[Reference]] = {}
         for config in configs:
             for text in config.values():
                 for ref in references.find(text) if "${" in text else ():
-                    wanted.setdefault((ref.provider, ref.path), set()).add(ref)
+                    refs_by_path.setdefault((ref.provider, ref.path), set()).add(ref)
         values: dict[Reference, str] = {}
         failures: dict[Reference, str] = {}
         ttls: list[int] = []
         deadline = time.monotonic() + limit_s
-        for (provider, path), refs in wanted.items():
+        for (provider, path), refs in refs_by_path.items():
             answer = self._ask(provider, path, sorted({ref.key for ref in refs}), cancelled, deadline, limit_s)
             if isinstance(answer, str):
                 failures.update((ref, answer) for ref in refs)
@@ -140,14 +140,14 @@ class Providers:
         self, name: str, path: str, keys: list[str], cancelled: Callable[[], bool], deadline: float, limit_s: float
     ) -> ConfigData | str:
         """Return the provider's answer, or why there is none."""
-        known = self._declared.get(name)
-        if known is None:
+        declaration = self._declared.get(name)
+        if declaration is None:
             names = ", ".join(self._declared) or "none"
             return f"there is no provider {name}; the worker's `{references.PROVIDERS}` names: {names}"
         answers: list[ConfigData | str] = []
         # In a thread of its own, which is left alone if the provider hangs.
         asking = threading.Thread(
-            target=lambda: answers.append(self._answer(known, path, keys)), name=f"config provider {name}", daemon=True
+            target=lambda: answers.append(self._answer(declaration, path, keys)), name=f"config provider {name}", daemon=True
         )
         asking.start()
         while asking.is_alive() and time.monotonic() < deadline and not cancelled():
@@ -156,7 +156,7 @@ class Providers:
             return answers[0]
         if cancelled():
             return f"stopped while the provider {name} was asked"
-        return f"the provider {name} ({known.class_name}) did not answer within {limit_s:g} s"
+        return f"the provider {name} ({declaration.class_name}) did not answer within {limit_s:g} s"
 
     def _answer(self, known: Declared, path: str, keys: list[str]) -> ConfigData | str:
         what = "can't be configured"
@@ -170,11 +170,11 @@ class Providers:
                     self._made[known.name] = provider
             what = "has failed"
             self._announce("get()", known.class_name)
-            found = provider.get(path, keys)
+            data = provider.get(path, keys)
         except ConnectError as error:
             return f"the provider {known.name} {what}: {error}"
         except BaseException as error:  # noqa: BLE001 - a plugin may raise anything, and its text may quote a secret
             return f"the provider {known.name} ({known.class_name}) {what}: {type(error).__name__}"
-        if not isinstance(found, ConfigData):
-            return f"the provider {known.name} ({known.class_name}) gave a {type(found).__name__}, which must be a ConfigData"
-        return found
+        if not isinstance(data, ConfigData):
+            return f"the provider {known.name} ({known.class_name}) gave a {type(data).__name__}, which must be a ConfigData"
+        return data

@@ -50,8 +50,8 @@ class Reach:
         Yield settings of a resolved config, each with a sentence that says why it may not be used. With `beside`, leave out
         the task's own clients, of which `overrides.py` says more.
         """
-        given = {setting: value for setting, value in config.items() if value is not None}
-        for danger in unsafe.of_config(given, self.unsafe):
+        settings = {setting: value for setting, value in config.items() if value is not None}
+        for danger in unsafe.of_config(settings, self.unsafe):
             if beside and danger.setting.startswith(_OVERRIDES):
                 continue
             # No value: it may hold a password.
@@ -62,7 +62,7 @@ class Reach:
                 f"the worker's {UNSAFE_ALLOWLIST}.",
             )
         if self.folders:
-            yield from self._astray(host_paths.named(given))
+            yield from self._astray(host_paths.named(settings))
 
     def check(self, *configs: Mapping[str, str | None]) -> None:
         """

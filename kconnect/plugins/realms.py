@@ -96,20 +96,20 @@ class Realm:
         """Import a module for the realm's modules, in the place of `__import__`. A relative import needs no help."""
         fromlist = fromlist or ()
         if level == 0 and self._is_meant(name, fromlist):
-            found = builtins.__import__(f"{self.name}.{name}", globals, locals, fromlist, 0)
-            return found if fromlist else sys.modules[f"{self.name}.{name.partition('.')[0]}"]
-        found = builtins.__import__(name, globals, locals, fromlist, level)
-        return self._views.get(found)
+            module = builtins.__import__(f"{self.name}.{name}", globals, locals, fromlist, 0)
+            return module if fromlist else sys.modules[f"{self.name}.{name.partition('.')[0]}"]
+        module = builtins.__import__(name, globals, locals, fromlist, level)
+        return self._views.get(module)
 
     def _is_meant(self, name: str, fromlist: Sequence[str]) -> bool:
         if name in self._above:
-            return not fromlist or any(self.has(f"{name}.{each}") for each in fromlist)
+            return not fromlist or any(self.has(f"{name}.{attribute}") for attribute in fromlist)
         return self.has(name)
 
     def _refusal(self, name: str, file: str) -> str:
-        own = plain_name(name)
-        other = next((place for clash, place in self._clashes.items() if arrangement.brings((clash,), own)), None)
-        both = f"{own.partition('.')[0]} is in {other}, too, and {file}" if other else file
+        module_name = plain_name(name)
+        owner = next((place for clash, place in self._clashes.items() if arrangement.brings((clash,), module_name)), None)
+        both = f"{module_name.partition('.')[0]} is in {owner}, too, and {file}" if owner else file
         return (
             f"{both} is a C extension, which can't be loaded beside others of its name in one process. {self._reason} Use "
             "versions of these plugins that need the same version of it, or install them into one directory of plugin.path"
@@ -176,8 +176,8 @@ class _Views:
             return realm.import_module(name)
 
         def distribution(distribution_name: str) -> importlib.metadata.Distribution:
-            own = importlib.metadata.distributions(name=distribution_name, path=realm.paths)
-            return next(iter(own), None) or importlib.metadata.distribution(distribution_name)
+            distributions = importlib.metadata.distributions(name=distribution_name, path=realm.paths)
+            return next(iter(distributions), None) or importlib.metadata.distribution(distribution_name)
 
         def requires(distribution_name: str) -> list[str] | None:
             return distribution(distribution_name).requires

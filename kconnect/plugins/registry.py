@@ -210,10 +210,10 @@ class Registry:
         is there once the worker has looked anew, and not for processes that happen to start before. `discovery` is Connect's
         `plugin.discovery`, for Java plugins.
         """
-        found, broken = scan(plugin_path or (), discovery)
+        entries, broken = scan(plugin_path or (), discovery)
         if known is not None:
-            found = [each for each in found if each.location == INSTALLED or each.location in known]
-        return cls(_without_duplicates(found), broken, {each.location for each in found} - {INSTALLED})
+            entries = [entry for entry in entries if entry.location == INSTALLED or entry.location in known]
+        return cls(_without_duplicates(entries), broken, {entry.location for entry in entries} - {INSTALLED})
 
     def anew(self, plugin_path: Iterable[str] | None, discovery: str = DISCOVERY) -> tuple[Registry, dict[str, list[str]]]:
         """
@@ -221,15 +221,15 @@ class Registry:
         `installed` beside kconnect since. These are not in the registry: processes that run would not find them.
         """
         now = Registry.scan(plugin_path, discovery=discovery)
-        late = [each for each in now.plugins if each.location == INSTALLED and each not in self.plugins]
-        told = {
+        late = [plugin for plugin in now.plugins if plugin.location == INSTALLED and plugin not in self.plugins]
+        changes = {
             "added": sorted({*now.directories} - {*self.directories}),
             "removed": sorted({*self.directories} - {*now.directories}),
-            "installed": sorted({each.class_name for each in late}),
+            "installed": sorted({plugin.class_name for plugin in late}),
         }
-        made = Registry([each for each in now.plugins if each not in late], now.broken, now.directories)
-        made.before = self.before if made.java_plugins == self.java_plugins else (*self.before, self)
-        return made, told
+        renewed = Registry([plugin for plugin in now.plugins if plugin not in late], now.broken, now.directories)
+        renewed.before = self.before if renewed.java_plugins == self.java_plugins else (*self.before, self)
+        return renewed, changes
 
     @property
     def java_plugins(self) -> list[PluginDesc]:
@@ -274,10 +274,10 @@ class Registry:
     def versions(self, name: str | None, kind: str) -> list[str]:
         """All versions of the plugin of that name, the newest first; none if there is no such plugin, or several."""
         try:
-            found = self._matches(name or "", kind)
+            matches = self._matches(name or "", kind)
         except ConnectError:
             return []
-        return versions.oldest_first(match.version for match in found)[::-1]
+        return versions.oldest_first(match.version for match in matches)[::-1]
 
     def _matches(self, name: str, kind: str) -> list[PluginDesc]:
         """All versions of one plugin."""
@@ -293,10 +293,10 @@ class Registry:
                 f"Classes found: {', '.join(classes)}"
             )
         if not matches:
-            there = sorted({plugin.class_name for plugin in self.plugins if plugin.kind == kind})
+            available = sorted({plugin.class_name for plugin in self.plugins if plugin.kind == kind})
             raise NotFoundError(
                 f"Failed to find any class that implements {KINDS[kind]} and which name matches {name}, available "
-                f"{kind.replace('_', ' ')}s are: {', '.join(there) or 'none'}"
+                f"{kind.replace('_', ' ')}s are: {', '.join(available) or 'none'}"
             )
         return matches
 
@@ -323,17 +323,17 @@ class Registry:
         module, _, attribute = plugin.python_path.partition(":")
         try:
             imported = environments.import_module(plugin.location, module)
-            found: Any = imported
+            loaded: Any = imported
             for part in attribute.split("."):
-                found = getattr(found, part)
+                loaded = getattr(loaded, part)
         except Exception as error:
             raise ConnectError(
                 f"The class {plugin.class_name} ({plugin.python_path} in {plugin.location}) can't be imported: "
                 f"{type(error).__name__}: {error}"
             ) from error
-        if not isinstance(found, type):
+        if not isinstance(loaded, type):
             raise ConnectError(f"{plugin.python_path} of the plugin {plugin.name} in {plugin.location} is not a class")
-        return found
+        return loaded
 
 
 def _load_java(plugin: PluginDesc) -> type[Any]:
@@ -352,16 +352,18 @@ def _without_duplicates(found: Iterable[Found]) -> list[PluginDesc]:
     plugins bring along, Connect's own converters and transforms, stays the built-in one, which needs no JVM.
     """
     found = list(found)
-    own = {(each.kind, _shown(each.path)) for each in found if each.location == INSTALLED and each.kind != "connector"}
-    own = {(kind, shown) for kind, shown in own if shown.startswith(_OF_CONNECT)}
-    found = [each for each in found if not (each.path.startswith(JAVA) and (each.kind, _shown(each.path)) in own)]
+    built_in = {
+        (entry.kind, _shown(entry.path)) for entry in found if entry.location == INSTALLED and entry.kind != "connector"
+    }
+    built_in = {(kind, shown) for kind, shown in built_in if shown.startswith(_OF_CONNECT)}
+    found = [entry for entry in found if not (entry.path.startswith(JAVA) and (entry.kind, _shown(entry.path)) in built_in)]
     plugins: dict[tuple[str, str, str], PluginDesc] = {}
-    for each in found:
-        shown = _shown(each.path)
+    for entry in found:
+        shown = _shown(entry.path)
         # What stands for a class of Connect's has its version, so that a config which asks for one runs here and there.
-        ours = shown.startswith(_OF_CONNECT) and not each.path.startswith(JAVA)
-        version = CONNECT_VERSION if ours else each.version
-        plugin = PluginDesc(shown, each.path, each.name, each.kind, version, each.location, each.type, each.stamp)
+        ours = shown.startswith(_OF_CONNECT) and not entry.path.startswith(JAVA)
+        version = CONNECT_VERSION if ours else entry.version
+        plugin = PluginDesc(shown, entry.path, entry.name, entry.kind, version, entry.location, entry.type, entry.stamp)
         first = plugins.setdefault((plugin.kind, plugin.class_name, plugin.version), plugin)
         if first.location != plugin.location:
             log.info(

@@ -136,13 +136,13 @@ class Sandbox:
 
     def describe(self, plugin: str, timeout: float | None = None, version: str | None = None) -> dict[str, Any]:
         """`class`, `type` and `version` of a connector; NotFoundError if there is none of that name."""
-        found = self._registry.find(plugin, "connector", version)
-        key, asked = (found.python_path, found.version), {"plugin": plugin, "version": found.version}
-        if found.type:
-            return listing.known(found)
+        connector = self._registry.find(plugin, "connector", version)
+        key, asked = (connector.python_path, connector.version), {"plugin": plugin, "version": connector.version}
+        if connector.type:
+            return listing.known(connector)
         described = self._described  # of before or after a `reload`, but the same all the time
         if key not in described:
-            described[key] = self._call("describe", environments.of_plugin(found), timeout, **asked)
+            described[key] = self._call("describe", environments.of_plugin(connector), timeout, **asked)
         return described[key]
 
     def validate(self, plugin: str, config: Mapping[str, str | None], timeout: float | None = None) -> dict[str, Any]:
@@ -171,20 +171,20 @@ class Sandbox:
     def resolve(self, texts: Mapping[str, str], timeout: float | None = None) -> WorkerTexts:
         """A worker's own texts with their references replaced. ConfigError with all that can't be had."""
         environment = environments.of_providers(self._registry, texts)
-        found = self._call("resolve", environment, timeout, plugin=references.PROVIDERS, config=dict(texts))
-        if "error" in found:
-            raise ConfigError(found["error"])
-        return WorkerTexts(found["texts"], found["covered"], tuple(found["settings"]))
+        answer = self._call("resolve", environment, timeout, plugin=references.PROVIDERS, config=dict(texts))
+        if "error" in answer:
+            raise ConfigError(answer["error"])
+        return WorkerTexts(answer["texts"], answer["covered"], tuple(answer["settings"]))
 
     def resolve_config(self, config: Mapping[str, str], timeout: float | None = None) -> tuple[dict[str, str], dict[str, str]]:
         """
         Settings of a connector with their references replaced, and by what must not be shown, the references to show instead.
         ConfigError, naming setting and reference, if one can't be had.
         """
-        found = self._call("resolve_config", (), timeout, plugin=references.PROVIDERS, config=dict(config))
-        if "error" in found:
-            raise ConfigError(found["error"])
-        return found["config"], found["covered"]
+        answer = self._call("resolve_config", (), timeout, plugin=references.PROVIDERS, config=dict(config))
+        if "error" in answer:
+            raise ConfigError(answer["error"])
+        return answer["config"], answer["covered"]
 
     def alter_offsets(
         self, plugin: str, config: Mapping[str, str | None], offsets: Iterable[tuple[Any, Any]], timeout: float | None = None
@@ -223,17 +223,17 @@ class Sandbox:
             )
         for kind in ("connector", "converter", "header_converter", "transformation", "predicate"):
             try:
-                found = self._registry.find(plugin, kind, version)
+                described = self._registry.find(plugin, kind, version)
             except NotFoundError:
                 continue
-            asked = {"plugin": found.python_path, "kind": kind, "version": found.version}
-            rows: list[dict[str, Any]] = self._call("config", environments.of_plugin(found), None, **asked)
+            asked = {"plugin": described.python_path, "kind": kind, "version": described.version}
+            rows: list[dict[str, Any]] = self._call("config", environments.of_plugin(described), None, **asked)
             if kind == "connector":
-                own = {row["name"] for row in rows}
+                declared = {row["name"] for row in rows}
                 framework = framework_config(self.describe(plugin, version=version)["type"]).keys
                 version_key = replace(framework["connector.plugin.version"], default=self._registry.versions(plugin, kind)[0])
                 keys = {**framework, version_key.name: version_key}
-                rows += [key.info() for name, key in keys.items() if name not in own]
+                rows += [key.info() for name, key in keys.items() if name not in declared]
             return rows
         if is_policy(plugin) or any(self._has(plugin, kind) for kind in ("config_provider", "override_policy")):
             raise BadRequestError(
@@ -315,21 +315,21 @@ class Sandbox:
 
     def _take(self, environment: tuple[str, ...]) -> Child:
         dropped: list[Child] = []
-        taken = None
+        reused = None
         with self._lock:
             for child in reversed(self._idle):
                 # One that has not imported anything yet is as good as new.
                 if child.environment == environment or not child.used:
                     self._idle.remove(child)
                     if child.is_alive():
-                        taken = child
+                        reused = child
                         break
                     dropped.append(child)
-            if taken is None and len(self._idle) >= _KEPT:
+            if reused is None and len(self._idle) >= _KEPT:
                 dropped.append(self._idle.pop(0))
         for child in dropped:
             child.kill()
-        child = taken or Child(environment, self._greeting)
+        child = reused or Child(environment, self._greeting)
         child.environment = environment
         self._use(child)
         return child

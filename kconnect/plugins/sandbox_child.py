@@ -181,15 +181,15 @@ def _text(error: BaseException) -> str:
 def _answer_frame(call: Call, answer: dict[str, Any]) -> bytes:
     """Return the frame of an answer. What a plugin makes part of it may be no JSON, or too large."""
     try:
-        made = frame(answer)
+        data = frame(answer)
     except TypeError as error:
         problem = f"its answer is not JSON: {error}"
     except MemoryError:
         problem = "there is not enough memory for its answer"
     else:
-        if len(made) <= LARGEST_FRAME:
-            return made
-        problem = f"its answer has {len(made)} bytes, more than the {LARGEST_FRAME} that a plugin may answer with"
+        if len(data) <= LARGEST_FRAME:
+            return data
+        problem = f"its answer has {len(data)} bytes, more than the {LARGEST_FRAME} that a plugin may answer with"
     return frame({**call.error(ConnectError, f"{call.where()}: {problem}"), "left": answer["left"]})
 
 
@@ -214,60 +214,62 @@ class Call:
         return {"error": kind.__name__, "message": text.encode("utf-8", "backslashreplace").decode("utf-8")}
 
     def describe(self, plugin: str, version: str | None = None) -> dict[str, Any]:
-        found = self._registry.find(plugin, "connector", version)
-        return describe(self._asking, found)
+        connector = self._registry.find(plugin, "connector", version)
+        return describe(self._asking, connector)
 
     def config_keys(self, plugin: str, kind: str, version: str | None = None) -> list[dict[str, Any]]:
         """The declared settings of any plugin; for connectors, those of the framework are not among them."""
-        found = self._registry.find(plugin, kind, version)
-        return [key.info() for key in self._asking.config_def(found, self._asking.make(found)).keys.values()]
+        description = self._registry.find(plugin, kind, version)
+        return [key.info() for key in self._asking.config_def(description, self._asking.make(description)).keys.values()]
 
     def check(self, plugin: str, kind: str, version: str | None = None) -> None:
         """An error, unless the class can be imported, is of its kind, and objects of it can be made and have settings."""
-        found = self._registry.find(plugin, kind, version)
-        self._asking.at("importing", found)
+        description = self._registry.find(plugin, kind, version)
+        self._asking.at("importing", description)
         loaded = self._registry.load(plugin, kind, version)
         interfaces = _INTERFACES.get(kind, (object,))
         # What a class is in Java `classes.load` has seen to.
-        if not found.java and not issubclass(loaded, interfaces):
-            names = " or ".join(f"kconnect.api.{each.__name__}" for each in interfaces)
-            raise BadRequestError(f"{found.class_name} is not a {kind.replace('_', ' ')}: it must be a subclass of {names}")
-        made = self._asking.make(found)
-        if hasattr(made, "config"):
-            self._asking.config_def(found, made)
+        if not description.java and not issubclass(loaded, interfaces):
+            names = " or ".join(f"kconnect.api.{interface.__name__}" for interface in interfaces)
+            raise BadRequestError(
+                f"{description.class_name} is not a {kind.replace('_', ' ')}: it must be a subclass of {names}"
+            )
+        instance = self._asking.make(description)
+        if hasattr(instance, "config"):
+            self._asking.config_def(description, instance)
 
     def alter_offsets(self, plugin: str, config: ConfigMap, offsets: list[tuple[Any, Any]]) -> bool:
         """JSON has brought the values here, so a connector finds the same types whoever sent them."""
         self._asking.secrets |= secrets.values(config)
-        given = {name: value for name, value in config.items() if value is not None}
-        if any(references.find(text) for text in given.values()):
-            resolved = self._resolve(given)
-            self._asking.submitted = Submitted(given, resolved)
+        settings = {name: value for name, value in config.items() if value is not None}
+        if any(references.find(text) for text in settings.values()):
+            resolved = self._resolve(settings)
+            self._asking.submitted = Submitted(settings, resolved)
             try:
-                given = resolved.config(given)
+                settings = resolved.config(settings)
             except ConfigError as error:
                 raise BadRequestError(str(error)) from error
         try:
-            Reach.of_worker(self._asking.worker).check(given)
+            Reach.of_worker(self._asking.worker).check(settings)
         except ConfigError as error:
             raise BadRequestError(str(error)) from error
-        found = self._registry.find(plugin, "connector", given.get("connector.plugin.version"))
-        connector = self._asking.connector(found)
+        description = self._registry.find(plugin, "connector", settings.get("connector.plugin.version"))
+        connector = self._asking.connector(description)
         tell(connector, self._asking.worker.get("settings", {}))
-        self._asking.hide_passwords(self._asking.config_def(found, connector), given)
-        self._asking.at("alter_offsets()", found)
+        self._asking.hide_passwords(self._asking.config_def(description, connector), settings)
+        self._asking.at("alter_offsets()", description)
         try:
             if isinstance(connector, SinkConnector):
-                answer = connector.alter_offsets(given, {TopicPartition(*place): offset for place, offset in offsets})
+                answer = connector.alter_offsets(settings, {TopicPartition(*place): offset for place, offset in offsets})
             else:
                 assert isinstance(connector, SourceConnector)
-                answer = connector.alter_offsets(given, [(partition, offset) for partition, offset in offsets])
+                answer = connector.alter_offsets(settings, [(partition, offset) for partition, offset in offsets])
         except NotImplementedError as error:
             raise UnsupportedError(str(error)) from error
         except ConnectError as error:
             raise RefusedError(str(error) or type(error).__name__) from error
         if not isinstance(answer, bool):
-            raise BadRequestError(f"{found.class_name}.alter_offsets() must return True or False")
+            raise BadRequestError(f"{description.class_name}.alter_offsets() must return True or False")
         return answer
 
     def validate(self, plugin: str, config: ConfigMap) -> dict[str, Any]:
@@ -276,23 +278,23 @@ class Call:
     def resolve(self, plugin: str, config: Mapping[str, str]) -> dict[str, Any]:
         """A worker's own texts with their references replaced, as `WorkerTexts` has them. `plugin` means nothing here."""
         try:
-            found = resolve_worker(self._registry, config, self._channel.at)
+            resolution = resolve_worker(self._registry, config, self._channel.at)
         except ConfigError as error:
             return {"error": str(error)}
-        return {"texts": found.texts, "covered": found.covered, "settings": found.settings}
+        return {"texts": resolution.texts, "covered": resolution.covered, "settings": resolution.settings}
 
     def resolve_config(self, plugin: str, config: Mapping[str, str]) -> dict[str, Any]:
         """Settings of a connector with their references replaced, and what logs must show instead. As `resolve` otherwise."""
-        found = self._resolve(config)
+        resolved = self._resolve(config)
         try:
-            return {"config": found.config(config), "covered": found.cover(config)}
+            return {"config": resolved.config(config), "covered": resolved.cover(config)}
         except ConfigError as error:
             return {"error": str(error)}
 
     def _resolve(self, config: Mapping[str, str]) -> Resolved:
-        found = self._providers.resolve([config])
-        self._channel.hide({form for value in found.cover(config) for form in secrets.forms(value)})
-        return found
+        resolved = self._providers.resolve([config])
+        self._channel.hide({form for value in resolved.cover(config) for form in secrets.forms(value)})
+        return resolved
 
 
 def read_frame(stream: IO[bytes]) -> dict[str, Any] | None:

@@ -85,7 +85,7 @@ def scan(plugin_path: Iterable[str], discovery: str = jvm.DISCOVERY) -> tuple[li
     All entry points, those of `plugin.path` before what is installed, and what can't be used with its reason. `discovery` says
     how Java plugins are found, as Connect's `plugin.discovery`.
     """
-    found: list[Found] = []
+    entry_points: list[Found] = []
     broken: list[BrokenPlugin] = []
     places: dict[str, str] = {}
     java: list[Path] = []
@@ -99,15 +99,15 @@ def scan(plugin_path: Iterable[str], discovery: str = jvm.DISCOVERY) -> tuple[li
             if jvm.is_java(child):
                 java.append(child)
             else:
-                _scan_directory(child, found, broken)
-    _add_java(java, discovery, found, broken)
+                _scan_directory(child, entry_points, broken)
+    _add_java(java, discovery, entry_points, broken)
     # What kconnect itself imports from; a host has its plugins' directories there too.
     beside = [entry or os.curdir for entry in sys.path if os.path.realpath(entry or os.curdir) not in places]
     distributions = _distributions(beside, INSTALLED, broken)
-    _add(INSTALLED, _without_hidden(distributions, INSTALLED, broken), found, broken)
+    _add(INSTALLED, _without_hidden(distributions, INSTALLED, broken), entry_points, broken)
     for plugin in broken:
         log.warning("Plugins in %s: %s", plugin.location, plugin.reason)
-    return found, broken
+    return entry_points, broken
 
 
 def _children(root: Path, broken: list[BrokenPlugin]) -> Iterator[Path]:
@@ -141,7 +141,7 @@ def _children(root: Path, broken: list[BrokenPlugin]) -> Iterator[Path]:
 
 
 def _scan_directory(directory: Path, found: list[Found], broken: list[BrokenPlugin]) -> None:
-    location, known = str(directory), len(found) + len(broken)
+    location, count_before = str(directory), len(found) + len(broken)
     try:
         names = os.listdir(directory)
     except OSError as error:
@@ -151,7 +151,7 @@ def _scan_directory(directory: Path, found: list[Found], broken: list[BrokenPlug
         broken.append(BrokenPlugin(location, "the directory is empty"))
         return
     _add(location, _only(_distributions([location], location, broken), location, broken), found, broken)
-    if known == len(found) + len(broken):
+    if count_before == len(found) + len(broken):
         broken.append(BrokenPlugin(location, _nothing(names)))
 
 
@@ -162,16 +162,16 @@ def _add_java(places: list[Path], discovery: str, found: list[Found], broken: li
     except ConnectError as error:
         broken += [BrokenPlugin(str(place), f"it is for Java: {error}") for place in places]
         return
-    if unlisted := [f"{name} in {place}" for place, each in zip(places, scanned) for name in each.unlisted]:
+    if unlisted := [f"{name} in {place}" for place, place_scan in zip(places, scanned) for name in place_scan.unlisted]:
         text = "Plugins without a ServiceLoader manifest, which plugin.discovery=service_load would not find: %s"
         log.warning(text, ", ".join(unlisted))
-    for place, each in zip(places, scanned):
+    for place, place_scan in zip(places, scanned):
         location = str(place)
-        broken += [BrokenPlugin(location, problem) for problem in each.problems]
-        if not each.plugins and not each.problems:
+        broken += [BrokenPlugin(location, problem) for problem in place_scan.problems]
+        if not place_scan.plugins and not place_scan.problems:
             broken.append(BrokenPlugin(location, "it is for Java, but no class in it is a plugin that this Java can load"))
         stamp = jvm.stamp(place, discovery)
-        for kind, name, version, shown in each.plugins:
+        for kind, name, version, shown in place_scan.plugins:
             found.append(Found(kind, name.rpartition(".")[2], f"{JAVA}{name}", version, location, shown, stamp))
 
 
@@ -219,8 +219,8 @@ def _readable(location: str, distributions: Iterable[metadata.Distribution], bro
     for distribution in distributions:
         try:
             # Of what has no version `distribution.version` is None, or raises; that depends on the version of Python.
-            found = distribution.metadata
-            name, version = ((found.get_all(key) or [""])[0] for key in ("Name", "Version"))
+            message = distribution.metadata
+            name, version = ((message.get_all(key) or [""])[0] for key in ("Name", "Version"))
             entries = [entry for entry in _entry_points(distribution) if entry.group in GROUPS]
             if not name:
                 raise ValueError("its METADATA is missing, can't be read, or has no Name")
@@ -252,11 +252,11 @@ def _without_hidden(
     distributions: Iterable[metadata.Distribution], location: str, broken: list[BrokenPlugin]
 ) -> Iterator[_Readable]:
     """Yield, of several distributions of one name, the first on the path, which an import would find."""
-    seen: set[str] = set()
-    for each in _readable(location, distributions, broken):
-        if _normal(each.name) not in seen:
-            seen.add(_normal(each.name))
-            yield each
+    names: set[str] = set()
+    for distribution in _readable(location, distributions, broken):
+        if _normal(distribution.name) not in names:
+            names.add(_normal(distribution.name))
+            yield distribution
 
 
 def _only(distributions: Iterable[metadata.Distribution], location: str, broken: list[BrokenPlugin]) -> Iterator[_Readable]:
@@ -265,11 +265,11 @@ def _only(distributions: Iterable[metadata.Distribution], location: str, broken:
     open what would come of it.
     """
     by_name: dict[str, list[_Readable]] = {}
-    for each in _readable(location, distributions, broken):
-        by_name.setdefault(_normal(each.name), []).append(each)
+    for distribution in _readable(location, distributions, broken):
+        by_name.setdefault(_normal(distribution.name), []).append(distribution)
     for several in by_name.values():
         if len(several) > 1:
-            what = " and ".join(each.version for each in several)
+            what = " and ".join(distribution.version for distribution in several)
             reason = (
                 f"it has the metadata of {several[0].name} in the versions {what}, and kconnect can't know which one its code "
                 "is, so none is used. Install each version into a directory of its own"

@@ -52,36 +52,36 @@ class Validation:
     def infos(self) -> dict[str, Any]:
         asking, config = self._asking, self._config
         try:
-            found = asking.registry.find(self._plugin, "connector", config.get("connector.plugin.version"))
+            plugin = asking.registry.find(self._plugin, "connector", config.get("connector.plugin.version"))
         except PluginVersionError as error:
             return self._without_connector(str(error))
-        connector = asking.connector(found)
-        config_def = asking.config_def(found, connector)
+        connector = asking.connector(plugin)
+        config_def = asking.config_def(plugin, connector)
         asking.hide_passwords(config_def, config)
-        given = {name: value for name, value in config.items() if value is not None}
+        settings = {name: value for name, value in config.items() if value is not None}
         worker = asking.worker
         tell(connector, worker.get("settings", {}))
         # Before the plugin gets the config: its own validation may load and ask what the settings say.
-        refused = list(Reach.of_worker(worker).problems(given, beside=True))
-        asking.at("validate()", found)
-        result = Config(config_def.validate(config)) if refused else connector.validate(dict(given))
+        refused = list(Reach.of_worker(worker).problems(settings, beside=True))
+        asking.at("validate()", plugin)
+        result = Config(config_def.validate(config)) if refused else connector.validate(dict(settings))
         if not isinstance(result, Config):
-            raise BadRequestError(f"{found.class_name}.validate() must return a Config that is not null.")
+            raise BadRequestError(f"{plugin.class_name}.validate() must return a Config that is not null.")
         errors: list[tuple[str, str]] = []
         if isinstance(connector, SourceConnector) and not refused:
-            self._exactly_once(found, connector, given, errors)
+            self._exactly_once(plugin, connector, settings, errors)
         kind = kind_of(connector)
-        errors += InternalTopics(**worker.get("internal_topics", {})).problems(given)
+        errors += InternalTopics(**worker.get("internal_topics", {})).problems(settings)
         policy, exactly_once = overrides.Policy(**worker.get("overrides", {})), bool(worker.get("exactly_once"))
-        asking.warnings += overrides.warnings(kind, given, exactly_once=exactly_once)
+        asking.warnings += overrides.warnings(kind, settings, exactly_once=exactly_once)
         sections = overrides.sections(kind, config, policy, exactly_once=exactly_once)
-        self._fit(sections, kind, given, exactly_once)
-        sections += self._converter_sections(given, errors)
-        by_alias = [*self._alias_sections("transforms", given), *self._alias_sections("predicates", given)]
-        for setting, message in aliases.errors(given):
+        self._fit(sections, kind, settings, exactly_once)
+        sections += self._converter_sections(settings, errors)
+        by_alias = [*self._alias_sections("transforms", settings), *self._alias_sections("predicates", settings)]
+        for setting, message in aliases.errors(settings):
             _add_error(by_alias, setting, message)
-        asking.warnings += aliases.warnings(given)
-        by_alias += self._topic_creation(kind, given, errors)
+        asking.warnings += aliases.warnings(settings)
+        by_alias += self._topic_creation(kind, settings, errors)
         for setting, message in refused:
             if not _add_error([*by_alias, *sections], setting, message):
                 _refuse(result.values, setting, message)
@@ -127,8 +127,8 @@ class Validation:
         """The framework's settings with what there is to choose from here."""
         defaults, registry = self._asking.worker.get("converters", {}), self._asking.registry
         keys = dict(framework_config(kind).keys)
-        own = "connector.plugin.version"
-        keys[own] = _versioned(keys[own], registry.versions(self._plugin, "connector"))
+        plugin_version = "connector.plugin.version"
+        keys[plugin_version] = _versioned(keys[plugin_version], registry.versions(self._plugin, "connector"))
         for which in ("key", "value", "header"):
             of_kind = "header_converter" if which == "header" else "converter"
             name, classes = f"{which}.converter", registry.class_names(of_kind)
@@ -136,8 +136,10 @@ class Validation:
             keys[name] = replace(keys[name], default=default, recommender=_offer(classes))
             version = f"{name}.plugin.version"
             named = self._config.get(name, default)
-            known = self._classes.get(name, named) is not None
-            keys[version] = _versioned(keys[version], registry.versions(default if named is None else named, of_kind), known)
+            is_installed = self._classes.get(name, named) is not None
+            keys[version] = _versioned(
+                keys[version], registry.versions(default if named is None else named, of_kind), is_installed
+            )
         return ConfigDef(*keys.values())
 
     def _exactly_once(
@@ -190,8 +192,8 @@ class Validation:
             return []
         if self._asking.worker.get("topic_creation", True):
             return topic_creation.sections(given)
-        sections, own = topic_creation.refused(given)
-        errors += own
+        sections, topic_errors = topic_creation.refused(given)
+        errors += topic_errors
         return sections
 
     def _converter_sections(self, given: dict[str, str], errors: list[tuple[str, str]]) -> list[Section]:
@@ -214,9 +216,9 @@ class Validation:
                 continue
             config_def = self._asking.config_def(asked.found, asked.made)
             prefix = f"{setting}."
-            own = {name[len(prefix) :]: value for name, value in self._config.items() if name.startswith(prefix)}
-            self._asking.hide_passwords(config_def, own)
-            sections.append(Section(prefix, config_def, config_def.validate({"converter.type": which, **own})))
+            converter_config = {name[len(prefix) :]: value for name, value in self._config.items() if name.startswith(prefix)}
+            self._asking.hide_passwords(config_def, converter_config)
+            sections.append(Section(prefix, config_def, config_def.validate({"converter.type": which, **converter_config})))
         return sections
 
     def _alias_sections(self, setting: str, given: dict[str, str]) -> list[Section]:
@@ -234,8 +236,8 @@ class Validation:
             declared = None
             if asked.found is not None and asked.made is not None:
                 tell(asked.made, self._asking.worker.get("settings", {}))
-                own = {key[len(prefix) :]: value for key, value in given.items() if key.startswith(prefix)}
-                declared = self._asking.config_def(asked.found, asked.made, own)
+                part_config = {key[len(prefix) :]: value for key, value in given.items() if key.startswith(prefix)}
+                declared = self._asking.config_def(asked.found, asked.made, part_config)
             config_def = aliases.config_def(setting, name, self._asking.registry.versions(named, kind), declared, classes)
             self._asking.hide_passwords(config_def, self._config)
             section = Section("", config_def, config_def.validate(self._config))
@@ -254,11 +256,11 @@ class Validation:
         no fault of the config: the task fails (KIP-891).
         """
         with suppress(ConnectError):
-            found = part.find(self._asking.registry)
-            if found.location == INSTALLED:
+            converter = part.find(self._asking.registry)
+            if converter.location == INSTALLED:
                 return
             try:
-                self._asking.make(found)
+                self._asking.make(converter)
             except ConnectError as error:
                 errors.append((part.setting, f"The worker's {part.setting}, {part.name}, can't be used here: {error}"))
 
@@ -268,7 +270,7 @@ class Validation:
             return _Class(problem=f'Missing required configuration "{setting}" which has no default value.')
         registry = self._asking.registry
         try:
-            found = registry.find(name, kind, part.version, part.beside)
+            plugin = registry.find(name, kind, part.version, part.beside)
         except PluginVersionError as error:
             return _Class(shown=registry.class_name(name, kind), problem=str(error), is_version_s=True)
         except ConnectError as error:
@@ -276,22 +278,22 @@ class Validation:
             if shown is None:
                 return self._no_class(name, kind, setting)
             # Connect, too, tells this of a converter's version only, whose own rule has told it, and of a transform's both.
-            told = "converter" in kind
-            return _Class(shown=shown, problem=str(error), is_version_s=not told, is_class_s=not told)
+            is_told = "converter" in kind
+            return _Class(shown=shown, problem=str(error), is_version_s=not is_told, is_class_s=not is_told)
         try:
-            return _Class(found, self._asking.make(found), found.class_name)
+            return _Class(plugin, self._asking.make(plugin), plugin.class_name)
         except ConnectError as error:
-            return _Class(found, None, found.class_name, f"Invalid value {name} for configuration {setting}: {error}")
+            return _Class(plugin, None, plugin.class_name, f"Invalid value {name} for configuration {setting}: {error}")
 
     def _no_class(self, name: str, kind: str, setting: str) -> _Class:
         """Why there is none of that kind: with the words of Connect, which tells a class of another kind from none."""
         registry = self._asking.registry
-        for other in KINDS:
+        for other_kind in KINDS:
             with suppress(ConnectError):
-                shown = registry.find(name, other).class_name
+                shown = registry.find(name, other_kind).class_name
                 return _Class(shown=shown, problem=f"Class class {shown} does not implement the {KINDS[kind]} interface")
         # Java's Cast is abstract, its Cast$Key and Cast$Value are not.
-        inner = [each for each in registry.class_names(kind) if each.startswith(f"{name}$")]
+        inner = [class_name for class_name in registry.class_names(kind) if class_name.startswith(f"{name}$")]
         if inner:
             problem = f"This class is abstract and cannot be created. Did you mean {', '.join(inner)}?"
             return _Class(shown=name, problem=problem)
@@ -332,15 +334,15 @@ def _add_error(sections: list[Section], setting: str, message: str) -> bool:
 
 def _refuse(values: list[ConfigValue], setting: str, message: str) -> None:
     """Add a message to a setting of the connector's, which may not have declared it."""
-    known = next((value for value in values if value.name == setting), None)
-    if known is None:
-        known = ConfigValue(setting)
-        values.append(known)
-    known.errors.append(message)
+    setting_value = next((value for value in values if value.name == setting), None)
+    if setting_value is None:
+        setting_value = ConfigValue(setting)
+        values.append(setting_value)
+    setting_value.errors.append(message)
 
 
 def _unexpected(error: Exception) -> str:
     """Return the message for a question that the plugin could not answer, in Connect's words."""
     text = str(error).strip()
-    said = f": {text}" if text else "; please see the worker logs for more details."
-    return f"An unexpected error occurred during validation{said}"
+    detail = f": {text}" if text else "; please see the worker logs for more details."
+    return f"An unexpected error occurred during validation{detail}"
