@@ -61,9 +61,9 @@ def _shut_down(session: Any) -> None:
             while (inner := getattr(connection, "_connection", None)) is not None:
                 connection = inner
             stream = getattr(connection, "_network_stream", None)
-            made = None if stream is None else stream.get_extra_info("socket")
-            if made is not None:
-                deadlines.shut_down(made.fileno())
+            socket = None if stream is None else stream.get_extra_info("socket")
+            if socket is not None:
+                deadlines.shut_down(socket.fileno())
 
 
 def _bounded(stream: Any, kind: type, setting: str, most: int, timing: str, seconds: float) -> Any:

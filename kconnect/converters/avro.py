@@ -195,20 +195,20 @@ class AvroConverter(Converter):
         return out.getvalue()
 
     def _writing(self, topic: str, schema: Schema | None) -> Writing:
-        known = self._writings.get((topic, schema))
-        if known is None:
+        writing = self._writings.get((topic, schema))
+        if writing is None:
             try:
-                known = self._new_writing(topic, schema)
+                writing = self._new_writing(topic, schema)
             except DataError as error:
                 raise DataError(f"Failed to serialize Avro data from topic {topic}: {error}") from error
-            self._writings.put((topic, schema), known, weight_of(schema))
-        return known
+            self._writings.put((topic, schema), writing, weight_of(schema))
+        return writing
 
     def _new_writing(self, topic: str, schema: Schema | None) -> Writing:
-        own = avro_schema.to_avro(schema, self._dialect)
-        subject, text = self._subject(topic, own), dumps(own)
+        avro = avro_schema.to_avro(schema, self._dialect)
+        subject, text = self._subject(topic, avro), dumps(avro)
         if self._auto:
-            id, target, strict = self._registry.register(subject, text, (), self._normalize), own, True
+            id, target, strict = self._registry.register(subject, text, (), self._normalize), avro, True
         elif self._use_id >= 0:
             registered = self._registry.by_id(self._use_id, subject)
             id, target, strict = self._use_id, self._avro(registered), self._strict
@@ -216,18 +216,18 @@ class AvroConverter(Converter):
             registered = self._registry.by_version(subject)
             id, target, strict = registered.id, self._avro(registered), self._strict
         else:
-            found = self._registry.lookup(subject, text, (), self._normalize)
-            if found is None:
+            existing = self._registry.lookup(subject, text, (), self._normalize)
+            if existing is None:
                 raise DataError(
                     f"The schema is not registered for subject {subject}, and {AUTO_REGISTER} is false. Register it, or set "
                     f"{AUTO_REGISTER}=true, or {USE_LATEST}=true to write with the newest registered one"
                 )
-            id, target, strict = found.id, own, True
+            id, target, strict = existing.id, avro, True
         encoding = Encoding(target)
         try:
             write = Writers(self._dialect, encoding, strict).of(schema, target)
         except DataError as error:
-            if target is own:
+            if target is avro:
                 raise
             remedy = f" {LATEST_STRICT}=false leaves it to each value." if strict and self._use_id < 0 else ""
             raise DataError(
@@ -270,14 +270,14 @@ class AvroConverter(Converter):
                 "schema registry; another converter may read it"
             )
         id = _HEAD.unpack(head)[1]
-        known = self._readings.get((topic, id))
-        if known is None:
+        reading = self._readings.get((topic, id))
+        if reading is None:
             try:
-                known = self._new_reading(topic, id)
+                reading = self._new_reading(topic, id)
             except DataError as error:
                 raise DataError(f"Failed to deserialize data for topic {topic} to Avro: {error}") from error
-            self._readings.put((topic, id), known, weight_of(known.schema))
-        return known
+            self._readings.put((topic, id), reading, weight_of(reading.schema))
+        return reading
 
     def _new_reading(self, topic: str, id: int) -> Reading:
         # By topic, the subject is known beforehand; by record, only the schema tells it.
@@ -286,8 +286,8 @@ class AvroConverter(Converter):
         avro = self._avro(registered)
         subject = subject or self._subject(topic, avro)
         # Where the writer used another subject, Connect's converter gives up; here the schema has no version then.
-        found = self._registry.lookup(subject, registered.text, registered.references, self._normalize)
-        version = found.version if found is not None else None
+        subject_schema = self._registry.lookup(subject, registered.text, registered.references, self._normalize)
+        version = subject_schema.version if subject_schema is not None else None
         schema = avro_schema_readers.to_connect(avro, self._dialect, read_default, version)
         check_elements(avro)
         encoding = Encoding(avro)

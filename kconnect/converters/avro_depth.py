@@ -17,18 +17,18 @@ _DEEPEST = 300
 
 def contains_itself(avro: Avro) -> bool:
     """Return whether a type has a part that is the type again, or a part of it is."""
-    done: set[int] = set()
+    visited: set[int] = set()
 
     def visit(node: Avro, above: frozenset[int]) -> bool:
         if id(node) in above:
             return True
-        if id(node) in done:
+        if id(node) in visited:
             return False
         inside = above | {id(node)}
-        inner = [*node.branches, *([node.items] if node.items is not None else []), *(each.type for each in node.fields)]
-        found = any(visit(each, inside) for each in inner)
-        done.add(id(node))
-        return found
+        inner = [*node.branches, *([node.items] if node.items is not None else []), *(field.type for field in node.fields)]
+        is_inside = any(visit(part, inside) for part in inner)
+        visited.add(id(node))
+        return is_inside
 
     return visit(avro, frozenset())
 
@@ -80,13 +80,13 @@ def _text(data: bytes, at: int) -> int:
 
 
 def _long(data: bytes, at: int) -> tuple[int, int]:
-    found = shift = 0
+    bits = shift = 0
     while True:
         byte = data[at]
         at += 1
-        found |= (byte & 127) << shift
+        bits |= (byte & 127) << shift
         if byte < 128:
-            return (found >> 1) ^ -(found & 1), at
+            return (bits >> 1) ^ -(bits & 1), at
         shift += 7
         if shift > 63:
             raise IndexError("a number is too long")

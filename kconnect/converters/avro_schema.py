@@ -85,13 +85,13 @@ _LOGICAL = {schemas.DATE: "date", schemas.TIME: "time-millis", schemas.TIMESTAMP
 
 def anything() -> Avro:
     """The type of data without a schema: a record of which one field, or none, is not null."""
-    made = Avro("record", name=ANYTHING)
-    entry = Avro("record", name=MAP_ENTRY, fields=[AvroField("key", made), AvroField("value", made)])
+    record = Avro("record", name=ANYTHING)
+    entry = Avro("record", name=MAP_ENTRY, fields=[AvroField("key", record), AvroField("value", record)])
     types = [Avro(name) for name in ("boolean", "bytes", "double", "float", "int", "long", "string")]
-    for each in (*types, Avro("array", items=made)):
-        made.fields.append(AvroField(each.type, _optional(each), default=None))
-    made.fields.append(AvroField("map", _optional(Avro("array", items=entry)), default=None))
-    return made
+    for avro_type in (*types, Avro("array", items=record)):
+        record.fields.append(AvroField(avro_type.type, _optional(avro_type), default=None))
+    record.fields.append(AvroField("map", _optional(Avro("array", items=entry)), default=None))
+    return record
 
 
 def is_union(schema: Schema) -> bool:
@@ -154,14 +154,14 @@ class _Translation:
         plain = schema.type is not SchemaType.STRUCT or not is_union(schema)
         if plain and not schema.optional and schema in self._known:
             return self._known[schema]
-        made = self._of(schema)
-        if made.type != "union":
-            self._describe(made, schema)
+        avro = self._of(schema)
+        if avro.type != "union":
+            self._describe(avro, schema)
             if schema.optional and not ignore_optional:
-                made = _optional(made, schema.default)
+                avro = _optional(avro, schema.default)
         if not schema.optional:
-            self._known[schema] = made
-        return made
+            self._known[schema] = avro
+        return avro
 
     def _of(self, schema: Schema) -> Avro:
         kind = schema.type
@@ -191,27 +191,27 @@ class _Translation:
 
     def _of_struct(self, schema: Schema) -> Avro:
         discard, parameters = self._dialect.discard_type_doc_default, schema.parameters
-        made = Avro("record", name=self._name(schema))
-        made.doc = parameters.get(CONNECT_RECORD_DOC if discard else RECORD_DOC)
+        record = Avro("record", name=self._name(schema))
+        record.doc = parameters.get(CONNECT_RECORD_DOC if discard else RECORD_DOC)
         for field in schema.fields:
             doc = None if discard else parameters.get(FIELD_DOC + field.name)
-            made.fields.append(self._field(self._dialect.name(field.name), field.schema, doc))
-        names = [field.name for field in made.fields]
+            record.fields.append(self._field(self._dialect.name(field.name), field.schema, doc))
+        names = [field.name for field in record.fields]
         if len(set(names)) < len(names):
-            raise DataError(f"Fields of {made.name} have the same name once scrub.invalid.names has replaced characters")
-        return made
+            raise DataError(f"Fields of {record.name} have the same name once scrub.invalid.names has replaced characters")
+        return record
 
     def _of_entry(self, schema: Schema) -> Avro:
-        made = Avro("record", name=MAP_ENTRY)
+        entry = Avro("record", name=MAP_ENTRY)
         if schema.name is not None:
-            made.name = self._dialect.full_name(schema.name)
-            made.props[INTERNAL_TYPE] = "MapEntry"
+            entry.name = self._dialect.full_name(schema.name)
+            entry.props[INTERNAL_TYPE] = "MapEntry"
         for name, part in (("key", schema.key_schema), ("value", schema.value_schema)):
             if part is None:
-                made.fields.append(AvroField(name, self.of(None)))
+                entry.fields.append(AvroField(name, self.of(None)))
             else:
-                made.fields.append(self._field(name, part, None))
-        return made
+                entry.fields.append(self._field(name, part, None))
+        return entry
 
     def _of_enum(self, schema: Schema) -> Avro:
         parameter, parameters = self._dialect.enum_parameter, schema.parameters
@@ -219,14 +219,14 @@ class _Translation:
         if name is None:
             raise DataError(f"An enum's schema has no parameter {parameter}, only that of the other kind of enum")
         symbols = [key[len(parameter) + 1 :] for key in parameters if key.startswith(f"{parameter}.")]
-        made = Avro("enum", name=name, symbols=symbols)
+        enum = Avro("enum", name=name, symbols=symbols)
         # Confluent looks for doc and default by the name of the schema, which is mostly that of the enum.
         short = self._dialect.full_name(schema.name or name).rpartition(".")[2]
         if self._dialect.discard_type_doc_default:
-            made.doc = parameters.get(CONNECT_ENUM_DOC)
+            enum.doc = parameters.get(CONNECT_ENUM_DOC)
         else:
-            made.doc, made.default_symbol = parameters.get(ENUM_DOC + short), parameters.get(ENUM_DEFAULT + short)
-        return made
+            enum.doc, enum.default_symbol = parameters.get(ENUM_DOC + short), parameters.get(ENUM_DEFAULT + short)
+        return enum
 
     def _field(self, name: str, schema: Schema, doc: str | None) -> AvroField:
         default = MISSING
@@ -258,22 +258,22 @@ class _Translation:
         props.update((key, value) for key, value in parameters.items() if key.startswith(AVRO_PREFIX))
 
     def _meta_data(self, schema: Schema) -> dict[str, Any]:
-        found: dict[str, Any] = {}
+        attributes: dict[str, Any] = {}
         discard = self._dialect.discard_type_doc_default
         if schema.doc is not None:
-            found[CONNECT_DOC] = schema.doc
+            attributes[CONNECT_DOC] = schema.doc
         if schema.version is not None:
-            found[CONNECT_VERSION] = schema.version
+            attributes[CONNECT_VERSION] = schema.version
         parameters = {key: value for key, value in schema.parameters.items() if discard or key != FIELD_DEFAULT}
         if parameters:
-            found[CONNECT_PARAMETERS] = parameters
+            attributes[CONNECT_PARAMETERS] = parameters
         if schema.default is not None and (discard or FIELD_DEFAULT not in schema.parameters):
-            found[CONNECT_DEFAULT] = self._default(schema, schema.default)
+            attributes[CONNECT_DEFAULT] = self._default(schema, schema.default)
         if schema.name is not None:
-            found[CONNECT_NAME] = schema.name
+            attributes[CONNECT_NAME] = schema.name
         if schema.type in _NARROW:
-            found[CONNECT_TYPE] = _NARROW[schema.type]
-        return found
+            attributes[CONNECT_TYPE] = _NARROW[schema.type]
+        return attributes
 
     def _default(self, schema: Schema | None, value: Any) -> Any:
         """A default in JSON, bytes as texts of the same code points."""
@@ -298,10 +298,10 @@ class _Translation:
         return value
 
     def _default_struct(self, schema: Schema, value: Struct) -> Any:
-        found = {field.name: self._default(field.schema, value.get(field.name)) for field in schema.fields}
+        defaults = {field.name: self._default(field.schema, value.get(field.name)) for field in schema.fields}
         if is_union(schema):
-            return next((each for each in found.values() if each is not None), None)
-        return {self._dialect.name(name): each for name, each in found.items()}
+            return next((default for default in defaults.values() if default is not None), None)
+        return {self._dialect.name(name): default for name, default in defaults.items()}
 
 
 def _required(schema: Schema) -> Schema:
@@ -325,7 +325,7 @@ def _fits(avro: Avro, default: Any) -> bool:
     if kind == "map":
         return isinstance(default, dict) and all(_fits(avro.item(), item) for item in default.values())
     if kind == "record":
-        return isinstance(default, dict) and all(_fits(each.type, default.get(each.name)) for each in avro.fields)
+        return isinstance(default, dict) and all(_fits(field.type, default.get(field.name)) for field in avro.fields)
     if kind == "null" or default is None:
         return kind == "null" and default is None
     if kind in ("int", "long", "float", "double"):

@@ -78,7 +78,7 @@ class _Translation:
         if avro.type == "null":
             raise DataError("Standalone null schemas are not supported by this converter")
         if avro.type == "record":
-            if any(each is avro for each in self._open):
+            if any(open_record is avro for open_record in self._open):
                 raise DataError(
                     f"The Avro record {avro.name} contains itself, which a schema of Connect can't say here; "
                     "read its topic with another converter, such as ByteArrayConverter"
@@ -112,9 +112,9 @@ class _Translation:
         if kind in ("bytes", "fixed"):
             return self._bare_bytes(avro)
         logical = avro.props.get("logicalType")
-        known = _LOGICAL.get((kind, logical.lower())) if isinstance(logical, str) else None
-        if known is not None:
-            return known
+        logical_schema = _LOGICAL.get((kind, logical.lower())) if isinstance(logical, str) else None
+        if logical_schema is not None:
+            return logical_schema
         narrow = avro.props.get(names.CONNECT_TYPE)
         if kind == "int" and narrow is not None and logical is None:
             if narrow not in _NARROW:
@@ -138,13 +138,13 @@ class _Translation:
         if str(avro.props.get("logicalType")).lower() != "decimal":
             return Schema(SchemaType.BYTES, parameters=parameters)
         scale, precision = avro.props.get("scale"), avro.props.get("precision")
-        made = schemas.decimal_schema(scale if type(scale) is int else 0)
+        schema = schemas.decimal_schema(scale if type(scale) is int else 0)
         if precision is not None:
             if type(precision) is not int:
                 raise DataError("precision property of an Avro decimal must be a JSON Integer.")
             if precision != names.DEFAULT_PRECISION:
                 parameters[names.PRECISION] = str(precision)
-        return made.replace(parameters={**made.parameters, **parameters}) if parameters else made
+        return schema.replace(parameters={**schema.parameters, **parameters}) if parameters else schema
 
     def _bare_struct(self, avro: Avro) -> Schema:
         keep = self._dialect.connect_meta_data and not self._dialect.discard_type_doc_default
@@ -176,17 +176,17 @@ class _Translation:
         return Schema(SchemaType.STRUCT, optional, name=name, fields=fields.items(), parameters=parameters)
 
     def _enum_parameters(self, avro: Avro) -> dict[str, str]:
-        dialect, found = self._dialect, {}
+        dialect, parameters = self._dialect, {}
         if dialect.connect_meta_data:
             if avro.doc is not None:
                 key = names.CONNECT_ENUM_DOC if dialect.discard_type_doc_default else names.ENUM_DOC + avro.short_name
-                found[key] = avro.doc
+                parameters[key] = avro.doc
             if not dialect.discard_type_doc_default and avro.default_symbol is not None:
-                found[names.ENUM_DEFAULT + avro.short_name] = avro.default_symbol
-        found[dialect.enum_parameter] = avro.name or ""
+                parameters[names.ENUM_DEFAULT + avro.short_name] = avro.default_symbol
+        parameters[dialect.enum_parameter] = avro.name or ""
         for index, symbol in enumerate(avro.symbols):
-            found[f"{dialect.enum_parameter}.{symbol}"] = str(index) if dialect.generalized else symbol
-        return found
+            parameters[f"{dialect.enum_parameter}.{symbol}"] = str(index) if dialect.generalized else symbol
+        return parameters
 
     # --- attributes ---
 
@@ -195,7 +195,7 @@ class _Translation:
         props, discard = avro.props, self._dialect.discard_type_doc_default
         parameters = {**bare.parameters, **self._stated_parameters(avro)}
         if discard:
-            found_doc = next((each for each in (doc, avro.doc, props.get(names.CONNECT_DOC)) if each is not None), None)
+            found_doc = next((text for text in (doc, avro.doc, props.get(names.CONNECT_DOC)) if text is not None), None)
             if self._dialect.connect_meta_data and avro.doc is not None:
                 parameters[names.CONNECT_RECORD_DOC] = avro.doc
         else:
@@ -204,16 +204,16 @@ class _Translation:
             default = props.get(names.CONNECT_DEFAULT)
         elif not discard and self._dialect.connect_meta_data and props.get(names.CONNECT_DEFAULT) is None:
             parameters[names.FIELD_DEFAULT] = "true"
-        made = bare.replace(
+        described = bare.replace(
             name=self._name(avro, bare),
             version=self._version(avro, bare, version),
             doc=found_doc,
             parameters=parameters,
         )
-        return made if default is None else self._with_default(avro, made, default)
+        return described if default is None else self._with_default(avro, described, default)
 
     def _stated_parameters(self, avro: Avro) -> dict[str, str]:
-        found: dict[str, str] = {}
+        parameters: dict[str, str] = {}
         stated = avro.props.get(names.CONNECT_PARAMETERS)
         if self._dialect.connect_meta_data and stated is not None:
             if not isinstance(stated, dict):
@@ -221,9 +221,9 @@ class _Translation:
             for key, value in stated.items():
                 if not isinstance(value, str):
                     raise DataError(f"Expected schema parameter values to be strings but found: {value}")
-                found[key] = value
-        found.update((key, str(value)) for key, value in avro.props.items() if key.startswith(names.AVRO_PREFIX))
-        return found
+                parameters[key] = value
+        parameters.update((key, str(value)) for key, value in avro.props.items() if key.startswith(names.AVRO_PREFIX))
+        return parameters
 
     def _version(self, avro: Avro, bare: Schema, version: int | None) -> int | None:
         stated = avro.props.get(names.CONNECT_VERSION)

@@ -94,10 +94,10 @@ def parse(text: str, references: Iterable[str] = ()) -> Avro:
     named: dict[str, Avro] = {}
     for reference in references:
         _Parser(named).parse(_loads(reference), "")
-    made = _Parser(named).parse(_loads(text), "")
-    if _parts(made, {}) > _MOST_PARTS:
+    avro = _Parser(named).parse(_loads(text), "")
+    if _parts(avro, {}) > _MOST_PARTS:
         raise DataError(f"Not an Avro schema that can be read: with all that it names it has over {_MOST_PARTS} parts")
-    return made
+    return avro
 
 
 _MOST_PARTS = 100_000
@@ -111,7 +111,7 @@ def _parts(avro: Avro, known: dict[int, int]) -> int:
     if id(avro) not in known:
         known[id(avro)] = 1
         inner = [*avro.branches, *([] if avro.items is None else [avro.items]), *(field.type for field in avro.fields)]
-        known[id(avro)] = 1 + sum(_parts(each, known) for each in inner)
+        known[id(avro)] = 1 + sum(_parts(part, known) for part in inner)
     return known[id(avro)]
 
 
@@ -148,10 +148,10 @@ class _Parser:
         return self._known(kind, namespace)
 
     def _known(self, name: str, namespace: str) -> Avro:
-        found = self._named.get(_full_name(name, namespace)) or self._named.get(name)
-        if found is None:
+        named = self._named.get(_full_name(name, namespace)) or self._named.get(name)
+        if named is None:
             raise DataError(f'"{name}" is not a defined name in this Avro schema or in those it refers to')
-        return found
+        return named
 
     def _parse_named(self, kind: str, body: Mapping[str, Any], namespace: str, props: dict[str, Any]) -> Avro:
         name = body.get("name")
@@ -161,27 +161,27 @@ class _Parser:
         name = _full_name(name, namespace if stated is None else stated)
         if name in self._named:
             raise DataError(f"Can't redefine: {name}")
-        made = Avro(kind, name=name, doc=body.get("doc"), props=props)
-        self._named[name] = made
+        avro = Avro(kind, name=name, doc=body.get("doc"), props=props)
+        self._named[name] = avro
         try:
             if kind == "enum":
-                made.symbols, made.default_symbol = list(body["symbols"]), body.get("default")
+                avro.symbols, avro.default_symbol = list(body["symbols"]), body.get("default")
             elif kind == "fixed":
-                made.size = int(body["size"])
+                avro.size = int(body["size"])
             else:
-                for each in body["fields"]:
-                    made.fields.append(
+                for part in body["fields"]:
+                    avro.fields.append(
                         AvroField(
-                            each["name"],
+                            part["name"],
                             # A field's type may be spelled out in the field itself only as a value of `type`.
-                            self.parse(each["type"], name.rpartition(".")[0]),
-                            each.get("doc"),
-                            each.get("default", MISSING),
+                            self.parse(part["type"], name.rpartition(".")[0]),
+                            part.get("doc"),
+                            part.get("default", MISSING),
                         )
                     )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise DataError(f"Not an Avro schema: {kind} {name} is not complete ({error!r})") from error
-        return made
+        return avro
 
 
 def _full_name(name: str, namespace: str) -> str:
@@ -209,9 +209,9 @@ class _Dump:
             items = self.of(avro.item(), namespace)
             return {"type": avro.type, "items" if avro.type == "array" else "values": items, **avro.props}
         assert avro.name is not None
-        known = self._named.get(avro.name)
-        if known is not None:
-            if known is not avro and dumps(known) != dumps(avro):
+        namesake = self._named.get(avro.name)
+        if namesake is not None:
+            if namesake is not avro and dumps(namesake) != dumps(avro):
                 raise DataError(
                     f"Can't redefine: {avro.name}. Two different types of one schema have this name; give each its own."
                 )
@@ -234,7 +234,7 @@ class _Dump:
         elif avro.type == "fixed":
             body["size"] = avro.size
         else:
-            body["fields"] = [self._field(each, avro.namespace) for each in avro.fields]
+            body["fields"] = [self._field(field, avro.namespace) for field in avro.fields]
         return {**body, **avro.props}
 
     def _field(self, each: AvroField, namespace: str) -> dict[str, Any]:
@@ -348,7 +348,7 @@ class Encoding:
         return {
             "type": "record",
             "name": name,
-            "fields": [{"name": each.name, "type": self._of(each.type)} for each in avro.fields],
+            "fields": [{"name": field.name, "type": self._of(field.type)} for field in avro.fields],
         }
 
     def _of_union(self, avro: Avro) -> list[Any]:
@@ -356,11 +356,11 @@ class Encoding:
             return [self._of(branch) for branch in avro.branches]
         self._kept.append(avro)
         names = self._branches[id(avro)] = []
-        made: list[Any] = []
+        branches: list[Any] = []
         for branch in avro.branches:
             if branch.type == "null":
-                made.append("null")
+                branches.append("null")
                 continue
             names.append(self._name("branch"))
-            made.append({"type": "record", "name": names[-1], "fields": [{"name": "v", "type": self._of(branch)}]})
-        return made
+            branches.append({"type": "record", "name": names[-1], "fields": [{"name": "v", "type": self._of(branch)}]})
+        return branches

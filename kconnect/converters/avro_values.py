@@ -99,7 +99,7 @@ class Writers:
 
     def _tagged(self, union: Avro, branch: Avro, write: Convert) -> Convert:
         if len(union.present) > 1:
-            index = next(index for index, each in enumerate(union.present) if each is branch)
+            index = next(index for index, candidate in enumerate(union.present) if candidate is branch)
             name = self._encoding.branch_names(union)[index]
             return lambda value: (name, {"v": write(value)})
         if branch.type in ("record", "array", "map", "enum", "fixed"):
@@ -300,10 +300,15 @@ def _is_own(schema: Schema, avro: Avro) -> bool:
     """Whether a schema's values are of that type as they are."""
     if schema.type is SchemaType.STRUCT:
         return avro.type == "record" and avro.name == schema.name
-    own: object = {"INT8": "int", "INT16": "int", "INT32": "int", "INT64": "long", "FLOAT32": "float", "FLOAT64": "double"}.get(
-        schema.type.value, schema.type.value.lower()
-    )
-    return own == avro.type
+    avro_type: object = {
+        "INT8": "int",
+        "INT16": "int",
+        "INT32": "int",
+        "INT64": "long",
+        "FLOAT32": "float",
+        "FLOAT64": "double",
+    }.get(schema.type.value, schema.type.value.lower())
+    return avro_type == avro.type
 
 
 def _as_it_is(schema: Schema, avro: Avro) -> type | None:
@@ -354,10 +359,10 @@ def _writer_of(schema: Schema) -> Convert:
             return bytes(value)
 
         return write_bytes
-    wanted = bool if kind is SchemaType.BOOLEAN else str
+    expected = bool if kind is SchemaType.BOOLEAN else str
 
     def write(value: Any) -> Any:
-        if type(value) is not wanted:
+        if type(value) is not expected:
             raise _wrong(schema, value)
         return value
 
@@ -380,13 +385,13 @@ def _writer_of_fixed(schema: Schema, size: int, logical: Convert | None) -> Conv
 
     def write(value: Any) -> Any:
         if logical is None:
-            made = plain(value)
+            data = plain(value)
         else:
-            made = logical(value)
-            made = (b"\xff" if made[0] & 0x80 else b"\x00") * (size - len(made)) + made
-        if len(made) != size:
-            raise DataError(f"An Avro fixed of {size} bytes can't be of {len(made)}")
-        return made
+            data = logical(value)
+            data = (b"\xff" if data[0] & 0x80 else b"\x00") * (size - len(data)) + data
+        if len(data) != size:
+            raise DataError(f"An Avro fixed of {size} bytes can't be of {len(data)}")
+        return data
 
     return write
 
@@ -472,8 +477,8 @@ class Readers:
         return None
 
     def _of_struct(self, avro: Avro, schema: Schema) -> Convert:
-        found = [self._of(field.type, schema.fields[index].schema) for index, field in enumerate(avro.fields)]
-        steps = [(index, read) for index, read in enumerate(found) if read is not None]
+        readers = [self._of(field.type, schema.fields[index].schema) for index, field in enumerate(avro.fields)]
+        steps = [(index, read) for index, read in enumerate(readers) if read is not None]
 
         def read_struct(plain: Any) -> Struct:
             values = list(plain.values())

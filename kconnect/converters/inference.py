@@ -104,9 +104,9 @@ def shape_of(plain: Any, most: int = 1000, depth: int = 0) -> Shape:
         return Shape(Kind.OBJECT, {name: shape_of(value, most, depth + 1) for name, value in plain.items()})
     if kind is list:
         element = NOTHING
-        for each in plain:
-            if not fits(element, each):
-                element = grown(element, shape_of(each, most, depth + 1))
+        for item in plain:
+            if not fits(element, item):
+                element = grown(element, shape_of(item, most, depth + 1))
                 # At once: to grow by one field takes as long as there are fields.
                 _require_few(element.fields, most)
         return Shape(Kind.ARRAY, element=element)
@@ -122,25 +122,25 @@ def fits(shape: Shape, plain: Any) -> bool:
     """Whether a value is of a shape as it is; a null is of each."""
     if plain is None:
         return True
-    kind, wanted = type(plain), shape.kind
-    if wanted is Kind.TEXT:
+    kind, expected = type(plain), shape.kind
+    if expected is Kind.TEXT:
         return kind is str or shape.mixed
-    if wanted is Kind.INTEGER:
+    if expected is Kind.INTEGER:
         return kind is int and -_EXACT <= plain <= _EXACT
-    if wanted is Kind.DOUBLE:
+    if expected is Kind.DOUBLE:
         return kind is float or (kind is int and -_EXACT <= plain <= _EXACT)
-    if wanted is Kind.OBJECT:
+    if expected is Kind.OBJECT:
         if kind is not dict:
             return False
         fields = shape.fields
         return all(name in fields and fits(fields[name], value) for name, value in plain.items())
-    if wanted is Kind.BOOLEAN:
+    if expected is Kind.BOOLEAN:
         return kind is bool
-    if wanted is Kind.LONG:
+    if expected is Kind.LONG:
         return kind is int and -_LONGEST <= plain < _LONGEST
-    if wanted is Kind.ARRAY:
+    if expected is Kind.ARRAY:
         element = shape.element or NOTHING
-        return kind is list and all(fits(element, each) for each in plain)
+        return kind is list and all(fits(element, item) for item in plain)
     return False
 
 
@@ -152,25 +152,27 @@ def fit_together(shape: Shape, plains: Sequence[Any]) -> bool:
         plains = [plain for plain in plains if plain is not None]
     if not kinds:
         return True
-    wanted = shape.kind
-    if wanted is Kind.TEXT:
+    expected = shape.kind
+    if expected is Kind.TEXT:
         return kinds == {str} or shape.mixed
-    if wanted is Kind.OBJECT:
+    if expected is Kind.OBJECT:
         if kinds != {dict}:
             return False
         names: set[str] = set().union(*plains)
         fields = shape.fields
-        return names <= fields.keys() and all(fit_together(fields[name], [each.get(name) for each in plains]) for name in names)
-    if wanted is Kind.ARRAY:
+        return names <= fields.keys() and all(
+            fit_together(fields[name], [plain.get(name) for plain in plains]) for name in names
+        )
+    if expected is Kind.ARRAY:
         return kinds == {list} and fit_together(shape.element or NOTHING, list(itertools.chain.from_iterable(plains)))
-    if wanted is Kind.BOOLEAN:
+    if expected is Kind.BOOLEAN:
         return kinds == {bool}
-    if wanted is Kind.DOUBLE and kinds == {float}:
+    if expected is Kind.DOUBLE and kinds == {float}:
         return True
     return (
         kinds <= {int, float}
-        and all(fits(shape, each) for each in (min(plains), max(plains)))
-        and (kinds == {int} or all(fits(shape, each) for each in plains))
+        and all(fits(shape, plain) for plain in (min(plains), max(plains)))
+        and (kinds == {int} or all(fits(shape, plain) for plain in plains))
     )
 
 
@@ -187,8 +189,8 @@ def grown(shape: Shape, other: Shape, settled: Shape = NOTHING, path: str = "") 
     if kinds == {Kind.OBJECT}:
         return _with_fields(shape, other, settled, path)
     if kinds == {Kind.ARRAY}:
-        own = settled.element if settled.kind is Kind.ARRAY else None
-        element = grown(shape.element or NOTHING, other.element or NOTHING, own or NOTHING, f"{path}[]")
+        settled_element = settled.element if settled.kind is Kind.ARRAY else None
+        element = grown(shape.element or NOTHING, other.element or NOTHING, settled_element or NOTHING, f"{path}[]")
         return Shape(Kind.ARRAY, element=element)
     if shape.mixed:
         return shape
@@ -207,10 +209,10 @@ def grown(shape: Shape, other: Shape, settled: Shape = NOTHING, path: str = "") 
 
 def _with_fields(shape: Shape, other: Shape, settled: Shape, path: str) -> Shape:
     fields = dict(shape.fields)
-    for name, own in other.fields.items():
+    for name, other_shape in other.fields.items():
         before = fields.get(name, NOTHING)
         beneath = settled.fields.get(name, NOTHING) if settled.kind is Kind.OBJECT else NOTHING
-        fields[name] = grown(before, own, beneath, f"{path}.{name}" if path else name)
+        fields[name] = grown(before, other_shape, beneath, f"{path}.{name}" if path else name)
     return Shape(Kind.OBJECT, fields)
 
 
@@ -222,21 +224,21 @@ def merged(settled: Shape, other: Shape) -> tuple[Shape, bool]:
     kinds = {settled.kind, other.kind}
     if kinds == {Kind.OBJECT}:
         fields, agree = dict(settled.fields), True
-        for name, own in other.fields.items():
-            fields[name], agrees = merged(fields.get(name, NOTHING), own)
+        for name, other_shape in other.fields.items():
+            fields[name], agrees = merged(fields.get(name, NOTHING), other_shape)
             agree = agree and agrees
         return Shape(Kind.OBJECT, fields), agree
     if kinds == {Kind.ARRAY}:
         element, agree = merged(settled.element or NOTHING, other.element or NOTHING)
         return Shape(Kind.ARRAY, element=element), agree
     try:
-        found = grown(settled, other, settled)
+        shape = grown(settled, other, settled)
     except Misfit:
         return settled, False
     try:
-        return found, grown(other, settled, other) == found
+        return shape, grown(other, settled, other) == shape
     except Misfit:
-        return found, False
+        return shape, False
 
 
 def _difference(shape: Shape, other: Shape, path: str) -> str:
@@ -246,8 +248,8 @@ def _difference(shape: Shape, other: Shape, path: str) -> str:
             f"{where} has whole numbers beyond 2^53 and fractions, which no number of Connect's has both: a {other.kind.value} "
             f"can't be told in a column of {shape.kind.value}"
         )
-    given = "a number that no type of Connect's has exactly" if other.mixed else f"of the type {other.kind.value}"
-    return f"{where} is {given}, but the schema that was inferred has {shape.kind.value} there"
+    description = "a number that no type of Connect's has exactly" if other.mixed else f"of the type {other.kind.value}"
+    return f"{where} is {description}, but the schema that was inferred has {shape.kind.value} there"
 
 
 def width(shape: Shape) -> int:
@@ -275,7 +277,7 @@ def told(shape: Shape, plain: Any) -> Any:
     if shape.kind is Kind.OBJECT:
         return {name: told(shape.fields[name], value) for name, value in plain.items()}
     if shape.kind is Kind.ARRAY and shape.element is not None:
-        return [told(shape.element, each) for each in plain]
+        return [told(shape.element, item) for item in plain]
     if shape.mixed and type(plain) is not str:
         return str(plain) if type(plain) in (int, decimal.Decimal) else _json(plain)
     return plain
@@ -293,7 +295,7 @@ def _with_digits(plain: Any) -> str:
     if type(plain) is decimal.Decimal:
         return str(plain)
     if type(plain) is dict:
-        return "{" + ",".join(f"{json.dumps(name)}:{_with_digits(each)}" for name, each in plain.items()) + "}"
+        return "{" + ",".join(f"{json.dumps(name)}:{_with_digits(item)}" for name, item in plain.items()) + "}"
     return "[" + ",".join(map(_with_digits, plain)) + "]" if type(plain) is list else json.dumps(plain)
 
 
@@ -311,8 +313,8 @@ def schema_of(shape: Shape, version: int) -> Schema | None:
 
 
 def _fields(shape: Shape) -> dict[str, Schema]:
-    found = {name: _part(each) for name, each in shape.fields.items()}
-    return {name: each for name, each in found.items() if each is not None}
+    field_schemas = {name: _part(field_shape) for name, field_shape in shape.fields.items()}
+    return {name: field_schema for name, field_schema in field_schemas.items() if field_schema is not None}
 
 
 def _part(shape: Shape) -> Schema | None:
@@ -328,7 +330,7 @@ def _part(shape: Shape) -> Schema | None:
 def to_plain(shape: Shape) -> Any:
     """Return a shape as JSON has it."""
     if shape.kind is Kind.OBJECT:
-        return {"fields": [[name, to_plain(each)] for name, each in shape.fields.items()]}
+        return {"fields": [[name, to_plain(field_shape)] for name, field_shape in shape.fields.items()]}
     if shape.kind is Kind.ARRAY:
         return {"element": to_plain(shape.element or NOTHING)}
     return "mixed" if shape.mixed else shape.kind.value
@@ -338,7 +340,7 @@ def of_plain(plain: Any) -> Shape:
     """Return what `to_plain` has told. DataError for anything else."""
     try:
         if isinstance(plain, dict) and "fields" in plain:
-            return Shape(Kind.OBJECT, {str(name): of_plain(each) for name, each in plain["fields"]})
+            return Shape(Kind.OBJECT, {str(name): of_plain(field_plain) for name, field_plain in plain["fields"]})
         if isinstance(plain, dict):
             return Shape(Kind.ARRAY, element=of_plain(plain["element"]))
         return _MIXED if plain == "mixed" else _PLAIN[Kind(plain)]

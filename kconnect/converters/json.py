@@ -235,12 +235,12 @@ class JsonConverter(AnyConverter):
         """An envelope up to its payload."""
         if schema is None:
             return _NO_SCHEMA
-        known = self._heads.get(schema)
-        if known is None:
+        head = self._heads.get(schema)
+        if head is None:
             text = json_text.dumps(json_schema.write(schema, self._writers))
-            known = b'{"schema":%b,"payload":' % text
-            self._heads.put(schema, known, weight_of(schema))
-        return known
+            head = b'{"schema":%b,"payload":' % text
+            self._heads.put(schema, head, weight_of(schema))
+        return head
 
     # --- from Kafka ---
 
@@ -265,8 +265,8 @@ class JsonConverter(AnyConverter):
         if self.inferring is not None:
             return self.inferring.many(topic, data)
         if not self._enveloped:
-            found = json_text.loads_each(data)
-            return None if found is None else Column(None, found)
+            values = json_text.loads_each(data)
+            return None if values is None else Column(None, values)
         head, reading = self._last
         if not head or [text for text in data if not (text.startswith(head) and text.endswith(b"}"))]:
             return None
@@ -295,11 +295,11 @@ class JsonConverter(AnyConverter):
         except orjson.JSONEncodeError:
             # Decimals in defaults, huge numbers, lone surrogates: too rare to be kept.
             return self._reading(described)
-        known = self._read.get(key)
-        if known is None:
-            known = self._reading(described)
-            self._read.put(key, known, weight_of(known.schema))
-        return known
+        reading = self._read.get(key)
+        if reading is None:
+            reading = self._reading(described)
+            self._read.put(key, reading, weight_of(reading.schema))
+        return reading
 
     def _reading(self, described: Any) -> Reading:
         schema = json_schema.read(described, self._readers)

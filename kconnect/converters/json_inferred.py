@@ -94,13 +94,13 @@ class Inferring:
         may_be_quick = data and not self._exactly and not json_text.has_long_fraction(b",".join(data))
         plains = json_text.loads_each(data) if may_be_quick else None
         self._topic, self._batch = topic, {}
-        found = self._batch
+        results = self._batch
         if plains and self._pinned is None and inference.fit_together(shape, plains):
-            found.update(zip(data, plains))
+            results.update(zip(data, plains))
             return False
         for text, plain in zip(data, plains if plains is not None else (_loaded(text, load) for text in data)):
             if isinstance(plain, DataError):
-                found[text] = plain
+                results[text] = plain
                 continue
             try:
                 if self._pinned is not None:
@@ -108,26 +108,28 @@ class Inferring:
                 elif not inference.fits(shape, plain):
                     shape = self._grown(shape, plain, settled)
             except Misfit as error:
-                found[text] = error
+                results[text] = error
             else:
-                found[text] = plain
+                results[text] = plain
         if shape is not settled:
             subject.take(shape, subject.version + 1, self._readers)
         return shape is not settled
 
     def _grown(self, shape: Shape, plain: Any, settled: Shape) -> Shape:
-        other = inference.shape_of(plain, self._most)
-        if _is_other(shape.kind, other.kind):
-            raise Misfit(f"it is of the type {other.kind.value}, but others of its topic are of the type {shape.kind.value}")
-        found = inference.grown(shape, other, settled)
-        if (count := inference.width(found)) > self._most:
+        value_shape = inference.shape_of(plain, self._most)
+        if _is_other(shape.kind, value_shape.kind):
+            raise Misfit(
+                f"it is of the type {value_shape.kind.value}, but others of its topic are of the type {shape.kind.value}"
+            )
+        grown = inference.grown(shape, value_shape, settled)
+        if (count := inference.width(grown)) > self._most:
             raise Misfit(f"with it, the inferred schema would have {count} fields, more than {MOST_FIELDS}={self._most}")
         most = min(inference.MOST_BYTES, max(inference.LEAST_BYTES, inference.LENGTH * self._most))
-        if (length := inference.size(found)) > most:
+        if (length := inference.size(grown)) > most:
             raise Misfit(
                 f"with it, the inferred schema would have {length} bytes, of which {most} may be for {MOST_FIELDS}={self._most}"
             )
-        return found
+        return grown
 
     def one(self, topic: str, text: bytes | None) -> SchemaAndValue:
         """Return one value. DataError if it does not fit what is settled."""

@@ -47,14 +47,14 @@ class Readers:
     def of(self, schema: Schema, strict: bool = False) -> Convert:
         """`strict` is for what is in a struct, however deep."""
         logical = self._of_logical(schema)
-        other = self._or_null(schema, logical or self._of_type(schema, strict))
+        general = self._or_null(schema, logical or self._of_type(schema, strict))
         if logical is None and schema.type in _AS_IS:
-            wanted = _AS_IS[schema.type]
-            return lambda plain: plain if type(plain) is wanted else other(plain)
+            expected = _AS_IS[schema.type]
+            return lambda plain: plain if type(plain) is expected else general(plain)
         if logical is None and schema.type in _BITS:
             least, most = -(1 << _BITS[schema.type] - 1), (1 << _BITS[schema.type] - 1) - 1
-            return lambda plain: plain if type(plain) is int and least <= plain <= most else other(plain)
-        return other
+            return lambda plain: plain if type(plain) is int and least <= plain <= most else general(plain)
+        return general
 
     def column(self, schema: Schema, plains: list[Any]) -> Column:
         """Read all of these with the reader of a schema. An error of the reader is raised as it is."""
@@ -255,7 +255,7 @@ def _reader_of_pairs(key: Convert, element: Convert) -> Convert:
             raise DataError(
                 f"Maps with non-string fields should be encoded as JSON array of tuples, but found {node_type(plain)}"
             )
-        made = {}
+        entries = {}
         for pair in plain:
             if type(pair) is not list:
                 raise DataError(f"Found invalid map entry instead of array tuple: {node_type(pair)}")
@@ -263,10 +263,10 @@ def _reader_of_pairs(key: Convert, element: Convert) -> Convert:
                 raise DataError(f"Found invalid map entry, expected length 2 but found :{len(pair)}")
             name, value = key(pair[0]), element(pair[1])
             try:
-                made[name] = value
+                entries[name] = value
             except TypeError as error:
                 raise DataError("A map has a key that is a list or a map itself, which Python's can't have") from error
-        return made
+        return entries
 
     return read
 
@@ -289,11 +289,11 @@ def _read_decimal(schema: Schema, plain: Any) -> decimal.Decimal:
         if not unscaled:
             raise ValueError("no digits")
         number, scale = int.from_bytes(unscaled, "big", signed=True), schemas.decimal_scale(schema)
-        found = decimal.Decimal((int(number < 0), tuple(map(int, str(abs(number)))), -scale))
+        value = decimal.Decimal((int(number < 0), tuple(map(int, str(abs(number)))), -scale))
     except (ValueError, DataError, decimal.DecimalException) as error:
         raise DataError("Invalid bytes for Decimal field") from error
-    _check_scale(found)
-    return found
+    _check_scale(value)
+    return value
 
 
 def _check_scale(value: decimal.Decimal) -> None:

@@ -126,8 +126,8 @@ def _fields(described: Any, readers: Readers) -> list[tuple[str, Schema]]:
 
 
 def _text(body: dict[str, Any], name: str) -> str | None:
-    found = body.get(name)
-    return found if isinstance(found, str) else None
+    value = body.get(name)
+    return value if isinstance(value, str) else None
 
 
 def _parameters(described: Any) -> dict[str, str] | None:

@@ -174,11 +174,11 @@ def loads_each(texts: list[bytes]) -> list[Any] | None:
     """`loads_quickly` of many texts in one go; None if one of them takes the slower way, whichever it is."""
     # As one array, which is much quicker. What stands between two texts is found again between their values only if each
     # text is one value by itself: no writer of a text knows it.
-    found = loads_quickly(b"[%b]" % _BETWEEN.join(texts))
+    values = loads_quickly(b"[%b]" % _BETWEEN.join(texts))
     count = len(texts) - 1
-    if type(found) is not list or len(found) != 2 * count + 1 or found[1::2].count(_MARK) != count:
+    if type(values) is not list or len(values) != 2 * count + 1 or values[1::2].count(_MARK) != count:
         return None
-    return found[::2]
+    return values[::2]
 
 
 def has_long_number(data: bytes) -> bool:

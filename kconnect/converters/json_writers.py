@@ -43,19 +43,19 @@ class Writers:
 
     def of(self, schema: Schema) -> Convert:
         """Return the writer of a schema; at most `limit` are kept."""
-        known = self._kept.get(schema)
-        if known is None:
-            known = self._of(schema)
-            self._kept.put(schema, known, weight_of(schema))
-        return known
+        writer = self._kept.get(schema)
+        if writer is None:
+            writer = self._of(schema)
+            self._kept.put(schema, writer, weight_of(schema))
+        return writer
 
     def _of(self, schema: Schema) -> Convert:
         logical = self._of_logical(schema)
         if logical is not None or schema.type not in _AS_IS:
             return self._or_null(schema, logical or self._of_type(schema))
-        wanted, other = _AS_IS[schema.type], self._or_null(schema, self._of_type(schema))
+        expected, general = _AS_IS[schema.type], self._or_null(schema, self._of_type(schema))
         # An exact class: True is an int to `isinstance`.
-        return lambda value: value if type(value) is wanted else other(value)
+        return lambda value: value if type(value) is expected else general(value)
 
     def _or_null(self, schema: Schema, write: Convert) -> Convert:
         if schema.default is not None and self._defaults:

@@ -52,8 +52,8 @@ def require(schema: Schema, plain: Any, path: str = "") -> None:
     elif kind is SchemaType.ARRAY and schema.value_schema is not None:
         if type(plain) is not list:
             raise _misfit(where, schema, plain)
-        for each in plain:
-            require(schema.value_schema, each, f"{path}[]")
+        for item in plain:
+            require(schema.value_schema, item, f"{path}[]")
     elif not _holds(schema, plain):
         raise _misfit(where, schema, plain)
 
@@ -62,9 +62,9 @@ def _require_struct(schema: Schema, plain: Any, path: str, where: str) -> None:
     if type(plain) is not dict:
         raise _misfit(where, schema, plain)
     names = {field.name for field in schema.fields}
-    other = next((name for name in plain if name not in names), None)
-    if other is not None:
-        raise Misfit(f"the field {(f'{path}.' if path else '') + other!r} is not in the pinned schema")
+    unknown_name = next((name for name in plain if name not in names), None)
+    if unknown_name is not None:
+        raise Misfit(f"the field {(f'{path}.' if path else '') + unknown_name!r} is not in the pinned schema")
     for field in schema.fields:
         require(field.schema, plain.get(field.name), f"{path}.{field.name}" if path else field.name)
 
@@ -126,7 +126,7 @@ def _is_single(number: float) -> bool:
 
 
 def _misfit(where: str, schema: Schema, plain: Any) -> Misfit:
-    wanted = schema.name or schema.type.value
+    expected = schema.name or schema.type.value
     if type(plain) in (float, decimal.Decimal) and schema.type in (*_EXACT, SchemaType.BYTES):
-        return Misfit(f"{where} is a number that {wanted} of the pinned schema does not hold exactly")
-    return Misfit(f"{where} is of the type {type(plain).__name__}, and the pinned schema has {wanted} there")
+        return Misfit(f"{where} is a number that {expected} of the pinned schema does not hold exactly")
+    return Misfit(f"{where} is of the type {type(plain).__name__}, and the pinned schema has {expected} there")

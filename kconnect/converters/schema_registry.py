@@ -87,7 +87,7 @@ def open_registry(settings: Mapping[str, Any]) -> Registry:
 
 def texts_of_references(registry: Registry, schema: RegisteredSchema) -> list[str]:
     """The texts of all schemas that this one uses, each after those that it uses itself."""
-    seen: dict[tuple[str, int], str] = {}
+    texts: dict[tuple[str, int], str] = {}
 
     asked: set[tuple[str, int]] = set()
     length = 0
@@ -102,16 +102,16 @@ def texts_of_references(registry: Registry, schema: RegisteredSchema) -> list[st
                 raise DataError(
                     f"Schema {schema.id} refers to more than {_MOST_REFERENCES} schemas, or by more than {_DEEPEST} steps"
                 )
-            found = registry.by_version(*key)
+            registered = registry.by_version(*key)
             nonlocal length
-            length += len(found.text)
+            length += len(registered.text)
             if length > _LONGEST:
                 raise DataError(f"Schema {schema.id} refers to schemas of more than {_LONGEST} characters together")
-            visit(found.references, depth + 1)
-            seen.setdefault(key, found.text)
+            visit(registered.references, depth + 1)
+            texts.setdefault(key, registered.text)
 
     visit(schema.references, 1)
-    return list(seen.values())
+    return list(texts.values())
 
 
 class MemoryRegistry:
@@ -183,13 +183,13 @@ class MemoryRegistry:
             return self._version(ids[number - 1], number)
 
     def _version(self, id: int, version: int) -> RegisteredSchema:
-        found = self._schemas[id - 1]
-        return RegisteredSchema(found.text, id, version, found.type, found.references)
+        registered = self._schemas[id - 1]
+        return RegisteredSchema(registered.text, id, version, registered.type, registered.references)
 
     def _id_of(self, text: str, references: tuple[Reference, ...]) -> int | None:
-        wanted = _canonical(text)
+        canonical_text = _canonical(text)
         for schema in self._schemas:
-            if schema.references == references and _canonical(schema.text) == wanted:
+            if schema.references == references and _canonical(schema.text) == canonical_text:
                 return schema.id
         return None
 

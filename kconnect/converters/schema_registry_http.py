@@ -72,12 +72,12 @@ class HttpRegistry:
 
         def ask(client: SchemaRegistryClient) -> RegisteredSchema | None:
             try:
-                found = client.lookup_schema(subject, schema, normalize)
+                registered = client.lookup_schema(subject, schema, normalize)
             except SchemaRegistryError as refusal:
                 if refusal.http_status_code == 404 and refusal.error_code in _UNKNOWN:
                     return None
                 raise
-            return _registered(found.schema, found.schema_id, found.version)
+            return _registered(registered.schema, registered.schema_id, registered.version)
 
         return self._call(f"look up a schema of subject {subject}", ask, subject)
 
@@ -89,8 +89,8 @@ class HttpRegistry:
         name: Any = "latest" if version is None else version
 
         def ask(client: SchemaRegistryClient) -> RegisteredSchema:
-            found = client.get_version(subject, name)
-            return _registered(found.schema, found.schema_id, found.version)
+            registered = client.get_version(subject, name)
+            return _registered(registered.schema, registered.schema_id, registered.version)
 
         return self._call(f"fetch version {name} of subject {subject}", ask, subject)
 
@@ -103,7 +103,7 @@ class HttpRegistry:
             index = (self._first + turn) % len(self._clients)
             base, client = self._clients[index]
             try:
-                found = ask(client)
+                answer = ask(client)
             except SchemaRegistryError as refusal:
                 if refusal.http_status_code in _AGAIN:
                     trouble = f"{base}: {_said(refusal)}"
@@ -123,7 +123,7 @@ class HttpRegistry:
             # It keeps all it has ever seen; our callers keep as much as schemas.cache.config says.
             client.clear_caches()
             self._first = index
-            return found
+            return answer
         raise RetriableError(
             f"Failed to {what}: the schema registry can't be reached or is in trouble ({trouble}). Check {URL}, and that the "
             "registry runs; errors.retry.timeout lets a task wait for it"
@@ -152,11 +152,11 @@ def _client(url: str, settings: Mapping[str, Any]) -> tuple[str, SchemaRegistryC
         with tempfile.TemporaryDirectory() as directory:
             if base.startswith("https:"):
                 conf.update(tls(settings, Path(directory)))
-            made = SchemaRegistryClient(conf)
+            client = SchemaRegistryClient(conf)
     except (ssl.SSLError, ValueError) as error:
         raise ConfigError(f"The certificates or key of {SSL}* can't be used: {error}") from None
     # It has no setting for these three: its static token wants a cluster of Confluent's cloud, whose name it sends along.
-    rest = made._rest_client
+    rest = client._rest_client
     answers.bound(rest.session, MAX_BYTES, settings[MAX_BYTES], READ_TIMEOUT, read)
     if token is not None:
         rest.session.headers["Authorization"] = f"Bearer {token}"
@@ -165,7 +165,7 @@ def _client(url: str, settings: Mapping[str, Any]) -> tuple[str, SchemaRegistryC
             rest.verify.load_default_certs()
         if settings.get(f"{SSL}endpoint.identification.algorithm") == "":
             rest.verify.check_hostname = False
-    return base, made
+    return base, client
 
 
 def _error(refusal: SchemaRegistryError, what: str, base: str) -> ConnectError:
@@ -187,7 +187,7 @@ def _said(refusal: SchemaRegistryError) -> str:
     if refusal.error_code == -1 or refusal.error_message is None:
         return f"status {refusal.http_status_code}"
     code = refusal.http_status_code if refusal.error_code is None else refusal.error_code
-    text = "".join(each if each.isprintable() else " " for each in refusal.error_message[:_SHOWN])
+    text = "".join(character if character.isprintable() else " " for character in refusal.error_message[:_SHOWN])
     return f"{text}; error code: {code}"
 
 
@@ -198,5 +198,5 @@ def _schema(text: str, references: tuple[Reference, ...]) -> Schema:
 def _registered(schema: Schema, id: int | None, version: int | None) -> RegisteredSchema:
     if schema.schema_str is None:
         raise ValueError("no schema")
-    references = tuple(Reference(**each.to_dict()) for each in schema.references or ())
+    references = tuple(Reference(**reference.to_dict()) for reference in schema.references or ())
     return RegisteredSchema(schema.schema_str, id or 0, version or 0, schema.schema_type or "AVRO", references)

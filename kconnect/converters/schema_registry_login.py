@@ -83,12 +83,12 @@ def without_login(url: str) -> tuple[str, str | None]:
         _ = parsed.port
     except ValueError:
         raise ConfigError(f"Invalid value for configuration {URL}: must be a URL like http://host:8081") from None
-    given, _, place = parsed.netloc.rpartition("@")
+    user_info, _, place = parsed.netloc.rpartition("@")
     if parsed.scheme not in ("http", "https") or not parsed.hostname:
         shown = f"{parsed.scheme}://{place}"
         raise ConfigError(URL, shown, "must be a URL like http://host:8081, https://host or mock://scope")
-    user, _, password = given.partition(":")
-    login = f"{urllib.parse.unquote(user)}:{urllib.parse.unquote(password)}" if given else None
+    user, _, password = user_info.partition(":")
+    login = f"{urllib.parse.unquote(user)}:{urllib.parse.unquote(password)}" if user_info else None
     return f"{parsed.scheme}://{place}{parsed.path}", login
 
 
@@ -99,10 +99,10 @@ def credentials(settings: Mapping[str, Any], login: str | None) -> tuple[str | N
         raise ConfigError(BEARER_SOURCE, settings[BEARER_SOURCE], "of its sources only STATIC_TOKEN is supported")
     source = settings[BASIC_SOURCE] or "URL"
     if source == "USER_INFO":
-        given: Password | None = settings.get(BASIC_USER) or settings.get(f"{PREFIX}{BASIC_USER}")
-        if given is None or ":" not in given.value:
+        user_info: Password | None = settings.get(BASIC_USER) or settings.get(f"{PREFIX}{BASIC_USER}")
+        if user_info is None or ":" not in user_info.value:
             raise ConfigError(f"{BASIC_SOURCE} is USER_INFO, so {BASIC_USER} must be given as user:password")
-        login = given.value
+        login = user_info.value
     elif source == "SASL_INHERIT":
         login = _sasl_login(settings.get("sasl.jaas.config"))
     elif source != "URL":
@@ -114,10 +114,10 @@ def credentials(settings: Mapping[str, Any], login: str | None) -> tuple[str | N
 
 def _sasl_login(jaas: Password | None) -> str:
     text = "" if jaas is None else jaas.value
-    found = [re.search(rf'\b{name}\s*=\s*(?:"([^"]*)"|([^\s;"]+))', text) for name in ("username", "password")]
-    if None in found:
+    matches = [re.search(rf'\b{name}\s*=\s*(?:"([^"]*)"|([^\s;"]+))', text) for name in ("username", "password")]
+    if None in matches:
         raise ConfigError(f"{BASIC_SOURCE} is SASL_INHERIT, so sasl.jaas.config must be given, with username and password")
-    return ":".join(match.group(1) or match.group(2) or "" for match in found if match is not None)
+    return ":".join(match.group(1) or match.group(2) or "" for match in matches if match is not None)
 
 
 def tls(settings: Mapping[str, Any], directory: Path) -> dict[str, Any]:
@@ -138,9 +138,9 @@ def tls(settings: Mapping[str, Any], directory: Path) -> dict[str, Any]:
     if trusted:
         conf["ssl.ca.location"] = file("trusted.pem", trusted)
     key = setting("keystore.key")
-    own = f"{key}\n{setting('keystore.certificate.chain') or ''}" if key else _pem(settings, "keystore")
-    if own:
-        conf["ssl.certificate.location"] = file("client.pem", own)
+    client_pem = f"{key}\n{setting('keystore.certificate.chain') or ''}" if key else _pem(settings, "keystore")
+    if client_pem:
+        conf["ssl.certificate.location"] = file("client.pem", client_pem)
         conf["ssl.key.password"] = setting("key.password") or ""
     return conf
 

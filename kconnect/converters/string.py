@@ -96,4 +96,4 @@ class StringConverter(AnyConverter):
         if self._wide is not None or self._mark:
             return None
         encoding = self._encoding
-        return Column(OPTIONAL_STRING_SCHEMA, [each.decode(encoding, JAVAS) for each in data])
+        return Column(OPTIONAL_STRING_SCHEMA, [text.decode(encoding, JAVAS) for text in data])

@@ -41,17 +41,17 @@ def version_of(text: str) -> int | None:
 def read(registry: Registry, subject: str, version: int | None) -> Schema:
     """Return a version of a subject. ConfigError if there is none, or if plain JSON can't be held against it."""
     try:
-        found = registry.by_version(subject, version)
-        if found.type != "AVRO":
-            raise DataError(f"it is of the type {found.type}, and only schemas in AVRO are read")
-        avro = parse(found.text, texts_of_references(registry, found))
-        schema = avro_schema_readers.to_connect(avro, Dialect(), read_default, found.version)
+        registered = registry.by_version(subject, version)
+        if registered.type != "AVRO":
+            raise DataError(f"it is of the type {registered.type}, and only schemas in AVRO are read")
+        avro = parse(registered.text, texts_of_references(registry, registered))
+        schema = avro_schema_readers.to_connect(avro, Dialect(), read_default, registered.version)
         if schema is None:
             raise DataError("it says nothing of its values' type")
         _require_plain(schema, "")
     except RetriableError as error:
-        said = f"The task needs the schema of {SUBJECT}={subject} to start: {str(error).partition('; errors.retry')[0]}"
-        raise ConnectError(f"{said}. With errors.restart.max.attempts it is started again by itself") from error
+        reason = f"The task needs the schema of {SUBJECT}={subject} to start: {str(error).partition('; errors.retry')[0]}"
+        raise ConnectError(f"{reason}. With errors.restart.max.attempts it is started again by itself") from error
     except (RecursionError, TypeError):
         raise ConfigError(
             SUBJECT, subject, "what the registry has there is nested too deeply, or has no version. Name another subject"
@@ -94,7 +94,7 @@ def register(registry: Registry, subject: str, schema: Schema) -> int:
     """Return the version of the subject that is this schema from now on. What the registry says, as it says it."""
     text = text_of(schema)
     registry.register(subject, text, (), False)
-    found = registry.lookup(subject, text, (), False)
-    if found is None:
+    registered = registry.lookup(subject, text, (), False)
+    if registered is None:
         raise ConnectError(f"The registry took a schema for the subject {subject}, and does not find it there")
-    return found.version
+    return registered.version
