@@ -66,10 +66,10 @@ def _target(text: str) -> SchemaType:
             f"Invalid value java.lang.IllegalArgumentException: No enum constant {_ENUM}.{name} for configuration "
             f"Invalid type found in casting spec: {text.strip()}"
         )
-    found = SchemaType[name]
-    if found not in TARGETS:
+    target = SchemaType[name]
+    if target not in TARGETS:
         raise ConfigError(f"Cast transformation does not support casting to {name}; supported types are [{_names(TARGETS)}]")
-    return found
+    return target
 
 
 def _names(types: Sequence[SchemaType]) -> str:
@@ -140,12 +140,12 @@ class Cast(common.OnPart):
         else:
             common.check_columns(column.schema, columns, self._replace_null)
             after, targets = self._changed_schema(column.schema)
-        done = list(columns)
+        converted = list(columns)
         for index, *how in targets:
-            done[index] = self._cast_all(columns[index], *how)
-            if after is not None and after.fields[index].schema.optional is False and None in done[index]:
+            converted[index] = self._cast_all(columns[index], *how)
+            if after is not None and after.fields[index].schema.optional is False and None in converted[index]:
                 raise Unusual
-        return Column.by_field(after, names, done, len(column))
+        return Column.by_field(after, names, converted, len(column))
 
     @staticmethod
     def _cast_all(values: Sequence[Any], schema: Schema | None, target: SchemaType) -> list[Any]:
@@ -190,8 +190,8 @@ def _is_plain(value: Any) -> bool:
 
 
 def _free(value: Any, target: SchemaType) -> Any:
-    found = cast(value, None, target)
-    return _WIDE[target](found) if target in _WIDE and found is not None else found
+    result = cast(value, None, target)
+    return _WIDE[target](result) if target in _WIDE and result is not None else result
 
 
 def cast(value: Any, schema: Schema | None, target: SchemaType) -> Any:

@@ -53,11 +53,11 @@ class BuiltIn(Transformation[Any]):
         return self.CONFIG
 
     def configure(self, configs: Mapping[str, str]) -> None:
-        given: dict[str, Any] = dict(configs)
+        settings: dict[str, Any] = dict(configs)
         for name, key in self.CONFIG.keys.items():
-            if isinstance(key.validator, Items) and given.get(name) is not None:
-                given[name] = list(dict.fromkeys(parse(name, given[name], Type.LIST)))
-        self.setup(self.CONFIG.parse(given))
+            if isinstance(key.validator, Items) and settings.get(name) is not None:
+                settings[name] = list(dict.fromkeys(parse(name, settings[name], Type.LIST)))
+        self.setup(self.CONFIG.parse(settings))
 
     def setup(self, settings: Mapping[str, Any]) -> None:
         """Compile what the settings say."""
@@ -143,11 +143,11 @@ class PerSchema(Generic[T]):
         self._made: Kept[Schema, T] = Kept(self.LIMIT)
 
     def __call__(self, schema: Schema) -> T:
-        found = self._made.get(schema)
-        if found is None:
-            found = self._make(schema)
-            self._made.put(schema, found, weight_of(schema))
-        return found
+        entry = self._made.get(schema)
+        if entry is None:
+            entry = self._make(schema)
+            self._made.put(schema, entry, weight_of(schema))
+        return entry
 
 
 _TYPES: Mapping[str, SchemaType] = {
@@ -169,27 +169,27 @@ _TYPES: Mapping[str, SchemaType] = {
 
 def type_of(value: Any, transform: str) -> SchemaType:
     """The type of a value without a schema. DataError if it is none of Connect's, which decimals and dates are not."""
-    found = _TYPES.get(java_class(value))
-    if found is None:
+    kind = _TYPES.get(java_class(value))
+    if kind is None:
         raise DataError(
             f"{transform} transformation was passed a value of type class {java_class(value)} which is not supported by "
             "Connect's data API"
         )
-    return found
+    return kind
 
 
 def require_map(value: Any, purpose: str) -> dict[Any, Any]:
     if isinstance(value, dict):
         return value
-    found = "null" if value is None else java_class(value)
-    raise DataError(f"Only Map objects supported in absence of schema for [{purpose}], found: {found}")
+    class_name = "null" if value is None else java_class(value)
+    raise DataError(f"Only Map objects supported in absence of schema for [{purpose}], found: {class_name}")
 
 
 def require_struct(value: Any, purpose: str, schema: Schema | None = None) -> Struct:
     if isinstance(value, Struct):
         return value
-    found = "null" if value is None else java_class(value) if schema is None else java_class(value, schema)
-    raise DataError(f"Only Struct objects supported for [{purpose}], found: {found}")
+    class_name = "null" if value is None else java_class(value) if schema is None else java_class(value, schema)
+    raise DataError(f"Only Struct objects supported for [{purpose}], found: {class_name}")
 
 
 def reader(replace_null: bool) -> Callable[[Struct, str], Any]:
@@ -199,15 +199,15 @@ def reader(replace_null: bool) -> Callable[[Struct, str], Any]:
 
 def values_of(value: Struct, replace_null: bool) -> Sequence[Any]:
     """All values of a struct in the order of its fields, by the same rule."""
-    found = value.values
+    items = value.values
     defaults = value.schema.defaults
-    if defaults and replace_null and None in found:
-        filled = list(found)
+    if defaults and replace_null and None in items:
+        filled = list(items)
         for index, default in defaults:
             if filled[index] is None:
                 filled[index] = default
         return filled
-    return found
+    return items
 
 
 def check_nulls(schema: Schema, values: Sequence[Any]) -> None:
@@ -310,7 +310,7 @@ def hash_order(names: Iterable[str]) -> list[str]:
 
 def _spread_hash(text: str) -> int:
     units = text.encode("utf-16-be", "surrogatepass")
-    found = 0
+    code = 0
     for high, low in zip(units[::2], units[1::2], strict=True):
-        found = (31 * found + (high << 8 | low)) & 0xFFFFFFFF
-    return found ^ found >> 16
+        code = (31 * code + (high << 8 | low)) & 0xFFFFFFFF
+    return code ^ code >> 16

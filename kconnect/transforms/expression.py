@@ -118,10 +118,10 @@ class Expression(Transformation[Any]):
 
     def config_for(self, configs: Mapping[str, Any]) -> ConfigDef:
         """`config()`, and a row for each setting that these configs make up."""
-        made = ConfigDef(*self.CONFIG.keys.values())
+        definition = ConfigDef(*self.CONFIG.keys.values())
         for setting in configs:
-            prefix = next((known for known in _PREFIXES if setting.startswith(known)), None)
-            if prefix is None or setting in made.keys:
+            prefix = next((candidate for candidate in _PREFIXES if setting.startswith(candidate)), None)
+            if prefix is None or setting in definition.keys:
                 continue
             name = setting[len(prefix) :]
             validator: Validator
@@ -129,28 +129,30 @@ class Expression(Transformation[Any]):
                 doc, validator = f"The type of {setting.removesuffix('.type')}.", OneOf(tuple(TYPES))
             else:
                 doc, validator = _PREFIXES[prefix].format(name=name), _named(name)
-            made.define(ConfigKey(setting, Type.STRING, None, Importance.MEDIUM, doc, validator))
-        return made
+            definition.define(ConfigKey(setting, Type.STRING, None, Importance.MEDIUM, doc, validator))
+        return definition
 
     def configure(self, configs: Mapping[str, str]) -> None:
-        given = {name: text for name, text in self.config_for(configs).parse(configs).items() if text is not None}
-        if not given:
+        texts = {name: text for name, text in self.config_for(configs).parse(configs).items() if text is not None}
+        if not texts:
             raise ConfigError("Expression has nothing to do: set expression, drop, topic, field.<path> or header.<name>")
-        programs = {name: records.program(text) for name, text in given.items() if not _is_type(name, given)}
+        programs = {name: records.program(text) for name, text in texts.items() if not _is_type(name, texts)}
         assigned = {
             prefix: [
-                _Assignment(name, name[len(prefix) :], compiled, TYPES.get(given.get(f"{name}.type", "")))
+                _Assignment(name, name[len(prefix) :], compiled, TYPES.get(texts.get(f"{name}.type", "")))
                 for name, compiled in programs.items()
                 if name.startswith(prefix)
             ]
             for prefix in _PREFIXES
         }
-        if "expression" in given and assigned[_FIELD]:
-            other = assigned[_FIELD][0].setting
-            raise ConfigError("expression", given["expression"], f"it sets the whole value already; remove it or {other}")
+        if "expression" in texts and assigned[_FIELD]:
+            field_setting = assigned[_FIELD][0].setting
+            raise ConfigError(
+                "expression", texts["expression"], f"it sets the whole value already; remove it or {field_setting}"
+            )
         self._drop, self._topic = programs.get("drop"), programs.get("topic")
         self._headers = assigned[_HEADER]
-        whole = _Assignment("expression", "", programs["expression"]) if "expression" in given else None
+        whole = _Assignment("expression", "", programs["expression"]) if "expression" in texts else None
         self._value = _Whole(whole) if whole else _Fields(assigned[_FIELD], "value") if assigned[_FIELD] else None
         self._key = _Fields(assigned[_KEY_FIELD], "key") if assigned[_KEY_FIELD] else None
 
@@ -174,20 +176,20 @@ class Expression(Transformation[Any]):
 
     def _true(self, record: Any) -> bool:
         assert self._drop is not None
-        found = records.evaluate(self._drop, "drop", record)
-        if found is True or found is False:
-            return found
+        result = records.evaluate(self._drop, "drop", record)
+        if result is True or result is False:
+            return result
         raise DataError(f"drop = {self._drop.text} must be true or false, for this record it is neither")
 
     def _new_headers(self, record: Any) -> list[Header]:
         names = {header.name for header in self._headers}
-        kept = [header for header in record.headers if header.key not in names]
+        headers = [header for header in record.headers if header.key not in names]
         for header in self._headers:
             value = header.of(record)
             if value is not None:
                 kind = header.told(value)
-                kept.append(Header(header.name, header.fit(kind, value), kind))
-        return kept
+                headers.append(Header(header.name, header.fit(kind, value), kind))
+        return headers
 
 
 def _is_type(name: str, given: Mapping[str, Any]) -> bool:
@@ -214,11 +216,11 @@ class _Kept:
 
     def __call__(self, record: Any) -> Any:
         schemas = (record.key_schema, record.value_schema)
-        found = self._made.get(schemas)
-        if found is None:
-            found = self._make(record)
-            self._made.put(schemas, found, weight_of(*schemas))
-        return found
+        entry = self._made.get(schemas)
+        if entry is None:
+            entry = self._make(record)
+            self._made.put(schemas, entry, weight_of(*schemas))
+        return entry
 
 
 class _Types:
@@ -226,7 +228,7 @@ class _Types:
 
     def __init__(self, assignments: list[_Assignment], record: Any) -> None:
         self._assignments = assignments
-        self.schemas = [each.foretold(record.key_schema, record.value_schema) for each in assignments]
+        self.schemas = [assignment.foretold(record.key_schema, record.value_schema) for assignment in assignments]
 
     def learn(self, place: int, value: Any) -> bool:
         if self.schemas[place] is None:
@@ -243,12 +245,12 @@ class _Whole:
         self._types = _Kept(lambda record: _Types([assignment], record))
 
     def of(self, record: Any, before: Schema | None, value: Any) -> tuple[Schema | None, Any]:
-        found = self._assignment.of(record)
+        result = self._assignment.of(record)
         if before is None:
-            return None, self._assignment.fit(None, found)
+            return None, self._assignment.fit(None, result)
         types_ = self._types(record)
-        types_.learn(0, found)
-        return types_.schemas[0], self._assignment.fit(types_.schemas[0], found)
+        types_.learn(0, result)
+        return types_.schemas[0], self._assignment.fit(types_.schemas[0], result)
 
 
 class _Fields:
@@ -262,13 +264,13 @@ class _Fields:
         """A null stays null: it is a tombstone, or no key."""
         if value is None:
             return before, None
-        found = [assignment.of(record) for assignment in self._assignments]
+        results = [assignment.of(record) for assignment in self._assignments]
         if before is not None:
             if type(value) is not Struct:
                 raise DataError(f"{self._assignments[0].setting} sets a field, but the {self._part} is not a struct")
             plan: _Plan = self._plans(record)
-            return plan.of(found, value)
-        for assignment, result in zip(self._assignments, found):
+            return plan.of(results, value)
+        for assignment, result in zip(self._assignments, results):
             value = self._put(value, assignment.name.split("."), assignment, assignment.fit(assignment.type, result))
         return None, value
 
@@ -293,7 +295,10 @@ class _Plan:
         if self._level is None or any(learned):
             self._level = self._made(value.schema)
         level = self._level
-        fit = [each.fit(level.schemas[place], result) for place, (each, result) in enumerate(zip(self._assignments, found))]
+        fit = [
+            assignment.fit(level.schemas[place], result)
+            for place, (assignment, result) in enumerate(zip(self._assignments, found))
+        ]
         for place, result in enumerate(fit):
             if result is None and not level.schemas[place].optional:
                 raise DataError(f"{self._assignments[place].setting} gives null, but the field is required")
@@ -314,7 +319,7 @@ class _Plan:
             inner[path[-1]] = place
         level = _Level(before, tree, self._assignments, self._types.schemas)
         # What is unknown still has taken a field's own schema; a value of another type must not change it later.
-        self._types.schemas = [found or level.schemas[place] for place, found in enumerate(self._types.schemas)]
+        self._types.schemas = [known_schema or level.schemas[place] for place, known_schema in enumerate(self._types.schemas)]
         return level
 
 
@@ -345,8 +350,8 @@ class _Level:
             else:
                 fields[name] = self.schemas[what] = _field_schema(old, assignments[what], wanted[what])
                 self._here.append((places[name], what))
-        other = {"name": before.name, "version": before.version, "doc": before.doc, "parameters": before.parameters}
-        self.schema: Schema = schema.struct(fields, optional=before.optional, **other)
+        attributes = {"name": before.name, "version": before.version, "doc": before.doc, "parameters": before.parameters}
+        self.schema: Schema = schema.struct(fields, optional=before.optional, **attributes)
 
     def put(self, value: Struct, found: list[Any]) -> Struct:
         values = [*value.values, *[None] * self._added]

@@ -40,22 +40,22 @@ class ExtractField(common.OnPart):
             return self.changed(record, None, None if value is None else self._of_map(common.require_map(value, PURPOSE)))
         if value is not None:
             common.require_struct(value, PURPOSE, schema)
-        found = self._field_schema(schema)
+        field_schema = self._field_schema(schema)
         for name in self._steps:
             if value is None:
                 break
             value = self._read(value, name)
-        return self.changed(record, found, value)
+        return self.changed(record, field_schema, value)
 
     def column(self, column: Column, batch: Any) -> Column:
         names, columns = column.fields()
-        found = columns[names.index(self._steps[0])]
+        values = columns[names.index(self._steps[0])]
         if len(self._steps) > 1:
             raise Unusual
         if column.schema is None:
-            return Column(None, found)
+            return Column(None, values)
         common.check_columns(column.schema, columns, True)
-        return Column(self._field_schema(column.schema), found)
+        return Column(self._field_schema(column.schema), values)
 
     def _of_map(self, value: Any) -> Any:
         self._check_steps()
@@ -68,15 +68,15 @@ class ExtractField(common.OnPart):
 
     def _find(self, schema: Schema) -> Schema:
         self._check_steps()
-        found = schema
+        inner = schema
         for name in self._steps:
-            if found.type is not SchemaType.STRUCT:
+            if inner.type is not SchemaType.STRUCT:
                 raise DataError("Cannot look up fields on non-struct type")
-            field = found.field(name)
+            field = inner.field(name)
             if field is None:
                 raise ValueError(f"Unknown field: {self._path}")
-            found = field.schema
-        return found
+            inner = field.schema
+        return inner
 
     def _check_steps(self) -> None:
         if not self._steps:

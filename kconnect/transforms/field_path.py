@@ -14,7 +14,7 @@ def steps(path: str, nested: bool) -> tuple[str, ...]:
     """The names of a path; ConfigError for a backtick that is not closed."""
     if not nested:
         return (path,)
-    found = []
+    names = []
     at = 0
     while at < len(path):
         if path[at] == "`":
@@ -23,24 +23,24 @@ def steps(path: str, nested: bool) -> tuple[str, ...]:
             end = path.find(".", at)
             end = len(path) if end < 0 else end
             name, at = path[at:end], end + 1
-        found.append(name)
+        names.append(name)
     if path.endswith("."):
         # The name after the last dot, an empty one.
-        found.append("")
-    return tuple(found)
+        names.append("")
+    return tuple(names)
 
 
 def _quoted(path: str, start: int) -> tuple[str, int]:
     name = ""
-    taken = start + 1
-    at = path.find("`", taken)
+    begin = start + 1
+    at = path.find("`", begin)
     while at >= 0:
         last = at + 1 == len(path)
         if last or path[at + 1] == ".":
             if path[at - 1] != "\\":
-                return name + path[taken:at], at + 2
-            name += path[taken : at - 1] + "`"
-            taken = at + 1
+                return name + path[begin:at], at + 2
+            name += path[begin : at - 1] + "`"
+            begin = at + 1
         at = path.find("`", at + 1)
     raise ConfigError(
         f"Incomplete backtick pair in path: [{path}], "

@@ -114,17 +114,17 @@ class Flatten(common.OnPart):
 
 def _flatten_struct(plan: _Plan, items: Sequence[Any], schema: Schema, flat: list[Any]) -> None:
     for item, (default, may_lack, inner) in zip(items, plan.parts, strict=True):
-        found = default if item is None else item
+        value = default if item is None else item
         if inner is None:
-            if found is None and not may_lack:
+            if value is None and not may_lack:
                 field = schema.fields[len(flat)]
                 validate(field.schema, None, field.name)
-            flat.append(found)
-        elif found is None:
+            flat.append(value)
+        elif value is None:
             # Nothing is said of its fields, required ones or not.
             flat.extend([None] * inner.width)
         else:
-            _flatten_struct(inner, found.values, schema, flat)
+            _flatten_struct(inner, value.values, schema, flat)
 
 
 FlattenKey, FlattenValue = common.variants(Flatten)

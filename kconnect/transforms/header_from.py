@@ -66,8 +66,8 @@ class HeaderFrom(common.OnPart):
         places = self._places(value.schema)
         inside = common.values_of(value, self._replace_null)
         if self._moves:
-            left = common.struct_of(places.left, [inside[index] for index in places.kept])
-            record = self.changed(record, places.left, left)
+            rest = common.struct_of(places.left, [inside[index] for index in places.kept])
+            record = self.changed(record, places.left, rest)
         added = [_header(name, inside[index], inner) for name, index, inner in places.headers]
         if places.missing is not None:
             raise DataError(f"Field does not exist: {places.missing}")
@@ -76,17 +76,17 @@ class HeaderFrom(common.OnPart):
     def _of_map(self, record: Any, value: dict[Any, Any]) -> Any:
         headers = [*record.headers, *(Header(name, value.get(field)) for field, name in self._pairs)]
         if self._moves:
-            left = {name: item for name, item in value.items() if name not in self._fields}
-            return self.changed(record, None, left).new_record(headers=headers)
+            rest = {name: item for name, item in value.items() if name not in self._fields}
+            return self.changed(record, None, rest).new_record(headers=headers)
         return record.new_record(headers=headers)
 
     def _find(self, schema: Schema) -> _Places:
-        found = [(header, schema.field(name)) for name, header in self._pairs]
-        headers = [(header, field.index, field.schema) for header, field in found if field is not None]
+        header_fields = [(header, schema.field(name)) for name, header in self._pairs]
+        headers = [(header, field.index, field.schema) for header, field in header_fields if field is not None]
         missing = next((name for name, _ in self._pairs if schema.field(name) is None), None)
-        kept = [field for field in schema.fields if field.name not in self._fields]
-        left = common.struct_schema([(field.name, field.schema) for field in kept], **common.basics(schema))
-        return _Places(headers, missing, left, [field.index for field in kept])
+        kept_fields = [field for field in schema.fields if field.name not in self._fields]
+        rest = common.struct_schema([(field.name, field.schema) for field in kept_fields], **common.basics(schema))
+        return _Places(headers, missing, rest, [field.index for field in kept_fields])
 
 
 def _header(name: str, value: Any, schema: Schema) -> Header:

@@ -118,16 +118,16 @@ class InsertField(common.OnPart):
         if schema is None:
             inside = common.require_map(value, PURPOSE).copy()
             for name, read in self._reads:
-                found = read(record)
-                if found is not None:
-                    inside[name] = found
+                inserted = read(record)
+                if inserted is not None:
+                    inside[name] = inserted
             return self.changed(record, None, inside)
         value = common.require_struct(value, PURPOSE, schema)
         longer = self._longer(value.schema)
-        kept = common.values_of(value, self._replace_null)
-        common.check_nulls(longer, kept)
+        items = common.values_of(value, self._replace_null)
+        common.check_nulls(longer, items)
         # A required field stays unset where the record has no value for it, which is found out when it is written.
-        longest = [*kept]
+        longest = [*items]
         for read, typed in self._typed:
             longest.append(read(record) if typed is _as_it_is else typed(read(record)))
         return self.changed(record, longer, Struct.unchecked(longer, longest))
@@ -138,7 +138,7 @@ class InsertField(common.OnPart):
             # In a map a timestamp stays the number, and what a record has not is not put.
             more, longer = [name for name, _ in self._reads], None
             added = [self._read_all(read, batch) for _, read in self._reads]
-            if not set(more).isdisjoint(names) or len(set(more)) < len(more) or any(None in found for found in added):
+            if not set(more).isdisjoint(names) or len(set(more)) < len(more) or any(None in values for values in added):
                 raise Unusual
         else:
             common.check_columns(column.schema, columns, self._replace_null)
@@ -154,8 +154,8 @@ class InsertField(common.OnPart):
             return [read(None)] * len(batch)
         if read is _offset:
             read(batch.sample())
-        found: Sequence[Any] = batch.every(_READ[read])
-        return [None if each is None else Int32(each) for each in found] if read is _partition else found
+        values: Sequence[Any] = batch.every(_READ[read])
+        return [None if value is None else Int32(value) for value in values] if read is _partition else values
 
     def _make_schema(self, schema: Schema) -> Schema:
         fields = [(field.name, field.schema) for field in schema.fields]

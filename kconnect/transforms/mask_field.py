@@ -60,10 +60,10 @@ class MaskField(common.OnPart):
         value = self.value_of(record)
         schema = self.schema_of(record)
         if schema is None:
-            found = common.require_map(value, PURPOSE).copy()
+            masked = common.require_map(value, PURPOSE).copy()
             for name in self._fields:
-                found[name] = self._masked(found.get(name), None)
-            return self.changed(record, None, found)
+                masked[name] = self._masked(masked.get(name), None)
+            return self.changed(record, None, masked)
         value = common.require_struct(value, PURPOSE, schema)
         inside = list(common.values_of(value, self._replace_null))
         for index, inner in self._places(value.schema):
@@ -86,11 +86,11 @@ class MaskField(common.OnPart):
             places = list(self._places(column.schema))
         masked = list(columns)
         for index, inner in places:
-            found = columns[index]
-            if set(map(type, found)) == {str}:
+            values = columns[index]
+            if set(map(type, values)) == {str}:
                 masked[index] = [self._masked("", inner)] * len(column)
             else:
-                masked[index] = [self._masked(item, inner) for item in found]
+                masked[index] = [self._masked(item, inner) for item in values]
         return Column.by_field(column.schema, names, masked, len(column))
 
     def _find(self, schema: Schema) -> list[tuple[int, Schema]]:

@@ -36,20 +36,20 @@ def integer(text: str, bits: int) -> int:
 
 def float64_of(text: str) -> float:
     """`Double.parseDouble`: blanks around it don't count; too large is infinite."""
-    found = _parsed(text)
-    return found if isinstance(found, float) else float(found)
+    parsed = _parsed(text)
+    return parsed if isinstance(parsed, float) else float(parsed)
 
 
 def float32_of(text: str) -> float:
     """`Float.parseFloat`, which is not the nearest float of the nearest double."""
-    found = _parsed(text)
-    if isinstance(found, float):
-        return values.float32(found)
+    parsed = _parsed(text)
+    if isinstance(parsed, float):
+        return values.float32(parsed)
     try:
-        return nearest_float32(decimal.Decimal(found))
+        return nearest_float32(decimal.Decimal(parsed))
     except decimal.InvalidOperation:
         # An exponent beyond all that a Decimal takes: nothing or infinite.
-        return float(found)
+        return float(parsed)
 
 
 def _parsed(text: str) -> str | float:

@@ -74,11 +74,11 @@ class Python(Transformation[Any]):
         )
 
     def configure(self, configs: Mapping[str, str]) -> None:
-        given = dict(configs)
-        if "function" not in given:
+        texts = dict(configs)
+        if "function" not in texts:
             raise ConfigError('Missing required configuration "function" which has no default value.')
-        self._settings = {name: text for name, text in given.items() if name not in _FRAMEWORK}
-        self._name = given["function"].strip()
+        self._settings = {name: text for name, text in texts.items() if name not in _FRAMEWORK}
+        self._name = texts["function"].strip()
         self._function = self._load(self._name, self._settings)
         self._batch = getattr(self._function, "batch", None)
 
@@ -89,8 +89,8 @@ class Python(Transformation[Any]):
         if self._batch is None:
             # So that they are taken one by one: a function with effects of its own must not see a record twice.
             raise NotImplementedError
-        found = self._batch(list(records), **self._settings)
-        return [self._checked(record) for record in found]
+        results = self._batch(list(records), **self._settings)
+        return [self._checked(record) for record in results]
 
     def _checked(self, record: Any) -> Any:
         if record is None or isinstance(record, SourceRecord | SinkRecord):

@@ -45,12 +45,12 @@ class ReplaceField(common.OnPart):
             return record
         schema = self.schema_of(record)
         if schema is None:
-            found = common.require_map(value, PURPOSE)
-            keys = tuple(found)
+            fields = common.require_map(value, PURPOSE)
+            keys = tuple(fields)
             plan = self._plans.get(keys)
             if plan is None:
                 plan = self._plan(keys)
-            return self.changed(record, None, {new: found[old] for old, new in plan})
+            return self.changed(record, None, {new: fields[old] for old, new in plan})
         value = common.require_struct(value, PURPOSE, schema)
         after, places, names = self._changed_schema(value.schema)
         if places is not None:
@@ -98,13 +98,13 @@ class ReplaceField(common.OnPart):
         As in Connect, a value is looked up by the new name's old one, also where a field had the new name all along: then it
         may be of another type, or not be there, and there are no places.
         """
-        kept = [field for field in schema.fields if self._keeps(field.name)]
-        fields = [(self._renames.get(field.name, field.name), field.schema) for field in kept]
+        kept_fields = [field for field in schema.fields if self._keeps(field.name)]
+        fields = [(self._renames.get(field.name, field.name), field.schema) for field in kept_fields]
         names = [self._old_names.get(name, name) for name, _ in fields]
-        as_they_were = names == [field.name for field in kept]
+        as_they_were = names == [field.name for field in kept_fields]
         return (
             common.struct_schema(fields, **common.basics(schema)),
-            [field.index for field in kept] if as_they_were else None,
+            [field.index for field in kept_fields] if as_they_were else None,
             names,
         )
 

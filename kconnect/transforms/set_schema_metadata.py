@@ -17,8 +17,8 @@ class SetSchemaMetadata(common.OnPart):
     )
 
     def setup(self, settings: Mapping[str, Any]) -> None:
-        found = {"name": settings["schema.name"], "version": settings["schema.version"]}
-        self._changes = {part: value for part, value in found.items() if value is not None}
+        attributes = {"name": settings["schema.name"], "version": settings["schema.version"]}
+        self._changes = {part: value for part, value in attributes.items() if value is not None}
         if not self._changes:
             raise ConfigError("Neither schema name nor version configured")
         self._replace_null = settings[common.REPLACE_NULL]

@@ -135,20 +135,20 @@ class TimestampConverter(common.OnPart):
         if not self._field:
             raise Unusual
         names, columns = column.fields()
-        done, after = list(columns), None
+        converted, after = list(columns), None
         if column.schema is None:
             place = names.index(self._field)
-            done[place] = list(map(self._inferred, columns[place]))
+            converted[place] = list(map(self._inferred, columns[place]))
         else:
             plan = self._plans(column.schema)
             common.check_columns(column.schema, columns, self._replace_null)
             after = plan.after
             if plan.place is not None and plan.before is not None:
                 before, form = plan.before, _form_of(plan.before)
-                done[plan.place] = [
-                    None if each is None else self._with_schema(each, before, form) for each in columns[plan.place]
+                converted[plan.place] = [
+                    None if value is None else self._with_schema(value, before, form) for value in columns[plan.place]
                 ]
-        return Column.by_field(after, names, done, len(column))
+        return Column.by_field(after, names, converted, len(column))
 
     def _without_schema(self, value: Any) -> Any:
         if value is None:
@@ -168,8 +168,8 @@ class TimestampConverter(common.OnPart):
         return self._write(self._sources[form](value))
 
     def _with_schema(self, value: Any, schema: Schema, form: str) -> Any:
-        wanted, expected = _EXPECTED[form]
-        if type(value) is not wanted and (not isinstance(value, wanted) or isinstance(value, _NO_LONGS)):
+        python_type, expected = _EXPECTED[form]
+        if type(value) is not python_type and (not isinstance(value, python_type) or isinstance(value, _NO_LONGS)):
             raise DataError(f"Expected {expected} but found class {java_class(value, schema)}")
         return self._write(self._sources[form](value))
 
@@ -192,7 +192,7 @@ class TimestampConverter(common.OnPart):
         if schema.type is not SchemaType.STRUCT:
             raise DataError("Cannot list fields on non-struct type")
         field = schema.field(self._field)
-        fields = [(each.name, each.schema) for each in schema.fields]
+        fields = [(schema_field.name, schema_field.schema) for schema_field in schema.fields]
         if field is not None:
             # Whether it can be converted is found out with the first record that is not null.
             fields[field.index] = field.name, _SCHEMAS[self._target][field.schema.optional]

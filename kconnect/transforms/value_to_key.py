@@ -32,8 +32,8 @@ class ValueToKey(common.BuiltIn):
 
     def apply(self, record: Any) -> Any:
         if record.value_schema is None:
-            found = common.require_map(record.value, PURPOSE)
-            return record.new_record(key_schema=None, key={name: found.get(name) for name in self._fields})
+            fields = common.require_map(record.value, PURPOSE)
+            return record.new_record(key_schema=None, key={name: fields.get(name) for name in self._fields})
         value = common.require_struct(record.value, PURPOSE, record.value_schema)
         schema, places = self._key_schema(value.schema)
         inside = common.values_of(value, self._replace_null)
