@@ -31,28 +31,28 @@ def check(contents: Contents, now_ms: int, exactly_once: bool = False) -> list[F
     """
     The worst first. `exactly_once`: whether the workers have exactly-once sources; that fencings were recorded says so too.
     """
-    found = [*settings.check(contents), *placing.check(contents), *_records(contents, now_ms, exactly_once)]
-    return sorted(found, key=lambda finding: ORDER[finding.severity])
+    findings = [*settings.check(contents), *placing.check(contents), *_records(contents, now_ms, exactly_once)]
+    return sorted(findings, key=lambda finding: ORDER[finding.severity])
 
 
 def looks_foreign(contents: Contents) -> list[Topic]:
     """The topics that hold records, and none of the kind that belongs there: somebody has named another topic."""
     foreign = []
     for role in contents.topics:
-        own = contents.of(role)
-        if own and all(isinstance(decode(record.log), Broken) for record in own):
+        topic_records = contents.of(role)
+        if topic_records and all(isinstance(decode(record.log), Broken) for record in topic_records):
             foreign.append(role)
     return foreign
 
 
 def _records(contents: Contents, now_ms: int, exactly_once: bool) -> Iterator[Finding]:
-    now, kept = View(contents.records), compacted(contents.records)
-    later = View(kept)
+    now, remaining = View(contents.records), compacted(contents.records)
+    later = View(remaining)
     yield from _broken(later)
-    yield from connectors.check(now, later, kept, contents, exactly_once)
-    yield from remains.of_connectors(now, kept)
+    yield from connectors.check(now, later, remaining, contents, exactly_once)
+    yield from remains.of_connectors(now, remaining)
     yield from _offsets(now)
-    yield from _topic_uses(kept)
+    yield from _topic_uses(remaining)
     yield from _session_key(now, bool(contents.members), now_ms)
     yield from remains.of_workers(now, contents)
 
@@ -103,8 +103,8 @@ def _broken(later: View) -> Iterator[Finding]:
 
 def _offsets(now: View) -> Iterator[Finding]:
     for name in sorted(now.offsets_of):
-        for each in now.offset.of(name):
-            wrong = [field for field, value in (each.offset or {}).items() if isinstance(value, dict | list)]
+        for offset in now.offset.of(name):
+            wrong = [field for field, value in (offset.offset or {}).items() if isinstance(value, dict | list)]
             if wrong:
                 yield Finding(
                     Severity.ERROR,
@@ -124,14 +124,14 @@ def _topic_uses(kept: list[Stored]) -> Iterator[Finding]:
         decoded = decode(record.log)
         if not isinstance(decoded, records.TopicUse):
             continue
-        said = orjson.loads(record.value or b"{}").get("topic", {})
-        if said.get("name", decoded.topic) != decoded.topic or said.get("connector", decoded.connector) != decoded.connector:
+        value = orjson.loads(record.value or b"{}").get("topic", {})
+        if value.get("name", decoded.topic) != decoded.topic or value.get("connector", decoded.connector) != decoded.connector:
             yield Finding(
                 Severity.WARNING,
                 "topic-use-differs",
                 Topic.STATUS,
-                f"The key says that {decoded.connector} uses {decoded.topic}, and the value that {said.get('connector')} uses "
-                f"{said.get('name')}: Connect lists the latter, and a reset does not remove it.",
+                f"The key says that {decoded.connector} uses {decoded.topic}, and the value that {value.get('connector')} uses "
+                f"{value.get('name')}: Connect lists the latter, and a reset does not remove it.",
                 f"PUT /connectors/{decoded.connector}/topics/reset, and write a tombstone for the key if it stays.",
                 (decoded.connector,),
             )

@@ -30,10 +30,10 @@ def _work(request: Mapping[str, Any], memory: int | None) -> dict[str, Any]:
     if Topic.SCHEMAS in contents.topics:
         # It is made when the first schema is inferred.
         names = {**names, Topic.SCHEMAS: settings.schema_storage_topic}
-    found = checking.check(contents, int(time.time() * 1000), settings.exactly_once_enabled)
+    findings = checking.check(contents, int(time.time() * 1000), settings.exactly_once_enabled)
     return {
         "topics": [_topic(contents, role, name) for role, name in names.items()],
-        "findings": [each.data for each in found],
+        "findings": [finding.data for finding in findings],
     }
 
 

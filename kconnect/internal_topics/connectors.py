@@ -29,20 +29,20 @@ def check(now: View, later: View, kept: list[Stored], contents: Contents, exactl
 
 def _task_sets(now: View, later: View, contents: Contents) -> Iterator[Finding]:
     heal = "A running worker makes the task configs again; if it does not, restart the connector or submit its config again."
-    incomplete = {name: each for name, each in now.config.connectors.items() if each.inconsistent}
-    for name, each in incomplete.items():
+    incomplete = {name: connector for name, connector in now.config.connectors.items() if connector.inconsistent}
+    for name, connector in incomplete.items():
         written = _written_tasks(name, contents.of(Topic.CONFIG))
-        missing = listed(task for task in range(each.task_count) if task not in written)
+        missing = listed(task for task in range(connector.task_count) if task not in written)
         yield Finding(
             Severity.ERROR,
             "commit-incomplete",
             Topic.CONFIG,
-            f"The commit of {name} is for {counted(each.task_count, 'task')}, but the config of task {missing} is missing "
+            f"The commit of {name} is for {counted(connector.task_count, 'task')}, but the config of task {missing} is missing "
             "before it: the connector runs no tasks.",
             heal,
             (name,),
         )
-    unfinished = [name for name, each in now.config.connectors.items() if each.deferred]
+    unfinished = [name for name, connector in now.config.connectors.items() if connector.deferred]
     yield from about(
         Severity.WARNING,
         "tasks-uncommitted",
@@ -55,10 +55,10 @@ def _task_sets(now: View, later: View, contents: Contents) -> Iterator[Finding]:
     )
     gets_lost = [
         name
-        for name, each in now.config.connectors.items()
+        for name, connector in now.config.connectors.items()
         if name not in incomplete
         and (after := later.config.connectors.get(name)) is not None
-        and (after.inconsistent or after.task_count != each.task_count)
+        and (after.inconsistent or after.task_count != connector.task_count)
     ]
     yield from about(
         Severity.NOTE,
@@ -73,9 +73,9 @@ def _task_sets(now: View, later: View, contents: Contents) -> Iterator[Finding]:
     )
     outdated = [
         name
-        for name, each in now.config.connectors.items()
-        if each.applied is not None
-        and each.applied != each.properties
+        for name, connector in now.config.connectors.items()
+        if connector.applied is not None
+        and connector.applied != connector.properties
         and name not in unfinished
         and now.config.target_state(name) is TargetState.STARTED
     ]
@@ -89,8 +89,8 @@ def _task_sets(now: View, later: View, contents: Contents) -> Iterator[Finding]:
     )
     without = [
         name
-        for name, each in now.config.connectors.items()
-        if each.tasks_offset < 0 and not each.inconsistent and now.config.target_state(name) is TargetState.STARTED
+        for name, connector in now.config.connectors.items()
+        if connector.tasks_offset < 0 and not connector.inconsistent and now.config.target_state(name) is TargetState.STARTED
     ]
     yield from about(
         Severity.NOTE,
@@ -122,8 +122,8 @@ def _written_tasks(name: str, found: list[Stored]) -> set[int]:
 def _states(now: View, kept: list[Stored]) -> Iterator[Finding]:
     stopped = [
         name
-        for name, each in now.config.connectors.items()
-        if now.config.target_state(name) is TargetState.STOPPED and each.task_count > 0
+        for name, connector in now.config.connectors.items()
+        if now.config.target_state(name) is TargetState.STOPPED and connector.task_count > 0
     ]
     yield from about(
         Severity.ERROR,
@@ -143,8 +143,8 @@ def _states(now: View, kept: list[Stored]) -> Iterator[Finding]:
         body: dict[str, Any] = {} if isinstance(decoded, Broken) else orjson.loads(record.value or b"{}")
         if not isinstance(decoded, records.TargetStateChange) or not isinstance(body.get("state.v2"), str):
             continue
-        wanted = "PAUSED" if body["state.v2"] == "STOPPED" else body["state.v2"]
-        if body.get("state") != wanted:
+        expected = "PAUSED" if body["state.v2"] == "STOPPED" else body["state.v2"]
+        if body.get("state") != expected:
             yield Finding(
                 Severity.WARNING,
                 "states-differ",
@@ -161,7 +161,7 @@ def _configs(now: View) -> Iterator[Finding]:
         Severity.ERROR,
         "no-class",
         Topic.CONFIG,
-        [name for name, each in now.config.connectors.items() if not each.properties.get("connector.class")],
+        [name for name, connector in now.config.connectors.items() if not connector.properties.get("connector.class")],
         lambda names, several: (
             f"The config of {names} has no connector.class: no worker can start {'them' if several else 'it'}."
         ),
@@ -171,7 +171,7 @@ def _configs(now: View) -> Iterator[Finding]:
         Severity.WARNING,
         "other-name",
         Topic.CONFIG,
-        [name for name, each in now.config.connectors.items() if each.properties.get("name", name) != name],
+        [name for name, connector in now.config.connectors.items() if connector.properties.get("name", name) != name],
         lambda names, several: f"The config of {names} has a name that is not the connector's.",
         "Submit the config again.",
     )
@@ -182,8 +182,8 @@ def _fencing(now: View, exactly_once: bool) -> Iterator[Finding]:
         return
     sources = [
         name
-        for name, each in now.config.connectors.items()
-        if each.task_count and not (each.properties.get("topics") or each.properties.get("topics.regex"))
+        for name, connector in now.config.connectors.items()
+        if connector.task_count and not (connector.properties.get("topics") or connector.properties.get("topics.regex"))
     ]
     yield from about(
         Severity.WARNING,

@@ -46,8 +46,8 @@ class Stored:
     @property
     def size(self) -> int:
         """About what the record takes in a batch of its own, which is what `max.message.bytes` is compared with."""
-        own = sum(len(name) + len(value or b"") + 4 for name, value in self.headers)
-        return len(self.key or b"") + len(self.value or b"") + own + 90
+        header_size = sum(len(name) + len(value or b"") + 4 for name, value in self.headers)
+        return len(self.key or b"") + len(self.value or b"") + header_size + 90
 
 
 def decode(record: LogRecord) -> Decoded:

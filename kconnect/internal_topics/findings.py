@@ -66,7 +66,7 @@ def about(
     """
     Return one finding for all of `names`, none if there are none. `text` gets them as a text, and whether they are several.
     """
-    found = list(dict.fromkeys(names))
-    if not found:
+    distinct = list(dict.fromkeys(names))
+    if not distinct:
         return []
-    return [Finding(severity, kind, topic, text(listed(found), len(found) > 1), remedy, found)]
+    return [Finding(severity, kind, topic, text(listed(distinct), len(distinct) > 1), remedy, distinct)]

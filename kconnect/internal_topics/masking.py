@@ -66,7 +66,7 @@ class Mask:
             case str():
                 return self.text(given)
             case list() | tuple():
-                return [self.data(each) for each in given]
+                return [self.data(item) for item in given]
             case dict():
                 return {name: self._field(str(name), value) for name, value in given.items()}
             case _:

@@ -144,11 +144,14 @@ def _removed(decoded: Decoded, mask: Mask) -> Said:
 def _config(record: Stored, decoded: Decoded, mask: Mask) -> Said:
     match decoded:
         case records.ConnectorConfig(name, properties):
-            given = mask.properties(properties or {})
-            told = [counted(len(given), "setting"), (given.get("connector.class") or "no connector.class").rsplit(".", 1)[-1]]
-            if given.get("tasks.max"):
-                told.append(f"tasks.max {given['tasks.max']}")
-            return "connector", name, f"connector config of {name}: {', '.join(told)}"
+            masked = mask.properties(properties or {})
+            details = [
+                counted(len(masked), "setting"),
+                (masked.get("connector.class") or "no connector.class").rsplit(".", 1)[-1],
+            ]
+            if masked.get("tasks.max"):
+                details.append(f"tasks.max {masked['tasks.max']}")
+            return "connector", name, f"connector config of {name}: {', '.join(details)}"
         case records.TaskConfig(name, task, properties):
             return (
                 "task",
@@ -221,8 +224,8 @@ def _assignment(decoded: Decoded, mask: Mask) -> Said:
                     text += f"; {word}: {', '.join(map(str, sorted(units_with)))}"
             return "held", None, text
         case ours.GeneratedTasks(name, configs, config_offset):
-            made = counted(len(configs or ()), "task config")
-            return "generated-tasks", name, f"{name} generated {made} from the configs up to {config_offset}"
+            config_count = counted(len(configs or ()), "task config")
+            return "generated-tasks", name, f"{name} generated {config_count} from the configs up to {config_offset}"
         case ours.FencingFailed(connector, error):
             return "fencing-failed", connector, f"fencing of {connector} failed: {first_line(mask.text(error or ''))}"
         case ours.TopicsReset(connector, number):

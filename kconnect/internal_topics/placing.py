@@ -18,11 +18,11 @@ from kconnect.kafka.partitioner import partition_of
 
 def check(contents: Contents) -> Iterator[Finding]:
     for role, facts in contents.topics.items():
-        kept = compacted(contents.of(role))
+        remaining = compacted(contents.of(role))
         if facts.partitions > 1:
-            yield from _partitions(role, facts.name, facts.partitions, kept)
+            yield from _partitions(role, facts.name, facts.partitions, remaining)
         if role is Topic.OFFSET:
-            yield from _same_partition(kept)
+            yield from _same_partition(remaining)
 
 
 def _partitions(role: Topic, name: str, partitions: int, kept: list[Stored]) -> Iterator[Finding]:
@@ -63,13 +63,13 @@ def _same_partition(kept: list[Stored]) -> Iterator[Finding]:
         decoded = decode(record.log)
         if not isinstance(decoded, Broken) and isinstance(decoded, SourceOffset):
             keys.setdefault((decoded.connector, identity(decoded.partition)), set()).add(decoded.key)
-    for (connector, partition), found in keys.items():
-        if len(found) > 1:
+    for (connector, partition), variants in keys.items():
+        if len(variants) > 1:
             yield Finding(
                 Severity.WARNING,
                 "offset-keys-differ",
                 Topic.OFFSET,
-                f"An offset of {connector} is stored under {len(found)} keys that differ only in the order of their fields: "
+                f"An offset of {connector} is stored under {len(variants)} keys that differ only in the order of their fields: "
                 f"{partition.decode('utf-8', 'replace')}. Kafka Connect's workers treat them as different partitions, so one "
                 "of the offsets is old.",
                 "Find the newer one with `kconnect topics dump`, and write a tombstone for the other key.",

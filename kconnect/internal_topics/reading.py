@@ -27,27 +27,27 @@ def read(
     Read the topics of `names`. A topic that does not exist is in `missing`; raise NotFoundError if none does. `group` is the
     workers', to see whether one lives. `progress` gets the number of records that were read so far, now and then.
     """
-    found = describe(client, names, group)
-    if not found.topics:
+    contents = describe(client, names, group)
+    if not contents.topics:
         missing = ", ".join(names.values())
         raise NotFoundError(
             f"{'These topics do' if len(names) > 1 else 'The topic does'} not exist: {missing}. Check what you named."
         )
-    roles = {facts.name: role for role, facts in found.topics.items()}
+    roles = {facts.name: role for role, facts in contents.topics.items()}
     with Reader(client) as reader:
-        places = [Place(facts.name, number) for facts in found.topics.values() for number in range(facts.partitions)]
+        places = [Place(facts.name, number) for facts in contents.topics.values() for number in range(facts.partitions)]
         ends = {place: reader.span(place).end for place in places}
         hidden = reader.held_back(ends)
-        for role, facts in found.topics.items():
-            own = {place.partition: end for place, end in ends.items() if place.topic == facts.name}
+        for role, facts in contents.topics.items():
+            topic_ends = {place.partition: end for place, end in ends.items() if place.topic == facts.name}
             behind = tuple(place.partition for place in hidden if place.topic == facts.name)
-            found.topics[role] = TopicFacts(**{**vars(facts), "ends": own, "open_at": behind})
+            contents.topics[role] = TopicFacts(**{**vars(facts), "ends": topic_ends, "open_at": behind})
         for some in reader.until(ends):
-            found.records += [_stored(message, roles) for message in some]
-            progress(len(found.records))
+            contents.records += [_stored(message, roles) for message in some]
+            progress(len(contents.records))
     # As a worker reads each topic: in the order of its partitions' offsets.
-    found.records.sort(key=lambda record: (record.role.value, record.partition, record.offset))
-    return found
+    contents.records.sort(key=lambda record: (record.role.value, record.partition, record.offset))
+    return contents
 
 
 def follow(client: Client, contents: Contents) -> Iterator[Stored]:
@@ -62,17 +62,19 @@ def follow(client: Client, contents: Contents) -> Iterator[Stored]:
 def describe(client: Client, names: Mapping[Topic, str], group: str = "") -> Contents:
     """The topics without their records. `ends` are not known."""
     cluster = Cluster(client)
-    known = cluster.metadata()
-    contents = Contents({}, [], brokers=len(known.brokers), cluster_id=str(known.cluster_id or ""), group=group)
+    cluster_metadata = cluster.metadata()
+    contents = Contents(
+        {}, [], brokers=len(cluster_metadata.brokers), cluster_id=str(cluster_metadata.cluster_id or ""), group=group
+    )
     for role, name in names.items():
-        found = cluster.topic(name)
-        if found is None:
+        topic = cluster.topic(name)
+        if topic is None:
             contents.missing[role] = name
             continue
-        partitions = sorted(found.partitions, key=lambda each: each.id)
-        settings, own = cluster.settings(name)
+        partitions = sorted(topic.partitions, key=lambda each: each.id)
+        settings, own_settings = cluster.settings(name)
         contents.topics[role] = TopicFacts(
-            name, tuple(len(p.replicas) for p in partitions), tuple(len(p.isr) for p in partitions), settings, own
+            name, tuple(len(p.replicas) for p in partitions), tuple(len(p.isr) for p in partitions), settings, own_settings
         )
     contents.members = cluster.members(group) if group else None
     return contents

@@ -17,15 +17,15 @@ from kconnect.internal_topics.view import View
 
 def of_connectors(now: View, kept: list[Stored]) -> Iterator[Finding]:
     """`kept` is what compaction leaves."""
-    gone: dict[str, list[str]] = {}
-    for name, left in now.gone().items():
-        for what in left:
-            gone.setdefault(what.split(" of task ")[0], []).append(name)
+    names_by_remnant: dict[str, list[str]] = {}
+    for name, remnants in now.gone().items():
+        for what in remnants:
+            names_by_remnant.setdefault(what.split(" of task ")[0], []).append(name)
     yield from about(
         Severity.WARNING,
         "gone-target-state",
         Topic.CONFIG,
-        gone.get("target state", ()),
+        names_by_remnant.get("target state", ()),
         lambda names, several: (
             f"There {'are target states' if several else 'is a target state'} of {names}, which "
             f"{'are' if several else 'is'} gone: a new connector of that name starts in that state."
@@ -36,7 +36,7 @@ def of_connectors(now: View, kept: list[Stored]) -> Iterator[Finding]:
         Severity.WARNING,
         "gone-status",
         Topic.STATUS,
-        gone.get("status", ()),
+        names_by_remnant.get("status", ()),
         lambda names, several: f"There are statuses of {names}, which {'are' if several else 'is'} gone.",
         "The leader removes them after the next rebalance: restart a worker.",
     )
@@ -44,7 +44,7 @@ def of_connectors(now: View, kept: list[Stored]) -> Iterator[Finding]:
         Severity.WARNING,
         "gone-topic-use",
         Topic.STATUS,
-        gone.get("topics used", ()),
+        names_by_remnant.get("topics used", ()),
         lambda names, several: f"There are records of topics that {names} used, which {'are' if several else 'is'} gone.",
         "Workers remove such records when they lose the tasks in a rebalance: restart a worker.",
     )
@@ -52,7 +52,7 @@ def of_connectors(now: View, kept: list[Stored]) -> Iterator[Finding]:
         Severity.NOTE,
         "gone-offsets",
         Topic.OFFSET,
-        gone.get("offsets", ()),
+        names_by_remnant.get("offsets", ()),
         lambda names, several: (
             f"There are offsets of {names}, which {'are' if several else 'is'} gone: Connect keeps them on purpose. A new "
             "connector of that name continues from there."
@@ -63,7 +63,7 @@ def of_connectors(now: View, kept: list[Stored]) -> Iterator[Finding]:
         Severity.NOTE,
         "gone-schemas",
         Topic.SCHEMAS,
-        gone.get("inferred schemas", ()),
+        names_by_remnant.get("inferred schemas", ()),
         lambda names, several: (
             f"There are inferred schemas of {names}, which {'are' if several else 'is'} gone. A new connector of that name "
             "goes on with them."
@@ -88,7 +88,9 @@ def of_connectors(now: View, kept: list[Stored]) -> Iterator[Finding]:
     surplus = [
         str(unit)
         for unit in sorted(now.status.units)
-        if (known := now.config.connectors.get(unit.connector)) and not unit.is_connector and unit.task >= known.task_count
+        if (connector := now.config.connectors.get(unit.connector))
+        and not unit.is_connector
+        and unit.task >= connector.task_count
     ]
     yield from about(
         Severity.WARNING,
@@ -127,9 +129,9 @@ def _assignment(now: View, contents: Contents) -> Iterator[Finding]:
         return
     state, end = now.assignment, max(config.ends.values(), default=0)
     ahead = {
-        *(each.worker for each in state.assignments.values() if each.config_offset > end),
-        *(each.worker for each in state.placements.values() if each.config_offset > end),
-        *(each.name for each in state.generated.values() if each.config_offset > end),
+        *(entry.worker for entry in state.assignments.values() if entry.config_offset > end),
+        *(entry.worker for entry in state.placements.values() if entry.config_offset > end),
+        *(tasks.name for tasks in state.generated.values() if tasks.config_offset > end),
     }
     yield from about(
         Severity.ERROR,
@@ -144,12 +146,12 @@ def _assignment(now: View, contents: Contents) -> Iterator[Finding]:
     )
     if contents.members is not None:
         members = {_worker_of(member) for member in contents.members}
-        left = sorted(state.workers() - members)
+        former = sorted(state.workers() - members)
         yield from about(
             Severity.NOTE,
             "workers-gone",
             Topic.ASSIGNMENT,
-            left,
+            former,
             lambda names, several: (
                 f"{facts.name} still has records of workers that are not members of the group {contents.group}: {names}."
             ),
@@ -157,8 +159,8 @@ def _assignment(now: View, contents: Contents) -> Iterator[Finding]:
             if members
             else "That is normal while there is no live worker; the next leader takes over their units.",
         )
-    held = {unit for each in state.held.values() for unit in each.units or ()}
-    doubly = sorted(str(unit) for unit in held if len(state.holders(unit)) > 1)
+    held_units = {unit for host in state.held.values() for unit in host.units or ()}
+    doubly = sorted(str(unit) for unit in held_units if len(state.holders(unit)) > 1)
     yield from about(
         Severity.WARNING,
         "held-twice",
@@ -167,12 +169,12 @@ def _assignment(now: View, contents: Contents) -> Iterator[Finding]:
         lambda names, several: f"{names} {'are' if several else 'is'} held by more than one host.",
         "During a handover this is normal. If it stays, look at `kconnect cluster`, and end the host that should not run it.",
     )
-    gone = sorted({unit.connector for unit in held} - now.config.connectors.keys())
+    deleted = sorted({unit.connector for unit in held_units} - now.config.connectors.keys())
     yield from about(
         Severity.NOTE,
         "held-gone",
         Topic.ASSIGNMENT,
-        gone,
+        deleted,
         lambda names, several: f"Hosts say that they run {names}, which {'are' if several else 'is'} gone.",
         "A live host stops it by itself; the leader removes a dead one.",
     )

@@ -107,20 +107,21 @@ def _policy(role: Topic, facts: TopicFacts) -> Iterator[Finding]:
             f"{facts.name} has cleanup.policy={policy}, not compact: workers refuse to start.{lost}",
             _alter(facts, "cleanup.policy=compact"),
         )
-    kept = facts.setting("delete.retention.ms")
-    if kept.isdigit() and int(kept) < _SHORT_MS:
+    retention_ms = facts.setting("delete.retention.ms")
+    if retention_ms.isdigit() and int(retention_ms) < _SHORT_MS:
         yield Finding(
             Severity.WARNING,
             "delete-retention",
             role,
-            f"{facts.name} keeps tombstones for {kept} ms only: a worker that reads the topic meanwhile may miss a deletion.",
+            f"{facts.name} keeps tombstones for {retention_ms} ms only: a worker that reads the topic meanwhile may miss a "
+            "deletion.",
             _alter(facts, "delete.retention.ms=86400000"),
         )
 
 
 def _safety(role: Topic, facts: TopicFacts) -> Iterator[Finding]:
-    copies, wanted = min(facts.replicas, default=0), facts.setting("min.insync.replicas", "1")
-    least = int(wanted) if wanted.isdigit() else 1
+    copies, minimum = min(facts.replicas, default=0), facts.setting("min.insync.replicas", "1")
+    least = int(minimum) if minimum.isdigit() else 1
     if least > copies:
         yield Finding(
             Severity.ERROR,

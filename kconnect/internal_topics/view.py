@@ -58,34 +58,34 @@ class View:
 
     def gone(self) -> dict[str, list[str]]:
         """Return what is left of connectors that don't exist, by their names."""
-        left: dict[str, list[str]] = {}
-        there = self.config.connectors
+        remnants: dict[str, list[str]] = {}
+        existing = self.config.connectors
         for unit in sorted(self.status.units):
-            if unit.connector not in there:
-                left.setdefault(unit.connector, []).append("status" if unit.is_connector else f"status of task {unit.task}")
+            if unit.connector not in existing:
+                remnants.setdefault(unit.connector, []).append("status" if unit.is_connector else f"status of task {unit.task}")
         for name in self.status.connectors_with_topics():
-            if name not in there:
-                left.setdefault(name, []).append("topics used")
+            if name not in existing:
+                remnants.setdefault(name, []).append("topics used")
         for name in self.targets:
-            if name not in there:
-                left.setdefault(name, []).append("target state")
+            if name not in existing:
+                remnants.setdefault(name, []).append("target state")
         for name in sorted(self.offsets_of):
-            if name not in there and self.offset.of(name):
-                left.setdefault(name, []).append("offsets")
-        for name in sorted({name for (name, *_), tasks in self.schemas.items() if tasks and name not in there}):
-            left.setdefault(name, []).append("inferred schemas")
-        return left
+            if name not in existing and self.offset.of(name):
+                remnants.setdefault(name, []).append("offsets")
+        for name in sorted({name for (name, *_), tasks in self.schemas.items() if tasks and name not in existing}):
+            remnants.setdefault(name, []).append("inferred schemas")
+        return remnants
 
 
 def summary(contents: Contents, mask: Mask, wanted: Callable[[str], bool]) -> dict[str, Any]:
     """Return a summary of the connectors that are `wanted`, as JSON can hold it, secrets hidden."""
-    kept = compacted(contents.records)
-    view = View(kept)
+    remaining = compacted(contents.records)
+    view = View(remaining)
     names = [name for name in view.config.connectors if wanted(name)]
     return {
-        "topics": {role.value: _topic(contents, role, kept) for role in Topic if role in contents.topics},
+        "topics": {role.value: _topic(contents, role, remaining) for role in Topic if role in contents.topics},
         "connectors": {name: _connector(view, name, mask) for name in sorted(names)},
-        "gone": {name: left for name, left in sorted(view.gone().items()) if wanted(name)},
+        "gone": {name: remnants for name, remnants in sorted(view.gone().items()) if wanted(name)},
         **({"workers": _workers(view)} if Topic.ASSIGNMENT in contents.topics else {}),
     }
 
@@ -122,7 +122,7 @@ def _connector(view: View, name: str, mask: Mask) -> dict[str, Any]:
             if unit in status
         },
         "offsets": [
-            {"partition": mask.data(each.partition), "offset": mask.data(each.offset)} for each in view.offset.of(name)
+            {"partition": mask.data(stored.partition), "offset": mask.data(stored.offset)} for stored in view.offset.of(name)
         ],
         "topics": view.status.topics_of(name),
         **({"fencing": view.config.fencing[name]} if name in view.config.fencing else {}),
@@ -136,10 +136,11 @@ def _workers(view: View) -> dict[str, Any]:
         "generation": view.assignment.generation,
         "term": view.assignment.term,
         "assigned": {
-            worker: sorted(map(str, each.units or ())) for worker, each in sorted(view.assignment.assignments.items())
+            worker: sorted(map(str, assignment.units or ()))
+            for worker, assignment in sorted(view.assignment.assignments.items())
         },
         "held": {
-            f"{worker} host {host}": sorted(map(str, each.units or ()))
-            for (worker, host), each in sorted(view.assignment.held.items())
+            f"{worker} host {host}": sorted(map(str, host_units.units or ()))
+            for (worker, host), host_units in sorted(view.assignment.held.items())
         },
     }
