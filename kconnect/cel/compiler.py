@@ -83,15 +83,15 @@ class _Compiler:
         if read is not None:
 
             def variable(frame: Frame) -> Any:
-                found = read(frame.record)
-                return found if type(found) in PLAIN else plain(found)
+                value = read(frame.record)
+                return value if type(value) in PLAIN else plain(value)
 
             return variable
         kind = values.TYPE_NAMES.get(node.name)
         if kind is not None:
             return lambda frame: kind
-        known = ", ".join(self._variables)
-        raise CelError(f"there is no variable {node.name}; there are: {known}", node.at)
+        names = ", ".join(self._variables)
+        raise CelError(f"there is no variable {node.name}; there are: {names}", node.at)
 
     def _select(self, node: Select, scope: Mapping[str, int]) -> Evaluate:
         name, at = node.field, node.at
@@ -173,19 +173,19 @@ class _Compiler:
 
     def _function(self, node: Call) -> Function:
         table = functions.GLOBALS if node.target is None else functions.METHODS
-        found = table.get(node.function)
-        if found is None:
+        entry = table.get(node.function)
+        if entry is None:
             raise CelError(_unknown(node), node.at)
-        given = len(node.children)
-        if given not in found.arities:
-            wanted = " or ".join(str(arity - (node.target is not None)) for arity in found.arities)
-            raise CelError(f"{node.function} takes {wanted} arguments, but got {len(node.args)}", node.at)
+        argument_count = len(node.children)
+        if argument_count not in entry.arities:
+            arities = " or ".join(str(arity - (node.target is not None)) for arity in entry.arities)
+            raise CelError(f"{node.function} takes {arities} arguments, but got {len(node.args)}", node.at)
         if node.function == "matches" and isinstance(pattern := node.children[1], Literal) and type(pattern.value) is str:
             try:
                 return functions.matcher(pattern.value)
             except CelError as error:
                 raise _placed(error, pattern.at) from None
-        return found.function
+        return entry.function
 
     def _macro(self, node: Macro, scope: Mapping[str, int]) -> Evaluate:
         over, at = self.made(node.over, scope), node.at
@@ -238,14 +238,14 @@ def _decided(args: list[Evaluate], deciding: bool, at: int) -> Evaluate:
         failed: CelError | None = None
         for arg in args:
             try:
-                found: object = arg(frame)
+                result: object = arg(frame)
             except CelError as error:
                 failed = failed or error
                 continue
-            if found is deciding:
+            if result is deciding:
                 return deciding
-            if found is not (not deciding):
-                failed = failed or _placed(values.no_overload("||" if deciding else "&&", found), at)
+            if result is not (not deciding):
+                failed = failed or _placed(values.no_overload("||" if deciding else "&&", result), at)
         if failed is not None:
             raise failed
         return not deciding
@@ -257,12 +257,12 @@ def _conditional(args: list[Evaluate], at: int) -> Evaluate:
     test, yes, no = args
 
     def conditional(frame: Frame) -> Any:
-        found = test(frame)
-        if found is True:
+        condition = test(frame)
+        if condition is True:
             return yes(frame)
-        if found is False:
+        if condition is False:
             return no(frame)
-        raise _placed(values.no_overload("?:", found), at)
+        raise _placed(values.no_overload("?:", condition), at)
 
     return conditional
 
@@ -278,14 +278,14 @@ def _quantifier(deciding: bool) -> Callable[[Evaluate, Evaluate | None, Macro], 
                 frame.spend(cost)
                 frame.locals[place] = item if type(item) in PLAIN else plain(item)
                 try:
-                    found: object = body(frame)
+                    result: object = body(frame)
                 except CelError as error:
                     failed = failed or error
                     continue
-                if found is deciding:
+                if result is deciding:
                     return deciding
-                if found is not (not deciding):
-                    failed = failed or _placed(values.no_overload(node.kind, found), node.at)
+                if result is not (not deciding):
+                    failed = failed or _placed(values.no_overload(node.kind, result), node.at)
             if failed is not None:
                 raise failed
             return not deciding
@@ -305,29 +305,29 @@ def _exists_one(body: Evaluate, condition: Evaluate | None, node: Macro) -> Run:
 
 def _filter(body: Evaluate, condition: Evaluate | None, node: Macro) -> Run:
     def run(frame: Frame, items: list[Any], place: int, cost: int) -> list[Any]:
-        kept = []
+        chosen = []
         for item in items:
             frame.spend(cost)
             item = item if type(item) in PLAIN else plain(item)
             frame.locals[place] = item
-            found = body(frame)
-            if found is True:
-                kept.append(item)
-            elif found is not False:
-                raise _placed(values.no_overload(node.kind, found), node.at)
-        return kept
+            verdict = body(frame)
+            if verdict is True:
+                chosen.append(item)
+            elif verdict is not False:
+                raise _placed(values.no_overload(node.kind, verdict), node.at)
+        return chosen
 
     return run
 
 
 def _mapped(body: Evaluate, condition: Evaluate | None, node: Macro) -> Run:
     def run(frame: Frame, items: list[Any], place: int, cost: int) -> list[Any]:
-        made = []
+        results = []
         for item in items if condition is None else chosen(frame, items, place, cost):
             frame.spend(cost)
             frame.locals[place] = item if type(item) in PLAIN else plain(item)
-            made.append(body(frame))
-        return made
+            results.append(body(frame))
+        return results
 
     chosen = _filter(condition or body, None, node)
     return run

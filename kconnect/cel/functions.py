@@ -224,10 +224,10 @@ def _dyn(frame: Frame, value: Any) -> Any:
 
 
 def _part(name: str, frame: Frame, time: Any, zone: Any = None) -> int:
-    found = times.part(name, time, zone)
-    if found is None:
+    number = times.part(name, time, zone)
+    if number is None:
         raise no_overload(name, time)
-    return found
+    return number
 
 
 class Overload(NamedTuple):

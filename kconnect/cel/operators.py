@@ -99,8 +99,8 @@ def divide(frame: Frame, left: Any, right: Any) -> Any:
 def remainder(frame: Frame, left: Any, right: Any) -> Any:
     kind = type(left)
     if kind is type(right) and (kind is int or kind is Uint):
-        found = int(left) - _int_or_uint(kind, _divided(int(left), int(right))) * int(right)
-        return found if kind is int else Uint(found)
+        result = int(left) - _int_or_uint(kind, _divided(int(left), int(right))) * int(right)
+        return result if kind is int else Uint(result)
     raise no_overload("%", left, right)
 
 
@@ -135,11 +135,11 @@ _ORDERED = frozenset((str, bytes, bool, datetime.datetime, datetime.timedelta))
 
 def equal(frame: Frame, left: Any, right: Any) -> bool:
     """CEL's ==, for which values of different types are different, but for numbers."""
-    kind, other = type(left), type(right)
-    if kind is not other:
-        if kind in NUMBERS and other in NUMBERS:
+    kind, right_kind = type(left), type(right)
+    if kind is not right_kind:
+        if kind in NUMBERS and right_kind in NUMBERS:
             return bool(left == right)
-        if kind not in PLAIN or other not in PLAIN:
+        if kind not in PLAIN or right_kind not in PLAIN:
             left, right = plain(left), plain(right)
             return type(left) in PLAIN and type(right) in PLAIN and equal(frame, left, right)
         return False
@@ -147,15 +147,22 @@ def equal(frame: Frame, left: Any, right: Any) -> bool:
         frame.spend(min(len(left), len(right)) >> 3)
     elif kind is list:
         frame.spend(len(left) + 1)
-        return len(left) == len(right) and all(equal(frame, one, two) for one, two in zip(left, right))
+        return len(left) == len(right) and all(
+            equal(frame, left_item, right_item) for left_item, right_item in zip(left, right)
+        )
     elif kind is dict:
         frame.spend(len(left) + 1)
         if len(left) != len(right):
             return False
-        return all((there := _lookup(right, key)) is not _ABSENT and equal(frame, item, there) for key, item in left.items())
+        return all(
+            (right_value := _lookup(right, key)) is not _ABSENT and equal(frame, item, right_value)
+            for key, item in left.items()
+        )
     elif kind is Struct:
         frame.spend(len(left.values) + 1)
-        return left.schema == right.schema and all(equal(frame, one, two) for one, two in zip(left.values, right.values))
+        return left.schema == right.schema and all(
+            equal(frame, left_item, right_item) for left_item, right_item in zip(left.values, right.values)
+        )
     elif kind not in PLAIN:
         return equal(frame, plain(left), plain(right))
     return bool(left == right)
@@ -166,11 +173,11 @@ def unequal(frame: Frame, left: Any, right: Any) -> bool:
 
 
 def _comparable(frame: Frame, name: str, left: Any, right: Any) -> None:
-    kind, other = type(left), type(right)
-    if kind is other and kind in _ORDERED:
+    kind, right_kind = type(left), type(right)
+    if kind is right_kind and kind in _ORDERED:
         if kind is str or kind is bytes:
             frame.spend(min(len(left), len(right)) >> 3)
-    elif kind not in NUMBERS or other not in NUMBERS:
+    elif kind not in NUMBERS or right_kind not in NUMBERS:
         raise no_overload(name, left, right)
 
 
@@ -201,21 +208,21 @@ _KEYS = frozenset((str, int, Uint, bool))
 def _lookup(items: dict[Any, Any], key: Any) -> Any:
     """The item, or `_ABSENT`. For Python True is 1, for CEL it is not; a whole double is as good as an int."""
     try:
-        found = items.get(key, _ABSENT)
+        value = items.get(key, _ABSENT)
     except TypeError:
         return _ABSENT
-    if found is not _ABSENT and (key is True or key is False or (key in (0, 1) and type(key) is not str)):
-        wanted = type(key) is bool
-        return found if any(known == key and (type(known) is bool) is wanted for known in items) else _ABSENT
-    return found
+    if value is not _ABSENT and (key is True or key is False or (key in (0, 1) and type(key) is not str)):
+        is_bool = type(key) is bool
+        return value if any(existing == key and (type(existing) is bool) is is_bool for existing in items) else _ABSENT
+    return value
 
 
 def is_in(frame: Frame, item: Any, where: Any) -> bool:
     kind = type(where)
     if kind is list:
-        for known in where:
+        for element in where:
             frame.spend(1)
-            if equal(frame, item, known):
+            if equal(frame, item, element):
                 return True
         return False
     if isinstance(where, dict):
@@ -233,34 +240,34 @@ def index(frame: Frame, where: Any, key: Any) -> Any:
             raise no_overload("[]", where, key)
         if not 0 <= key < len(where):
             raise CelError(f"there is no item {key} in a list of {len(where)}")
-        found = where[key]
+        value = where[key]
     elif isinstance(where, dict):
-        found = _lookup(where, key)
-        if found is _ABSENT:
+        value = _lookup(where, key)
+        if value is _ABSENT:
             raise CelError(f"there is no key {shown(key)}")
     elif type(where) is Struct and type(key) is str:
         return field(where, key)
     else:
         raise no_overload("[]", where, key)
-    return found if type(found) in PLAIN else plain(found)
+    return value if type(value) in PLAIN else plain(value)
 
 
 def field(where: Any, name: str) -> Any:
     """A field of a struct, with its default for null, or of a map."""
     if type(where) is Struct:
         try:
-            found = where.get(name)
+            value = where.get(name)
         except DataError:
             raise CelError(f"there is no field {name}; has() tells whether a field exists") from None
     elif isinstance(where, dict):
-        found = where.get(name, _ABSENT)
-        if found is _ABSENT:
+        value = where.get(name, _ABSENT)
+        if value is _ABSENT:
             raise CelError(f"there is no field {name}; has() tells whether a field exists")
     elif where is None:
         raise CelError(f"null has no field {name}; has() tells whether a field exists")
     else:
         raise CelError(f"a {type_name(where)} has no fields, and so no {name}")
-    return found if type(found) in PLAIN else plain(found)
+    return value if type(value) in PLAIN else plain(value)
 
 
 def has(where: Any, name: str) -> bool:
@@ -275,14 +282,14 @@ def has(where: Any, name: str) -> bool:
 
 
 def make_map(entries: list[tuple[Any, Any]]) -> dict[Any, Any]:
-    made: dict[Any, Any] = {}
+    result: dict[Any, Any] = {}
     for key, item in entries:
         if type(key) not in _KEYS:
             raise CelError(f"a value of type {type_name(key)} can't be the key of a map")
-        if key in made:
+        if key in result:
             raise CelError(f"the map has the key {shown(key)} twice")
-        made[key] = item
-    return made
+        result[key] = item
+    return result
 
 
 OPERATORS: Mapping[str, Function] = {

@@ -68,11 +68,11 @@ class Expression:
         if value is None:
             return
         try:
-            found = infer(program(value))
+            inferred = infer(program(value))
         except CelError as error:
             raise ConfigError(name, value, f"it must be a CEL expression: {error}") from None
-        if self.result is not None and found is not None and found not in (_NAMES[self.result], types.NULL):
-            raise ConfigError(name, value, f"its result must be of type {self.result}, but is of type {_shown(found)}")
+        if self.result is not None and inferred is not None and inferred not in (_NAMES[self.result], types.NULL):
+            raise ConfigError(name, value, f"its result must be of type {self.result}, but is of type {_shown(inferred)}")
 
     def __str__(self) -> str:
         return "expression in CEL" if self.result is None else f"expression in CEL that gives a {self.result}"

@@ -186,11 +186,11 @@ def _check_depth(root: Node) -> None:
 def _tokens(text: str) -> Iterator[_Token]:
     place = 0
     while place < len(text):
-        found = _TOKEN.match(text, place)
-        if found is None:
+        match = _TOKEN.match(text, place)
+        if match is None:
             raise CelError(f"{text[place]!r} is not valid in CEL", place + 1)
-        kind, token, at = str(found.lastgroup), found.group(), place + 1
-        place = found.end()
+        kind, token, at = str(match.lastgroup), match.group(), place + 1
+        place = match.end()
         if kind == "text":
             value, place = _quoted(text, token, place, at)
             yield _Token("literal", token, at, value)
@@ -222,12 +222,12 @@ def _quoted(text: str, opening: str, start: int, at: int) -> tuple[str | bytes, 
 
 def _unescaped(inside: str, at: int, as_bytes: bool) -> Iterator[bytes]:
     place = 0
-    for found in _ESCAPE.finditer(inside):
-        yield inside[place : found.start()].encode()
-        place = found.end()
-        simple, two, four, eight, octal, other = found.groups()
-        if other is not None or (as_bytes and (four or eight)):
-            raise CelError(f"{found.group()} is not an escape in CEL; for a backslash, write two, or put r before the text", at)
+    for match in _ESCAPE.finditer(inside):
+        yield inside[place : match.start()].encode()
+        place = match.end()
+        simple, two, four, eight, octal, invalid = match.groups()
+        if invalid is not None or (as_bytes and (four or eight)):
+            raise CelError(f"{match.group()} is not an escape in CEL; for a backslash, write two, or put r before the text", at)
         if simple is not None:
             yield _SIMPLE.get(simple, simple).encode()
             continue
@@ -235,7 +235,7 @@ def _unescaped(inside: str, at: int, as_bytes: bool) -> Iterator[bytes]:
         if as_bytes:
             yield bytes((code,))
         elif code > 0x10FFFF or 0xD800 <= code < 0xE000:
-            raise CelError(f"{found.group()} is not a Unicode character", at)
+            raise CelError(f"{match.group()} is not a Unicode character", at)
         else:
             yield chr(code).encode()
     yield inside[place:].encode()
@@ -261,8 +261,8 @@ class _Parser:
     def expect(self, kind: str) -> _Token:
         token = self._take(kind)
         if token is None:
-            wanted = {"end": "nothing more", "ident": "a name"}.get(kind, kind)
-            raise CelError(f"expected {wanted}, found {self._token.text}", self._token.at)
+            expected = {"end": "nothing more", "ident": "a name"}.get(kind, kind)
+            raise CelError(f"expected {expected}, found {self._token.text}", self._token.at)
         return token
 
     def expression(self) -> Node:

@@ -24,20 +24,20 @@ _OFFSET = re.compile(r"([+-]?)(\d\d):(\d\d)", re.ASCII)
 
 
 def timestamp(text: str) -> datetime.datetime:
-    found = _TIMESTAMP.fullmatch(text)
-    if found is None:
+    match = _TIMESTAMP.fullmatch(text)
+    if match is None:
         raise CelError(f"{_short(text)} is not a timestamp such as 2024-01-31T12:00:00Z")
-    *parts, fraction, sign, hours, minutes = found.groups()
+    *parts, fraction, sign, hours, minutes = match.groups()
     micros = int((fraction or "0").ljust(9, "0")) // 1000
     try:
         year, month, day, hour, minute, second = map(int, parts)
-        made = datetime.datetime(year, month, day, hour, minute, second, micros, datetime.timezone.utc)
+        moment = datetime.datetime(year, month, day, hour, minute, second, micros, datetime.timezone.utc)
     except ValueError as error:
         raise CelError(f"{_short(text)} is not a timestamp: {error}") from None
     if sign is None:
-        return made
+        return moment
     offset = datetime.timedelta(hours=int(hours), minutes=int(minutes))
-    return moved(made, -offset if sign == "+" else offset)
+    return moved(moment, -offset if sign == "+" else offset)
 
 
 def of_seconds(seconds: int) -> datetime.datetime:
@@ -60,16 +60,16 @@ def checked(length: datetime.timedelta) -> datetime.timedelta:
 
 
 def duration(text: str) -> datetime.timedelta:
-    found = _DURATION.fullmatch(text) if len(text) <= 100 else None
-    if found is None:
+    match = _DURATION.fullmatch(text) if len(text) <= 100 else None
+    if match is None:
         raise CelError(f"{_short(text)} is not a duration such as 1h30m or 1.5s")
     nanos = 0
-    for whole, fraction, unit in _PART.findall(found[2]):
+    for whole, fraction, unit in _PART.findall(match[2]):
         nanos += int(whole or 0) * _NANOS[unit] + int(fraction or 0) * _NANOS[unit] // 10 ** len(fraction)
     if nanos > 315_576_000_000 * 10**9:
         raise CelError("a duration is at most 10000 years long")
     length = datetime.timedelta(microseconds=nanos // 1000)
-    return -length if found[1] == "-" else length
+    return -length if match[1] == "-" else length
 
 
 def timestamp_text(time: datetime.datetime) -> str:
@@ -90,11 +90,11 @@ def seconds(time: datetime.datetime) -> int:
 
 @lru_cache(maxsize=64)
 def _zone(name: str) -> datetime.tzinfo:
-    found = _OFFSET.fullmatch(name)
-    if found is not None:
-        offset = datetime.timedelta(hours=int(found[2]), minutes=int(found[3]))
+    match = _OFFSET.fullmatch(name)
+    if match is not None:
+        offset = datetime.timedelta(hours=int(match[2]), minutes=int(match[3]))
         if offset < datetime.timedelta(days=1):
-            return datetime.timezone(-offset if found[1] == "-" else offset)
+            return datetime.timezone(-offset if match[1] == "-" else offset)
     try:
         return zoneinfo.ZoneInfo(name)
     except (OSError, ValueError, zoneinfo.ZoneInfoNotFoundError):
@@ -134,8 +134,8 @@ def part(name: str, time: Any, zone: Any = None) -> int | None:
     if type(time) is datetime.datetime and (zone is None or type(zone) is str):
         return _OF_TIMESTAMP[name](_local(time, zone))
     if type(time) is datetime.timedelta and zone is None and name in _OF_DURATION:
-        found = _OF_DURATION[name](abs(time) // _MICRO)
-        return -found if time < datetime.timedelta() else found
+        number = _OF_DURATION[name](abs(time) // _MICRO)
+        return -number if time < datetime.timedelta() else number
     return None
 
 

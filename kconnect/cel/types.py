@@ -77,9 +77,9 @@ def read(of: Schema | None) -> Schema | None:
     """Return CEL's type of values of a schema, as a schema."""
     if of is None:
         return None
-    found = _OF_LOGICAL.get(of.name or "") or _OF_PRIMITIVE.get(of.type)
-    if found is not None:
-        return found
+    simple = _OF_LOGICAL.get(of.name or "") or _OF_PRIMITIVE.get(of.type)
+    if simple is not None:
+        return simple
     if of.type is SchemaType.STRUCT:
         return of.optional_copy()
     if of.type is SchemaType.ARRAY:
@@ -101,8 +101,8 @@ def infer(node: Node, variables: Mapping[str, Schema | None]) -> Schema | None:
         case Select(operand=operand, field=field):
             return _field(infer(operand, variables), field)
         case MakeList(items=items):
-            found = _same([infer(item, variables) for item in items])
-            return None if found in (None, NULL) else schema.array(_settled(found), optional=True)
+            element = _same([infer(item, variables) for item in items])
+            return None if element in (None, NULL) else schema.array(_settled(element), optional=True)
         case MakeMap():
             return _written_map(node, variables)
         case Macro():
@@ -113,9 +113,9 @@ def infer(node: Node, variables: Mapping[str, Schema | None]) -> Schema | None:
 
 
 def _call(node: Call, variables: Mapping[str, Schema | None]) -> Schema | None:
-    found = _OF_FUNCTION.get(node.function)
-    if found is not None:
-        return found
+    result = _OF_FUNCTION.get(node.function)
+    if result is not None:
+        return result
     if node.function == "?:":
         return _same([infer(part, variables) for part in node.args[1:]])
     args = [infer(part, variables) for part in node.args]
@@ -131,8 +131,8 @@ def _call(node: Call, variables: Mapping[str, Schema | None]) -> Schema | None:
         return TIMESTAMP if DURATION in args else DURATION if args[0] == args[1] else None
     if len(args) == 2 and None in args:
         # CEL mixes no types, so that one operand tells of both; but of times and durations it does not.
-        known = args[0] or args[1]
-        return known if known in (INT, DOUBLE, STRING, BYTES, UINT) else None
+        operand = args[0] or args[1]
+        return operand if operand in (INT, DOUBLE, STRING, BYTES, UINT) else None
     return args[0] if len(args) == 2 and args[0] == args[1] else None
 
 
@@ -148,10 +148,10 @@ def _field(of: Schema | None, name: str) -> Schema | None:
 def _written_map(node: MakeMap, variables: Mapping[str, Schema | None]) -> Schema | None:
     fields: dict[str, Schema] = {}
     for key, item in node.entries:
-        found = infer(item, variables)
-        if not isinstance(key, Literal) or type(key.value) is not str or not key.value or found in (None, NULL):
+        item_type = infer(item, variables)
+        if not isinstance(key, Literal) or type(key.value) is not str or not key.value or item_type in (None, NULL):
             return None
-        fields[key.value] = _settled(found)
+        fields[key.value] = _settled(item_type)
     return schema.struct(fields, optional=True) if len(fields) == len(node.entries) else None
 
 
@@ -160,8 +160,8 @@ def _macro(node: Macro, variables: Mapping[str, Schema | None]) -> Schema | None
         return _OF_FUNCTION[node.kind]
     over = infer(node.over, variables)
     items = None if over is None else over.key_schema if over.type is SchemaType.MAP else over.value_schema
-    found = items if node.kind == "filter" else infer(node.body, {**variables, node.variable: items})
-    return None if found in (None, NULL) else schema.array(_settled(found), optional=True)
+    element = items if node.kind == "filter" else infer(node.body, {**variables, node.variable: items})
+    return None if element in (None, NULL) else schema.array(_settled(element), optional=True)
 
 
 def _same(found: list[Schema | None]) -> Schema | None:
@@ -208,9 +208,9 @@ class _Telling(Parts):
     def of(self, value: Any) -> Schema | None:
         self.count()
         value = plain(value)
-        found = _OF_CLASS.get(type(value))
-        if found is not None or value is None:
-            return found
+        simple = _OF_CLASS.get(type(value))
+        if simple is not None or value is None:
+            return simple
         if type(value) is Struct:
             return value.schema.optional_copy()
         if type(value) is list:

@@ -89,8 +89,8 @@ def _exactly(kind: type, value: Any) -> Any:
 
 
 def type_name(value: Any) -> str:
-    found = TYPES.get(type(value))
-    return type(value).__name__ if found is None else found.name
+    cel_type = TYPES.get(type(value))
+    return type(value).__name__ if cel_type is None else cel_type.name
 
 
 def no_overload(name: str, *values: Any) -> CelError:
