@@ -113,9 +113,9 @@ def _day_number(fields: Fields, more_days: int) -> int:
     by = _deciding(fields)
     cutover_year = CUTOVER_MONTH[0]
     if year > cutover_year or (year == cutover_year and by not in (Field.DAY_OF_YEAR, Field.WEEK_OF_YEAR)):
-        found = _day_in(gregorian, fields, by, year) + more_days
-        if found >= CUTOVER:
-            return found
+        number = _day_in(gregorian, fields, by, year) + more_days
+        if number >= CUTOVER:
+            return number
     return _day_in(julian, fields, by, year) + more_days
 
 
@@ -208,13 +208,13 @@ def _without_week_year(fields: Fields, zone: Zone | None) -> Fields:
     era = day(_moment(fields, zone) // DAY_MS).era
     year = {Field.ERA: era, Field.YEAR: fields[Field.WEEK_YEAR], Field.WEEK_OF_YEAR: 1, Field.DAY_OF_WEEK: SUNDAY}
     start = _moment(year, None)
-    found = day(int64(start + int32(weekday - 1 + int32(7 * (week - 1))) * DAY_MS) // DAY_MS)
+    civil_day = day(int64(start + int32(weekday - 1 + int32(7 * (week - 1))) * DAY_MS) // DAY_MS)
     changed = dict(fields)
     for field, value in (
-        (Field.ERA, found.era),
-        (Field.YEAR, found.year_of_era),
-        (Field.MONTH, found.month),
-        (Field.DAY_OF_MONTH, found.day_of_month),
+        (Field.ERA, civil_day.era),
+        (Field.YEAR, civil_day.year_of_era),
+        (Field.MONTH, civil_day.month),
+        (Field.DAY_OF_MONTH, civil_day.day_of_month),
     ):
         changed.pop(field, None)
         changed[field] = value

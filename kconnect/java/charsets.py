@@ -71,10 +71,10 @@ class CharSet:
             return "(?s:.)"
         if len(self.ranges) == 1 and self.ranges[0][0] == self.ranges[0][1]:
             return escape(self.ranges[0][0])
-        other = ~self
+        complement = ~self
         # Not for "all but one character": `regex` takes `[^a]|[^b]` for `[ab]`, and finds nothing in "a" with it.
-        if len(other.ranges) < len(self.ranges) and other.ranges[0][0] != other.ranges[-1][1]:
-            return f"[^{_ranges(other)}]"
+        if len(complement.ranges) < len(self.ranges) and complement.ranges[0][0] != complement.ranges[-1][1]:
+            return f"[^{_ranges(complement)}]"
         return f"[{_ranges(self)}]"
 
 
@@ -112,11 +112,11 @@ def fold(char: int) -> int:
 @functools.lru_cache(maxsize=1)
 def _folded() -> dict[int, tuple[int, ...]]:
     """Return the characters that fold to a character, for those to which others fold."""
-    found: dict[int, list[int]] = {}
+    chars_by_fold: dict[int, list[int]] = {}
     for low, high in of_class(r"\p{Cased}\p{M}").ranges:
         for char in range(low, high + 1):
-            found.setdefault(fold(char), []).append(char)
-    return {to: tuple(chars) for to, chars in found.items() if chars != [to]}
+            chars_by_fold.setdefault(fold(char), []).append(char)
+    return {to: tuple(chars) for to, chars in chars_by_fold.items() if chars != [to]}
 
 
 def same_fold(char: int) -> CharSet:
@@ -157,11 +157,11 @@ def of_class(body: str) -> CharSet:
         KeyError: it has no such property.
     """
     try:
-        found = regex.compile(f"[{body}]+", regex.V1)
+        pattern = regex.compile(f"[{body}]+", regex.V1)
     except regex.error:
         raise KeyError(body) from None
     every = array.array("I", range(LAST + 1)).tobytes().decode("utf-32", "surrogatepass")
-    return CharSet(tuple((match.start(), match.end() - 1) for match in found.finditer(every)))
+    return CharSet(tuple((match.start(), match.end() - 1) for match in pattern.finditer(every)))
 
 
 DIGIT = CharSet.of((0x30, 0x39))
@@ -304,4 +304,4 @@ def _if_known(property: str) -> CharSet | None:
 
 
 def union(sets: Iterable[CharSet]) -> CharSet:
-    return CharSet.of(*(each for one in sets for each in one.ranges))
+    return CharSet.of(*(char_range for char_set in sets for char_range in char_set.ranges))

@@ -69,8 +69,8 @@ class Day:
         if self.year <= 0:
             # Java counts the year after one before Christ in the wrong direction.
             after = 1 - after
-        left = first_of_year(self.year + 1) - self.number
-        return self.year + 1 if left <= (first_of_year(after) + 4) % 7 else self.year
+        days_left = first_of_year(self.year + 1) - self.number
+        return self.year + 1 if days_left <= (first_of_year(after) + 4) % 7 else self.year
 
     @property
     def _first_of_month(self) -> int:

@@ -36,8 +36,8 @@ def reader(parts: Sequence[Part]) -> Callable[[str], tuple[int, int] | None] | N
     not apply.
     """
     letters = [part.letter for part in parts if part.letter]
-    known = {*_DEFAULTS, "X", "Z"}
-    if not letters or len({*letters}) < len(letters) or not known.issuperset(letters) or {"X", "Z"}.issubset(letters):
+    supported = {*_DEFAULTS, "X", "Z"}
+    if not letters or len({*letters}) < len(letters) or not supported.issuperset(letters) or {"X", "Z"}.issubset(letters):
         return None
     form = ""
     for part, after in itertools.zip_longest(parts, parts[1:]):

@@ -97,19 +97,19 @@ class SimpleDateFormat:
             if quick is not None:
                 return quick
         units = to_utf16(text)
-        found = Found(self._century_start, self._zone)
+        fields = Found(self._century_start, self._zone)
         at = 0
         for read in self._readers:
-            end = read(units, at, found)
+            end = read(units, at, fields)
             if end is None:
                 at = 0
                 break
             at = end
-        self._zone = None if found.zone is None or found.zone.id == "UTC" else found.zone
+        self._zone = None if fields.zone is None or fields.zone.id == "UTC" else fields.zone
         if not at:
             # Java takes a pattern that reads nothing for one that does not fit.
             raise ParseError(f'Unparseable date: "{text}"')
-        return found.millis(), at
+        return fields.millis(), at
 
 
 def _eighty_years_ago() -> int:

@@ -34,9 +34,9 @@ class FarDate(datetime.datetime):
 
     def __new__(cls, milliseconds: int) -> FarDate:
         end = _FIRST if milliseconds < 0 else _LAST
-        made = super().__new__(cls, end.year, end.month, end.day, end.hour, end.minute, end.second, end.microsecond, _UTC)
-        made.milliseconds = milliseconds
-        return made
+        date = super().__new__(cls, end.year, end.month, end.day, end.hour, end.minute, end.second, end.microsecond, _UTC)
+        date.milliseconds = milliseconds
+        return date
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, FarDate) and self.milliseconds == other.milliseconds

@@ -17,13 +17,13 @@ def load(text: str) -> dict[str, str]:
     """
     import javaproperties  # It brings XML and HTTP along, and the command line reads such files seldom.
 
-    found: dict[str, str] = {}
+    entries: dict[str, str] = {}
     line = 1
     try:
         # Editors on Windows put a mark at the beginning: it would become part of the first key.
         for part in javaproperties.parse(text.removeprefix("\ufeff")):
             if isinstance(part, javaproperties.KeyValue):
-                found[_characters(part.key)] = _characters(part.value)
+                entries[_characters(part.key)] = _characters(part.value)
             line += len(part.source.replace("\r\n", "\n").replace("\r", "\n").split("\n")) - 1
     except javaproperties.InvalidUEscapeError:
         # Without the escape itself: it may be a part of a password.
@@ -31,7 +31,7 @@ def load(text: str) -> dict[str, str]:
             f"Line {line} of the properties file has a malformed \\uXXXX escape: write four hexadecimal digits after \\u, "
             "or double the backslash if you mean a backslash."
         ) from None
-    return found
+    return entries
 
 
 def _characters(text: str) -> str:

@@ -110,10 +110,10 @@ class JavaPattern:
             IllegalReplacementError, NoGroupError: only if something matches, as in Java.
             UnsupportedPatternError: the replacement uses one of the `uncertain_groups`.
         """
-        found = self.find(text)
-        if found is None:
+        match = self.find(text)
+        if match is None:
             return text
-        whole = text[found.start : found.end]
+        whole = text[match.start : match.end]
         parts = []
         for part in self._template(replacement):
             if isinstance(part, str):
@@ -121,11 +121,11 @@ class JavaPattern:
             elif part > self.group_count:
                 raise NoGroupError(f"No group {part}")
             else:
-                parts.append((found.groups[part - 1] or "") if part else whole)
+                parts.append((match.groups[part - 1] or "") if part else whole)
         length = len(text) - len(whole) + sum(map(len, parts))
         if most is not None and length > most:
             raise DataError(f"The replacement makes a text of {length} characters, of which {most} may be")
-        return text[: found.start] + "".join(parts) + text[found.end :]
+        return text[: match.start] + "".join(parts) + text[match.end :]
 
     def check_replacement(self, replacement: str) -> None:
         """

@@ -116,9 +116,9 @@ class _Parser(PatternReader):
             elif char == "\\" and self._char(self._at + 1) in ("p", "P"):
                 node = regex_nodes.one_of(self._property())
             else:
-                found = self._literals()
-                nodes.extend(found)
-                self._written += sum(len(each.text) for each in found)
+                literals = self._literals()
+                nodes.extend(literals)
+                self._written += sum(len(literal.text) for literal in literals)
                 self._limit(self._written)
                 continue
             self._written += len(node.text)
@@ -149,13 +149,13 @@ class _Parser(PatternReader):
                 if self._char(self._at + 1) in ("p", "P"):
                     break
                 start = self._at
-                found = self._escape(inside=False)
-                if isinstance(found, int):
+                escaped = self._escape(inside=False)
+                if isinstance(escaped, int):
                     before = start
-                    chars.append(found)
+                    chars.append(escaped)
                     continue
                 if not chars:
-                    node = regex_nodes.one_of(found) if isinstance(found, CharSet) else self._escaped_node(found)
+                    node = regex_nodes.one_of(escaped) if isinstance(escaped, CharSet) else self._escaped_node(escaped)
                     return [self._repeated(node)]
                 self._at = start
                 break
@@ -299,9 +299,9 @@ class _Parser(PatternReader):
             self._names[name] = number
         body = self._alternatives()
         self._open.remove(number)
-        own = frozenset((number,))
+        group = frozenset((number,))
         return regex_nodes.changed(
-            body, f"({body.text})", groups=body.groups | own, sure=body.sure | own, grouped=True, own=own
+            body, f"({body.text})", groups=body.groups | group, sure=body.sure | group, grouped=True, own=group
         )
 
     def _plain(self) -> Node:

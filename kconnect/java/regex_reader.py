@@ -73,11 +73,11 @@ class Flags:
 
 def _unquoted(pattern: str) -> str:
     r"""`\Q...\E` written with a backslash before each character that needs one."""
-    found = re.compile(r"(?:[^\\]|\\[^Q])*?\\Q", re.DOTALL).match(pattern)
-    if not found:
+    match = re.compile(r"(?:[^\\]|\\[^Q])*?\\Q", re.DOTALL).match(pattern)
+    if not match:
         return pattern
-    written = [pattern[: found.end() - 2]]
-    index = found.end() - 2
+    written = [pattern[: match.end() - 2]]
+    index = match.end() - 2
     quoting = begins = False
     while index < len(pattern):
         char = pattern[index]
@@ -278,37 +278,37 @@ class PatternReader:
         else:
             name = self._char(self._at) or "\0"
             self._at += 1
-        found = self._family(name)
-        return ~found if negated else found
+        chars = self._family(name)
+        return ~chars if negated else chars
 
     def _family(self, name: str) -> CharSet:
         any_case = self._flags.insensitive
         kind, equals, value = name.partition("=")
-        found = None
+        chars = None
         if equals:
             kind = kind.lower()
             if kind in ("sc", "script"):
-                found = charsets.script(value)
+                chars = charsets.script(value)
             elif kind in ("blk", "block"):
-                found = charsets.block(value)
+                chars = charsets.block(value)
             elif kind in ("gc", "general_category"):
-                found = charsets.named(value, any_case)
-            if found is None:
+                chars = charsets.named(value, any_case)
+            if chars is None:
                 raise self._error(f"Unknown Unicode property {{name=<{kind}>, value=<{value}>}}")
-            return found
+            return chars
         if name.startswith("In"):
-            found = charsets.block(name[2:])
+            chars = charsets.block(name[2:])
         elif name.startswith("Is"):
             short = name[2:]
             for find in (charsets.binary, charsets.posix, charsets.named):
-                found = find(short, any_case) if found is None else found
-            found = charsets.script(short) if found is None else found
+                chars = find(short, any_case) if chars is None else chars
+            chars = charsets.script(short) if chars is None else chars
         else:
-            found = charsets.posix(name, any_case) if self._flags.unicode_classes else None
-            found = charsets.named(name, any_case) if found is None else found
-        if found is None:
+            chars = charsets.posix(name, any_case) if self._flags.unicode_classes else None
+            chars = charsets.named(name, any_case) if chars is None else chars
+        if chars is None:
             raise self._error(f"Unknown character property name {{{name}}}")
-        return found
+        return chars
 
     # --- Classes.
 
@@ -361,13 +361,13 @@ class PatternReader:
                 if close:
                     self._next()
                 break
-            found, is_small = self._item()
+            item, is_small = self._item()
             if is_small:
-                small = found if small is None else small | found
+                small = item if small is None else small | item
                 last = None
             else:
-                last = found
-                total = found if total is None else total | found
+                last = item
+                total = item if total is None else total | item
             char = self._peek()
         whole = charsets.union(chars for chars in (total, small) if chars is not None)
         return ~whole if negated else whole
@@ -378,11 +378,11 @@ class PatternReader:
         char = self._next()
         while char not in ("]", "&"):
             if char == "[":
-                found = self._class(True)
+                nested = self._class(True)
             else:
                 self._at -= 1
-                found = self._class(False)
-            right = found if right is None else right | found
+                nested = self._class(False)
+            right = nested if right is None else right | nested
             char = self._peek()
         return right
 
@@ -392,11 +392,11 @@ class PatternReader:
         if char == "\\":
             if self._char(self._at + 1) in ("p", "P"):
                 return self._property(), False
-            found = self._escape(inside=True, in_range=self._char(self._at + 2) == "-")
-            if isinstance(found, CharSet):
-                return found, False
-            assert isinstance(found, int)
-            low = found
+            escaped = self._escape(inside=True, in_range=self._char(self._at + 2) == "-")
+            if isinstance(escaped, CharSet):
+                return escaped, False
+            assert isinstance(escaped, int)
+            low = escaped
         else:
             self._next()
             low = ord(char)
@@ -410,8 +410,8 @@ class PatternReader:
         char = self._next()
         high = -1
         if char == "\\":
-            found = self._escape(inside=True, in_range=True)
-            high = found if isinstance(found, int) else -1
+            escaped = self._escape(inside=True, in_range=True)
+            high = escaped if isinstance(escaped, int) else -1
         else:
             self._next()
             high = ord(char) if char else -1
@@ -426,8 +426,8 @@ class PatternReader:
         if char > 0xFF or (both and char in _SPECIAL_CASES):
             return self._single(char), False
         if both and char > 0x7F:
-            found = CharSet.of(*(each for each in (char, charsets.lower(char), charsets.upper(char)) if each < 0x100))
-            return found, True
+            chars = CharSet.of(*(variant for variant in (char, charsets.lower(char), charsets.upper(char)) if variant < 0x100))
+            return chars, True
         if both:
             return charsets.ignoring_case(char, False), True
         return self._single(char), True

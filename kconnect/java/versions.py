@@ -176,9 +176,9 @@ def _compare(left: _Item | None, right: _Item | None) -> int:
         return -1
     if isinstance(left, list) and isinstance(right, list):
         for index in range(max(len(left), len(right))):
-            found = _compare(left[index] if index < len(left) else None, right[index] if index < len(right) else None)
-            if found:
-                return found
+            order = _compare(left[index] if index < len(left) else None, right[index] if index < len(right) else None)
+            if order:
+                return order
         return 0
     if isinstance(left, list):
         return 1
@@ -186,9 +186,9 @@ def _compare(left: _Item | None, right: _Item | None) -> int:
         return -1
     if left.rank != right.rank:
         return 1 if left.rank > right.rank else -1
-    ours = left.number if isinstance(left, _WordNumber) else 0
-    theirs = right.number if isinstance(right, _WordNumber) else 0
-    return (ours > theirs) - (ours < theirs)
+    left_number = left.number if isinstance(left, _WordNumber) else 0
+    right_number = right.number if isinstance(right, _WordNumber) else 0
+    return (left_number > right_number) - (left_number < right_number)
 
 
 _maven = functools.cmp_to_key(compare)
@@ -213,12 +213,12 @@ class Interval:
 
     def __contains__(self, version: str) -> bool:
         if self.lower is not None:
-            found = compare(self.lower, version)
-            if found > 0 or (found == 0 and not self.lower_inclusive):
+            order = compare(self.lower, version)
+            if order > 0 or (order == 0 and not self.lower_inclusive):
                 return False
         if self.upper is not None:
-            found = compare(self.upper, version)
-            if found < 0 or (found == 0 and not self.upper_inclusive):
+            order = compare(self.upper, version)
+            if order < 0 or (order == 0 and not self.upper_inclusive):
                 return False
         return True
 
@@ -266,11 +266,11 @@ def choose(plugin: str, available: Sequence[str], spec: str | None) -> str:
     Raises:
         VersionRangeError, VersionNotFoundError: with Connect's messages.
     """
-    wanted = requirement(spec)
-    chosen = newest(available if wanted is None else (version for version in available if version in wanted))
+    interval = requirement(spec)
+    chosen = newest(available if interval is None else (version for version in available if version in interval))
     if chosen is None:
         raise VersionNotFoundError(
-            f"Plugin {plugin} not found that matches the version range {wanted}, "
+            f"Plugin {plugin} not found that matches the version range {interval}, "
             f"available versions: [{', '.join(oldest_first(available))}]"
         )
     return chosen
@@ -281,8 +281,8 @@ def oldest_first(versions: Iterable[str]) -> list[str]:
 
 
 def newest(versions: Iterable[str]) -> str | None:
-    found = oldest_first(versions)
-    return found[-1] if found else None
+    ordered = oldest_first(versions)
+    return ordered[-1] if ordered else None
 
 
 def _trim(text: str) -> str:
@@ -322,7 +322,7 @@ def _parse_interval(text: str) -> Interval:
         return Interval(inner, True, inner, True)
     interval = Interval(_trim(lower) or None, lower_inclusive, _trim(upper) or None, upper_inclusive)
     if interval.lower is not None and interval.upper is not None:
-        found = compare(interval.lower, interval.upper)
-        if found > 0 or (found == 0 and not (lower_inclusive and upper_inclusive)):
+        order = compare(interval.lower, interval.upper)
+        if order > 0 or (order == 0 and not (lower_inclusive and upper_inclusive)):
             raise VersionRangeError(f"Range defies version ordering: {text}")
     return interval

@@ -106,10 +106,10 @@ def _choose(
             ", ".join(suites.TLS_1_3),
         )
     usable = {ssl.TLSVersion.TLSv1_2: older, ssl.TLSVersion.TLSv1_3: newer}
-    left = [version for version in versions if usable[version]]
-    if not left:
+    remaining = [version for version in versions if usable[version]]
+    if not remaining:
         raise settings.error("ssl.cipher.suites", "None of these is for a protocol of ssl.enabled.protocols")
-    return left
+    return remaining
 
 
 def _trust(context: ssl.SSLContext, anchors: str | None) -> None:

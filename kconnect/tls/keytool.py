@@ -46,14 +46,14 @@ class Entry:
 
 def entries(path: str, kind: str, password: str | None) -> list[Entry]:
     """All keys and trusted certificates. Without a password the store is read, but not checked."""
-    given = () if password is None else ("-storepass:env", _STORE)
-    listed = _run("-list", "-rfc", "-keystore", path, "-storetype", kind, *given, passwords={_STORE: password})
-    found = []
+    password_option = () if password is None else ("-storepass:env", _STORE)
+    listed = _run("-list", "-rfc", "-keystore", path, "-storetype", kind, *password_option, passwords={_STORE: password})
+    listed_entries = []
     for part in re.split(r"^Alias name: ", listed, flags=re.MULTILINE)[1:]:
         alias, _, rest = part.partition("\n")
         is_key = re.search(r"^Entry type: PrivateKeyEntry", rest, re.MULTILINE) is not None
-        found.append(Entry(alias.rstrip("\r"), is_key, rest))
-    return found
+        listed_entries.append(Entry(alias.rstrip("\r"), is_key, rest))
+    return listed_entries
 
 
 def converted(path: str, kind: str, password: str, alias: str, key_password: str) -> tuple[bytes, str]:
@@ -73,7 +73,7 @@ def converted(path: str, kind: str, password: str, alias: str, key_password: str
 def _run(*arguments: str, passwords: Mapping[str, str | None]) -> str:
     environment = {**os.environ, **{name: value for name, value in passwords.items() if value is not None}}
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             [_program(), *_JVM, *arguments],
             env=environment,
             stdin=subprocess.DEVNULL,
@@ -87,10 +87,10 @@ def _run(*arguments: str, passwords: Mapping[str, str | None]) -> str:
         raise KeytoolError(f"it can't be run ({error.strerror})") from None
     except subprocess.TimeoutExpired:
         raise KeytoolError(f"it did not end within {_LIMIT_S} s") from None
-    if done.returncode != 0:
-        text = " ".join((done.stdout + done.stderr).split())
+    if process.returncode != 0:
+        text = " ".join((process.stdout + process.stderr).split())
         raise KeytoolError(text.partition("keytool error: ")[2] or text)
-    return done.stdout
+    return process.stdout
 
 
 def _program() -> str:

@@ -48,8 +48,8 @@ class Settings:
         Return the settings of a worker's listeners, as Connect does: all that begin with `prefix`, or, if none does, those
         without a prefix.
         """
-        own = {name[len(prefix) :]: text for name, text in worker.items() if name.startswith(prefix)}
-        return cls(own, prefix) if own else cls(worker)
+        prefixed = {name[len(prefix) :]: text for name, text in worker.items() if name.startswith(prefix)}
+        return cls(prefixed, prefix) if prefixed else cls(worker)
 
     def given(self, name: str) -> str | None:
         text = self._texts.get(name)
@@ -83,8 +83,8 @@ def _once(read: Callable[[Settings], _T]) -> Callable[[Settings], _T]:
     def known(settings: Settings) -> _T:
         if read.__name__ not in settings.read:
             settings.read[read.__name__] = read(settings)
-        found: _T = settings.read[read.__name__]
-        return found
+        result: _T = settings.read[read.__name__]
+        return result
 
     return known
 
@@ -102,8 +102,8 @@ def key_pair(settings: Settings) -> KeyPair | None:
         for name, text in (("ssl.keystore.key", key), ("ssl.keystore.certificate.chain", chain)):
             if not text:
                 raise settings.error(name, "The private key and its certificate chain are needed together")
-        own = _private_key(settings, "ssl.keystore.key", key)
-        return _pair(settings, "ssl.keystore.certificate.chain", own, _certificates(chain))
+        private_key = _private_key(settings, "ssl.keystore.key", key)
+        return _pair(settings, "ssl.keystore.certificate.chain", private_key, _certificates(chain))
     store = _Store.of(settings, "ssl.keystore")
     if store is None:
         return None
@@ -131,10 +131,14 @@ def trusted(settings: Settings) -> str | None:
     if store.kind == "PEM":
         return _some(settings, store.setting, _certificates(store.text))
     if store.kind == "PKCS12":
-        found = _pkcs12(settings, store.data, store.password, "ssl.truststore.location", "ssl.truststore.password")
-        if found.key is None:
-            known = [found.cert] if found.cert else []
-            return _some(settings, store.setting, [_pem(each.certificate) for each in [*known, *found.additional_certs]])
+        content = _pkcs12(settings, store.data, store.password, "ssl.truststore.location", "ssl.truststore.password")
+        if content.key is None:
+            certificates = [content.cert] if content.cert else []
+            return _some(
+                settings,
+                store.setting,
+                [_pem(certificate.certificate) for certificate in [*certificates, *content.additional_certs]],
+            )
     return _some(settings, store.setting, _anchors(store))
 
 
@@ -218,13 +222,13 @@ def _blocks(text: str, label: str) -> list[str]:
 
     In a worker file they stand in one line, with blanks or nothing at all between their parts.
     """
-    found = []
+    blocks = []
     for name, body in _PEM_BLOCK.findall(text):
         if name.endswith(label):
             # With a colon it has headers (an encrypted key of OpenSSL's old form), in which line breaks count.
             lines = body.strip("\n") if ":" in body else "\n".join(textwrap.wrap("".join(body.split()), 64))
-            found.append(f"-----BEGIN {name}-----\n{lines}\n-----END {name}-----\n")
-    return found
+            blocks.append(f"-----BEGIN {name}-----\n{lines}\n-----END {name}-----\n")
+    return blocks
 
 
 def _certificates(text: str) -> list[str]:
@@ -239,8 +243,8 @@ def _some(settings: Settings, setting: str, certificates: list[str]) -> str:
     """The certificates in one text, once each can be read and there is one at all."""
     if not certificates:
         raise settings.error(setting, "It has no certificate to trust")
-    for each in certificates:
-        _read(settings, setting, each)
+    for certificate in certificates:
+        _read(settings, setting, certificate)
     return "".join(dict.fromkeys(certificates))
 
 
@@ -277,8 +281,8 @@ def _loaded(block: bytes, password: bytes | None) -> PrivateKeyTypes:
 def _pair(settings: Settings, setting: str, key: PrivateKeyTypes, certificates: list[str]) -> KeyPair:
     if not certificates:
         raise settings.error(setting, "It holds no certificate for the private key (-----BEGIN CERTIFICATE-----)")
-    for each in reversed(certificates):
-        first = _read(settings, setting, each)
+    for certificate in reversed(certificates):
+        first = _read(settings, setting, certificate)
     if _public(first) != _public(key):
         raise settings.error(setting, "Its first certificate must belong to the private key, but belongs to another one")
     text = key.private_bytes(
@@ -305,27 +309,31 @@ def _pkcs12(
 
 
 def _pkcs12_pair(settings: Settings, setting: str, data: bytes, password: str | None, password_setting: str) -> KeyPair:
-    found = _pkcs12(settings, data, password, setting, password_setting)
-    if found.key is None or found.cert is None:
+    content = _pkcs12(settings, data, password, setting, password_setting)
+    if content.key is None or content.cert is None:
         raise settings.error(setting, "It holds no private key with a certificate")
-    return _pair(settings, setting, found.key, _chain(found.cert, found.additional_certs))
+    return _pair(settings, setting, content.key, _chain(content.cert, content.additional_certs))
 
 
 def _chain(own: pkcs12.PKCS12Certificate, others: list[pkcs12.PKCS12Certificate]) -> list[str]:
     """
     Return the chain from the key's own certificate on, each followed by its issuer: the store may hold other certificates, too.
     """
-    chain, left = [own.certificate], [each.certificate for each in others]
-    while issuer := next((each for each in left if each.subject == chain[-1].issuer and each not in chain), None):
+    chain, candidates = [own.certificate], [other.certificate for other in others]
+    while issuer := next(
+        (candidate for candidate in candidates if candidate.subject == chain[-1].issuer and candidate not in chain), None
+    ):
         chain.append(issuer)
-    return [_pem(each) for each in chain]
+    return [_pem(certificate) for certificate in chain]
 
 
 def _java_pair(settings: Settings, store: _Store) -> KeyPair:
     if store.password is None:
         raise settings.error("ssl.keystore.password", f"A password is needed to read {store.path}")
     try:
-        entry = next((each for each in keytool.entries(store.path, store.kind, store.password) if each.is_key), None)
+        entry = next(
+            (candidate for candidate in keytool.entries(store.path, store.kind, store.password) if candidate.is_key), None
+        )
     except keytool.KeytoolError as error:
         raise store.refused(error) from None
     if entry is None:
@@ -343,7 +351,7 @@ def _java_pair(settings: Settings, store: _Store) -> KeyPair:
 def _anchors(store: _Store) -> list[str]:
     """Return what Java trusts of a store: the entries that are trusted certificates, and of a key its own certificate only."""
     try:
-        found = keytool.entries(store.path, store.kind, store.password)
+        entries = keytool.entries(store.path, store.kind, store.password)
     except keytool.KeytoolError as error:
         raise store.refused(error) from None
-    return [_certificates(each.certificates)[0] for each in found if _certificates(each.certificates)]
+    return [_certificates(entry.certificates)[0] for entry in entries if _certificates(entry.certificates)]
