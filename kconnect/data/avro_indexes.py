@@ -40,12 +40,12 @@ def _refusing(node: Any, known: dict[int, tuple[Any, Any]]) -> Any:
     if id(node) in known:
         return known[id(node)][1]
     if isinstance(node, list):
-        made = _Counted(node)
-        known[id(node)] = node, made
+        counted = _Counted(node)
+        known[id(node)] = node, counted
         # By places: its length says nothing.
         for place, branch in enumerate(node):
-            list.__setitem__(made, place, _refusing(branch, known))
-        return made
+            list.__setitem__(counted, place, _refusing(branch, known))
+        return counted
     if isinstance(node, dict):
         known[id(node)] = node, node
         kind = node.get("type")

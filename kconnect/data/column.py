@@ -41,17 +41,17 @@ class Column(Sequence[Any]):
         Make a column of structs of this schema, with a list of values for each of its fields; or, without a schema, of maps of
         these names. The values must fit the schema, which is not checked.
         """
-        made = cls.__new__(cls)
-        made.schema, made._values, made._fields, made._length = schema, None, (tuple(names), columns), length
-        return made
+        column = cls.__new__(cls)
+        column.schema, column._values, column._fields, column._length = schema, None, (tuple(names), columns), length
+        return column
 
     def copy(self) -> Column:
         """Return a column with lists of its own, for a plugin that may change them."""
-        made = Column.__new__(Column)
-        made.schema, made._length = self.schema, self._length
-        made._values = None if self._values is None else list(self._values)
-        made._fields = None if self._fields is None else (self._fields[0], list(self._fields[1]))
-        return made
+        column = Column.__new__(Column)
+        column.schema, column._length = self.schema, self._length
+        column._values = None if self._values is None else list(self._values)
+        column._fields = None if self._fields is None else (self._fields[0], list(self._fields[1]))
+        return column
 
     def __len__(self) -> int:
         return self._length
@@ -108,7 +108,7 @@ def _of_maps(values: Any) -> Fields:
 def _of_structs(schema: Schema, values: Any) -> Fields:
     # Who makes records one by one may make an equal schema for each.
     if schema.type is not SchemaType.STRUCT or [
-        1 for each in values if type(each) is not Struct or (each.schema is not schema and each.schema != schema)
+        1 for struct in values if type(struct) is not Struct or (struct.schema is not schema and struct.schema != schema)
     ]:
         raise Unusual
-    return tuple([field.name for field in schema.fields]), list(zip(*[each._values for each in values]))
+    return tuple([field.name for field in schema.fields]), list(zip(*[struct._values for struct in values]))

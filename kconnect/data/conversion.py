@@ -31,9 +31,9 @@ def convert_to_boolean(schema: Schema | None, value: Any) -> bool | None:
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, str):
-        said = _parsed(value).value
-        if isinstance(said, bool):
-            return said
+        parsed = _parsed(value).value
+        if isinstance(parsed, bool):
+            return parsed
     return _long(schema, value) != 0
 
 
@@ -68,18 +68,18 @@ def convert_to_string(schema: Schema | None, value: Any) -> str | None:
 
 def convert_to_list(schema: Schema | None, value: Any) -> list[Any]:
     """A list, or the text of one; null is an error."""
-    found = _not_null(schema, value)
-    if isinstance(found.value, list):
-        return found.value
-    raise _no_way(found.schema, found.value, repr(_LIST), parsed=isinstance(value, str))
+    parsed = _not_null(schema, value)
+    if isinstance(parsed.value, list):
+        return parsed.value
+    raise _no_way(parsed.schema, parsed.value, repr(_LIST), parsed=isinstance(value, str))
 
 
 def convert_to_map(schema: Schema | None, value: Any) -> dict[Any, Any]:
     """A map, or the text of one; null is an error."""
-    found = _not_null(schema, value)
-    if isinstance(found.value, dict):
-        return found.value
-    raise _no_way(found.schema, found.value, repr(_MAP), parsed=isinstance(value, str))
+    parsed = _not_null(schema, value)
+    if isinstance(parsed.value, dict):
+        return parsed.value
+    raise _no_way(parsed.schema, parsed.value, repr(_MAP), parsed=isinstance(value, str))
 
 
 def convert_to_struct(schema: Schema | None, value: Any) -> Struct:
@@ -126,27 +126,27 @@ def convert_to_decimal(schema: Schema | None, value: Any, scale: int) -> decimal
 
 
 def _text_decimal(text: str) -> decimal.Decimal:
-    found = exact_decimal(text)
-    if found is None:
+    number = exact_decimal(text)
+    if number is None:
         raise DataError(f"Not a decimal: {text}")
-    return found
+    return number
 
 
 # --- dates ---
 
 
 def _temporal(target: Schema, schema: Schema | None, value: Any) -> datetime.datetime:
-    found = _not_null(schema, value)
-    if isinstance(found.value, datetime.datetime):
+    parsed = _not_null(schema, value)
+    if isinstance(parsed.value, datetime.datetime):
         if schema is None or schema.name == target.name:
-            return found.value
+            return parsed.value
         if schema.name in _TEMPORAL:
-            moved = _moved(target, schema, found.value)
+            moved = _moved(target, schema, parsed.value)
             if moved is not None:
                 return moved
     # A text's value is shown as what it was parsed to, but with the schema of the text.
-    shown = found.schema if schema is None or isinstance(value, str) else schema
-    return logical_of(target, _long(schema, found.value, shown, isinstance(value, str)))
+    shown = parsed.schema if schema is None or isinstance(value, str) else schema
+    return logical_of(target, _long(schema, parsed.value, shown, isinstance(value, str)))
 
 
 def _moved(target: Schema, schema: Schema, value: datetime.datetime) -> datetime.datetime | None:
@@ -207,10 +207,10 @@ def _double(schema: Schema | None, value: Any) -> float:
 
 
 def _parsed(text: str) -> SchemaAndValue:
-    found = parse_exactly(text)
-    if found is NULL:
+    parsed = parse_exactly(text)
+    if parsed is NULL:
         raise DataError(f"Unable to convert {text} (class java.lang.String): it is a null")
-    return found
+    return parsed
 
 
 def _not_null(schema: Schema | None, value: Any) -> SchemaAndValue:

@@ -74,10 +74,10 @@ def parse_string(text: str | None) -> SchemaAndValue:
     Arrays and maps have the type that all elements fit; if there is none they have elements without a schema. Such numbers, and
     those that don't fit after all, because their array is one in an array of wider ones, say by their class how wide they are.
     """
-    found = parse_exactly(text)
-    if found.value is None or isinstance(found.value, str):
-        return found
-    return SchemaAndValue(found.schema, _without_class(found.schema, found.value))
+    parsed = parse_exactly(text)
+    if parsed.value is None or isinstance(parsed.value, str):
+        return parsed
+    return SchemaAndValue(parsed.schema, _without_class(parsed.schema, parsed.value))
 
 
 def _without_class(schema: Schema | None, value: Any) -> Any:
@@ -90,8 +90,8 @@ def _without_class(schema: Schema | None, value: Any) -> Any:
         of_key, inner = (None, None) if schema is None else (schema.key_schema, schema.value_schema)
         return {_without_class(of_key, key): _without_class(inner, item) for key, item in value.items()}
     if kind in _TYPE_OF:
-        meant = (kind is Int64 or kind is Float64) if schema is None else _TYPE_OF[kind] is schema.type
-        return (float(value) if isinstance(value, float) else int(value)) if meant else value
+        is_natural = (kind is Int64 or kind is Float64) if schema is None else _TYPE_OF[kind] is schema.type
+        return (float(value) if isinstance(value, float) else int(value)) if is_natural else value
     return value
 
 
@@ -110,8 +110,8 @@ def parse_exactly(text: str | None) -> SchemaAndValue:
         except (_NotParsed, RecursionError):
             return SchemaAndValue(schemas.STRING_SCHEMA, text)
     if first and (first in "+-" or _is_digit(first)):
-        found = _Parser(text).simple()
-        return found or SchemaAndValue(schemas.STRING_SCHEMA, text)
+        parsed = _Parser(text).simple()
+        return parsed or SchemaAndValue(schemas.STRING_SCHEMA, text)
     if trimmed == "true":
         return _TRUE
     if trimmed == "false":
@@ -164,10 +164,10 @@ class _Parser:
         if not self._tokens[self._at].strip(_BLANK):
             self._at += 1
             return SchemaAndValue(schemas.STRING_SCHEMA, self._tokens[self._at - 1])
-        found = self.simple()
-        if found is None:
+        simple = self.simple()
+        if simple is None:
             raise _NotParsed
-        return found
+        return simple
 
     def simple(self) -> SchemaAndValue | None:
         """A number or a time. Those with colons are five tokens; where they are none, the first may still be a number."""
@@ -177,13 +177,13 @@ class _Parser:
         self._at += 1
         if _is_digit(token[:1]):
             rest = self._tokens[self._at : self._at + 4]
-            found = _moment("".join((token, *rest))) if len(rest) == 4 else None
-            if found is not None:
+            moment = _moment("".join((token, *rest))) if len(rest) == 4 else None
+            if moment is not None:
                 self._at += 4
-                return found
-            found = _moment(token)
-            if found is not None:
-                return found
+                return moment
+            moment = _moment(token)
+            if moment is not None:
+                return moment
         return _number(token) if _is_digit(token[:1]) or token[:1] in ("+", "-") else None
 
     def _quoted(self) -> SchemaAndValue:
@@ -198,19 +198,19 @@ class _Parser:
         return _moment(text) or SchemaAndValue(schemas.STRING_SCHEMA, text)
 
     def _array(self) -> SchemaAndValue:
-        found: list[Any] = []
+        items: list[Any] = []
         common = _Common()
         while self._at < len(self._tokens):
             if self._takes("]"):
                 if common.schema is None:
-                    return SchemaAndValue(_EMPTY_LIST, found)
+                    return SchemaAndValue(_EMPTY_LIST, items)
                 schema = common.schema
-                return SchemaAndValue(schemas.array(schema), [_aligned(schema, value) for value in found])
+                return SchemaAndValue(schemas.array(schema), [_aligned(schema, value) for value in items])
             if self._takes(","):
                 raise _NotParsed
             element = self.element()
             common.add(element)
-            found.append(None if element is None else element.value)
+            items.append(None if element is None else element.value)
             before = self._at
             if self._takes("]"):
                 self._at = before
@@ -219,11 +219,11 @@ class _Parser:
         raise _NotParsed
 
     def _map(self) -> SchemaAndValue:
-        found: dict[Any, Any] = {}
+        entries: dict[Any, Any] = {}
         keys, values = _Common(), _Common()
         while self._at < len(self._tokens):
             if self._takes("}"):
-                return _as_map(keys.schema, values.schema, found)
+                return _as_map(keys.schema, values.schema, entries)
             if self._takes(","):
                 raise _NotParsed
             key = self.element()
@@ -232,7 +232,7 @@ class _Parser:
             value = self.element()
             keys.add(key)
             values.add(value)
-            found[_as_key(key.value)] = None if value is None else value.value
+            entries[_as_key(key.value)] = None if value is None else value.value
             # Connect does without it, too.
             self._takes(",")
         raise _NotParsed
@@ -267,11 +267,11 @@ class _Common:
     def add(self, element: SchemaAndValue | None) -> None:
         if element is None or element.schema is None or self._lost:
             return
-        known, new = self.schema, element.schema
-        if known is None or known.type is new.type:
+        current, new = self.schema, element.schema
+        if current is None or current.type is new.type:
             self.schema = new
-        elif known.type in _WIDTH and new.type in _WIDTH:
-            self.schema = max(known, new, key=lambda schema: _WIDTH[schema.type])
+        elif current.type in _WIDTH and new.type in _WIDTH:
+            self.schema = max(current, new, key=lambda schema: _WIDTH[schema.type])
         else:
             self.schema = None
             self._lost = True
@@ -336,9 +336,9 @@ def exact_decimal(text: str) -> decimal.Decimal | None:
     power = int(exponent) if len(exponent) <= 20 else 1 << 31
     if power >= 1 << 31 or not -(1 << 31) <= len(match[1] or match[2] or "") - power < 1 << 31:
         return None
-    found = decimal.Decimal(text)
+    number = decimal.Decimal(text)
     # Java's has no negative zero.
-    return found if found else found.copy_abs()
+    return number if number else number.copy_abs()
 
 
 def nearest_float32(exact: decimal.Decimal) -> float:
@@ -373,8 +373,8 @@ def _days(year: int, month: int, day: int) -> int:
     """Days since 1970 of a date in Java's calendar, which is the Julian one up to 1582."""
     more, of_year = divmod(month - 1, 12)
     in_month = wrapped(year + more, 32), of_year
-    found = calendar.gregorian(*in_month) + day - 1
-    return found if year >= 1582 and found >= calendar.CUTOVER else calendar.julian(*in_month) + day - 1
+    days = calendar.gregorian(*in_month) + day - 1
+    return days if year >= 1582 and days >= calendar.CUTOVER else calendar.julian(*in_month) + day - 1
 
 
 def wrapped(number: int, bits: int) -> int:

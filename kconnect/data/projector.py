@@ -73,22 +73,22 @@ def _widens(source: SchemaType, target: SchemaType) -> bool:
 
 
 def _struct(source: Schema, value: Struct, target: Schema) -> Struct:
-    made = Struct(target)
+    struct = Struct(target)
     for field in target.fields:
-        known = source.field(field.name)
-        if known is not None:
+        source_field = source.field(field.name)
+        if source_field is not None:
             try:
-                projected = project(known.schema, value.get(field.name), field.schema)
+                projected = project(source_field.schema, value.get(field.name), field.schema)
             except ProjectionError as error:
                 raise ProjectionError(f"Error projecting {field.name}") from error
-            made[field.name] = projected
+            struct[field.name] = projected
         elif field.schema.optional:
             continue
         elif field.schema.default is not None:
-            made[field.name] = field.schema.default
+            struct[field.name] = field.schema.default
         else:
             raise ProjectionError(f"Required field `{field.name}` is missing from source schema: {source!r}")
-    return made
+    return struct
 
 
 def _map(source: Schema, value: dict[Any, Any], target: Schema) -> dict[Any, Any]:

@@ -288,10 +288,10 @@ class Struct:
 
         For converters, whose values fit their schema by construction: it is several times quicker.
         """
-        made = cls.__new__(cls)
-        made.schema = schema
-        made._values = values
-        return made
+        instance = cls.__new__(cls)
+        instance.schema = schema
+        instance._values = values
+        return instance
 
     @property
     def values(self) -> tuple[Any, ...]:

@@ -110,8 +110,8 @@ def column_texts(column: Column) -> list[str]:
     if any(None in items for items in columns):
         # Of a struct, unset fields are left out.
         return [to_text(value, column.schema) for value in column.values]
-    found = [_texts(items, field.schema) for items, field in zip(columns, column.schema.fields)]
-    return _joined("Struct{", [f"{name}=" for name in names], ",", found)
+    texts = [_texts(items, field.schema) for items, field in zip(columns, column.schema.fields)]
+    return _joined("Struct{", [f"{name}=" for name in names], ",", texts)
 
 
 def _texts(values: Sequence[Any], schema: Schema | None) -> Sequence[str]:
@@ -151,12 +151,12 @@ def _template(keys: tuple[Any, ...]) -> str | None:
     Return the format that makes the text of a map with these keys; None if they are no texts. Maps mostly have the keys of the
     one before.
     """
-    known = _templates.get(keys)
-    if known is None and set(map(type, keys)) == {str}:
+    template = _templates.get(keys)
+    if template is None and set(map(type, keys)) == {str}:
         if len(_templates) >= _TEMPLATES:
             _templates.clear()
-        known = _templates[keys] = f"{{{', '.join([key.replace('%', '%%') + '=%s' for key in keys])}}}"
-    return known
+        template = _templates[keys] = f"{{{', '.join([key.replace('%', '%%') + '=%s' for key in keys])}}}"
+    return template
 
 
 def _date_text(milliseconds: int) -> str:

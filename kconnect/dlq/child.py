@@ -63,20 +63,20 @@ def _client(settings: WorkerSettings, kind: str) -> dict[str, Any]:
 
 
 def _read(queue: Queue, reporters: Reporters, choice: Choice, limit: int, oldest: bool) -> dict[str, Any]:
-    found = queue.some(choice, limit + 1, oldest)
-    more = len(found) > limit
+    letters = queue.some(choice, limit + 1, oldest)
+    more = len(letters) > limit
     # What does not fit is on the far side.
-    found = found[:limit] if oldest else found[-limit:][::-1]
+    letters = letters[:limit] if oldest else letters[-limit:][::-1]
     problem = None
     try:
-        done = queue.replayed()
+        replays = queue.replayed()
     except ConnectError as error:
         # Who may only read topics sees the letters all the same.
-        done, problem = None, str(error)
-    proven = proofs(found, reporters, queue.read_back)
+        replays, problem = None, str(error)
+    proven = proofs(letters, reporters, queue.read_back)
     rows, size = [], 0
-    for letter in found:
-        replayed = None if done is None else includes(done, letter.partition, letter.offset)
+    for letter in letters:
+        replayed = None if replays is None else includes(replays, letter.partition, letter.offset)
         row = {**letter.as_json(), "replayed": replayed, "origin": proven[letter.place].value}
         rows.append(row)
         size += len(orjson.dumps(row))
@@ -86,7 +86,7 @@ def _read(queue: Queue, reporters: Reporters, choice: Choice, limit: int, oldest
     return {
         "queue": queue.name,
         "offsets": {str(place): list(span) for place, span in queue.bounds().items()},
-        "more": more or len(rows) < len(found),
+        "more": more or len(rows) < len(letters),
         "replays_unknown": problem,
         "letters": rows,
     }
@@ -121,14 +121,14 @@ def _replay(
         again=again,
         limit=len(chosen),
     )
-    made = plan(letters, queue.replayed(), rules)
+    replay_plan = plan(letters, queue.replayed(), rules)
     written = 0
-    if made.outgoing and not request["dry_run"]:
+    if replay_plan.outgoing and not request["dry_run"]:
         with Sender(connect, queue) as sender:
-            left, done = sender.still(made.outgoing, again)
-            sender.send(left, done, lambda _: None)
-            written = len(left)
-    rows = {**dict.fromkeys(sorted(chosen), "there is no such letter, or not any more"), **_rows(letters, made)}
+            remaining, replays = sender.still(replay_plan.outgoing, again)
+            sender.send(remaining, replays, lambda _: None)
+            written = len(remaining)
+    rows = {**dict.fromkeys(sorted(chosen), "there is no such letter, or not any more"), **_rows(letters, replay_plan)}
     for letter in letters:
         row = rows[_place(letter)]
         if _place(letter) in tried and not isinstance(row, str):
@@ -143,13 +143,13 @@ def _replay(
 
 
 def _rows(letters: Iterable[Letter], made: Plan) -> dict[tuple[int, int], Any]:
-    decided = {_place(each.letter): each.as_json() for each in made.rows}
+    decided = {_place(row.letter): row.as_json() for row in made.rows}
     return {_place(letter): decided.get(_place(letter), "it has been replayed already") for letter in letters}
 
 
 def _row(place: tuple[int, int], found: str | dict[str, Any], outcome: Outcome | None) -> dict[str, Any]:
-    left = {"from": None, "to": None, "to_partition": None, "left": found, "origin": None}
-    row = {**dict(zip(("partition", "offset"), place)), **(left if isinstance(found, str) else found)}
+    blank = {"from": None, "to": None, "to_partition": None, "left": found, "origin": None}
+    row = {**dict(zip(("partition", "offset"), place)), **(blank if isinstance(found, str) else found)}
     return {**row, "outcome": None if outcome is None else outcome.as_json()}
 
 

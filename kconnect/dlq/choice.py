@@ -72,9 +72,9 @@ class Choice:
     def _by_content(self, letter: Letter) -> bool:
         if self.contains is None:
             return True
-        wanted = self.contains.encode()
+        text = self.contains.encode()
         parts = (letter.key, letter.value, (letter.message or "").encode(), (letter.cause or "").encode())
-        return any(wanted in part for part in parts if part)
+        return any(text in part for part in parts if part)
 
 
 def _like(wanted: str | None, text: str | None) -> bool:

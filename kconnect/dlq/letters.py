@@ -121,8 +121,8 @@ class Letter:
     @cached_property
     def cause(self) -> str | None:
         """The first cause, in one line, if the trace tells of another than the exception."""
-        found = causes.of(self.context.get("exception.stacktrace"))
-        return None if found is None or found.reported is None else found.first
+        summary = causes.of(self.context.get("exception.stacktrace"))
+        return None if summary is None or summary.reported is None else summary.first
 
     @property
     def why(self) -> str:
@@ -153,13 +153,17 @@ class Letter:
 
     def is_copy_of(self, record: Letter) -> bool:
         """Whether it has the key, the value and the headers of a record, as far as reports and replays leave these alone."""
-        own = tuple(pair for pair in self.own_headers if not pair[0].startswith(CONTEXT))
-        return (self.key, self.value, own) == (record.key, record.value, tuple(h for h in record.headers if not _added(h[0])))
+        own_headers = tuple(pair for pair in self.own_headers if not pair[0].startswith(CONTEXT))
+        return (self.key, self.value, own_headers) == (
+            record.key,
+            record.value,
+            tuple(h for h in record.headers if not _added(h[0])),
+        )
 
     def replay_headers(self, own: Iterable[tuple[str, bytes | None]] | None = None) -> list[tuple[str, bytes | None]]:
         """Its own headers, or others, and the two that say that this is a replay."""
-        kept = self.own_headers if own is None else tuple(pair for pair in own if pair[0] not in (REPLAYS, LETTER))
-        return [*kept, (REPLAYS, str(self.replays + 1).encode()), (LETTER, self.place.encode())]
+        headers = self.own_headers if own is None else tuple(pair for pair in own if pair[0] not in (REPLAYS, LETTER))
+        return [*headers, (REPLAYS, str(self.replays + 1).encode()), (LETTER, self.place.encode())]
 
     def as_json(self) -> dict[str, Any]:
         context = self.context

@@ -78,15 +78,15 @@ class Done:
 
     def _with(self, more: Iterable[tuple[int, int]]) -> Done:
         end = self.end
-        kept: list[tuple[int, int]] = []
+        ranges: list[tuple[int, int]] = []
         for first, last in sorted([*self.ranges, *more]):
             if first <= end:
                 end = max(end, last + 1)
-            elif kept and first <= kept[-1][1] + 1:
-                kept[-1] = (kept[-1][0], max(kept[-1][1], last))
+            elif ranges and first <= ranges[-1][1] + 1:
+                ranges[-1] = (ranges[-1][0], max(ranges[-1][1], last))
             else:
-                kept.append((first, last))
-        return Done(end, tuple(kept))
+                ranges.append((first, last))
+        return Done(end, tuple(ranges))
 
 
 def includes(done: Mapping[int, Done], partition: int, offset: int) -> bool:

@@ -76,14 +76,14 @@ class Plan:
 
     @property
     def targets(self) -> Counter[str]:
-        return Counter(each.topic for each in self.outgoing)
+        return Counter(letter.topic for letter in self.outgoing)
 
     @property
     def failed(self) -> int:
-        return sum(each.failed for each in self.left)
+        return sum(letter.failed for letter in self.left)
 
     def as_json(self) -> list[dict[str, Any]]:
-        return [each.as_json() for each in self.rows]
+        return [row.as_json() for row in self.rows]
 
     @property
     def rows(self) -> list[Outgoing | Left]:
@@ -120,13 +120,13 @@ class Rules:
 
 
 def plan(letters: Iterable[Letter], done: Mapping[int, Done], rules: Rules) -> Plan:
-    made = Plan()
+    result = Plan()
     chosen: list[Letter] = []
     for letter in letters:
         if not rules.again and includes(done, letter.partition, letter.offset):
-            made.passed_by += 1
+            result.passed_by += 1
         elif len(chosen) == rules.limit:
-            made.more = True
+            result.more = True
             break
         else:
             chosen.append(letter)
@@ -134,10 +134,10 @@ def plan(letters: Iterable[Letter], done: Mapping[int, Done], rules: Rules) -> P
     for letter in chosen:
         decision = _decide(letter, rules, proven.get(letter.place))
         if isinstance(decision, Outgoing):
-            made.outgoing.append(decision)
+            result.outgoing.append(decision)
         else:
-            made.left.append(decision)
-    return made
+            result.left.append(decision)
+    return result
 
 
 def _decide(letter: Letter, rules: Rules, proof: Proof | None) -> Outgoing | Left:
@@ -156,8 +156,8 @@ def _decide(letter: Letter, rules: Rules, proof: Proof | None) -> Outgoing | Lef
         return Left(letter, " ".join(str(error).split()), failed=True)
     if outcome.error is not None:
         at = outcome.error.alias or outcome.error.stage
-        told = " ".join(f"{short(outcome.error.class_name)}: {outcome.error.message} {outcome.error.cause}".split())
-        return Left(letter, f"still fails at {at}: {told}", failed=True)
+        problem = " ".join(f"{short(outcome.error.class_name)}: {outcome.error.message} {outcome.error.cause}".split())
+        return Left(letter, f"still fails at {at}: {problem}", failed=True)
     if outcome.out is None:
         return Left(letter, f"the chain would drop it: {outcome.dropped_by}")
     if of_source:
@@ -212,10 +212,10 @@ def _to(
         return Left(letter, "its headers do not name the topic that it came from: name one")
     if target == rules.queue:
         return Left(letter, "it would go to the queue itself: name another topic")
-    there = rules.partitions(target)
-    if not there:
+    partitions = rules.partitions(target)
+    if not partitions:
         return Left(letter, f"the topic {target} does not exist: create it, or name another")
-    own = letter.original_partition
-    stays = target == letter.topic and own in there and not (rules.by_key or rules.reporters.of_source(letter))
-    partition = own if stays and own is not None else -1
+    original = letter.original_partition
+    stays = target == letter.topic and original in partitions and not (rules.by_key or rules.reporters.of_source(letter))
+    partition = original if stays and original is not None else -1
     return Outgoing(letter, target, partition, key, value, tuple(letter.replay_headers(headers)), at_time(timestamp), proof)

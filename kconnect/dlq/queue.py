@@ -36,12 +36,12 @@ class Owner:
 
 def owners_in(configs: Mapping[str, Mapping[str, str | None]]) -> list[Owner]:
     """Return the connectors that have a queue, in order of the queues' names."""
-    made = [
+    owners = [
         Owner(name, topic, _has_headers(config))
         for name, config in configs.items()
         if (topic := DEAD_LETTERS_TOPIC.read(config))
     ]
-    return sorted(made, key=lambda owner: (owner.queue, owner.connector))
+    return sorted(owners, key=lambda owner: (owner.queue, owner.connector))
 
 
 def _has_headers(config: Mapping[str, str | None]) -> bool:
@@ -115,10 +115,10 @@ class Queue:
         newest: dict[int, deque[Letter]] = defaultdict(lambda: deque(maxlen=limit))
         for letter in letters:
             newest[letter.partition].append(letter)
-        found = [letter for some in newest.values() for letter in some]
+        chosen = [letter for some in newest.values() for letter in some]
         if len(newest) > 1:
-            found.sort(key=lambda each: (each.timestamp or 0, each.partition, each.offset))
-        return found[-limit:]
+            chosen.sort(key=lambda each: (each.timestamp or 0, each.partition, each.offset))
+        return chosen[-limit:]
 
     def at(self, partition: int, offsets: Sequence[int], topic: str | None = None) -> dict[int, Letter]:
         """
@@ -128,12 +128,12 @@ class Queue:
         place = Place(topic or self.name, partition)
         if partition not in self.partitions(place.topic):
             return {}
-        span, wanted = self._reader.span(place), set(offsets)
+        span, offset_set = self._reader.span(place), set(offsets)
         records: dict[int, Letter] = {}
         for first, last in runs([offset for offset in offsets if span.start <= offset < span.end]):
             read = self._in_order if place.topic == self.name else self._reader.until
             for messages in read({place: last + 1}, {place: first}):
-                records.update((m.offset() or 0, Letter.of(m)) for m in messages if m.offset() in wanted)
+                records.update((m.offset() or 0, Letter.of(m)) for m in messages if m.offset() in offset_set)
         return records
 
     def read_back(self, topic: str, partition: int, offsets: Sequence[int]) -> dict[int, Letter]:
@@ -147,8 +147,8 @@ class Queue:
         A replay that was killed may have left a note whose transaction brokers end a minute later. It does not count yet, or,
         if it is to be `settled`, is waited for: whoever has taken over the replays has ended it already.
         """
-        found = self._reader.committed(self.placed(dict.fromkeys(self.partitions(), 0)), settled)
-        return {place.partition: Done.read(at, note, self._span(place.partition)[1]) for place, at, note in found}
+        commits = self._reader.committed(self.placed(dict.fromkeys(self.partitions(), 0)), settled)
+        return {place.partition: Done.read(at, note, self._span(place.partition)[1]) for place, at, note in commits}
 
     def _in_order(self, ends: Mapping[Place, int], starts: Mapping[Place, int]) -> Iterator[list[Message]]:
         order, places = Order(self._ask), [TopicPartition(*place) for place in starts]

@@ -45,9 +45,11 @@ class Sender:
 
         Only now is nobody else replaying: what somebody has done since it was planned must not be done twice.
         """
-        done = self._queue.replayed(settled=True)
-        letters = ((each, each.letter) for each in outgoing)
-        return [each for each, of in letters if again or not includes(done, of.partition, of.offset)], done
+        replays = self._queue.replayed(settled=True)
+        letters = ((outgoing_letter, outgoing_letter.letter) for outgoing_letter in outgoing)
+        return [
+            outgoing_letter for outgoing_letter, of in letters if again or not includes(replays, of.partition, of.offset)
+        ], replays
 
     def send(self, outgoing: Sequence[Outgoing], done: dict[int, Done], written: Callable[[int], None]) -> None:
         """
@@ -61,8 +63,8 @@ class Sender:
             batch = outgoing[begin : begin + _BATCH]
             after = dict(done)
             places: dict[int, list[tuple[int, int]]] = defaultdict(list)
-            for each in batch:
-                places[each.letter.partition].append(each.letter.span)
+            for letter in batch:
+                places[letter.letter.partition].append(letter.letter.span)
             for place, spans in places.items():
                 after[place] = done.get(place, Done()).plus(spans, lows.get(place, 0))
             notes = {Place(self._queue.name, p): (after[p].end, after[p].metadata) for p in places}
@@ -95,8 +97,8 @@ def _message(each: Outgoing) -> Any:
 
 def _refusal(batch: Sequence[Outgoing], refused: list[tuple[Outgoing, str]]) -> ConnectError:
     # One that is refused takes the others of its batch with it, and they say so: who is first is the cause.
-    told = "; ".join(f"{each.letter.place} to {each.to}: {why}" for each, why in refused[:_TOLD] if why)
+    causes = "; ".join(f"{outgoing.letter.place} to {outgoing.to}: {why}" for outgoing, why in refused[:_TOLD] if why)
     return ConnectError(
-        f"Kafka refused a letter, so nothing of this batch of {len(batch)} was replayed: {told}. Fix the cause, or leave the "
+        f"Kafka refused a letter, so nothing of this batch of {len(batch)} was replayed: {causes}. Fix the cause, or leave the "
         "letter out"
     )

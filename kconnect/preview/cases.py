@@ -57,7 +57,7 @@ def cases_of(body: Any, name: str, with_config: bool = True) -> tuple[list[Case]
     if not isinstance(body, dict) or not isinstance(body.get("cases"), list) or not body["cases"]:
         raise ConfigError(f"{name}: there are no cases: write a list of them, alone or as `cases`")
     _known(body, _FILE, name)
-    found = []
+    cases = []
     for number, case in enumerate(body["cases"], 1):
         where = f"{name}, case {number}"
         if not isinstance(case, dict):
@@ -73,8 +73,8 @@ def cases_of(body: Any, name: str, with_config: bool = True) -> tuple[list[Case]
             raise ConfigError(f"{where}: `kind` is {kind}, and must be source or sink")
         if "in" not in case:
             raise ConfigError(f"{where}: `in` is missing: the record that the chain is given")
-        found.append(Case(title, where, config, kind, case["in"], _expectation(case.get("expect"), where)))
-    return found, body.get("worker")
+        cases.append(Case(title, where, config, kind, case["in"], _expectation(case.get("expect"), where)))
+    return cases, body.get("worker")
 
 
 def _expectation(expect: Any, where: str) -> Mapping[str, Any]:
@@ -132,22 +132,22 @@ def _differences(expect: Mapping[str, Any], outcome: Outcome) -> Iterator[Differ
 
 
 def _error(wanted: Any, outcome: Outcome) -> Iterator[Difference]:
-    found = outcome.error
-    if found is None:
+    error = outcome.error
+    if error is None:
         yield Difference("error", _json(wanted), _what_came(outcome))
         return
     if isinstance(wanted, str):
-        if wanted not in found.message and wanted not in (found.class_name, found.class_name.rsplit(".", 1)[-1]):
-            yield Difference("error", wanted, _told(found))
+        if wanted not in error.message and wanted not in (error.class_name, error.class_name.rsplit(".", 1)[-1]):
+            yield Difference("error", wanted, _told(error))
         return
-    there = {"class": found.class_name, "message": found.message, "stage": found.stage, "alias": found.alias}
+    facts = {"class": error.class_name, "message": error.message, "stage": error.stage, "alias": error.alias}
     for name, value in wanted.items():
         if name == "message":
-            same = str(value) in found.message
+            same = str(value) in error.message
         else:
-            same = value == there[name] or (name == "class" and value == found.class_name.rsplit(".", 1)[-1])
+            same = value == facts[name] or (name == "class" and value == error.class_name.rsplit(".", 1)[-1])
         if not same:
-            yield Difference(f"error.{name}", str(value), str(there[name]))
+            yield Difference(f"error.{name}", str(value), str(facts[name]))
 
 
 def _told(error: Problem) -> str:
@@ -180,13 +180,13 @@ def _record(wanted: Mapping[str, Any], found: Mapping[str, Any], exact: bool) ->
 
 def _headers(wanted: list[Any], found: list[Any], exact: bool) -> Iterator[Difference]:
     names = [header.get("name") if isinstance(header, dict) else header for header in wanted]
-    there = [header["name"] for header in found]
-    if names != there:
-        yield Difference("out.headers", _json(names), _json(there))
+    names_found = [header["name"] for header in found]
+    if names != names_found:
+        yield Difference("out.headers", _json(names), _json(names_found))
         return
-    for header, one in zip(wanted, found):
+    for header, header_found in zip(wanted, found):
         if isinstance(header, dict) and "value" in header:
-            yield from _envelope(header["value"], one["value"], f"out.headers.{one['name']}", exact)
+            yield from _envelope(header["value"], header_found["value"], f"out.headers.{header_found['name']}", exact)
 
 
 def _envelope(wanted: Any, found: Mapping[str, Any], place: str, exact: bool) -> Iterator[Difference]:
@@ -211,9 +211,9 @@ def _of_bytes(name: str, wanted: Any, data: bytes | None, exact: bool) -> Iterat
         except ValueError:
             yield Difference(name, _json(wanted), f"{data!r}, which is not JSON")
         return
-    found = base64.b64encode(data).decode() if name.endswith("_bytes") else data.decode("utf-8", "backslashreplace")
-    if found != wanted:
-        yield Difference(name, _json(wanted), _json(found))
+    text = base64.b64encode(data).decode() if name.endswith("_bytes") else data.decode("utf-8", "backslashreplace")
+    if text != wanted:
+        yield Difference(name, _json(wanted), _json(text))
 
 
 def _compare(wanted: Any, found: Any, place: str, exact: bool) -> Iterator[Difference]:
@@ -223,21 +223,21 @@ def _compare(wanted: Any, found: Any, place: str, exact: bool) -> Iterator[Diffe
             if name not in wanted and found[name] is not None:
                 yield Difference(f"{place}.{name}", "nothing", _json(found[name]))
         for name, value in wanted.items():
-            there = found.get(name, _NOTHING)
-            if there is _NOTHING and value is not None:
+            item_found = found.get(name, _NOTHING)
+            if item_found is _NOTHING and value is not None:
                 yield Difference(f"{place}.{name}", _json(value), "nothing of that name")
-            elif there is not _NOTHING:
-                yield from _compare(value, there, f"{place}.{name}", exact)
+            elif item_found is not _NOTHING:
+                yield from _compare(value, item_found, f"{place}.{name}", exact)
     elif isinstance(wanted, list) and isinstance(found, list):
-        if not exact and wanted and all(isinstance(each, dict) and "field" in each for each in [*wanted, *found]):
+        if not exact and wanted and all(isinstance(item, dict) and "field" in item for item in [*wanted, *found]):
             # Fields of a schema: those that are given, wherever they stand.
             by_name = {field["field"]: field for field in found}
             yield from _compare({field["field"]: field for field in wanted}, by_name, place, exact)
         elif len(wanted) != len(found):
             yield Difference(place, _json(wanted), _json(found))
         else:
-            for index, (one, other) in enumerate(zip(wanted, found)):
-                yield from _compare(one, other, f"{place}[{index}]", exact)
+            for index, (item_wanted, item_found) in enumerate(zip(wanted, found)):
+                yield from _compare(item_wanted, item_found, f"{place}[{index}]", exact)
     elif type(wanted) is not type(found) or wanted != found:
         yield Difference(place, _json(wanted), _json(found))
 

@@ -104,7 +104,7 @@ def to_record(record: SourceRecord | SinkRecord, original: bool = True) -> dict[
             body["original"] = dict(zip(("topic", "partition", "offset"), place))
     body["key"] = envelope_of(record.key_schema, record.key)
     body["value"] = envelope_of(record.value_schema, record.value)
-    body["headers"] = [{"name": each.key, "value": envelope_of(each.schema, each.value)} for each in record.headers]
+    body["headers"] = [{"name": header.key, "value": envelope_of(header.schema, header.value)} for header in record.headers]
     return body
 
 
@@ -113,13 +113,13 @@ def _headers(body: Any) -> list[Header]:
         return []
     if not isinstance(body, list):
         raise DataError(f"`headers` must be a list of {{name, value}}, not {_kind_of(body)}")
-    found = []
+    headers = []
     for index, header in enumerate(body):
         if not isinstance(header, dict) or not isinstance(header.get("name"), str) or header.keys() - {"name", "value"}:
             raise DataError(f"`headers[{index}]` must be an object of a `name`, which is a text, and a `value`")
         schema, value = value_of(header.get("value"), f"headers[{index}]")
-        found.append(Header(header["name"], value, schema))
-    return found
+        headers.append(Header(header["name"], value, schema))
+    return headers
 
 
 def _topic(body: dict[str, Any]) -> Any:
@@ -165,7 +165,7 @@ def schema_of(body: Any) -> Schema | None:
     if not isinstance(body, dict) or body.get("type") not in _KINDS:
         raise DataError(f"it must be an object whose `type` is one of {', '.join(_KINDS)}")
     fields = [(field.get("field"), schema_of(field)) for field in body.get("fields") or ()]
-    made = Schema(
+    described = Schema(
         _KINDS[body["type"]],
         optional=bool(body.get("optional", False)),
         name=body.get("name"),
@@ -177,8 +177,8 @@ def schema_of(body: Any) -> Schema | None:
         value_schema=schema_of(body.get("items") or body.get("values")),
     )
     if body.get("default") is None:
-        return made
-    return made.replace(default=_read(made, body["default"], None, "default"))
+        return described
+    return described.replace(default=_read(described, body["default"], None, "default"))
 
 
 def _read(schema: Schema | None, payload: Any, types: Any, where: str) -> Any:
@@ -228,12 +228,12 @@ def _map(schema: Schema, payload: Any, types: Any, where: str) -> dict[Any, Any]
     if not isinstance(payload, dict) and not _is_pairs(payload):
         raise _unfit(schema, payload, where)
     of_items = types if isinstance(types, dict) else {}
-    found = {}
+    result = {}
     for key, item in payload.items() if isinstance(payload, dict) else payload:
         of_item = of_items.get(key) if isinstance(key, str) else None
         at = _read(schema.key_schema, key, None, f"the key {key} of {where}")
-        found[at] = _read(schema.value_schema, item, of_item, f"{where}.{key}")
-    return found
+        result[at] = _read(schema.value_schema, item, of_item, f"{where}.{key}")
+    return result
 
 
 def _free(payload: Any, types: Any, where: str, schema: Schema | None = None) -> Any:
@@ -244,8 +244,8 @@ def _free(payload: Any, types: Any, where: str, schema: Schema | None = None) ->
         of = types if isinstance(types, dict) else {}
         return {key: _free(item, of.get(key), f"{where}.{key}") for key, item in payload.items()}
     if isinstance(payload, list):
-        each = types if isinstance(types, list) else [None] * len(payload)
-        return [_free(item, each[index], f"{where}[{index}]") for index, item in enumerate(payload)]
+        item_types = types if isinstance(types, list) else [None] * len(payload)
+        return [_free(item, item_types[index], f"{where}[{index}]") for index, item in enumerate(payload)]
     if payload is None or types is None:
         return payload
     try:
@@ -288,8 +288,8 @@ def _float(payload: Any, narrow: bool) -> float:
     number = float(payload)
     if not narrow or not math.isfinite(number):
         return number
-    found: float = struct.unpack(">f", struct.pack(">f", number))[0]
-    return found
+    rounded: float = struct.unpack(">f", struct.pack(">f", number))[0]
+    return rounded
 
 
 def _unfit(schema: Schema, payload: Any, where: str, error: Exception | None = None) -> DataError:
@@ -309,8 +309,8 @@ def _kind_of(payload: Any) -> str:
 
 def envelope_of(schema: Schema | None, value: Any) -> dict[str, Any]:
     payload, types = _write(schema, value)
-    found = {"schema": schema_body(schema), "payload": payload}
-    return found if types is None else {**found, "types": types}
+    envelope = {"schema": schema_body(schema), "payload": payload}
+    return envelope if types is None else {**envelope, "types": types}
 
 
 def schema_body(schema: Schema | None) -> dict[str, Any] | None:
@@ -388,17 +388,17 @@ def _fits(schema: Schema, value: Any) -> bool:
 
 def _write_free(value: Any, schema: Schema | None) -> tuple[Any, Any]:
     """Without a schema, or with one that the value does not fit, so that its class must be told always."""
-    told = schema is not None
+    has_schema = schema is not None
     if isinstance(value, Struct):
         return {field.name: _write(field.schema, item)[0] for field, item in value.items()}, "struct"
     if isinstance(value, dict):
         if all(isinstance(key, str) for key in value):
             payload, types = _parts({key: _write_free(item, None) for key, item in value.items()})
-            return payload, types or ("map" if told else None)
+            return payload, types or ("map" if has_schema else None)
         return [[_write_free(key, None)[0], _write_free(item, None)[0]] for key, item in value.items()], "map"
     if isinstance(value, list | tuple):
         items, of_items = _items([_write_free(item, None) for item in value])
-        return items, of_items or ("array" if told else None)
+        return items, of_items or ("array" if has_schema else None)
     if value is None:
         return None, None
     kind = type(value)
@@ -413,7 +413,7 @@ def _write_free(value: Any, schema: Schema | None) -> tuple[Any, Any]:
     if name == "bigint":
         return str(value), name
     obvious = name in ("int64", "string", "boolean") or (name == "float64" and not isinstance(payload, str))
-    return payload, name if told or not obvious else None
+    return payload, name if has_schema or not obvious else None
 
 
 def _parts(written: dict[str, tuple[Any, Any]]) -> tuple[dict[str, Any], dict[str, Any] | None]:

@@ -181,17 +181,17 @@ class Preview:
             self.tolerant = ErrorSettings.of(config).tolerant
             self._failure: Failure | None = None
             errors = _errors(self._failed)
-            made = converters.make(config, settings, plugins)
-            self._sink, self._source = SinkChain(made, errors), SourceChain(made, errors)
+            chain_converters = converters.make(config, settings, plugins)
+            self._sink, self._source = SinkChain(chain_converters, errors), SourceChain(chain_converters, errors)
             self._transforms = Transforms(config, plugins, worker=settings.raw, apart=True)
         except ConnectError as error:
             raise ConfigError(secrets.hide(str(error), self._secrets)) from None
         self.config = config
         """With the references of the chain, and of its consumer, resolved."""
         self._errors = errors
-        known = aliases.predicates(config)
+        predicates = aliases.predicates(config)
         named = zip(self._transforms.steps.steps, aliases.transforms(config))
-        self._steps = [_Watched(step, known.get(alias.predicate or "")) for step, alias in named]
+        self._steps = [_Watched(step, predicates.get(alias.predicate or "")) for step, alias in named]
 
     def close(self) -> None:
         self._transforms.close()
@@ -238,20 +238,20 @@ class Preview:
 
     def _run(self, record: Any, body: Body, origin: Any) -> Outcome:
         """Through the steps; what comes out is in `_last`, too."""
-        done: list[Done] = []
+        steps: list[Done] = []
         self._failure = None
         current = record
         for watched in self._steps:
             (current,) = Steps([watched.step]).apply([current], [origin], self._errors)
             alias = watched.step.alias
             after = None if current is None else envelopes.to_record(current)
-            done.append(Done(alias, watched.verdict(), watched.applied, after))
+            steps.append(Done(alias, watched.verdict(), watched.applied, after))
             if self._failure is not None:
-                return Outcome(body, tuple(done), None, error=self._problem(alias))
+                return Outcome(body, tuple(steps), None, error=self._problem(alias))
             if current is None:
-                return Outcome(body, tuple(done), None)
+                return Outcome(body, tuple(steps), None)
         self._last = current
-        return Outcome(body, tuple(done), done[-1].record if done else envelopes.to_record(current))
+        return Outcome(body, tuple(steps), steps[-1].record if steps else envelopes.to_record(current))
 
     def _failed(self, failure: Failure) -> None:
         self._failure = failure
@@ -328,8 +328,8 @@ def worker_settings(
     """
     Return the settings of a worker file, which may lack what a preview does without. Raise ConfigError with all that is wrong.
     """
-    given = {"bootstrap.servers": bootstrap_servers} if bootstrap_servers else {}
-    texts = {**_DEFAULTS, **with_environment(properties, environ), **given}
+    servers = {"bootstrap.servers": bootstrap_servers} if bootstrap_servers else {}
+    texts = {**_DEFAULTS, **with_environment(properties, environ), **servers}
     return WorkerSettings.from_properties(worker_file.resolved(texts, in_sandbox=False).texts, {})
 
 
@@ -338,13 +338,13 @@ def _resolved(config: Mapping[str, str], settings: WorkerSettings, plugins: Regi
     The config with the references of its chain resolved, by the worker's providers, and what is to be covered. ConfigError for
     one that can't be had; of others, such as passwords of the connector's own, nothing is asked: nothing here uses them.
     """
-    given = {name: text for name, text in config.items() if text is not None}
-    used = {name: text for name, text in given.items() if name.startswith(_CHAIN)}
-    client = {name: text for name, text in given.items() if name.startswith("consumer.override.")}
-    found = Providers(plugins, settings.raw).resolve([used, client])
-    for problems in found.problems(used).values():
+    texts = {name: text for name, text in config.items() if text is not None}
+    used = {name: text for name, text in texts.items() if name.startswith(_CHAIN)}
+    client = {name: text for name, text in texts.items() if name.startswith("consumer.override.")}
+    resolved = Providers(plugins, settings.raw).resolve([used, client])
+    for problems in resolved.problems(used).values():
         raise ConfigError(f"{problems[0]}; give the worker's file with -w, and run where its secrets are")
-    return {**config, **found.config(used), **{name: found.text(text) for name, text in client.items()}}, found.cover(
+    return {**config, **resolved.config(used), **{name: resolved.text(text) for name, text in client.items()}}, resolved.cover(
         used, client
     )
 
@@ -429,8 +429,8 @@ def _check_classes(config: Mapping[str, str], settings: WorkerSettings, plugins:
         try:
             plugins.find(name, kind)
         except NotFoundError:
-            there = sorted({plugin.class_name.rsplit(".", 1)[-1] for plugin in plugins.plugins if plugin.kind == kind})
-            near = difflib.get_close_matches(name.rsplit(".", 1)[-1], there, 3, 0.5) or there
+            available = sorted({plugin.class_name.rsplit(".", 1)[-1] for plugin in plugins.plugins if plugin.kind == kind})
+            near = difflib.get_close_matches(name.rsplit(".", 1)[-1], available, 3, 0.5) or available
             rule = f"no {kind.replace('_', ' ')} of that name is installed here"
             remedy = f"write one of {', '.join(near)}, or have the worker file (-w) name its `plugin.path`"
             raise ConfigError(setting, name, f"{rule}; {remedy}") from None
@@ -438,7 +438,7 @@ def _check_classes(config: Mapping[str, str], settings: WorkerSettings, plugins:
 
 def _secrets(config: Mapping[str, str], settings: WorkerSettings, plugins: Registry) -> set[str]:
     """Return what must not be in a message: by the names of settings, and by what transforms and predicates declare."""
-    found = secrets.values(config) | secrets.values(settings.raw)
+    hidden = secrets.values(config) | secrets.values(settings.raw)
     for kind, alias in _plugins(config):
         try:
             keys = plugins.load(alias.type or "", kind, alias.version)().config().keys.values()
@@ -447,8 +447,8 @@ def _secrets(config: Mapping[str, str], settings: WorkerSettings, plugins: Regis
         for key in keys:
             value = alias.properties.get(key.name)
             if key.type is Type.PASSWORD and value:
-                found |= secrets.forms(value)
-    return found
+                hidden |= secrets.forms(value)
+    return hidden
 
 
 def _plugins(config: Mapping[str, str]) -> Iterator[tuple[str, aliases.Alias]]:
