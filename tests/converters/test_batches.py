@@ -99,13 +99,15 @@ FIELDS = {
 }
 
 
+# What looks like a negative zero takes the slower way, in a text as well.
+HARMLESS = st.characters(exclude_characters="-", exclude_categories=("Cs",))
 GOOD = {
-    "a": st.none() | st.text(max_size=3),
+    "a": st.none() | st.text(HARMLESS, max_size=3),
     "b": st.integers(-128, 127),
-    "c": st.floats(allow_nan=False, allow_infinity=False),
+    "c": st.floats(allow_nan=False, allow_infinity=False).map(lambda number: number or 0.0),
     "d": st.booleans(),
     "e": st.none() | st.integers(0, 2**40),
-    "f": st.none() | st.lists(st.text(max_size=2), max_size=2),
+    "f": st.none() | st.lists(st.text(HARMLESS, max_size=2), max_size=2),
 }
 ODD = {
     "b": st.integers(-1000, 1000) | st.floats(allow_nan=False, allow_infinity=False),
