@@ -66,27 +66,27 @@ def connect(
     itself does not limit takes at most `connect_s` seconds.
     """
     if dialect.driver == "psycopg":
-        made = _of_psycopg().connect(*arguments, **named)
-        made.limits = limits
-        made.cursor_factory, made.server_cursor_factory = _cursors_of_psycopg()
-        note(made)
-        return made
+        connection = _of_psycopg().connect(*arguments, **named)
+        connection.limits = limits
+        connection.cursor_factory, connection.server_cursor_factory = _cursors_of_psycopg()
+        note(connection)
+        return connection
     if dialect.driver == "pymysql":
         if limits.longest_s < math.inf:
             named.setdefault("read_timeout", limits.longest_s)
-        made = _of_pymysql()(*arguments, **named, defer_connect=True)
-        made.meter = Meter(limits, made.refusal)
-        note(made)
+        connection = _of_pymysql()(*arguments, **named, defer_connect=True)
+        connection.meter = Meter(limits, connection.refusal)
+        note(connection)
         # Its own limit is of the connection only, and not of the greeting and the login behind that.
         late = f"nobody could log in within {connect_s:g} s (connect_timeout, a parameter of the URL)"
-        with within(connect_s, lambda: _end(made), lambda: made.late(late)):
-            made.connect()
-        return made
+        with within(connect_s, lambda: _end(connection), lambda: connection.late(late)):
+            connection.connect()
+        return connection
     if dialect.driver == "pysqlite":
         named.setdefault("factory", sqlite_files.Limited)
-    made = dialect.connect(*arguments, **named)
-    note(made)
-    return made
+    connection = dialect.connect(*arguments, **named)
+    note(connection)
+    return connection
 
 
 class SqliteCrowdedError(CrowdedError, sqlite3.DatabaseError):
@@ -239,10 +239,10 @@ class Metered:
             meter.look()
         if len(data) == size or not data:
             return data
-        parts, left = [data], size - len(data)
-        while left and (data := self._some(min(left, _PIECE))):
+        parts, missing = [data], size - len(data)
+        while missing and (data := self._some(min(missing, _PIECE))):
             parts.append(data)
-            left -= len(data)
+            missing -= len(data)
             meter.came += len(data)
             meter.look()
         return b"".join(parts)

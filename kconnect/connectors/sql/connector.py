@@ -59,16 +59,16 @@ class SqlSinkConnector(Informed, CheckedSink):
 def _mismatches(config: Mapping[str, Any]) -> list[tuple[str, str]]:
     mode, pk_mode = config[settings.MODE].lower(), config[settings.PK_MODE].lower()
     fields = config[settings.PK_FIELDS]
-    found = []
+    problems = []
     if mode in ("upsert", "update") and pk_mode == "none":
-        found.append(
+        problems.append(
             (settings.PK_MODE, f"{settings.MODE}={mode} needs a primary key: {settings.PK_MODE} says where it comes from.")
         )
     if config[settings.DELETE] and pk_mode != "record_key":
-        found.append((settings.DELETE, f"Rows can be deleted with {settings.PK_MODE}=record_key only, but it is {pk_mode}."))
+        problems.append((settings.DELETE, f"Rows can be deleted with {settings.PK_MODE}=record_key only, but it is {pk_mode}."))
     if pk_mode == "kafka" and len(fields) not in (0, 3):
-        found.append((settings.PK_FIELDS, "With pk.mode=kafka there are three: for topic, partition and offset, or none."))
-    return found
+        problems.append((settings.PK_FIELDS, "With pk.mode=kafka there are three: for topic, partition and offset, or none."))
+    return problems
 
 
 def _problems_of_tables(engine: sa.Engine, config: Mapping[str, Any], topics: Sequence[str]) -> list[tuple[str, str]]:

@@ -138,34 +138,34 @@ def patiently(
 
 
 def _connect_s(url: URL, timeout_s: float) -> float:
-    given = str(url.query.get("connect_timeout", ""))
-    return float(given) if given.isdecimal() and int(given) else timeout_s
+    timeout = str(url.query.get("connect_timeout", ""))
+    return float(timeout) if timeout.isdecimal() and int(timeout) else timeout_s
 
 
 def _arguments(url: URL, timeout_s: float, writes: bool) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    arguments: dict[str, Any] = {}
     if url.get_backend_name() in ("postgresql", "mysql", "mariadb") and "connect_timeout" not in url.query:
-        found["connect_timeout"] = max(1, round(timeout_s))
+        arguments["connect_timeout"] = max(1, round(timeout_s))
     if url.get_backend_name() == "postgresql":
-        found["application_name"] = "kconnect"
+        arguments["application_name"] = "kconnect"
         # In another one, some texts could not be told, and by SQL_ASCII they would come as bytes.
-        found["client_encoding"] = "utf8"
+        arguments["client_encoding"] = "utf8"
         # By the system's own, a machine that is gone is noticed after two hours.
-        found |= {name: number for name, number in _KEEPALIVES.items() if name not in url.query}
+        arguments |= {name: number for name, number in _KEEPALIVES.items() if name not in url.query}
     if url.get_driver_name() == "mysqldb":
-        found["local_infile"] = 0
+        arguments["local_infile"] = 0
     if url.get_backend_name() == "sqlite":
-        found["isolation_level"] = None
+        arguments["isolation_level"] = None
     if url.get_backend_name() in ("mysql", "mariadb"):
         # In another one, the server gives question marks for what that has not.
-        found["charset"] = "utf8mb4"
+        arguments["charset"] = "utf8mb4"
         # A TIMESTAMP is a point in time, and comes and goes in the zone of the session. Without strict mode, texts that are too
         # long are cut off, and numbers that are too large are others. 0 would be the next number of an AUTO_INCREMENT.
         # A server may have a limit of the rows that a query gives, and says nothing of the others. Without quotes, SQLAlchemy
         # does not see columns in what the server says of a table. And `IS NULL` may be the last number that was given.
         needed = f"sql_select_limit = {2**64 - 1}, sql_quote_show_create = 1, sql_auto_is_null = 0, completion_type = 0"
-        found["init_command"] = f"SET time_zone = '+00:00', {needed}{_STRICT if writes else ''}"
-    return found
+        arguments["init_command"] = f"SET time_zone = '+00:00', {needed}{_STRICT if writes else ''}"
+    return arguments
 
 
 def shown(engine: sa.Engine) -> str:

@@ -75,11 +75,13 @@ class ReadField:
 
 
 def field_of(column: sa.ColumnClause[Any], options: Options) -> ReadField:
-    own, convert = _of_type(column.type, options)
+    type_schema, convert = _of_type(column.type, options)
     # Values come as the driver gives them: SQLAlchemy's own types would make others of some.
-    selected = sa.type_coerce(_asked(column, own, options), NullType())
-    found = schema.STRING_SCHEMA if own is None else own
-    return ReadField(column.name, found.replace(optional=True) if may_be_null(column) else found, selected, convert)
+    selected = sa.type_coerce(_asked(column, type_schema, options), NullType())
+    field_schema = schema.STRING_SCHEMA if type_schema is None else type_schema
+    return ReadField(
+        column.name, field_schema.replace(optional=True) if may_be_null(column) else field_schema, selected, convert
+    )
 
 
 def _asked(column: sa.ColumnClause[Any], own: Schema | None, options: Options) -> sa.ColumnElement[Any]:
@@ -137,10 +139,10 @@ def by_text(field: ReadField, column: sa.ColumnClause[Any]) -> ReadField:
 
 def _moment(text: str) -> datetime.datetime:
     """Return what PostgreSQL has written, which Python before 3.11 does not read. ValueError for another form."""
-    found = _OF_POSTGRESQL.fullmatch(text)
-    if found is None:
+    match = _OF_POSTGRESQL.fullmatch(text)
+    if match is None:
         raise ValueError(text)
-    day, time, fraction, hours, minutes, seconds = found.groups()
+    day, time, fraction, hours, minutes, seconds = match.groups()
     zone = f"{hours}{minutes or ':00'}{seconds or ''}" if hours else ""
     return datetime.datetime.fromisoformat(f"{day}T{time or '00:00:00'}.{(fraction or '').ljust(6, '0')}{zone}")
 
@@ -155,7 +157,7 @@ def _array_by_text(field: ReadField, column: sa.ColumnClause[Any], kind: Any) ->
             return convert(values)
         parsed = [None if text is None else _parsed(_moment, text) for text in values]
         if isinstance(kind, sa.Date):
-            parsed = [None if each is None else each.date() for each in parsed]
+            parsed = [None if moment is None else moment.date() for moment in parsed]
         return convert(parsed)
 
     return replace(field, selected=sa.type_coerce(sa.cast(column, ARRAY(sa.Text())), NullType()), convert=read)
@@ -180,8 +182,8 @@ def _of_type(kind: Any, options: Options) -> tuple[Schema | None, Convert | None
         return _integer(kind, options), loose.whole if options.backend == "sqlite" else None
     if isinstance(kind, sa.Float):
         single = isinstance(kind, sa.REAL if options.backend == "postgresql" else mysql.FLOAT)
-        own = schema.FLOAT32_SCHEMA if single else schema.FLOAT64_SCHEMA
-        return own, loose.double if options.backend == "sqlite" else float
+        float_schema = schema.FLOAT32_SCHEMA if single else schema.FLOAT64_SCHEMA
+        return float_schema, loose.double if options.backend == "sqlite" else float
     if isinstance(kind, sa.Numeric):
         return _numeric(kind, options.numbers)
     if isinstance(kind, sa.DateTime):
@@ -217,7 +219,7 @@ def _numeric(kind: sa.Numeric[Any], numbers: str) -> tuple[Schema, Convert]:
         scale = 0
     if numbers != "none" and scale == 0 and precision is not None and precision < 19:
         widths = ((9, schema.INT64_SCHEMA), (4, schema.INT32_SCHEMA), (2, schema.INT16_SCHEMA), (0, schema.INT8_SCHEMA))
-        return next(made for least, made in widths if precision > least), loose.whole
+        return next(width for least, width in widths if precision > least), loose.whole
     eager = numbers == "best_fit_eager_double"
     if (eager and scale != 0) or (numbers == "best_fit" and scale and precision is not None and precision < 19):
         return schema.FLOAT64_SCHEMA, float
@@ -225,17 +227,17 @@ def _numeric(kind: sa.Numeric[Any], numbers: str) -> tuple[Schema, Convert]:
     step = decimal.Decimal(1).scaleb(-places)
 
     def exact(value: Any) -> decimal.Decimal:
-        given = value if isinstance(value, decimal.Decimal) else decimal.Decimal(str(value))
-        if not given.is_finite():
+        number = value if isinstance(value, decimal.Decimal) else decimal.Decimal(str(value))
+        if not number.is_finite():
             remedy = (
                 f"read it with {settings.QUERY} and a CAST to DOUBLE PRECISION, or set {settings.NUMBERS}=best_fit_eager_double"
             )
-            raise DataError(f"{given} has no place in a Decimal: {remedy}")
+            raise DataError(f"{number} has no place in a Decimal: {remedy}")
         try:
-            return _EXACTLY.quantize(given, step)
+            return _EXACTLY.quantize(number, step)
         except decimal.DecimalException:
             remedy = f"read it with {settings.QUERY} and a CAST, or set {settings.NUMBERS}=best_fit_eager_double"
-            raise DataError(f"{given} has not {places} digits behind the point: {remedy}") from None
+            raise DataError(f"{number} has not {places} digits behind the point: {remedy}") from None
 
     return schema.decimal_schema(places), exact
 
@@ -276,13 +278,13 @@ def moment_of(kind: Any, options: Options) -> Convert:
 
 def _in_utc(moment: datetime.datetime) -> datetime.datetime:
     """DataError for a time that its zone has not: it would be another one, and so would be where to go on behind it."""
-    found = moment.astimezone(_UTC)
-    if isinstance(moment.tzinfo, ZoneInfo) and found.astimezone(moment.tzinfo).replace(tzinfo=None) != moment.replace(
+    in_utc = moment.astimezone(_UTC)
+    if isinstance(moment.tzinfo, ZoneInfo) and in_utc.astimezone(moment.tzinfo).replace(tzinfo=None) != moment.replace(
         tzinfo=None
     ):
         remedy = f"set {settings.ZONE} to the zone in which it was written"
         raise DataError(f"{moment.replace(tzinfo=None)} is a time that summer time skips in {moment.tzinfo}: {remedy}")
-    return found
+    return in_utc
 
 
 def zone_of(kind: Any, options: Options) -> datetime.tzinfo:

@@ -39,16 +39,16 @@ class TableName(NamedTuple):
 
 def tables(engine: sa.Engine, config: Mapping[str, Any]) -> list[TableName]:
     """Return the tables in the order of their names. Raise ConnectError if two of them have one name in offsets."""
-    found = all_tables(engine, config)
-    check_distinct(found)
-    return found
+    names = all_tables(engine, config)
+    check_distinct(names)
+    return names
 
 
 def all_tables(engine: sa.Engine, config: Mapping[str, Any]) -> list[TableName]:
     """Return the tables as `tables` does, whatever their names."""
     inspector = sa.inspect(engine)
-    kinds = {each.upper() for each in config[settings.KINDS]}
-    found: list[TableName] = []
+    kinds = {kind.upper() for kind in config[settings.KINDS]}
+    table_names: list[TableName] = []
     for schema in _schemas(engine, inspector, config):
         names: list[str] = []
         if kinds.intersection(_TABLES):
@@ -57,19 +57,19 @@ def all_tables(engine: sa.Engine, config: Mapping[str, Any]) -> list[TableName]:
             names += inspector.get_view_names(schema)
         if "MATERIALIZED VIEW" in kinds and engine.dialect.name == "postgresql":
             names += inspector.get_materialized_view_names(schema)
-        found += [TableName(schema, name) for name in names]
-    return sorted(each for each in found if _is_wanted(each, config))
+        table_names += [TableName(schema, name) for name in names]
+    return sorted(name for name in table_names if _is_wanted(name, config))
 
 
 def check_distinct(tables: Sequence[TableName]) -> None:
     """Names have dots, too: where a was read to must not be where b goes on."""
     before: dict[str, TableName] = {}
-    for each in tables:
-        other = before.setdefault(each.full, each)
-        if other is not each:
+    for table in tables:
+        first = before.setdefault(table.full, table)
+        if first is not table:
             raise ConnectError(
-                f"The table {each.table} in the schema {each.schema} and {other.table} in {other.schema} have one name in "
-                f"offsets, {each.full}: leave one of them out by {settings.SCHEMAS}, or read it by a {settings.QUERY}"
+                f"The table {table.table} in the schema {table.schema} and {first.table} in {first.schema} have one name in "
+                f"offsets, {table.full}: leave one of them out by {settings.SCHEMAS}, or read it by a {settings.QUERY}"
             )
 
 
@@ -85,8 +85,12 @@ def _schemas(engine: sa.Engine, inspector: sa.Inspector, config: Mapping[str, An
             return [inspector.default_schema_name]
     # Who may make schemas names them.
     like = _compiled(f"(?is){_of_like(pattern or '%')}")
-    own = _OWN.get(backend)
-    return [name for name in inspector.get_schema_names() if like.fullmatch(name) and not (own and own.fullmatch(name))]
+    system_schemas = _OWN.get(backend)
+    return [
+        name
+        for name in inspector.get_schema_names()
+        if like.fullmatch(name) and not (system_schemas and system_schemas.fullmatch(name))
+    ]
 
 
 def _tables(engine: sa.Engine, inspector: sa.Inspector, schema: str | None, kinds: set[str]) -> list[str]:
@@ -94,18 +98,18 @@ def _tables(engine: sa.Engine, inspector: sa.Inspector, schema: str | None, kind
     Return the names of tables as drivers of JDBC do: PostgreSQL's partitions are tables, and what is partitioned is of its own
     kind.
     """
-    found = inspector.get_table_names(schema)
+    names = inspector.get_table_names(schema)
     if engine.dialect.name != "postgresql":
-        return found
+        return names
     query = "select relname from pg_class join pg_namespace n on n.oid = relnamespace where relkind = 'p' and nspname = :schema"
     with engine.connect() as connection:
         partitioned = set(connection.execute(sa.text(query), {"schema": schema}).scalars())
     plain = kinds.intersection(_TABLES[:2])
-    return [name for name in found if (_PARTITIONED in kinds if name in partitioned else plain)]
+    return [name for name in names if (_PARTITIONED in kinds if name in partitioned else plain)]
 
 
 def _of_like(pattern: str) -> str:
-    return "".join({"%": ".*", "_": "."}.get(each, re.escape(each)) for each in pattern)
+    return "".join({"%": ".*", "_": "."}.get(character, re.escape(character)) for character in pattern)
 
 
 def _is_wanted(name: TableName, config: Mapping[str, Any]) -> bool:
@@ -117,13 +121,13 @@ def _is_wanted(name: TableName, config: Mapping[str, Any]) -> bool:
 
 def named(name: TableName, names: Iterable[str]) -> bool:
     """Whether a list has it, with or without its schema, or with the catalog before that; quotes do not matter."""
-    plain = [each.strip().replace('"', "").replace("`", "") for each in names]
-    return any(each in (name.table, name.full) or each.endswith(f".{name.full}") for each in plain)
+    plain = [entry.strip().replace('"', "").replace("`", "") for entry in names]
+    return any(entry in (name.table, name.full) or entry.endswith(f".{name.full}") for entry in plain)
 
 
 def _matches(name: TableName, patterns: Iterable[str]) -> bool:
     # Who may make tables names them.
-    return any(_compiled(each.strip()).fullmatch(name.full) for each in patterns)
+    return any(_compiled(pattern.strip()).fullmatch(name.full) for pattern in patterns)
 
 
 @functools.cache

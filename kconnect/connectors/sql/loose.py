@@ -24,18 +24,18 @@ def whole(value: Any) -> int:
 
 def double(value: Any) -> float:
     """Return a floating point number. DataError for an integer that would be another one."""
-    found = float(value)
-    if isinstance(value, int) and found != value:
+    number = float(value)
+    if isinstance(value, int) and number != value:
         raise DataError(f"{value} has no place in a floating point number")
-    return found
+    return number
 
 
 def boolean(value: Any) -> bool:
     """Return whether it is 1, or the text `true`. DataError for anything but these, 0 and `false`."""
-    found = _BOOLEANS.get(value.lower() if isinstance(value, str) else value)
-    if found is None:
+    truth = _BOOLEANS.get(value.lower() if isinstance(value, str) else value)
+    if truth is None:
         raise DataError(f"{value!r:.40} is no boolean: these are 0 and 1")
-    return found
+    return truth
 
 
 def blob(value: Any) -> bytes:

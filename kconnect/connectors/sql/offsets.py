@@ -111,40 +111,43 @@ class Offsets:
         were written before; -1 is not known.
         """
         with self._engine.begin() as connection:
-            rows = {each: connection.execute(self._row(each).with_for_update()).one_or_none() for each in sorted(partitions)}
-            found = {each: row for each, row in rows.items() if row is not None}
-            check({each: Mark(row.next_offset, row.topic_id) for each, row in found.items()})
-            for each in rows:
-                epoch = found[each].epoch + 1 if each in found else 1
-                own = {_ID: ids[each.topic]} if self._has_ids and each.topic in ids else {}
-                if each in found:
-                    connection.execute(self._update(each).values(epoch=epoch, **own))
+            rows = {
+                partition: connection.execute(self._row(partition).with_for_update()).one_or_none()
+                for partition in sorted(partitions)
+            }
+            stored = {partition: row for partition, row in rows.items() if row is not None}
+            check({partition: Mark(row.next_offset, row.topic_id) for partition, row in stored.items()})
+            for partition in rows:
+                epoch = stored[partition].epoch + 1 if partition in stored else 1
+                id_values = {_ID: ids[partition.topic]} if self._has_ids and partition.topic in ids else {}
+                if partition in stored:
+                    connection.execute(self._update(partition).values(epoch=epoch, **id_values))
                 else:
-                    values = {"connector": self._connector, "topic": each.topic, "part": each.partition, **own}
+                    values = {"connector": self._connector, "topic": partition.topic, "part": partition.partition, **id_values}
                     connection.execute(sa.insert(self._table).values(**values, next_offset=-1, epoch=epoch))
-                self._epochs[each] = epoch
-        return {each: row.next_offset for each, row in found.items()}
+                self._epochs[partition] = epoch
+        return {partition: row.next_offset for partition, row in stored.items()}
 
     def leave(self, partitions: Iterable[TopicPartition]) -> None:
-        for each in partitions:
-            self._epochs.pop(each, None)
+        for partition in partitions:
+            self._epochs.pop(partition, None)
 
     def lock(self, connection: sa.Connection, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         """
         Lock the offsets in the transaction of the rows, before these. Return the offset that is to be written next, of each
         partition. Raise LostError if another task has taken one over.
         """
-        found = {}
-        for each in sorted(partitions):
-            row = connection.execute(self._row(each).with_for_update()).one_or_none()
-            if row is None or row.epoch != self._epochs.get(each):
-                raise LostError(f"{each.topic}-{each.partition} was taken over by another task of {self._connector}")
-            found[each] = row.next_offset
-        return found
+        next_offsets = {}
+        for partition in sorted(partitions):
+            row = connection.execute(self._row(partition).with_for_update()).one_or_none()
+            if row is None or row.epoch != self._epochs.get(partition):
+                raise LostError(f"{partition.topic}-{partition.partition} was taken over by another task of {self._connector}")
+            next_offsets[partition] = row.next_offset
+        return next_offsets
 
     def store(self, connection: sa.Connection, offsets: Mapping[TopicPartition, int]) -> None:
-        for each, offset in sorted(offsets.items()):
-            connection.execute(self._update(each).values(next_offset=offset))
+        for partition, offset in sorted(offsets.items()):
+            connection.execute(self._update(partition).values(next_offset=offset))
 
     def alter(self, offsets: Mapping[TopicPartition, int | None]) -> None:
         """Change the offsets of a connector that is stopped; None forgets a partition."""
@@ -152,11 +155,11 @@ class Offsets:
             return
         self._look()
         # Whatever topic there is by then, it is meant.
-        own = {_ID: None} if self._has_ids else {}
+        id_values = {_ID: None} if self._has_ids else {}
         with self._engine.begin() as connection:
-            for each, offset in offsets.items():
+            for partition, offset in offsets.items():
                 # None and unknown are the same: the group's offset holds.
-                connection.execute(self._update(each).values(next_offset=-1 if offset is None else offset, **own))
+                connection.execute(self._update(partition).values(next_offset=-1 if offset is None else offset, **id_values))
 
     def _here(self, each: TopicPartition) -> list[sa.ColumnElement[bool]]:
         columns = self._table.columns

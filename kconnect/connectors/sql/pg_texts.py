@@ -71,7 +71,7 @@ def without_blanks(text: str) -> str:
 
 
 def _check_fraction(text: str, digits: int, unless: str) -> None:
-    if any(len(found.rstrip("0")) > digits for found in _FRACTION.findall(text)):
+    if any(len(fraction.rstrip("0")) > digits for fraction in _FRACTION.findall(text)):
         raise DataError(f"it has more than the column's {digits} digits of a second, and would be rounded {unless}")
 
 
@@ -99,8 +99,8 @@ def of_interval(kind: Any, unless: str) -> Check:
 
 
 def _unit(word: str) -> str:
-    known = _SHORT.get(word) or _SHORT.get(word.removesuffix("s"))
-    return known or next((unit for unit in _UNITS if word.startswith(unit)), word)
+    full_name = _SHORT.get(word) or _SHORT.get(word.removesuffix("s"))
+    return full_name or next((unit for unit in _UNITS if word.startswith(unit)), word)
 
 
 def of_array(inner: Check) -> Check:
@@ -128,10 +128,10 @@ def money(value: Any) -> Any:
     Return the plain number of an amount, whatever its currency and separators: by a comma in the wrong place PostgreSQL makes
     1,234.00 of 12,34. Values that are no text, or have no digits, stay.
     """
-    found = _AMOUNT.search(value) if isinstance(value, str) else None
-    if found is None:
+    amount = _AMOUNT.search(value) if isinstance(value, str) else None
+    if amount is None:
         return value
-    digits = _GAPS.sub("", found[0])
+    digits = _GAPS.sub("", amount[0])
     at = max(digits.rfind("."), digits.rfind(","))
     head, tail = (digits[:at], digits[at + 1 :]) if at >= 0 else (digits, "")
     if len(tail) == _GROUP and (digits[at] == "," or digits[at] in head):

@@ -196,19 +196,19 @@ class Reader:
 
     def _next(self, count: int) -> list[Any]:
         """Return the next rows, at most so many, and fewer if they are long; none at the end."""
-        found, self._rest = self._rest[:count], self._rest[count:]
-        size = _size(found, self._unbounded)
-        while len(found) < count and size < self._most_bytes and self._rows is not None:
+        rows, self._rest = self._rest[:count], self._rest[count:]
+        size = _size(rows, self._unbounded)
+        while len(rows) < count and size < self._most_bytes and self._rows is not None:
             at_once = max(1, min(_MOST_AT_ONCE, self._most_bytes // _PARTS // self._average))
-            piece = self._rows.fetchmany(min(at_once, count - len(found)))
+            piece = self._rows.fetchmany(min(at_once, count - len(rows)))
             if not piece:
                 self._rows.close()
                 self._rows = None
                 break
             long = _size(piece, self._unbounded)
             size, self._average = size + long, max(_CELL, long // len(piece))
-            found += piece
-        return found
+            rows += piece
+        return rows
 
     def _unreadable(self, error: sa.exc.DataError) -> str:
         """The driver has met a value that it does not read, such as a date after the year 9999, and does not say where."""
@@ -322,9 +322,9 @@ class Reader:
     def _present(self, connection: sa.Connection) -> datetime.datetime:
         """Return the present, by the database's clock."""
         asked = _PRESENT.get(self._options.backend, "CURRENT_TIMESTAMP")
-        found: Any = connection.execute(sa.select(sa.literal_column(asked))).scalar_one()
-        made: datetime.datetime = datetime.datetime.fromisoformat(found) if isinstance(found, str) else found
-        return (made if made.tzinfo else made.replace(tzinfo=_UTC)).astimezone(_UTC)
+        present: Any = connection.execute(sa.select(sa.literal_column(asked))).scalar_one()
+        moment: datetime.datetime = datetime.datetime.fromisoformat(present) if isinstance(present, str) else present
+        return (moment if moment.tzinfo else moment.replace(tzinfo=_UTC)).astimezone(_UTC)
 
     def _whole(self, moment: datetime.datetime) -> datetime.datetime:
         """
@@ -371,7 +371,7 @@ class Reader:
         Return the places of the rows that can be read. If those that can't be are not to be passed over, these are the rows
         before the first one, and what is wrong with it is noted.
         """
-        found: list[int] = []
+        places: list[int] = []
         for place in range(count):
             try:
                 for field, values in zip(self.relation.fields, columns):
@@ -387,18 +387,18 @@ class Reader:
                 if self._by_time and not self._by_id:
                     # The others of its time come again: there is no position in between.
                     times = columns[-1]
-                    found = [before for before in found if times[before] != times[place]]
+                    places = [before for before in places if times[before] != times[place]]
                 break
-            found.append(place)
-        return found
+            places.append(place)
+        return places
 
     def _row(self, columns: Sequence[Sequence[Any]], place: int) -> str:
         """Return which row it is, by its primary key, or by what says that it is new."""
         keys = [name for name, column in self.relation.columns.items() if getattr(column, "primary_key", False)]
         names = [field.name for field in self.relation.fields]
-        found = [f"{name}={columns[names.index(name)][place]!r:.60}" for name in keys if name in names]
+        key_values = [f"{name}={columns[names.index(name)][place]!r:.60}" for name in keys if name in names]
         more = [f"{label} {values[place]!s:.60}" for label, values in zip(self._labels, columns[len(names) :])]
-        return f" in the row {', '.join(found or more)}" if found or more else ""
+        return f" in the row {', '.join(key_values or more)}" if key_values or more else ""
 
     @property
     def _labels(self) -> list[str]:
@@ -412,20 +412,20 @@ class Reader:
             self.position = Position(numbers[-1])
             return positions.offsets(numbers=numbers)
         moments = list(map(self._moment(), columns[-1]))
-        told = moments if self._by_id else self._held_back(moments)
+        offset_moments = moments if self._by_id else self._held_back(moments)
         self.position = Position(numbers[-1] if self._by_id else None, moments[-1])
-        return positions.offsets(numbers, told)
+        return positions.offsets(numbers, offset_moments)
 
     def _held_back(self, moments: Sequence[int]) -> list[int]:
         """A time is told by the last of its rows: who stops before that begins with the first one again."""
-        told = []
+        held_back = []
         before = self.position.moment if self.position is not None else None
         if before is None:
             before = moments[0] - (1_000_000 if self._options.backend == "sqlite" else 1000)
         for moment, after in zip(moments, [*moments[1:], None]):
             before = before if after == moment else moment
-            told.append(before)
-        return told
+            held_back.append(before)
+        return held_back
 
     def _moment(self) -> Any:
         read = moment_of(self._time_kind(), self._options)
@@ -461,11 +461,11 @@ def _whole_numbers(column: Sequence[Any]) -> list[int]:
 
 def _whole(number: Any) -> int:
     """Return a number as offsets have it. DataError for a fraction: rows behind its whole part would be read for ever."""
-    found = int(number)
-    if not isinstance(number, str) and found != number:
+    whole = int(number)
+    if not isinstance(number, str) and whole != number:
         remedy = f"name a column of integers in {settings.INCREMENTING}, or read it by a {settings.QUERY} that multiplies it"
         raise DataError(f"the number {number}, which says what is new, is no integer: {remedy}")
-    return found
+    return whole
 
 
 def _digits(kind: Any) -> int:
@@ -498,11 +498,11 @@ def _is_bounded(field: ReadField) -> bool:
 
 def grown_by_itself(relation: Relation, backend: str) -> sa.ColumnClause[Any]:
     """The column that gets the next number from the database. DataError if there is not exactly one."""
-    found = [each for each in relation.columns.values() if _grows(each, backend)]
-    if len(found) != 1:
-        kinds = f"{len(found)} columns" if found else "no column"
+    columns = [column for column in relation.columns.values() if _grows(column, backend)]
+    if len(columns) != 1:
+        kinds = f"{len(columns)} columns" if columns else "no column"
         raise DataError(f"{relation.shown} has {kinds} that the database numbers: set {settings.INCREMENTING}")
-    return found[0]
+    return columns[0]
 
 
 def _grows(column: Any, backend: str) -> bool:

@@ -56,12 +56,12 @@ class Relation(ABC):
         """
         Return a column by its name as it is written, or in the case that the database has it. Raise DataError if there is none.
         """
-        found = self.columns.get(name)
-        if found is None:
-            found = next((each for each in self.columns.values() if each.name.lower() == name.lower()), None)
-        if found is None:
+        column = self.columns.get(name)
+        if column is None:
+            column = next((candidate for candidate in self.columns.values() if candidate.name.lower() == name.lower()), None)
+        if column is None:
             raise DataError(f"{self.shown} has no column {name}, but {', '.join(self.columns)}")
-        return found
+        return column
 
     def _described(self, connection: sa.Connection) -> list[tuple[Any, ...]]:
         result = connection.execute(sa.select(sa.text("*")).select_from(self._all()).where(sa.false()))
@@ -103,10 +103,10 @@ class TableRelation(Relation):
     def _found(
         self, connection: sa.Connection, described: Sequence[tuple[Any, ...]]
     ) -> tuple[sa.FromClause, Sequence[sa.ColumnClause[Any]]]:
-        made = sa.Table(
+        table = sa.Table(
             self._table.table, sa.MetaData(), schema=self._table.schema, autoload_with=connection, resolve_fks=False
         )
-        unseen = [name for name, *_ in described if name not in made.columns]
+        unseen = [name for name, *_ in described if name not in table.columns]
         if unseen:
             # It was changed in between, or the server describes it in a way that SQLAlchemy can't read.
             raise DataError(
@@ -114,10 +114,10 @@ class TableRelation(Relation):
                 "that does not help, read the table by a query"
             )
         if connection.dialect.name in ("mysql", "mariadb"):
-            for column, (_, code, *_rest) in zip(made.columns, described):
+            for column, (_, code, *_rest) in zip(table.columns, described):
                 if code == _MYSQL_GEOMETRY:
                     column.type = Geometry()
-        return made, list(made.columns)
+        return table, list(table.columns)
 
 
 class QueryRelation(Relation):
@@ -133,11 +133,11 @@ class QueryRelation(Relation):
         return sa.text(self._text.replace(":", "\\:"))
 
     def _described(self, connection: sa.Connection) -> list[tuple[Any, ...]]:
-        found = super()._described(connection)
+        described = super()._described(connection)
         if connection.dialect.name != "sqlite":
-            return found
+            return described
         # Its values have types, the columns of its results have none.
-        return [(name, self._sample(connection, name), *more) for name, _, *more in found]
+        return [(name, self._sample(connection, name), *more) for name, _, *more in described]
 
     def _sample(self, connection: sa.Connection, name: str) -> str | None:
         column: sa.ColumnClause[Any] = sa.column(name)
@@ -147,7 +147,7 @@ class QueryRelation(Relation):
     def _found(
         self, connection: sa.Connection, described: Sequence[tuple[Any, ...]]
     ) -> tuple[sa.FromClause, Sequence[sa.ColumnClause[Any]]]:
-        columns = [sa.column(each[0], _type(connection.dialect.name, each)) for each in described]
+        columns = [sa.column(row[0], _type(connection.dialect.name, row)) for row in described]
         source = self._clause().columns(*columns).subquery("q")
         # They are bound to the query, and keep their types.
         bound: Any = list(source.columns)
@@ -179,9 +179,9 @@ _SQLITE_TYPES: Mapping[str, sa.types.TypeEngine[Any]] = {
 
 def _described(cursor: Any) -> list[tuple[Any, ...]]:
     """Name, type, precision, scale, and what else the driver of MySQL knows: the character set, and flags."""
-    more = [(each.charsetnr, each.flags) for each in getattr(getattr(cursor, "_result", None), "fields", None) or ()]
-    found = [(name, code, precision, scale) for name, code, _, _, precision, scale, _ in map(tuple, cursor.description)]
-    return [each + (more[place] if more else (0, 0)) for place, each in enumerate(found)]
+    more = [(field.charsetnr, field.flags) for field in getattr(getattr(cursor, "_result", None), "fields", None) or ()]
+    rows = [(name, code, precision, scale) for name, code, _, _, precision, scale, _ in map(tuple, cursor.description)]
+    return [row + (more[place] if more else (0, 0)) for place, row in enumerate(rows)]
 
 
 def _type(backend: str, described: tuple[Any, ...]) -> sa.types.TypeEngine[Any]:
@@ -194,8 +194,8 @@ def _type(backend: str, described: tuple[Any, ...]) -> sa.types.TypeEngine[Any]:
         raise DataError(f"The columns of a query are known for PostgreSQL, MySQL, MariaDB and SQLite, but this is {backend}")
     if code in _MYSQL_INTEGERS:
         integer: Any = _MYSQL_INTEGERS[code]
-        made: sa.types.TypeEngine[Any] = integer(unsigned=bool(flags & _MYSQL_UNSIGNED))
-        return made
+        integer_type: sa.types.TypeEngine[Any] = integer(unsigned=bool(flags & _MYSQL_UNSIGNED))
+        return integer_type
     if code in _MYSQL_DECIMALS:
         # Its length has a place for the point, and one for the sign.
         signs = (scale > 0) + (not flags & _MYSQL_UNSIGNED)
@@ -204,8 +204,8 @@ def _type(backend: str, described: tuple[Any, ...]) -> sa.types.TypeEngine[Any]:
         return Geometry()
     if code == _MYSQL_BIT:
         return mysql.BIT(precision)
-    found = _MYSQL_TYPES.get(code, NullType())
-    return sa.LargeBinary() if isinstance(found, sa.String) and charset == _MYSQL_BINARY else found
+    plain_type = _MYSQL_TYPES.get(code, NullType())
+    return sa.LargeBinary() if isinstance(plain_type, sa.String) and charset == _MYSQL_BINARY else plain_type
 
 
 def _of_postgresql(code: int, precision: int | None, scale: int | None) -> sa.types.TypeEngine[Any]:
@@ -213,15 +213,15 @@ def _of_postgresql(code: int, precision: int | None, scale: int | None) -> sa.ty
     from sqlalchemy.dialects.postgresql import ARRAY
     from sqlalchemy.dialects.postgresql.base import ischema_names
 
-    known = adapters.types.get(code)
-    if known is None:
+    info = adapters.types.get(code)
+    if info is None:
         return NullType()
-    named: Any = ischema_names.get(known.regtype, NullType)
-    made: sa.types.TypeEngine[Any]
+    named: Any = ischema_names.get(info.regtype, NullType)
+    element_type: sa.types.TypeEngine[Any]
     if named is ischema_names["numeric"]:
-        made = sa.Numeric(precision, scale)
-    elif known.regtype in ("time with time zone", "timestamp with time zone"):
-        made = named(timezone=True)
+        element_type = sa.Numeric(precision, scale)
+    elif info.regtype in ("time with time zone", "timestamp with time zone"):
+        element_type = named(timezone=True)
     else:
-        made = named()
-    return ARRAY(made) if code == known.array_oid else made
+        element_type = named()
+    return ARRAY(element_type) if code == info.array_oid else element_type

@@ -305,22 +305,22 @@ def _check_kinds(name: str, kind: Any, rounds: bool) -> None:
 
 def _check_text(text: str, kind: Any, step: int, strict: bool, rounds: bool, digits: int | None) -> None:
     """`strict`: the database makes dates and times of almost any text. `digits`: of a column of PostgreSQL, else -1."""
-    found = _MOMENT.fullmatch(text)
-    if found is None or not (found["day"] or found["time"]):
+    match = _MOMENT.fullmatch(text)
+    if match is None or not (match["day"] or match["time"]):
         if strict and not _DIGITS.fullmatch(text):
             raise DataError(f"{text[:40]!r} is no date or time in ISO 8601")
         if digits != -1 and not rounds:
             pg_texts.check_date(text, kind, digits, _UNLESS)
         return
-    day, time = found["day"], found["time"]
+    day, time = match["day"], match["time"]
     if (day is None) is not isinstance(kind, sa.Time):
         raise DataError(f"{text[:40]!r} has no place in a column of type {kind}")
-    if found["zone"] and isinstance(kind, sa.Time) and not kind.timezone:
+    if match["zone"] and isinstance(kind, sa.Time) and not kind.timezone:
         raise DataError(f"{text[:40]!r} has a time zone, and the column has none")
     if rounds or time is None:
         return
     if isinstance(kind, sa.Date) and not _MIDNIGHT.fullmatch(time):
         raise DataError(f"it has a time, {_CUT}")
-    fraction = (found["fraction"] or "").rstrip("0")
+    fraction = (match["fraction"] or "").rstrip("0")
     if len(fraction) > _MICROSECONDS or int((fraction or "0").ljust(_MICROSECONDS, "0")) % step:
         raise DataError(f"it has more digits of a second than the column, {_ROUNDED}")

@@ -143,11 +143,11 @@ class Maker:
                 self._refuse_nulls(columns[at], self._tables.column(table, source.wanted.name), bad)
         names = tuple(self._name(table, source) for source in sources)
         count = sum(source.wanted.key for source in sources)
-        made = Rows(table, names, count, columns, origins, range(len(origins)), deletes)
-        without = [(made.record(at), error) for at, error in sorted(bad.items())]
+        rows = Rows(table, names, count, columns, origins, range(len(origins)), deletes)
+        without = [(rows.record(at), error) for at, error in sorted(bad.items())]
         if bad:
-            made = made.only([at for at in range(len(origins)) if at not in bad])
-        return made if len(made) else None, without
+            rows = rows.only([at for at in range(len(origins)) if at not in bad])
+        return rows if len(rows) else None, without
 
     def _refuse_nulls(self, values: Sequence[Any], column: sa.Column[Any] | None, bad: dict[int, Exception]) -> None:
         """
@@ -161,8 +161,8 @@ class Maker:
             makes = not column.nullable and (column.autoincrement is True or isinstance(column.type, sa.TIMESTAMP))
         if not makes:
             return
-        for at, each in enumerate(values):
-            if each is None:
+        for at, value in enumerate(values):
+            if value is None:
                 bad.setdefault(at, DataError(f"Its {column.name} is null, of which the database would make a value"))
 
     def _parts(self, key: Column, value: Column, deletes: bool) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -186,8 +186,8 @@ class Maker:
         deletes: bool,
     ) -> tuple[sa.Table, list[_Source], list[types.Convert | None]]:
         name = (topic, key, value, keys if key is None else (), fields if value is None else (), deletes)
-        known = self._plans.get(name)
-        if known is None:
+        plan = self._plans.get(name)
+        if plan is None:
             sources = self._sources(key, value, keys, fields, deletes)
             table = self._tables.ensure(topic, [source.wanted for source in sources])
             conversions = []
@@ -207,43 +207,47 @@ class Maker:
                 raise DataError(f"Two of its fields are one column of the table {table.fullname}")
             if len(self._plans) >= _KEPT:
                 self._plans.clear()
-            known = self._plans[name] = (table, sources, conversions)
-        return known
+            plan = self._plans[name] = (table, sources, conversions)
+        return plan
 
     def _sources(
         self, key: Schema | None, value: Schema | None, keys: tuple[str, ...], fields: tuple[str, ...], deletes: bool
     ) -> list[_Source]:
-        found: list[_Source] = []
+        sources: list[_Source] = []
         if self._pk_mode == "kafka":
             names = self._pk_fields or list(_KAFKA)
-            found = [_Source(Wanted(name, own, True), True, None) for name, own in zip(names, _KAFKA_SCHEMAS)]
+            sources = [_Source(Wanted(name, key_schema, True), True, None) for name, key_schema in zip(names, _KAFKA_SCHEMAS)]
         elif self._pk_mode == "record_key" and keys:
             for name in self._pk_fields or keys:
-                found.append(_Source(Wanted(name, _schema_of(key, name, keys, "key"), True), True, name))
+                sources.append(_Source(Wanted(name, _schema_of(key, name, keys, "key"), True), True, name))
         elif self._pk_mode == "record_key":
-            found.append(_Source(Wanted(self._pk_fields[0] if self._pk_fields else "", key, True), True, None))
+            sources.append(_Source(Wanted(self._pk_fields[0] if self._pk_fields else "", key, True), True, None))
             if len(self._pk_fields) != 1:
                 raise DataError(f"The keys of records are single values: {settings.PK_FIELDS} must name one column for them")
         elif self._pk_mode == "record_value":
             for name in self._pk_fields or fields:
-                found.append(_Source(Wanted(name, _schema_of(value, name, fields, "value"), True), False, name))
-        taken = {source.wanted.name for source in found}
+                sources.append(_Source(Wanted(name, _schema_of(value, name, fields, "value"), True), False, name))
+        key_names = {source.wanted.name for source in sources}
         for name in fields:
-            if name not in taken and (not self._whitelist or name in self._whitelist):
-                found.append(_Source(Wanted(name, _schema_of(value, name, fields, "value")), False, name))
-        if not found:
+            if name not in key_names and (not self._whitelist or name in self._whitelist):
+                sources.append(_Source(Wanted(name, _schema_of(value, name, fields, "value")), False, name))
+        if not sources:
             raise DataError("It has no field that is a column")
-        return found
+        return sources
 
     def _column(
         self, source: _Source, keys: Mapping[str, Any], fields: Mapping[str, Any], key: Column, origins: Origins
     ) -> Sequence[Any]:
         if source.field is not None:
-            found: Sequence[Any] = (keys if source.of_key else fields)[source.field]
-            return found
+            column: Sequence[Any] = (keys if source.of_key else fields)[source.field]
+            return column
         if self._pk_mode == "record_key":
             return key.values
-        place = [own for own, each in zip(("topic", "partition", "offset"), _KAFKA_SCHEMAS) if each is source.wanted.schema]
+        place = [
+            attribute
+            for attribute, attribute_schema in zip(("topic", "partition", "offset"), _KAFKA_SCHEMAS)
+            if attribute_schema is source.wanted.schema
+        ]
         return origins.every(f"original_{place[0]}")
 
     def _name(self, table: sa.Table, source: _Source) -> str:
@@ -273,24 +277,24 @@ def _converted(
     default = None if wanted.schema is None or wanted.schema.optional else wanted.schema.default
     has_nulls = None in column
     if has_nulls and default is not None:
-        column = [default if each is None else each for each in column]
+        column = [default if value is None else value for value in column]
         has_nulls = False
     if has_nulls and wanted.key:
-        for at, each in enumerate(column):
-            if each is None:
+        for at, value in enumerate(column):
+            if value is None:
                 bad.setdefault(at, DataError(f"Its {wanted.name}, which is of the primary key, is null"))
     if convert is None:
         return column
     try:
         if isinstance(convert, types.Texts):
-            texts = [each for each in column if each is not None] if has_nulls else column
+            texts = [value for value in column if value is not None] if has_nulls else column
             if convert.takes(texts):
                 return column
         if wanted.schema is not None and wanted.schema.name is not None and values.FarDate in set(map(type, column)):
             raise DataError(types.FAR)
-        return [None if each is None else convert(each) for each in column] if has_nulls else list(map(convert, column))
+        return [None if value is None else convert(value) for value in column] if has_nulls else list(map(convert, column))
     except MISFITS:  # Which one it is, is found out next.
-        return [_one(each, wanted, convert, bad, at) for at, each in enumerate(column)]
+        return [_one(value, wanted, convert, bad, at) for at, value in enumerate(column)]
 
 
 def _one(value: Any, wanted: Wanted, convert: types.Convert, bad: dict[int, Exception], at: int) -> Any:

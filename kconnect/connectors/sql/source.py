@@ -101,15 +101,15 @@ class SqlSourceConnector(Informed, Checked, SourceConnector):
 
     def _look_again_and_again(self) -> None:
         while not self._stopped.wait(self._config[source_settings.LOOK] / 1000):
-            known = self._tables
+            tables_before = self._tables
             try:
-                found = self._listed(attempts=1)
+                tables = self._listed(attempts=1)
             except ConnectError as error:
                 log.warning("%s. Tables are looked for again later", error)
                 continue
-            if known is not None and list(found) != list(known) and not self._stopped.is_set():
-                self._tables = found
-                log.info("There are other tables: %s", ", ".join(each.full for each in found) or "none")
+            if tables_before is not None and list(tables) != list(tables_before) and not self._stopped.is_set():
+                self._tables = tables
+                log.info("There are other tables: %s", ", ".join(table.full for table in tables) or "none")
                 self.context.request_task_reconfiguration()
 
     def alter_offsets(
@@ -136,21 +136,21 @@ class SqlSourceConnector(Informed, Checked, SourceConnector):
 
 def _mismatches(config: Mapping[str, Any]) -> list[tuple[str, str]]:
     mode, query = f"{source_settings.MODE} is {config[source_settings.MODE].lower()}", config[source_settings.QUERY]
-    found = []
+    problems = []
     if source_settings.by_time(config) and not config[source_settings.TIMESTAMPS]:
-        found.append((source_settings.TIMESTAMPS, f"It is missing: {mode}."))
+        problems.append((source_settings.TIMESTAMPS, f"It is missing: {mode}."))
     if query and source_settings.by_id(config) and not config[source_settings.INCREMENTING]:
-        found.append((source_settings.INCREMENTING, f"It is missing: {mode}, and a query numbers nothing."))
+        problems.append((source_settings.INCREMENTING, f"It is missing: {mode}, and a query numbers nothing."))
     if query and not config[source_settings.PREFIX]:
         text = f"It is missing: with a {source_settings.QUERY} it is the topic's name."
-        found.append((source_settings.PREFIX, text))
+        problems.append((source_settings.PREFIX, text))
     lists = (source_settings.WHITELIST, source_settings.BLACKLIST, source_settings.INCLUDE, source_settings.EXCLUDE)
     text = f"It says which tables are read, but there is a {source_settings.QUERY}."
-    found += [(name, text) for name in lists if query and config[name]]
-    for one, other in ((lists[0], lists[1]), (lists[0], lists[2]), (lists[1], lists[3])):
-        if config[one] and config[other] and not query:
-            found.append((one, f"Set it or {other}, but not both."))
-    return found
+    problems += [(name, text) for name in lists if query and config[name]]
+    for first, second in ((lists[0], lists[1]), (lists[0], lists[2]), (lists[1], lists[3])):
+        if config[first] and config[second] and not query:
+            problems.append((first, f"Set it or {second}, but not both."))
+    return problems
 
 
 def _problems_of_tables(engine: sa.Engine, config: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -158,7 +158,7 @@ def _problems_of_tables(engine: sa.Engine, config: Mapping[str, Any]) -> list[tu
     from kconnect.connectors.sql import listing
     from kconnect.connectors.sql.relations import QueryRelation, TableRelation
 
-    kinds = [each for each in config[source_settings.KINDS] if each.upper() not in listing.KINDS]
+    kinds = [kind for kind in config[source_settings.KINDS] if kind.upper() not in listing.KINDS]
     if kinds:
         return [(source_settings.KINDS, f"{', '.join(kinds)} can't be read, but {', '.join(listing.KINDS)} can.")]
     prefix, query = config[source_settings.PREFIX], config[source_settings.QUERY]
@@ -168,20 +168,20 @@ def _problems_of_tables(engine: sa.Engine, config: Mapping[str, Any]) -> list[tu
             tables = listing.tables(engine, config)
         except ConnectError as error:
             return [(source_settings.SCHEMAS, f"{error}.")]
-        for each in config[source_settings.WHITELIST]:
-            if not any(listing.named(table, [each]) for table in tables):
-                known = ", ".join(
+        for name in config[source_settings.WHITELIST]:
+            if not any(listing.named(table, [name]) for table in tables):
+                available = ", ".join(
                     table.full for table in listing.all_tables(engine, {**config, source_settings.WHITELIST: []})[:20]
                 )
-                return [(source_settings.WHITELIST, f"There is no table {each} among {known or 'none'}.")]
+                return [(source_settings.WHITELIST, f"There is no table {name} among {available or 'none'}.")]
         relations = [TableRelation(table, prefix) for table in tables[:_MOST_CHECKED]]
-    found: list[tuple[str, str]] = []
+    problems: list[tuple[str, str]] = []
     with engine.connect() as connection:
         for relation in relations:
-            found = _problems_of(relation, connection, config)
-            if found:
+            problems = _problems_of(relation, connection, config)
+            if problems:
                 break
-    return found
+    return problems
 
 
 def _problems_of(relation: Relation, connection: sa.Connection, config: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -202,25 +202,25 @@ def _problems_of(relation: Relation, connection: sa.Connection, config: Mapping[
         return [(place, f"{relation.shown} can't be read: {database.reason(error)}.")]
     try:
         place = source_settings.INCREMENTING
-        wanted = []
+        position_columns = []
         if source_settings.by_id(config):
             name = config[place]
             column = relation.column(name) if name else reader.grown_by_itself(relation, backend)
-            wanted.append((place, column))
+            position_columns.append((place, column))
             if isinstance(column.type, sa.String | sa.DateTime | sa.Date) and backend != "sqlite":
                 return [(place, f"{relation.shown} has no numbers in the column {column.name}, but values of {column.type}.")]
         place = source_settings.TIMESTAMPS
         if source_settings.by_time(config):
             times = [relation.column(name) for name in config[place]]
             # The last of several must have a time where the others have none.
-            wanted.append((place, times[-1]))
-            for each in times:
-                if not isinstance(each.type, sa.DateTime | sa.Date) and backend != "sqlite":
-                    return [(place, f"{relation.shown} has no times in the column {each.name}, but values of {each.type}.")]
+            position_columns.append((place, times[-1]))
+            for time in times:
+                if not isinstance(time.type, sa.DateTime | sa.Date) and backend != "sqlite":
+                    return [(place, f"{relation.shown} has no times in the column {time.name}, but values of {time.type}.")]
     except DataError as error:
         return [(place, f"{error}.")]
     if config[source_settings.NON_NULL] and not config[source_settings.QUERY]:
-        for place, column in wanted:
+        for place, column in position_columns:
             if fields.may_be_null(column):
                 text = f"{relation.shown} may have null in the column {column.name}, and would not read such rows"
                 return [(place, f"{text}: declare it as NOT NULL, or set {source_settings.NON_NULL}=false.")]

@@ -60,11 +60,11 @@ def _without_query(name: str, values: Mapping[str, Any]) -> bool:
 
 
 def _are_patterns(name: str, value: Any) -> None:
-    for each in value or ():
+    for pattern in value or ():
         try:
-            re.compile(each)
+            re.compile(pattern)
         except re.error as error:
-            raise ConfigError(name, value, f"{each} is no regular expression: {error}") from None
+            raise ConfigError(name, value, f"{pattern} is no regular expression: {error}") from None
 
 
 def _is_absent(name: str, value: Any) -> None:

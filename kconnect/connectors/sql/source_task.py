@@ -55,9 +55,11 @@ class SqlSourceTask(Informed, Polling):
         if config[source_settings.QUERY]:
             relations = [QueryRelation(config[source_settings.QUERY], prefix)]
         else:
-            relations = [TableRelation(TableName(*each), prefix) for each in json.loads(props[source_settings.TABLES])]
+            relations = [TableRelation(TableName(*name), prefix) for name in json.loads(props[source_settings.TABLES])]
         dialect, passed_over = self._engine.dialect.name, self.context.passed_over
-        self._readers = [Reader(each, config, dialect, self._stored(each.partition), passed_over) for each in relations]
+        self._readers = [
+            Reader(relation, config, dialect, self._stored(relation.partition), passed_over) for relation in relations
+        ]
 
     def interrupt(self) -> None:
         if self._connections is not None:
@@ -65,13 +67,13 @@ class SqlSourceTask(Informed, Polling):
             interrupts.after_grace(self._connections.end)
 
     def _stored(self, partition: Mapping[str, Any]) -> Position | None:
-        wanted = [partition]
+        partitions = [partition]
         assert self._engine is not None
         if self._engine.dialect.name == "postgresql" and "table" in partition:
             # Drivers of JDBC differ in whether they name the database, too.
-            wanted.append(positions.partition_of(f"{self._engine.url.database}.{partition['table']}"))
-        found = next((each for each in self.context.offsets.offsets(wanted) if each), None)
-        return None if found is None else Position.of(found)
+            partitions.append(positions.partition_of(f"{self._engine.url.database}.{partition['table']}"))
+        offset = next((stored for stored in self.context.offsets.offsets(partitions) if stored), None)
+        return None if offset is None else Position.of(offset)
 
     def read(self) -> list[SourceRecord] | None:
         reader, now = self._reader, time.monotonic()
@@ -122,8 +124,8 @@ class SqlSourceTask(Informed, Polling):
                 return
             raise ConnectError(f"{reader.relation.shown} can't be read. {text}") from None
         again, pause_ms = self._patience.failed(text)
-        for each in self._readers:
-            each.due_at = max(each.due_at, time.monotonic() + pause_ms / 1000)
+        for waiting in self._readers:
+            waiting.due_at = max(waiting.due_at, time.monotonic() + pause_ms / 1000)
         raise again from None
 
     def _is_there(self, reader: Reader) -> bool:

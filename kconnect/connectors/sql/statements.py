@@ -89,17 +89,19 @@ def _has_other_keys(rows: Rows) -> bool:
     unique = [set(index.columns.keys()) for index in table.indexes if index.unique]
     unique += [set(table.primary_key.columns.keys())] if table.primary_key.columns else []
     # An index with columns that rows leave to the database, such as a number of its own, is met by none of them.
-    return keys not in unique or any(not each or (each & names and not each >= keys) for each in unique)
+    return keys not in unique or any(
+        not index_names or (index_names & names and not index_names >= keys) for index_names in unique
+    )
 
 
 def _insert_of_new(rows: Rows) -> Any:
     """An insert of a row whose key is not there: what another unique index says against it is the row's own fault."""
     columns = [rows.table.columns[name] for name in rows.names]
-    given = [sa.bindparam(f"_{column.name}", type_=column.type).label(column.name) for column in columns]
+    parameters = [sa.bindparam(f"_{column.name}", type_=column.type).label(column.name) for column in columns]
     aliased = rows.table.alias("t")
     same = [aliased.columns[name] == sa.bindparam(f"_{name}") for name in rows.names[: rows.keys]]
-    there = sa.exists(sa.select(sa.literal_column("1")).select_from(aliased).where(*same))
-    return sa.insert(rows.table).from_select(list(rows.names), sa.select(*given).where(~there))
+    exists = sa.exists(sa.select(sa.literal_column("1")).select_from(aliased).where(*same))
+    return sa.insert(rows.table).from_select(list(rows.names), sa.select(*parameters).where(~exists))
 
 
 def _run(rows: Rows, statement: Any, plain: bool = False) -> Callable[[sa.Connection, Rows], None]:
@@ -112,7 +114,7 @@ def _run(rows: Rows, statement: Any, plain: bool = False) -> Callable[[sa.Connec
         columns = list(given.columns)
         for at in singles:
             # The database compares with all digits of what the column has: the nearest number of 32 bits.
-            columns[at] = [struct.unpack("f", struct.pack("f", each))[0] for each in columns[at]]
+            columns[at] = [struct.unpack("f", struct.pack("f", value))[0] for value in columns[at]]
         connection.execute(statement, [dict(zip(names, row)) for row in zip(*columns)])
 
     return run
@@ -126,8 +128,8 @@ def _copies(engine: sa.Engine, rows: Rows, mode: str) -> Callable[[sa.Connection
     preparer = engine.dialect.identifier_preparer
     table = preparer.format_table(rows.table)
     names = [preparer.quote(name) for name in rows.names]
-    keys, others, every = names[: rows.keys], names[rows.keys :], ", ".join(names)
-    if mode == "update" and not others:
+    keys, other_names, every = names[: rows.keys], names[rows.keys :], ", ".join(names)
+    if mode == "update" and not other_names:
         return _nothing
     columns = [rows.table.columns[name].type for name in rows.names]
     has_money = any(isinstance(getattr(kind, "item_type", kind), MONEY) for kind in columns)
@@ -141,7 +143,7 @@ def _copies(engine: sa.Engine, rows: Rows, mode: str) -> Callable[[sa.Connection
     if mode == "insert":
         return lambda connection, given: copy(connection, table, given)
     same = " AND ".join(f"t.{name} = s.{name}" for name in keys)
-    sets = ", ".join(f"{name} = {'s' if mode == 'update' else 'excluded'}.{name}" for name in others)
+    sets = ", ".join(f"{name} = {'s' if mode == 'update' else 'excluded'}.{name}" for name in other_names)
     merge = {
         "delete": f"DELETE FROM {table} AS t USING {_TEMPORARY} AS s WHERE {same}",
         "update": f"UPDATE {table} AS t SET {sets} FROM {_TEMPORARY} AS s WHERE {same}",
@@ -176,18 +178,18 @@ def _copy(connection: sa.Connection, statement: str, rows: Rows) -> None:
 
 def _core(rows: Rows, mode: str, backend: str) -> Any:
     """SQLAlchemy's; parameters of updates and deletions have names of their own, as a column's may be there only once."""
-    table, keys, others = rows.table, rows.names[: rows.keys], rows.names[rows.keys :]
+    table, keys, other_names = rows.table, rows.names[: rows.keys], rows.names[rows.keys :]
     if mode in ("update", "delete"):
         same = [table.columns[name] == sa.bindparam(f"_{name}") for name in keys]
         if mode == "delete":
             return sa.delete(table).where(*same)
-        return sa.update(table).where(*same).values({name: sa.bindparam(f"_{name}") for name in others})
+        return sa.update(table).where(*same).values({name: sa.bindparam(f"_{name}") for name in other_names})
     if mode == "insert" or not keys:
         return sa.insert(table)
     if backend in ("mysql", "mariadb"):
-        made = mysql.insert(table)
-        return made.on_duplicate_key_update({name: made.inserted[name] for name in others or keys})
+        insert = mysql.insert(table)
+        return insert.on_duplicate_key_update({name: insert.inserted[name] for name in other_names or keys})
     upsert = sqlite.insert(table)
-    if not others:
+    if not other_names:
         return upsert.on_conflict_do_nothing(index_elements=list(keys))
-    return upsert.on_conflict_do_update(index_elements=list(keys), set_={name: upsert.excluded[name] for name in others})
+    return upsert.on_conflict_do_update(index_elements=list(keys), set_={name: upsert.excluded[name] for name in other_names})

@@ -95,16 +95,16 @@ class Tables:
         schema, table = self.name_of(topic)
         if self._offsets and table.casefold() == self._offsets:
             raise _refusal(table)
-        for name in (table, *filter(None, (schema,)), *(each.name for each in wanted)):
+        for name in (table, *filter(None, (schema,)), *(column.name for column in wanted)):
             names.check_column(name, longest, unit)
             if not self._quote and not _PLAIN.fullmatch(name):
                 raise DataError(f"{names.shown(name)} needs quotes, and {settings.QUOTE} is never")
-        seen: dict[str, str] = {}
-        for each in wanted:
-            before = seen.setdefault(each.name.casefold() if folds else each.name, each.name)
-            if before != each.name:
+        spellings: dict[str, str] = {}
+        for column in wanted:
+            before = spellings.setdefault(column.name.casefold() if folds else column.name, column.name)
+            if before != column.name:
                 raise DataError(
-                    f"Its fields {names.shown(before)} and {names.shown(each.name)} are one column for the database"
+                    f"Its fields {names.shown(before)} and {names.shown(column.name)} are one column for the database"
                 )
 
     def name_of(self, topic: str) -> tuple[str | None, str]:
@@ -119,32 +119,32 @@ class Tables:
 
     def column(self, table: sa.Table, name: str) -> sa.Column[Any] | None:
         """Return a column by its name as it is written, or without quotes in whatever case the database has it."""
-        found = table.columns.get(name)
-        if found is None and not self._quote:
-            found = next((each for each in table.columns if each.name.lower() == name.lower()), None)
-        return found
+        column = table.columns.get(name)
+        if column is None and not self._quote:
+            column = next((candidate for candidate in table.columns if candidate.name.lower() == name.lower()), None)
+        return column
 
     def existing(self, topic: str) -> sa.Table | None:
         """Return the topic's table, None if there is none. Raise DataError if it has the offsets of any connector."""
-        known = self._known.get(topic)
-        if known is None:
+        table = self._known.get(topic)
+        if table is None:
             schema, name = self.name_of(topic)
             if "${topic}" in self._format:
                 self._targets.note(_full(schema, name).casefold() if self._folds_tables else _full(schema, name), topic)
             if self._backend != "sqlite":
                 self._describe(topic, sa.table(name, schema=schema))
             try:
-                known = sa.Table(name, sa.MetaData(), schema=schema, autoload_with=self._engine)
+                table = sa.Table(name, sa.MetaData(), schema=schema, autoload_with=self._engine)
             except NoSuchTableError:
                 return None
-            for column, described in zip(known.columns, self._described.get(topic, ())):
+            for column, described in zip(table.columns, self._described.get(topic, ())):
                 column.type = _without_domain(column.type, described)
-            for column in known.columns if self._backend != "postgresql" else ():
+            for column in table.columns if self._backend != "postgresql" else ():
                 if isinstance(column.type, sa.JSON):
                     column.type = types.JsonText()
             # It may be another connector's.
-            _check_columns(name, (column.name for column in known.columns))
-            if self._offsets and not database.has_transactions(known):
+            _check_columns(name, (column.name for column in table.columns))
+            if self._offsets and not database.has_transactions(table):
                 log.warning(
                     "The table %s has an engine without transactions: its rows are written at least once, whatever %s is",
                     names.shown(name),
@@ -155,8 +155,8 @@ class Tables:
                 oldest = next(iter(self._known))
                 del self._known[oldest]
                 self._described.pop(oldest, None)
-            self._known[topic] = known
-        return known
+            self._known[topic] = table
+        return table
 
     def _describe(self, topic: str, table: sa.TableClause) -> None:
         with self._engine.connect() as connection:
@@ -185,9 +185,9 @@ class Tables:
             raise DataError(f"The table {full} can't have its fields: {database.reason(error)}") from error
 
     def _ensured(self, topic: str, wanted: Sequence[Wanted]) -> sa.Table:
-        found = self.existing(topic)
-        table = self._created(topic, wanted) if found is None else found
-        missing = [each for each in wanted if self.column(table, each.name) is None]
+        existing = self.existing(topic)
+        table = self._created(topic, wanted) if existing is None else existing
+        missing = [column for column in wanted if self.column(table, column.name) is None]
         most = _MOST_COLUMNS.get(self._backend, _FEWEST_COLUMNS)
         if len(table.columns) + len(missing) > most:
             # Before any is added: a record that is refused is not to leave a thousand columns behind.
@@ -195,9 +195,9 @@ class Tables:
         if missing:
             # Another task may have added them.
             self._known.pop(topic, None)
-            found = self.existing(topic)
-            table = table if found is None else found
-            missing = [each for each in missing if self.column(table, each.name) is None]
+            existing = self.existing(topic)
+            table = table if existing is None else existing
+            missing = [column for column in missing if self.column(table, column.name) is None]
         return self._widened(topic, table, missing) if missing else table
 
     def _created(self, topic: str, wanted: Sequence[Wanted]) -> sa.Table:
@@ -211,39 +211,39 @@ class Tables:
                 f"{settings.CREATE}=true"
             )
         # A connector that began later would take the table for its own.
-        _check_columns(name, (each.name for each in wanted))
-        collation = self._collation() if any(each.key for each in wanted) else None
-        columns = [self._made(each, each.key, collation) for each in wanted]
-        made = sa.Table(name, sa.MetaData(), *columns, schema=schema, quote=self._quote)
+        _check_columns(name, (column.name for column in wanted))
+        collation = self._collation() if any(column.key for column in wanted) else None
+        columns = [self._made(column, column.key, collation) for column in wanted]
+        new_table = sa.Table(name, sa.MetaData(), *columns, schema=schema, quote=self._quote)
         try:
             with self._engine.begin() as connection:
-                connection.execute(sa.schema.CreateTable(made, if_not_exists=True))
+                connection.execute(sa.schema.CreateTable(new_table, if_not_exists=True))
         except DBAPIError as error:
             # Two tasks that do so at once: one is refused, though the table is there then.
             if database.passes(error) or self.existing(topic) is None:
                 raise
-        found = self.existing(topic)
-        if found is None:
+        table = self.existing(topic)
+        if table is None:
             raise ConnectError(f"The table {_full(schema, name)} was made, but is not there: check the rights of the user")
-        return found
+        return table
 
     def _widened(self, topic: str, table: sa.Table, missing: Sequence[Wanted]) -> sa.Table:
-        missing_names = ", ".join(each.name for each in missing)
+        missing_names = ", ".join(field.name for field in missing)
         if not self._evolve:
             raise DataError(
                 f"The table {table.fullname} has no column {missing_names}, which records of {topic} have: add it, set "
                 f"{settings.EVOLVE}=true, or leave it out by {settings.FIELDS}"
             )
-        for each in missing:
-            if each.key or each.schema is None or not (each.schema.optional or each.schema.default is not None):
+        for field in missing:
+            if field.key or field.schema is None or not (field.schema.optional or field.schema.default is not None):
                 raise DataError(
-                    f"The column {each.name} can't be added to the table {table.fullname}: its field is neither optional nor "
+                    f"The column {field.name} can't be added to the table {table.fullname}: its field is neither optional nor "
                     "has a default, and the rows there are have no value for it. Add it by hand."
                 )
-        _check_columns(table.name, (each.name for each in (*table.columns, *missing)))
+        _check_columns(table.name, (field.name for field in (*table.columns, *missing)))
         place = self._engine.dialect.identifier_preparer.format_table(table)
-        for each in missing:
-            column = self._made(each, False)
+        for field in missing:
+            column = self._made(field, False)
             sa.Table(table.name, sa.MetaData(), column, schema=table.schema)
             statement = f"ALTER TABLE {place} ADD COLUMN {sa.schema.CreateColumn(column).compile(dialect=self._engine.dialect)}"
             try:
@@ -251,8 +251,8 @@ class Tables:
                     connection.exec_driver_sql(statement)
             except DBAPIError as error:
                 self._known.pop(topic, None)
-                found = self.existing(topic)
-                if database.passes(error) or found is None or self.column(found, each.name) is None:
+                existing = self.existing(topic)
+                if database.passes(error) or existing is None or self.column(existing, field.name) is None:
                     raise
         self._known.pop(topic, None)
         changed = self.existing(topic)
@@ -263,8 +263,8 @@ class Tables:
         if self._backend not in ("mysql", "mariadb"):
             return None
         with self._engine.connect() as connection:
-            found = connection.exec_driver_sql("SHOW COLLATION").scalars().all()
-        return next((name for name in _BY_BYTES if name in found), None)
+            collations = connection.exec_driver_sql("SHOW COLLATION").scalars().all()
+        return next((name for name in _BY_BYTES if name in collations), None)
 
     def _made(self, wanted: Wanted, key: bool, collation: str | None = None) -> sa.Column[Any]:
         if wanted.schema is None:

@@ -177,7 +177,7 @@ class SqlSinkTask(Informed, SinkTask):
                 self._ids.look(self._offsets.name, at_once=True)
                 records = [record for group in groups for record in group.origins.records]
             # Outside of the transaction again: their tables may be changed, too, over another connection.
-            groups = groups_of([each for each in records if each.original_offset >= begins[place_of(each)]])
+            groups = groups_of([record for record in records if record.original_offset >= begins[place_of(record)]])
             if not groups:
                 return
             bad = []
@@ -191,7 +191,7 @@ class SqlSinkTask(Informed, SinkTask):
             with self._connection.begin():
                 begins = offsets.lock(self._connection, ends)
                 self._write_from(begins, firsts, rows, bad)
-                offsets.store(self._connection, {each: max(end, begins[each]) for each, end in ends.items()})
+                offsets.store(self._connection, {place: max(end, begins[place]) for place, end in ends.items()})
             return
         # In the same one they would stay if it is rolled back, and its rows be passed over.
         with self._connection.begin():
@@ -199,7 +199,7 @@ class SqlSinkTask(Informed, SinkTask):
         with self._connection.begin():
             self._write_from(begins, firsts, rows, bad)
         with self._connection.begin():
-            offsets.store(self._connection, {each: max(end, begins[each]) for each, end in ends.items()})
+            offsets.store(self._connection, {place: max(end, begins[place]) for place, end in ends.items()})
 
     def _write_from(
         self,
@@ -208,21 +208,21 @@ class SqlSinkTask(Informed, SinkTask):
         rows: Sequence[Rows],
         bad: list[Bad],
     ) -> None:
-        if any(firsts[each] < begin for each, begin in begins.items()):
+        if any(firsts[place] < begin for place, begin in begins.items()):
             raise _OverlapError(begins)
         self._statements(rows, bad)
         self._report(bad)
 
     def _rows(self, groups: Sequence[Group], bad: list[Bad]) -> list[Rows]:
-        found = []
+        all_rows = []
         for group in groups:
             rows, without = self._maker.rows(group)
             if without and self._looks_again():
                 rows, without = self._maker.rows(group)
             bad += without
             if rows is not None:
-                found.append(rows)
-        return found
+                all_rows.append(rows)
+        return all_rows
 
     def _looks_again(self) -> bool:
         """Whether the tables are to be looked at anew before rows are refused: somebody may have widened a column."""
@@ -239,11 +239,11 @@ class SqlSinkTask(Informed, SinkTask):
         self._writer.forget()
 
     def _statements(self, rows: Sequence[Rows], bad: list[Bad]) -> None:
-        for each in rows:
+        for table_rows in rows:
             # What a statement has written before a bad row would stay there, and come again with the halves.
-            most = self._batch if database.has_transactions(each.table) else 1
-            for begin in range(0, len(each), most):
-                self._statement(each.cut(begin, begin + most) if len(each) > most else each, bad)
+            most = self._batch if database.has_transactions(table_rows.table) else 1
+            for begin in range(0, len(table_rows), most):
+                self._statement(table_rows.cut(begin, begin + most) if len(table_rows) > most else table_rows, bad)
 
     def _statement(self, rows: Rows, bad: list[Bad]) -> None:
         assert self._connection is not None
@@ -296,6 +296,6 @@ def _ends(groups: Sequence[Group]) -> tuple[dict[TopicPartition, int], dict[Topi
             places, offsets = [places[0], places[-1]], [offsets[0], offsets[-1]]
         firsts = {**dict(zip(reversed(places), reversed(offsets))), **firsts}
         lasts |= dict(zip(places, offsets))
-    return {TopicPartition(*each): at for each, at in firsts.items()}, {
-        TopicPartition(*each): at + 1 for each, at in lasts.items()
+    return {TopicPartition(*place): at for place, at in firsts.items()}, {
+        TopicPartition(*place): at + 1 for place, at in lasts.items()
     }

@@ -154,10 +154,10 @@ def _of_json(own: Schema | None) -> Convert:
 
 
 def _of_json_text(own: Schema | None, backend: str) -> Convert:
-    made = _of_json(own)
+    to_json = _of_json(own)
 
     def convert(value: Any) -> str:
-        text: str = made(value)
+        text: str = to_json(value)
         if isinstance(value, str):
             orjson.loads(text)
         if backend == "sqlite":
@@ -171,15 +171,15 @@ def _of_array(own: Schema, kind: Any, column: sa.Column[Any], backend: str, zone
     inner = conversion(own.value_schema, sa.Column(column.name, kind.item_type), backend, zone, rounds)
     if inner is None:
         return list
-    return lambda value: [each if each is None else inner(each) for each in value]
+    return lambda value: [item if item is None else inner(item) for item in value]
 
 
 def _of_time(name: str, kind: Any, zone: ZoneInfo) -> Convert:
     def checked(value: Any) -> datetime.datetime:
         if isinstance(value, values.FarDate):
             raise DataError(FAR)
-        found: datetime.datetime = value
-        return found
+        moment: datetime.datetime = value
+        return moment
 
     if isinstance(kind, sa.String):
         return lambda value: documents.time_text(checked(value), name)
@@ -227,10 +227,10 @@ def _parsed(kind: Any, text: str, zone: ZoneInfo) -> Any:
             return datetime.date.fromisoformat(text)
         if isinstance(kind, sa.Time):
             return datetime.time.fromisoformat(text)
-        found = point_in_time(text, zone)
+        moment = point_in_time(text, zone)
     except ValueError:
         raise DataError(f"{text[:40]!r} is no {kind} in ISO 8601") from None
-    return found if kind.timezone else found.astimezone(zone).replace(tzinfo=None)
+    return moment if kind.timezone else moment.astimezone(zone).replace(tzinfo=None)
 
 
 def _zoned(text: str, zone: ZoneInfo) -> Any:
@@ -244,11 +244,11 @@ def _zoned(text: str, zone: ZoneInfo) -> Any:
 def _unzoned(text: str, zone: ZoneInfo) -> Any:
     """The database would leave a zone out, and take the hour for one of another zone."""
     try:
-        found = point_in_time(pg_texts.without_blanks(text), zone)
+        moment = point_in_time(pg_texts.without_blanks(text), zone)
     except ValueError:
         pg_texts.check_no_zone(text)
         return _WITHOUT_NUL(text)
-    return found.astimezone(zone).replace(tzinfo=None)
+    return moment.astimezone(zone).replace(tzinfo=None)
 
 
 class Texts:

@@ -46,22 +46,22 @@ def url_of(config: Mapping[str, Any], worker: Mapping[str, str] = _NO_LIMITS) ->
     limits.
     """
     text: str = config[settings.URL]
-    made = _of_jdbc(text) if text.startswith("jdbc:") else _of_sqlalchemy(text)
-    databases.check(settings.URL, made, worker)
-    if made.get_backend_name() == "sqlite":
-        return made  # It knows no users: JDBC's driver takes one, and does not look at it.
+    url = _of_jdbc(text) if text.startswith("jdbc:") else _of_sqlalchemy(text)
+    databases.check(settings.URL, url, worker)
+    if url.get_backend_name() == "sqlite":
+        return url  # It knows no users: JDBC's driver takes one, and does not look at it.
     user, password = config[settings.USER], config[settings.PASSWORD].value
     if user:
-        made = made.set(username=user)
-    return made.set(password=password) if password else made
+        url = url.set(username=user)
+    return url.set(password=password) if password else url
 
 
 def _of_sqlalchemy(text: str) -> URL:
     try:
-        made = make_url(text)
+        url = make_url(text)
     except ArgumentError:
         raise _refused("It is no URL of a database, such as jdbc:postgresql://host:5432/shop") from None
-    return made.set(drivername=_DRIVERS.get(made.drivername, made.drivername))
+    return url.set(drivername=_DRIVERS.get(url.drivername, url.drivername))
 
 
 def _of_jdbc(text: str) -> URL:
@@ -69,15 +69,17 @@ def _of_jdbc(text: str) -> URL:
         return URL.create("sqlite", database=text.removeprefix("jdbc:sqlite:").partition("?")[0])
     match = _JDBC.match(text)
     if match is None:
-        known = "jdbc:postgresql, jdbc:mysql, jdbc:mariadb and jdbc:sqlite"
-        raise _refused(f"URLs of JDBC are understood if they begin with {known}; for another database write SQLAlchemy's URL")
+        understood = "jdbc:postgresql, jdbc:mysql, jdbc:mariadb and jdbc:sqlite"
+        raise _refused(
+            f"URLs of JDBC are understood if they begin with {understood}; for another database write SQLAlchemy's URL"
+        )
     kind = match[1]
     host, _, port = match["hosts"].rpartition(":") if re.search(r":\d+$", match["hosts"]) else (match["hosts"], "", "")
     if "," in match["hosts"]:
         raise _refused("It has several hosts, but there may be one")
-    given = dict(urllib.parse.parse_qsl(match["query"] or "", keep_blank_values=True))
-    user, password = given.pop("user", None), given.pop("password", None)
-    query = _postgresql(given) if kind == "postgresql" else _mysql(given)
+    parameters = dict(urllib.parse.parse_qsl(match["query"] or "", keep_blank_values=True))
+    user, password = parameters.pop("user", None), parameters.pop("password", None)
+    query = _postgresql(parameters) if kind == "postgresql" else _mysql(parameters)
     database = urllib.parse.unquote(match["database"] or "") or None
     return URL.create(
         _DRIVERS[kind], user, password, host.strip("[]") or "localhost", int(port) if port else None, database, query
@@ -85,33 +87,33 @@ def _of_jdbc(text: str) -> URL:
 
 
 def _postgresql(given: dict[str, str]) -> dict[str, str]:
-    found: dict[str, str] = {}
+    query: dict[str, str] = {}
     for name, value in given.items():
         if name == "currentSchema":
-            found["options"] = f"-csearch_path={value}"
+            query["options"] = f"-csearch_path={value}"
         elif name == "ssl":
-            found.setdefault("sslmode", "require" if value.lower() in ("", "true") else "disable")
+            query.setdefault("sslmode", "require" if value.lower() in ("", "true") else "disable")
         elif name == "targetServerType" and value not in _TARGETS:
             raise _refused(f"Its targetServerType may be primary or any, but is {value}")
         elif name in _POSTGRESQL:
-            found[_POSTGRESQL[name]] = _TARGETS.get(value, value)
+            query[_POSTGRESQL[name]] = _TARGETS.get(value, value)
         elif name not in _HARMLESS["postgresql"]:
             raise _unknown(name)
-    return found
+    return query
 
 
 def _mysql(given: dict[str, str]) -> dict[str, str]:
-    found: dict[str, str] = {"charset": "utf8mb4"}
+    query: dict[str, str] = {"charset": "utf8mb4"}
     for name, value in given.items():
         if (name in ("useSSL", "requireSSL") and value.lower() == "true") or (name == "sslMode" and value != "DISABLED"):
-            found["ssl"] = "true"
+            query["ssl"] = "true"
         elif name == "connectTimeout":
             if not value.isdecimal():
                 raise _refused(f"Its connectTimeout is a number of ms, but is {value}")
-            found["connect_timeout"] = str(max(1, int(value) // 1000))
+            query["connect_timeout"] = str(max(1, int(value) // 1000))
         elif name not in (*_HARMLESS["mysql"], "useSSL", "requireSSL", "sslMode"):
             raise _unknown(name)
-    return found
+    return query
 
 
 def _unknown(name: str) -> ConfigError:
