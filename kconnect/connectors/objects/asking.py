@@ -48,8 +48,8 @@ class Asker:
         end, size = asyncio.get_running_loop().time() + longest_s, resident()
         try:
             while not asked.done():
-                left = end - asyncio.get_running_loop().time()
-                if left <= 0:
+                remaining_s = end - asyncio.get_running_loop().time()
+                if remaining_s <= 0:
                     raise exceptions.GenericError(
                         f"the store has listed nothing for {longest_s:g} s, and says that there is more"
                     )
@@ -59,7 +59,7 @@ class Asker:
                     raise exceptions.GenericError("the task is to stop")
                 if stopped():
                     return None
-                await asyncio.wait({asked}, timeout=min(_LOOK_S, left))
+                await asyncio.wait({asked}, timeout=min(_LOOK_S, remaining_s))
             return asked.result()
         finally:
             # With it the request ends, too.

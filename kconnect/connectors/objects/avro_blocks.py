@@ -83,11 +83,11 @@ class Blocks:
             if length > self._most:
                 raise self._too_much(f"a block of {length} bytes, unpacked")
             return bytes(pa.decompress(data[:-4], length, "snappy", asbytes=True))
-        made = _DECODERS.get(self._codec)
-        if made is None:
+        decoder = _DECODERS.get(self._codec)
+        if decoder is None:
             raise DataError(f"it is packed by {self._codec[:40]!r}, which is not known here: {', '.join(_DECODERS)} are")
         parts, size = [], 0
-        for piece in made(data):
+        for piece in decoder(data):
             size += len(piece)
             if size > self._most:
                 raise self._too_much(f"a block of more than {self._most} bytes, unpacked")
@@ -95,8 +95,8 @@ class Blocks:
         return b"".join(parts)
 
     def _metadata(self) -> Mapping[str, bytes]:
-        found: dict[str, bytes] = {}
-        left = _LONGEST_HEAD
+        metadata: dict[str, bytes] = {}
+        remaining = _LONGEST_HEAD
         while count := self._long():
             if count < 0:
                 count, _ = -count, self._long()
@@ -104,36 +104,36 @@ class Blocks:
                 pair = []
                 for _ in range(2):
                     length = self._long() or 0
-                    left -= length + 1
-                    if length < 0 or left < 0:
+                    remaining -= length + 1
+                    if length < 0 or remaining < 0:
                         raise DataError(f"its head has more than {_LONGEST_HEAD} bytes")
                     pair.append(self._file.read(length))
-                found[pair[0].decode("utf-8", "replace")] = pair[1]
-        return found
+                metadata[pair[0].decode("utf-8", "replace")] = pair[1]
+        return metadata
 
     def _long(self, may_end: bool = False) -> int | None:
-        found = shift = 0
+        bits = shift = 0
         while True:
             byte = self._file.read(1)
             if not byte:
                 if may_end and not shift:
                     return None
                 raise DataError("it ends too early")
-            found |= (byte[0] & 127) << shift
+            bits |= (byte[0] & 127) << shift
             if byte[0] < 128:
-                return (found >> 1) ^ -(found & 1)
+                return (bits >> 1) ^ -(bits & 1)
             shift += 7
             if shift > 63:
                 raise DataError("it has a number that is too long")
 
 
 def _varint(data: bytes) -> int:
-    found = 0
+    number = 0
     for place, byte in enumerate(data):
-        found |= (byte & 127) << 7 * place
+        number |= (byte & 127) << 7 * place
         if byte < 128:
             break
-    return found
+    return number
 
 
 def _deflated(data: bytes) -> Iterator[bytes]:
@@ -144,10 +144,10 @@ def _piecewise(decoder: Any, data: bytes) -> Iterator[bytes]:
     """Yield unpacked data piece by piece. The decoders of bz2 and lzma keep what they have not unpacked yet."""
     piece = 256 * 1024
     try:
-        found = decoder.decompress(data, piece)
-        while found:
-            yield found
-            found = b"" if decoder.eof else decoder.decompress(b"", piece)
+        unpacked = decoder.decompress(data, piece)
+        while unpacked:
+            yield unpacked
+            unpacked = b"" if decoder.eof else decoder.decompress(b"", piece)
     except (OSError, EOFError, lzma.LZMAError) as error:
         raise DataError(f"a block can't be unpacked: {error}") from None
 
@@ -193,18 +193,18 @@ class _Size(NamedTuple):
 def _size(schema: Any, named: dict[str, _Size], depth: int) -> _Size:
     if depth > _DEEPEST:
         raise DataError(f"its schema is nested more than {_DEEPEST} times")
-    found = _size_of(schema, named, depth)
-    if found.parts > _MOST_PARTS:
+    size = _size_of(schema, named, depth)
+    if size.parts > _MOST_PARTS:
         raise DataError(f"its schema has more than {_MOST_PARTS} parts, with all the types that it names")
     if isinstance(schema, dict) and "name" in schema:
-        named[str(schema["name"])] = found
-    return found
+        named[str(schema["name"])] = size
+    return size
 
 
 def _size_of(schema: Any, named: dict[str, _Size], depth: int) -> _Size:
     if isinstance(schema, list):
         # A branch has a number.
-        return _Size(1, 1 + sum(_size(each, named, depth + 1).parts for each in schema))
+        return _Size(1, 1 + sum(_size(branch, named, depth + 1).parts for branch in schema))
     if isinstance(schema, str):
         return named.get(schema, _Size(0 if schema == "null" else 1))
     if not isinstance(schema, dict):
@@ -220,5 +220,5 @@ def _size_of(schema: Any, named: dict[str, _Size], depth: int) -> _Size:
     if kind in ("record", "error"):
         named[str(schema.get("name"))] = _Size(1)
         fields = [_size(field.get("type"), named, depth + 1) for field in schema.get("fields") or ()]
-        return _Size(sum(each.least for each in fields), 1 + sum(each.parts for each in fields))
+        return _Size(sum(field.least for field in fields), 1 + sum(field.parts for field in fields))
     return _size(kind, named, depth + 1) if isinstance(kind, str | dict | list) and kind != "enum" else _Size(1)

@@ -51,22 +51,22 @@ class ObjectStoreSinkConnector(Informed, CheckedSink):
 
 def mismatches_of_store(config: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return contradictions in the settings of a sink's or a source's store."""
-    found = []
+    problems = []
     if bool(config[settings.STORE]) == bool(config[settings.BUCKET]):
-        found.append((settings.STORE, f"Either {settings.STORE} or {settings.BUCKET} must say where files are."))
+        problems.append((settings.STORE, f"Either {settings.STORE} or {settings.BUCKET} must say where files are."))
     if bool(config[settings.ACCESS_KEY].value) != bool(config[settings.SECRET_KEY].value):
-        found.append((settings.SECRET_KEY, f"{settings.ACCESS_KEY} and {settings.SECRET_KEY} belong together."))
-    return found
+        problems.append((settings.SECRET_KEY, f"{settings.ACCESS_KEY} and {settings.SECRET_KEY} belong together."))
+    return problems
 
 
 def _mismatches(config: Mapping[str, Any]) -> list[tuple[str, str]]:
-    found = mismatches_of_store(config)
+    problems = mismatches_of_store(config)
     kind = settings.simple(config[settings.PARTITIONER])
     if kind == "FieldPartitioner" and not config[settings.FIELDS]:
-        found.append((settings.FIELDS, f"{settings.PARTITIONER}={kind} needs the fields that make folders."))
+        problems.append((settings.FIELDS, f"{settings.PARTITIONER}={kind} needs the fields that make folders."))
     if kind == "TimeBasedPartitioner" and not config[settings.PATH]:
-        found.append((settings.PATH, f"{settings.PARTITIONER}={kind} needs the folder of a time."))
-    return found
+        problems.append((settings.PATH, f"{settings.PARTITIONER}={kind} needs the folder of a time."))
+    return problems
 
 
 def _problems_of_store(config: Mapping[str, Any], props: Mapping[str, str], worker: Mapping[str, str]) -> list[tuple[str, str]]:

@@ -162,16 +162,16 @@ class Files:
         Return the writer of a folder. The first record names the file, and be it a bad one: so the name is the same whichever
         records come together.
         """
-        known = self._writers.get((some.topic, folder))
-        if known is None:
+        opened = self._writers.get((some.topic, folder))
+        if opened is None:
             name = self._name(some, folder)
             if self._folder is None:
                 self._folder = Folder(self._config[settings.SPOOL])
             path = self._folder.path / f"{len(self._writers)}-{some.offsets[0]}"
             writer = formats.opened(self._config, path, some.value.schema)
-            known = self._writers[some.topic, folder] = (writer, name, path)
+            opened = self._writers[some.topic, folder] = (writer, name, path)
             self._empty.add(path)
-        return known
+        return opened
 
     def _name(self, some: Slice, folder: str) -> str:
         if "/" in some.topic:

@@ -76,7 +76,7 @@ class _Lines(Writer):
         self._end = b"\n" if as_json or config[settings.SEPARATOR] is None else config[settings.SEPARATOR].encode()
 
     def write(self, value: Column) -> None:
-        lines = documents.to_lines(value) if self._json else [_bytes(each) for each in value.values]
+        lines = documents.to_lines(value) if self._json else [_bytes(item) for item in value.values]
         self._file.write(self._end.join([*lines, b""]))
 
     def close(self) -> None:
@@ -110,9 +110,9 @@ class _Parquet(Writer):
         self._kept_bytes = 0
 
     def write(self, value: Column) -> None:
-        made = pa.RecordBatch.from_arrays(arrow.arrays(self._schema, value.fields()[1], self._arrow), schema=self._arrow)
-        self._kept.append(made)
-        self._kept_bytes += made.nbytes
+        batch = pa.RecordBatch.from_arrays(arrow.arrays(self._schema, value.fields()[1], self._arrow), schema=self._arrow)
+        self._kept.append(batch)
+        self._kept_bytes += batch.nbytes
         if self._kept_bytes >= _KEPT_BYTES:
             self._flush()
 
@@ -134,8 +134,10 @@ class _Csv(Writer):
 
     def __init__(self, config: Mapping[str, Any], path: Path, own: Schema) -> None:
         self._schema, self._plain = own, open(path, "wb")  # noqa: SIM115 - closed by `close`
-        self._texts = [each.index for each in own.fields if _is_no_cell(each.schema)]
-        flat = [(each.name, schema.OPTIONAL_STRING_SCHEMA if each.index in self._texts else each.schema) for each in own.fields]
+        self._texts = [field.index for field in own.fields if _is_no_cell(field.schema)]
+        flat = [
+            (field.name, schema.OPTIONAL_STRING_SCHEMA if field.index in self._texts else field.schema) for field in own.fields
+        ]
         self._flat = schema.struct(dict(flat))
         self._arrow = arrow.arrow_schema(self._flat)
         compressed = config[settings.COMPRESSION] == "gzip"
@@ -145,10 +147,12 @@ class _Csv(Writer):
     def write(self, value: Column) -> None:
         columns = list(value.fields()[1])
         for at in self._texts:
-            own = self._schema.fields[at].schema
-            columns[at] = [None if each is None else documents.to_json(each, own).decode().strip('"') for each in columns[at]]
-        made = arrow.arrays(self._flat, columns, self._arrow)
-        self._writer.write_batch(pa.RecordBatch.from_arrays(made, schema=self._arrow))
+            field_schema = self._schema.fields[at].schema
+            columns[at] = [
+                None if item is None else documents.to_json(item, field_schema).decode().strip('"') for item in columns[at]
+            ]
+        arrays = arrow.arrays(self._flat, columns, self._arrow)
+        self._writer.write_batch(pa.RecordBatch.from_arrays(arrays, schema=self._arrow))
 
     def close(self) -> None:
         self._writer.close()
@@ -166,20 +170,20 @@ def _is_no_cell(own: Schema) -> bool:
 class _Avro(Writer):
     def __init__(self, config: Mapping[str, Any], path: Path, own: Schema) -> None:
         try:
-            made = fastavro.parse_schema(_avro(own, "Record", {}))
+            avro_schema = fastavro.parse_schema(_avro(own, "Record", {}))
         except fastavro.schema.SchemaParseException as error:
             raise DataError(f"Avro has no such schema: {error}") from None
         self._file = open(path, "wb")  # noqa: SIM115 - closed by `close`
         # A mark that is random would make another file each time.
         self._writer = fastavro.write.Writer(
-            self._file, made, codec=config[settings.AVRO_CODEC], sync_marker=b"kconnect-objects"
+            self._file, avro_schema, codec=config[settings.AVRO_CODEC], sync_marker=b"kconnect-objects"
         )
         self._convert = arrow.conversion(own)
-        self._check = made
+        self._check = avro_schema
 
     def write(self, value: Column) -> None:
         assert self._convert is not None
-        rows: Sequence[Any] = [self._convert(each) for each in value.values]
+        rows: Sequence[Any] = [self._convert(item) for item in value.values]
         for row in rows:
             fastavro.validation.validate(row, self._check, strict=False)
         for row in rows:
@@ -216,29 +220,29 @@ def _avro(own: Schema, path: str, known: dict[str, Sequence[Field]]) -> Any:
     Names of nested records come from where they are: in Connect they need none. `known` are those that stand before it, since
     Avro wants a definition once, and its name then: `before` and `after` of Debezium's events have one.
     """
-    made: Any
+    avro: Any
     if own.name == schema.DECIMAL:
-        made = {"type": "bytes", "logicalType": "decimal", "precision": 64, "scale": schema.decimal_scale(own)}
+        avro = {"type": "bytes", "logicalType": "decimal", "precision": 64, "scale": schema.decimal_scale(own)}
     elif own.name in _AVRO_TIMES:
-        made = _AVRO_TIMES[own.name]
+        avro = _AVRO_TIMES[own.name]
     elif own.type is SchemaType.STRUCT:
         name = own.name if own.name and known.get(own.name, own.fields) == own.fields else path
         while known.get(name, own.fields) != own.fields:
             name += "_"
         if name in known:
-            made = name
+            avro = name
         else:
             known[name] = own.fields
-            fields = [{"name": each.name, "type": _avro(each.schema, f"{path}_{each.name}", known)} for each in own.fields]
-            made = {"type": "record", "name": name, "fields": fields}
+            fields = [{"name": field.name, "type": _avro(field.schema, f"{path}_{field.name}", known)} for field in own.fields]
+            avro = {"type": "record", "name": name, "fields": fields}
     elif own.type is SchemaType.ARRAY and own.value_schema is not None:
-        made = {"type": "array", "items": _avro(own.value_schema, f"{path}_element", known)}
+        avro = {"type": "array", "items": _avro(own.value_schema, f"{path}_element", known)}
     elif own.type is SchemaType.MAP and own.value_schema is not None and own.key_schema is not None:
         if own.key_schema.type is not SchemaType.STRING:
             raise DataError("Avro's maps have texts as keys")
-        made = {"type": "map", "values": _avro(own.value_schema, f"{path}_value", known)}
+        avro = {"type": "map", "values": _avro(own.value_schema, f"{path}_value", known)}
     elif own.type in _AVRO:
-        made = _AVRO[own.type]
+        avro = _AVRO[own.type]
     else:
         raise DataError(f"Avro has no type for {json.dumps(own.type.value)} without a schema of its elements")
-    return ["null", made] if own.optional else made
+    return ["null", avro] if own.optional else avro

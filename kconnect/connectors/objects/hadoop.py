@@ -61,11 +61,11 @@ _REFUSED = "Authentication failure"
 class HadoopStore(Store):
     def __init__(self, config: Mapping[str, Any], longest_s: float) -> None:
         url: str = config[settings.STORE]
-        found = _URL.fullmatch(url)
-        if found is None:
+        match = _URL.fullmatch(url)
+        if match is None:
             text = "It must be webhdfs://host:port/folder; more name nodes are separated by commas, swebhdfs:// is with TLS"
             raise ConfigError(settings.STORE, url, text)
-        secure, hosts, folder = found[1], found[2], found[3] or "/"
+        secure, hosts, folder = match[1], match[2], match[3] or "/"
         self.shown = url
         self._folder = posixpath.normpath(folder)
         self._has_warned = False
@@ -109,13 +109,13 @@ class HadoopStore(Store):
     def _entries(self, place: str) -> list[tuple[str, Any]]:
         with _translated():
             try:
-                found: list[tuple[str, Any]] = self._client.list(place, status=True)
+                entries: list[tuple[str, Any]] = self._client.list(place, status=True)
             except HdfsError as error:
                 # A folder that nobody has written to, or that is gone by now.
                 if error.exception != "FileNotFoundException":
                     raise
                 return []
-        return found
+        return entries
 
     def _warn_once(self, place: str) -> None:
         if not self._has_warned:
@@ -230,15 +230,15 @@ def _size(data: Any) -> int:
 
 
 def _whole(answer: requests.Response, end: float) -> bytes:
-    found = bytearray()
+    data = bytearray()
     with answer:
         for piece in answer.iter_content(_PIECE):
-            found += piece
-            if len(found) > _MOST_BYTES:
+            data += piece
+            if len(data) > _MOST_BYTES:
                 raise exceptions.GenericError(f"its answer has more than {_MOST_BYTES} bytes")
             if time.monotonic() > end:
                 raise exceptions.GenericError(f"its answer takes more than {_TIMES} times what {settings.TIMEOUT} says")
-    return bytes(found)
+    return bytes(data)
 
 
 def _time(ms: int) -> datetime.datetime:
@@ -251,9 +251,9 @@ def _translated() -> Iterator[None]:
     try:
         yield
     except HdfsError as error:
-        said = str(error).partition("\n")[0]
+        first_line = str(error).partition("\n")[0]
         # Some exceptions of Java have no message.
-        text = said if said != "None" else f"{error.exception}"
+        text = first_line if first_line != "None" else f"{error.exception}"
         kind = exceptions.UnauthenticatedError if text.startswith(_REFUSED) else _KINDS.get(error.exception)
         raise (kind or exceptions.GenericError)(text) from None
     except requests.Timeout:

@@ -36,10 +36,10 @@ def lots(
 async def _one(stream: Any) -> Sequence[Any] | None:
     """Return the next names, None at the end."""
     try:
-        found: Sequence[Any] = await anext(stream)
+        names: Sequence[Any] = await anext(stream)
     except StopAsyncIteration:
         return None
     except ValueError as error:
         # Such as a time before the year 1, which Python has not.
         raise exceptions.GenericError(f"the store lists what is no file: {error}") from None
-    return found
+    return names

@@ -55,7 +55,7 @@ class LocalFiles:
             for entry in entries:
                 if _UNNAMEABLE.search(entry.name):
                     self._pass_over(entry.path, "its name is no UTF-8, or has control characters")
-                elif (known := self._stat(entry)) is None:
+                elif (status := self._stat(entry)) is None:
                     continue
                 elif entry.is_symlink() and self._leads_out(entry.path):
                     self._pass_over(entry.path, "it leads out of the folders that the worker allows")
@@ -66,7 +66,7 @@ class LocalFiles:
                 elif not os.access(entry.path, os.R_OK):
                     self._pass_over(entry.path, "it may not be read")
                 else:
-                    yield Path(os.path.relpath(entry.path, self._root)).as_posix(), known
+                    yield Path(os.path.relpath(entry.path, self._root)).as_posix(), status
 
     def _stat(self, entry: os.DirEntry[str]) -> os.stat_result | None:
         try:

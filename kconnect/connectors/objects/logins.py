@@ -88,8 +88,8 @@ def cloud_of(url: str) -> str | None:
 
 def _is_known(cloud: str, address: str) -> bool:
     """Return whether an address is the cloud's own, or one that the environment has, too."""
-    given = {value for name, value in os.environ.items() if name.startswith(f"{cloud.upper()}_")}
-    return address in given or clouds.is_own(address)
+    values = {value for name, value in os.environ.items() if name.startswith(f"{cloud.upper()}_")}
+    return address in values or clouds.is_own(address)
 
 
 def _has_login(cloud: str, options: Mapping[str, str]) -> bool:

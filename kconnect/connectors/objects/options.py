@@ -82,8 +82,8 @@ def given(props: Mapping[str, str], files: HostFiles) -> Options:
     options = Options({}, {})
     url = props.get(settings.STORE) or "s3://"
     # Settings of S3 that are options of its store.
-    own = {"region": props.get(settings.REGION, ""), "secret_access_key": props.get(settings.SECRET_KEY, "")}
-    by_name = own if logins.cloud_of(url) == "aws" else {}
+    s3_options = {"region": props.get(settings.REGION, ""), "secret_access_key": props.get(settings.SECRET_KEY, "")}
+    by_name = s3_options if logins.cloud_of(url) == "aws" else {}
     for name, value in passthrough.given(props, settings.PASSTHROUGH).items():
         plain = _VENDOR.sub("", name.strip().lower())
         by_name[plain] = value

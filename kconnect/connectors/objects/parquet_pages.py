@@ -99,19 +99,19 @@ def row_groups(file: BinaryIO) -> list[RowGroup]:
     file.seek(size - 8 - length)
     try:
         footer = Reader(file.read(length), {(0, 2): _check_depth, (0, 4): _groups, (4, 3): _chunk}).struct()
-        found: list[RowGroup] = footer[4]
+        groups: list[RowGroup] = footer[4]
     except (IndexError, KeyError, TypeError, AttributeError):
         raise DataError("it is no file of Parquet: its footer has no schema, or no row groups, that can be read") from None
-    return found
+    return groups
 
 
 def _groups(found: Any) -> list[RowGroup]:
-    return [RowGroup(each[3], [column[3] for column in each[1]]) for each in found]
+    return [RowGroup(group[3], [column[3] for column in group[1]]) for group in found]
 
 
 def _chunk(found: Any) -> Chunk:
     numbers = (found[9], found.get(11), found[7], found[5])
-    if not all(each is None or (type(each) is Long and each >= 0) for each in numbers):
+    if not all(number is None or (type(number) is Long and number >= 0) for number in numbers):
         raise TypeError("a number is none")
     begin, dictionary, size, values = numbers
     path = b".".join(found[3]).decode("utf-8", "replace")
@@ -120,14 +120,14 @@ def _chunk(found: Any) -> Chunk:
 
 def _check_depth(elements: Any) -> None:
     """The elements of a schema come in depth-first order, each with how many children it has."""
-    left: list[int] = []
+    children_left: list[int] = []
     for count in [element.get(5, 0) for element in elements]:
-        while left and left[-1] == 0:
-            left.pop()
-        if left:
-            left[-1] -= 1
-        left.append(count)
-        if len(left) > _DEEPEST:
+        while children_left and children_left[-1] == 0:
+            children_left.pop()
+        if children_left:
+            children_left[-1] -= 1
+        children_left.append(count)
+        if len(children_left) > _DEEPEST:
             raise DataError(f"its columns are nested more than {_DEEPEST} times")
 
 
@@ -164,7 +164,9 @@ def _bytes_of_a_row(file: BinaryIO, pages: list[Page], chunk: Chunk, column: Any
     if not sizes:
         return 0.0
     if column.max_repetition_level:
-        whole = sum(size * page.values for size, page in zip(sizes, (each for each in pages if each.kind != _DICTIONARY)))
+        whole = sum(
+            size * page.values for size, page in zip(sizes, (data_page for data_page in pages if data_page.kind != _DICTIONARY))
+        )
         stored = sum(page.packed for page in pages)
         if whole > _FLOOR and whole > _RATIO * stored:
             raise TooMuchError(
@@ -229,13 +231,13 @@ def _page(file: BinaryIO, at: int) -> Page:
     else:
         raise DataError("the head of one of its pages can't be read")
     kind, unpacked, packed = head.get(1), head.get(2), head.get(3)
-    own = head.get({_DATA: 5, _DICTIONARY: 7, _DATA_2: 8}.get(kind if isinstance(kind, int) else -1, -1))
+    details = head.get({_DATA: 5, _DICTIONARY: 7, _DATA_2: 8}.get(kind if isinstance(kind, int) else -1, -1))
     if not isinstance(packed, int) or not isinstance(unpacked, int) or packed < 0 or unpacked < 0:
         raise DataError("the head of one of its pages has no size")
-    if not isinstance(own, Mapping):
+    if not isinstance(details, Mapping):
         # A kind of page that readers pass over.
         return Page(_OTHER, at + reader.at, packed, 0, 0, _PLAIN)
-    values, encoding = own.get(1, 0), own.get(4 if kind == _DATA_2 else 2, _PLAIN)
+    values, encoding = details.get(1, 0), details.get(4 if kind == _DATA_2 else 2, _PLAIN)
     if not isinstance(values, int) or not isinstance(encoding, int) or values < 0:
         raise DataError("the head of one of its pages has no number of values")
     assert isinstance(kind, int)

@@ -33,20 +33,20 @@ _WIDTHS = {"Y": (4,), "y": (4,), "u": (4,), "M": (2,), "d": (2,), "H": (2,), "m"
 
 def pattern(text: str) -> str:
     """A pattern of Java's for times as `strftime` has it. ConfigError for letters that are not understood."""
-    found = []
+    directives = []
     for match in _TOKEN.finditer(text):
-        quoted, letter, other = match.groups()
+        quoted, letter, literal = match.groups()
         if letter is None:
-            found.append((quoted if quoted is not None else other).replace("%", "%%"))
+            directives.append((quoted if quoted is not None else literal).replace("%", "%%"))
         elif letter in _LETTERS and len(match[0]) in _WIDTHS[letter]:
-            found.append(_LETTERS[letter])
+            directives.append(_LETTERS[letter])
         else:
             raise ConfigError(
                 settings.PATH,
                 text,
                 f"{match[0]} is not understood; it may have YYYY, MM, dd, HH, mm, ss, DDD and texts in quotes",
             )
-    return "".join(found)
+    return "".join(directives)
 
 
 class Partitioner:
@@ -55,7 +55,7 @@ class Partitioner:
     def __init__(self, config: Mapping[str, Any]) -> None:
         kind = settings.simple(config[settings.PARTITIONER])
         self._slash: str = config[settings.SLASH]
-        self._kind, self._fields = kind, [each.split(".") for each in config[settings.FIELDS]]
+        self._kind, self._fields = kind, [field.split(".") for field in config[settings.FIELDS]]
         self._names: list[str] = config[settings.FIELDS]
         self.by_time = kind not in ("DefaultPartitioner", "FieldPartitioner")
         path = {"DailyPartitioner": _DAILY, "HourlyPartitioner": _HOURLY}.get(kind, config[settings.PATH])
@@ -74,29 +74,29 @@ class Partitioner:
         if self._extractor == "Wallclock":
             return [int(time.time() * 1000)] * len(value)
         if self._extractor == "RecordField":
-            return [_caught(_milliseconds, each) for each in _field(value, self._time_field)]
+            return [_caught(_milliseconds, moment) for moment in _field(value, self._time_field)]
         none = DataError("It has no timestamp")
-        return [none if each is None else each for each in timestamps()]
+        return [none if timestamp is None else timestamp for timestamp in timestamps()]
 
     def folders(self, value: Column, partition: int, times: Sequence[int | Exception]) -> Sequence[str | Exception]:
         """Return the folder of each record, or the reason why it has none."""
         if self.by_time:
-            return [_caught(self._of_time, each) for each in times]
+            return [_caught(self._of_time, moment) for moment in times]
         if self._kind == "FieldPartitioner":
-            columns = [[_caught(_text, each) for each in _field(value, path)] for path in self._fields]
+            columns = [[_caught(_text, item) for item in _field(value, path)] for path in self._fields]
             return [self._of_fields(row) for row in zip(*columns)]
         return [f"partition={partition}"] * len(value)
 
     def _of_time(self, at: int) -> str:
         ahead = self._ahead(at) if self._duration > _QUARTER_MS else 0
         begin = (at + ahead) // self._duration * self._duration - ahead if self._duration > 0 else at
-        known = self._known.get(begin)
-        if known is None:
+        folder = self._known.get(begin)
+        if folder is None:
             if len(self._known) > _KEPT:
                 self._known.clear()
             moment = datetime.datetime.fromtimestamp(begin / 1000, self._zone)
-            known = self._known[begin] = moment.strftime(self._pattern).replace("/", self._slash)
-        return known
+            folder = self._known[begin] = moment.strftime(self._pattern).replace("/", self._slash)
+        return folder
 
     def _ahead(self, at: int) -> int:
         """
@@ -112,13 +112,13 @@ class Partitioner:
         return self._offsets[quarter]
 
     def _of_fields(self, row: tuple[Any, ...]) -> str | Exception:
-        error = next((each for each in row if isinstance(each, Exception)), None)
-        return error or self._slash.join(f"{name}={each}" for name, each in zip(self._names, row))
+        error = next((item for item in row if isinstance(item, Exception)), None)
+        return error or self._slash.join(f"{name}={item}" for name, item in zip(self._names, row))
 
 
 def _field(value: Column, path: Sequence[str]) -> list[Any]:
     """Return the field at this path of each value; an exception where there is none."""
-    return [_at(each, path) for each in value.values]
+    return [_at(item, path) for item in value.values]
 
 
 def _at(value: Any, path: Sequence[str]) -> Any:

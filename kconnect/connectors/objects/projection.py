@@ -26,11 +26,11 @@ class Unfit(Exception):
 
 def together(value: Column, onto: Schema | None, compatibility: str) -> Column | None:
     """The values with the schema of a file that is begun, or None if they need another file."""
-    own = value.schema
-    if compatibility == "none" or own is None or onto is None or own.version is None or onto.version is None:
+    schema = value.schema
+    if compatibility == "none" or schema is None or onto is None or schema.version is None or onto.version is None:
         return None
     # backward, and full: readers know the newest schema. forward: they know the oldest one.
-    if own.version < onto.version if compatibility == "forward" else own.version > onto.version:
+    if schema.version < onto.version if compatibility == "forward" else schema.version > onto.version:
         return None
     try:
         return projected(value, onto)
@@ -39,20 +39,20 @@ def together(value: Column, onto: Schema | None, compatibility: str) -> Column |
 
 
 def projected(value: Column, onto: Schema) -> Column:
-    own = value.schema
-    if own is None or own.type is not SchemaType.STRUCT or onto.type is not SchemaType.STRUCT or own.name != onto.name:
+    schema = value.schema
+    if schema is None or schema.type is not SchemaType.STRUCT or onto.type is not SchemaType.STRUCT or schema.name != onto.name:
         raise Unfit
     _, columns = value.fields()
-    made: list[Sequence[Any]] = []
+    new_columns: list[Sequence[Any]] = []
     for field in onto.fields:
-        source = own.field(field.name)
+        source = schema.field(field.name)
         if source is None:
-            made.append([_absent(field.schema)] * len(value))
+            new_columns.append([_absent(field.schema)] * len(value))
         else:
             convert = _conversion(source.schema, field.schema)
             column = columns[source.index]
-            made.append(column if convert is None else [None if each is None else convert(each) for each in column])
-    return Column.by_field(onto, [field.name for field in onto.fields], made, len(value))
+            new_columns.append(column if convert is None else [None if item is None else convert(item) for item in column])
+    return Column.by_field(onto, [field.name for field in onto.fields], new_columns, len(value))
 
 
 def _absent(own: Schema) -> Any:
@@ -83,8 +83,8 @@ def _conversion(own: Schema, onto: Schema) -> Convert | None:
     if inner is None:
         return None
     if own.type is SchemaType.ARRAY:
-        return lambda value: [None if each is None else inner(each) for each in value]
-    return lambda value: {key: None if each is None else inner(each) for key, each in value.items()}
+        return lambda value: [None if item is None else inner(item) for item in value]
+    return lambda value: {key: None if item is None else inner(item) for key, item in value.items()}
 
 
 def _of_struct(own: Schema, onto: Schema) -> Convert | None:
@@ -96,5 +96,5 @@ def _of_struct(own: Schema, onto: Schema) -> Convert | None:
 
 
 def _only(value: Column) -> Struct:
-    made: Struct = value.values[0]
-    return made
+    struct: Struct = value.values[0]
+    return struct

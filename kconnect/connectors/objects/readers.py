@@ -97,18 +97,18 @@ def opened(kind: str, path: Path, name: str, skip: int, most: int, separator: st
     if kind == "CsvFormat":
         return _csv(path, name, skip, most, budget)
     if kind == "JsonFormat":
-        lines = ((_json(each, budget), len(each)) for each in _lines(path, name, b"\n", budget) if each.strip())
+        lines = ((_json(line, budget), len(line)) for line in _lines(path, name, b"\n", budget) if line.strip())
         return ((None, some) for some in _pieces(lines, skip, most, budget))
-    own = b"\n" if separator is None else separator.encode()
-    plain = ((each, len(each)) for each in _lines(path, name, own, budget))
+    line_end = b"\n" if separator is None else separator.encode()
+    plain = ((line, len(line)) for line in _lines(path, name, line_end, budget))
     return ((BYTES_SCHEMA, some) for some in _pieces(plain, skip, most, budget))
 
 
 def _json(line: bytes, budget: Budget) -> Any:
     limits.check_depth(line, source_settings.MAX_DEPTH, budget.depth)
-    found = documents.parsed(line)
-    documents.check_names(line, found)
-    return found
+    value = documents.parsed(line)
+    documents.check_names(line, value)
+    return value
 
 
 def _pieces(rows: Iterator[tuple[Any, int]], skip: int, most: int, budget: Budget) -> Iterator[list[Any]]:
@@ -116,22 +116,22 @@ def _pieces(rows: Iterator[tuple[Any, int]], skip: int, most: int, budget: Budge
     Yield rows in lists, of at most `most` rows and about as many bytes as a record may have. If a row can't be read, yield
     those before it first. Each row comes with its size.
     """
-    found: list[Any] = []
+    piece: list[Any] = []
     size = 0
     try:
         for number, (row, bytes_of_row) in enumerate(rows):
             if number >= skip:
-                found.append(row)
+                piece.append(row)
                 size += bytes_of_row
-            if len(found) == most or size >= budget.record:
-                yield found
-                found, size = [], 0
+            if len(piece) == most or size >= budget.record:
+                yield piece
+                piece, size = [], 0
     except ERRORS:
-        if found:
-            yield found
+        if piece:
+            yield piece
         raise
-    if found:
-        yield found
+    if piece:
+        yield piece
 
 
 class _Counted(io.RawIOBase):
@@ -199,7 +199,7 @@ def _csv(path: Path, name: str, skip: int, most: int, budget: Budget) -> Iterato
         if len(names) > _MOST_COLUMNS:
             raise DataError(f"its first line has {len(names)} names, of which {_MOST_COLUMNS} may be")
         _require_distinct(names)
-        own = schema.struct(dict.fromkeys(names, OPTIONAL_STRING_SCHEMA))
+        row_schema = schema.struct(dict.fromkeys(names, OPTIONAL_STRING_SCHEMA))
 
         def structs() -> Iterator[tuple[Struct, int]]:
             nonlocal of_row
@@ -208,10 +208,10 @@ def _csv(path: Path, name: str, skip: int, most: int, budget: Budget) -> Iterato
                 if len(row) != len(names):
                     raise DataError(f"a line has {len(row)} cells, but the first one {len(names)}")
                 size, of_row = of_row, 0
-                yield Struct.unchecked(own, [each or None for each in row]), size
+                yield Struct.unchecked(row_schema, [cell or None for cell in row]), size
 
         for some in _pieces(structs(), skip, most, budget):
-            yield own, some
+            yield row_schema, some
 
 
 def _require_distinct(names: Sequence[str]) -> None:
@@ -228,8 +228,8 @@ def _parquet(path: Path, skip: int, most: int, budget: Budget) -> Iterator[Rows]
     with open(path, "rb") as plain:
         groups = parquet_pages.row_groups(plain)
         with parquet.ParquetFile(path) as file:
-            own = _of_arrow(pa.struct(list(file.schema_arrow)))
-            convert = [_conversion(each.schema, kind.type) for each, kind in zip(own.fields, file.schema_arrow)]
+            row_schema = _of_arrow(pa.struct(list(file.schema_arrow)))
+            convert = [_conversion(field.schema, kind.type) for field, kind in zip(row_schema.fields, file.schema_arrow)]
             allowed = parquet_pages.Limits(source_settings.MAX_RECORD, budget.record)
             for number, group in enumerate(groups):
                 if skip >= group.rows:
@@ -243,11 +243,11 @@ def _parquet(path: Path, skip: int, most: int, budget: Budget) -> Iterator[Rows]
                         continue
                     columns = [column.to_pylist() for column in batch.slice(skip).columns]
                     skip = 0
-                    made = [
-                        column if each is None else [None if value is None else each(value) for value in column]
-                        for each, column in zip(convert, columns)
+                    converted = [
+                        column if convert_item is None else [None if value is None else convert_item(value) for value in column]
+                        for convert_item, column in zip(convert, columns)
                     ]
-                    yield own, [Struct.unchecked(own, list(row)) for row in zip(*made)]
+                    yield row_schema, [Struct.unchecked(row_schema, list(row)) for row in zip(*converted)]
 
 
 _ARROW: Sequence[tuple[Callable[[pa.DataType], bool], Schema]] = (
@@ -269,8 +269,8 @@ _ARROW: Sequence[tuple[Callable[[pa.DataType], bool], Schema]] = (
 
 def _of_arrow(kind: pa.DataType) -> Schema:
     if pa.types.is_struct(kind):
-        _require_distinct([each.name for each in kind])
-        return schema.struct({each.name: _nullable(_of_arrow(each.type), each.nullable) for each in kind})
+        _require_distinct([field.name for field in kind])
+        return schema.struct({field.name: _nullable(_of_arrow(field.type), field.nullable) for field in kind})
     if pa.types.is_map(kind):
         return schema.mapping(_of_arrow(kind.key_type), _nullable(_of_arrow(kind.item_type), kind.item_field.nullable))
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):
@@ -279,10 +279,10 @@ def _of_arrow(kind: pa.DataType) -> Schema:
         return _of_arrow(kind.value_type)
     if pa.types.is_decimal(kind):
         return schema.decimal_schema(kind.scale)
-    found = next((own for fits, own in _ARROW if fits(kind)), None)
-    if found is None:
+    result = next((candidate for fits, candidate in _ARROW if fits(kind)), None)
+    if result is None:
         raise DataError(f"a record can't have values of type {kind}")
-    return found
+    return result
 
 
 def _nullable(own: Schema, nullable: bool) -> Schema:
@@ -304,7 +304,7 @@ def _conversion(own: Schema, kind: pa.DataType | None = None) -> Convert | None:
         return lambda value: Struct.unchecked(own, [convert(value.get(name)) for name, convert in fields])
     if own.type is SchemaType.ARRAY and own.value_schema is not None:
         element = _whole(own.value_schema, _part(kind, 0))
-        return lambda value: [element(each) for each in value]
+        return lambda value: [element(item) for item in value]
     if own.type is SchemaType.MAP and own.value_schema is not None:
         inner = _whole(own.value_schema, None if kind is None else kind.item_type)
         return lambda value: _map(value, inner)
@@ -320,10 +320,10 @@ def _part(kind: pa.DataType | None, at: int) -> pa.DataType | None:
 
 def _map(value: Any, convert: Convert) -> dict[Any, Any]:
     pairs = list(value.items() if isinstance(value, dict) else value)
-    found = {key: convert(each) for key, each in pairs}
-    if len(found) < len(pairs):
+    entries = {key: convert(item) for key, item in pairs}
+    if len(entries) < len(pairs):
         raise DataError("a map has a key twice, and a record would have one of its values only")
-    return found
+    return entries
 
 
 def _in_int64(value: int) -> int:
@@ -362,8 +362,8 @@ _AVRO_TIMES = {
 def _avro(path: Path, skip: int, most: int, budget: Budget) -> Iterator[Rows]:
     with open(path, "rb") as file:
         blocks = Blocks(file, source_settings.MAX_RECORD, budget.record)
-        own = _of_avro(blocks.schema, {})
-        convert = _whole(own)
+        record_schema = _of_avro(blocks.schema, {})
+        convert = _whole(record_schema)
 
         def records() -> Iterator[tuple[Any, int]]:
             for record, size in blocks.records():
@@ -371,15 +371,15 @@ def _avro(path: Path, skip: int, most: int, budget: Budget) -> Iterator[Rows]:
                 yield record, size
 
         for some in _pieces(records(), skip, most, budget):
-            yield own, [convert(each) for each in some]
+            yield record_schema, [convert(record) for record in some]
 
 
 def _of_avro(made: Any, named: dict[str, Schema]) -> Schema:
     if isinstance(made, list):
-        others = [each for each in made if each != "null"]
-        if len(others) != 1:
-            raise DataError(f"a record can't have values of one of several types: {others}")
-        return _nullable(_of_avro(others[0], named), len(others) < len(made))
+        branches = [branch for branch in made if branch != "null"]
+        if len(branches) != 1:
+            raise DataError(f"a record can't have values of one of several types: {branches}")
+        return _nullable(_of_avro(branches[0], named), len(branches) < len(made))
     kind = made if isinstance(made, str) else made["type"]
     if kind in named:
         return named[kind]
@@ -406,6 +406,8 @@ def _of_avro(made: Any, named: dict[str, Schema]) -> Schema:
 
 
 def _of_record(made: Any, named: dict[str, Schema]) -> Schema:
-    found = schema.struct({each["name"]: _of_avro(each["type"], named) for each in made["fields"]}, name=made["name"])
-    named[made["name"]] = found
-    return found
+    record_schema = schema.struct(
+        {field["name"]: _of_avro(field["type"], named) for field in made["fields"]}, name=made["name"]
+    )
+    named[made["name"]] = record_schema
+    return record_schema

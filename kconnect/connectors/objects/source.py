@@ -38,11 +38,11 @@ class ObjectStoreSourceConnector(Informed, Checked, SourceConnector):
         return [{**self._props, **count, source_settings.NUMBER: str(number)} for number in range(max_tasks)]
 
     def problems(self, config: Mapping[str, Any], props: Mapping[str, str]) -> list[tuple[str, str]]:
-        found = connector.mismatches_of_store(config)
+        mismatches = connector.mismatches_of_store(config)
         if config[source_settings.MODE].upper() == source_settings.GENERIC and not config[source_settings.TOPICS]:
             text = f"It is missing: {source_settings.MODE} is {source_settings.GENERIC}, and it says where records go."
-            found.append((source_settings.TOPICS, text))
-        return found or _problems_of_store(config, props, self.worker)
+            mismatches.append((source_settings.TOPICS, text))
+        return mismatches or _problems_of_store(config, props, self.worker)
 
     def alter_offsets(
         self,

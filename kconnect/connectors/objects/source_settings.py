@@ -40,16 +40,16 @@ class Route(NamedTuple):
 
 def routes(config: Mapping[str, Any]) -> list[Route]:
     """Parse the routes of `topic.regex.list`. Raise ConfigError for one that can't be used."""
-    found = []
+    result = []
     for text in config[TOPICS]:
         topic, colon, pattern = text.strip().partition(":")
         if not (topic and colon and pattern):
             raise ConfigError(TOPICS, text, "Each entry has a topic, a colon, and a regular expression for names of files")
         try:
-            found.append(Route(topic, Pattern(pattern)))
+            result.append(Route(topic, Pattern(pattern)))
         except patterns.error as error:
             raise ConfigError(TOPICS, text, f"{pattern} is no regular expression: {error}") from None
-    return found
+    return result
 
 
 def _check(name: str, value: Sequence[str]) -> None:

@@ -143,8 +143,8 @@ class ObjectStoreSourceTask(Informed, Polling):
     def _look(self) -> None:
         """Look for files that nobody has read yet."""
         self._due_at = time.monotonic() + self._interval_s
-        found: list[File] = []
-        there: dict[str, datetime.datetime] = {}
+        new_files: list[File] = []
+        known_files: dict[str, datetime.datetime] = {}
         most: int = self._config[source_settings.MAX_FILES]
         stranger = ""
         late = 0
@@ -157,7 +157,7 @@ class ObjectStoreSourceTask(Informed, Polling):
                     f"{source_settings.FOLDER} to a folder that has fewer of them"
                 )
             if listed.name in self._known and self._absent.get(listed.name) in (None, listed.modified):
-                there[listed.name] = listed.modified
+                known_files[listed.name] = listed.modified
                 if self._known[listed.name] != listed.modified:
                     self._changed(listed)
                 continue
@@ -170,10 +170,10 @@ class ObjectStoreSourceTask(Informed, Polling):
                 if late > _MOST_LATE:
                     raise ConnectError(f"More than {_MOST_LATE} files in {self._store.shown} can't be told: {error}") from None
                 log.warning("A file in %s is left alone: %s", self._store.shown, error)
-                there[listed.name] = listed.modified
+                known_files[listed.name] = listed.modified
                 continue
             if file is not None:
-                found.append(file)
+                new_files.append(file)
         if self._looks_for_any and stranger:
             self._looks_for_any = False
             plus = f"{settings.PLUS}={self._config[settings.PLUS]}"
@@ -181,16 +181,16 @@ class ObjectStoreSourceTask(Informed, Polling):
             remedy = of_backups if self._restores else f"{source_settings.TOPICS} has to match them"
             shown = names.shown(stranger)
             log.warning("None of the files in %s is one that is read, as %s: %s", self._store.shown, shown, remedy)
-        offsets = self.context.offsets.offsets([{source.FILE: each.name} for each in found]) if found else []
-        fresh = [each for each, offset in zip(found, offsets) if not (offset and offset.get(source.WHOLE))]
+        offsets = self.context.offsets.offsets([{source.FILE: file.name} for file in new_files]) if new_files else []
+        fresh = [file for file, offset in zip(new_files, offsets) if not (offset and offset.get(source.WHOLE))]
         # What is not there any more is forgotten: whoever puts files there, and takes them away, must not fill the memory.
-        self._known = {**there, **{each.name: each.modified for each in found}}
-        self._absent = {name: modified for name, modified in self._absent.items() if name in there}
-        self._waiting.extend(sorted(fresh, key=lambda each: each.order))
+        self._known = {**known_files, **{file.name: file.modified for file in new_files}}
+        self._absent = {name: modified for name, modified in self._absent.items() if name in known_files}
+        self._waiting.extend(sorted(fresh, key=lambda file: file.order))
 
     def _changed(self, listed: stores.Listed) -> None:
         """Say that a file that is read once has become another one: somebody may write into it, instead of beside it."""
-        if listed.name in self._absent or any(each.name == listed.name for each in self._waiting):
+        if listed.name in self._absent or any(waiting.name == listed.name for waiting in self._waiting):
             return
         log.warning(
             "The file %s has changed since it was read: what it has got is not read. Write a file elsewhere, and move it "
@@ -203,10 +203,10 @@ class ObjectStoreSourceTask(Informed, Polling):
         name = listed.name
         if zlib.crc32(name.encode()) % self._count != self._number:
             return None
-        found = self._target(name)
-        if found is None:
+        target = self._target(name)
+        if target is None:
             return None
-        topic, partition, offset = found
+        topic, partition, offset = target
         order = (listed.modified, name) if partition is None else (topic, partition, offset, name)
         return File(topic, partition, order, name, listed.modified)
 
@@ -316,9 +316,9 @@ class ObjectStoreSourceTask(Informed, Polling):
         return records
 
     def _records(self, file: File, piece: Rows, first: int) -> list[SourceRecord]:
-        own, values = piece
-        made = SourceRecord({source.FILE: file.name}, None, file.topic, file.partition, None, None, own, None)
-        records: Sequence[SourceRecord] = [made.copy() for _ in values]
+        value_schema, values = piece
+        template = SourceRecord({source.FILE: file.name}, None, file.topic, file.partition, None, None, value_schema, None)
+        records: Sequence[SourceRecord] = [template.copy() for _ in values]
         for number, (record, value) in enumerate(zip(records, values), first):
             record.value, record.source_offset = value, {source.RECORDS: number}
         return list(records)

@@ -72,7 +72,7 @@ class Store:
         self, config: Mapping[str, Any], props: Mapping[str, str], longest_s: float, files: HostFiles = _NO_LIMITS
     ) -> None:
         url: str = config[settings.STORE] or f"s3://{config[settings.BUCKET]}"
-        given = options.given(props, files)
+        user_options = options.given(props, files)
         folder = options.local_path(url)
         if folder is not None and files.limited:
             self._local = files.check(settings.STORE, folder)
@@ -81,16 +81,20 @@ class Store:
         timeout_s = min(config[settings.TIMEOUT] / 1000, longest_s)
         self._longest_s = timeout_s * _TIMES
         self._asker = Asker(config[settings.ANSWER_SIZE])
-        client: dict[str, Any] = {"timeout": f"{timeout_s:g}s", "connect_timeout": f"{min(timeout_s, 10):g}s", **given.client}
+        client: dict[str, Any] = {
+            "timeout": f"{timeout_s:g}s",
+            "connect_timeout": f"{min(timeout_s, 10):g}s",
+            **user_options.client,
+        }
         self.shown = url.partition("?")[0]
         try:
             if url.startswith(("s3://", "s3a://")):
-                self._store: Any = self._s3(url.partition("://")[2], config, given.store, client)
+                self._store: Any = self._s3(url.partition("://")[2], config, user_options.store, client)
             elif folder is not None:
                 self._store = from_url(url, mkdir=True)
             else:
-                made: Any = from_url
-                self._store = made(url, config=given.store, client_options=client, retry_config={"max_retries": 0})
+                make: Any = from_url
+                self._store = make(url, config=user_options.store, client_options=client, retry_config={"max_retries": 0})
         except exceptions.UnknownConfigurationKeyError as error:
             raise ConfigError(settings.STORE, url, f"An option that the store has not: {_line(error)}") from None
         except (exceptions.BaseError, ValueError, OSError) as error:
@@ -98,18 +102,18 @@ class Store:
 
     def _s3(self, place: str, config: Mapping[str, Any], more: dict[str, str], client: dict[str, Any]) -> Any:
         bucket, _, prefix = place.strip("/").partition("/")
-        given: dict[str, Any] = {"aws_region": config[settings.REGION]}
+        store_options: dict[str, Any] = {"aws_region": config[settings.REGION]}
         if config[settings.ENDPOINT]:
-            given["aws_endpoint"] = config[settings.ENDPOINT]
+            store_options["aws_endpoint"] = config[settings.ENDPOINT]
             client.setdefault("allow_http", config[settings.ENDPOINT].startswith("http://"))
         for name, setting in (("aws_access_key_id", settings.ACCESS_KEY), ("aws_secret_access_key", settings.SECRET_KEY)):
             if config[setting].value:
-                given[name] = config[setting].value
-        given["aws_virtual_hosted_style_request"] = not config[settings.PATH_STYLE]
-        made: Any = S3Store
+                store_options[name] = config[setting].value
+        store_options["aws_virtual_hosted_style_request"] = not config[settings.PATH_STYLE]
+        make: Any = S3Store
         # What its retries are to be, this sink knows.
-        merged = {**given, **more}
-        return made(bucket, prefix=prefix or None, config=merged, client_options=client, retry_config={"max_retries": 0})
+        merged = {**store_options, **more}
+        return make(bucket, prefix=prefix or None, config=merged, client_options=client, retry_config={"max_retries": 0})
 
     def put(self, name: str, file: Path) -> None:
         """Send a whole file; what was there under that name is replaced."""
@@ -126,18 +130,18 @@ class Store:
     def names(self, folder: str, stopped: Callable[[], bool] = lambda: False) -> Iterator[Listed]:
         """All files in a folder, and in those in it, or some of them once `stopped` says so."""
         if self._files_here is not None and not {".", ".."} & set(folder.split("/")):
-            for name, known in self._files_here.names(folder):
-                yield Listed(name, datetime.datetime.fromtimestamp(known.st_mtime, datetime.timezone.utc))
+            for name, status in self._files_here.names(folder):
+                yield Listed(name, datetime.datetime.fromtimestamp(status.st_mtime, datetime.timezone.utc))
             return
         for some in listing.lots(self._store, self._asker, folder or None, 1000, self._longest_s, stopped):
-            for each in some:
-                yield Listed(each["path"], each["last_modified"])
+            for entry in some:
+                yield Listed(entry["path"], entry["last_modified"])
 
     def get(self, name: str, file: BinaryIO) -> None:
         """Write a file's bytes into a local one."""
         self._check(name)
-        found = self._asker.ask(lambda: obstore.get_async(self._store, name))
-        for chunk in found.stream():
+        answer = self._asker.ask(lambda: obstore.get_async(self._store, name))
+        for chunk in answer.stream():
             file.write(chunk)
 
     def _leads_out(self, path: str) -> bool:
@@ -203,8 +207,8 @@ def passes(error: Exception) -> bool:
         return False
     if isinstance(error, (*DENIED, exceptions.NotFoundError, exceptions.InvalidPathError)):
         return False
-    found = _STATUS.search(str(error))
-    return found is None or found[1] in ("408", "409", "425", "429") or found[1] >= "500"
+    status = _STATUS.search(str(error))
+    return status is None or status[1] in ("408", "409", "425", "429") or status[1] >= "500"
 
 
 def reason(error: Exception) -> str:
@@ -216,8 +220,8 @@ def reason(error: Exception) -> str:
     status = _STATUS.search(text)
     if status is not None:
         return f"status {status[1]}"
-    found = _REASON.search(text)
-    return found[1] if found is not None else _line(error)
+    match = _REASON.search(text)
+    return match[1] if match is not None else _line(error)
 
 
 def _line(error: Exception) -> str:

@@ -67,15 +67,15 @@ class ObjectStoreSinkTask(Informed, SinkTask):
         self.close(list(self._files))
 
     def open(self, partitions: Collection[TopicPartition]) -> None:
-        for each in partitions:
-            self._files[each] = Files(self._config, self._partitioner, each, self._is_read)
+        for partition in partitions:
+            self._files[partition] = Files(self._config, self._partitioner, partition, self._is_read)
 
     def _is_read(self, topic: str) -> bool:
         return topic in self._topics or any(place.topic == topic for place in self._files)
 
     def close(self, partitions: Collection[TopicPartition]) -> None:
-        for each in partitions:
-            files = self._files.pop(each, None)
+        for partition in partitions:
+            files = self._files.pop(partition, None)
             if files is not None:
                 files.drop()
 
@@ -133,9 +133,9 @@ class ObjectStoreSinkTask(Informed, SinkTask):
         if len(some):
             self._require_room()
         while len(some):
-            taken, bad = self._taken(files, some)
+            count, bad = self._taken(files, some)
             self._report(place, bad, group)
-            some = some.cut(taken, len(some))
+            some = some.cut(count, len(some))
             self._send(files)
 
     def _require_room(self) -> None:
@@ -191,10 +191,10 @@ class ObjectStoreSinkTask(Informed, SinkTask):
 
     def pre_commit(self, offsets: dict[TopicPartition, OffsetAndMetadata]) -> dict[TopicPartition, OffsetAndMetadata]:
         """Return the offsets of files that were sent. A put that is to be made again may have sent more than is asked for."""
-        found = {}
+        committed = {}
         for place, asked in offsets.items():
             files = self._files.get(place)
             offset = None if files is None else files.committed
             if offset is not None:
-                found[place] = OffsetAndMetadata(min(offset, asked.offset))
-        return found
+                committed[place] = OffsetAndMetadata(min(offset, asked.offset))
+        return committed

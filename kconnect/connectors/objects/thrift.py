@@ -40,18 +40,18 @@ class Reader:
         """
         if depth > _DEEPEST:
             raise DataError("its structure is nested too deeply")
-        found: dict[int, Any] = {}
+        fields: dict[int, Any] = {}
         number = 0
         while True:
             head = self._byte()
             if head == 0:
-                return found
+                return fields
             kind, delta = head & 15, head >> 4
             number = number + delta if delta else self._zigzag()
-            if number in found or not 0 < number < 1 << 15:
+            if number in fields or not 0 < number < 1 << 15:
                 raise DataError(f"its structure has a field {number} twice, or none can have that number")
             value, make = self._value(kind, depth), self._made.get((depth, number))
-            found[number] = value if make is None else make(value)
+            fields[number] = value if make is None else make(value)
 
     def _value(self, kind: int, depth: int) -> Any:
         if kind in (_TRUE, _FALSE):
@@ -88,9 +88,9 @@ class Reader:
         return [self._value(kind, depth + 1) for _ in range(count)]
 
     def _byte(self) -> int:
-        found = self._data[self.at]
+        byte = self._data[self.at]
         self.at += 1
-        return found
+        return byte
 
     def _bytes(self, count: int) -> bytes:
         if not 0 <= count <= len(self._data) - self.at:
@@ -99,16 +99,16 @@ class Reader:
         return self._data[self.at - count : self.at]
 
     def _varint(self) -> int:
-        found = shift = 0
+        number = shift = 0
         while True:
             byte = self._byte()
-            found |= (byte & 127) << shift
+            number |= (byte & 127) << shift
             if byte < 128:
-                return found
+                return number
             shift += 7
             if shift > 63:
                 raise DataError("it has a number that is too long")
 
     def _zigzag(self) -> int:
-        found = self._varint()
-        return (found >> 1) ^ -(found & 1)
+        number = self._varint()
+        return (number >> 1) ^ -(number & 1)
