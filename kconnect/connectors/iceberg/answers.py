@@ -39,11 +39,11 @@ def bounded(kind: type[Catalog]) -> type[Catalog]:
     def configure(self: Any, session: requests.Session) -> None:
         # What is done first with a session, and before a token is asked for by it.
         bound(session)
-        super(made, self)._config_headers(session)
+        super(bounded_kind, self)._config_headers(session)
         session.headers["Accept-Encoding"] = "gzip"
 
-    made: type[Catalog] = type(f"Bounded{kind.__name__}", (kind,), {"_config_headers": configure})
-    return made
+    bounded_kind: type[Catalog] = type(f"Bounded{kind.__name__}", (kind,), {"_config_headers": configure})
+    return bounded_kind
 
 
 def bound(session: requests.Session) -> None:

@@ -24,16 +24,16 @@ def cast(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
     if column.type == kind:
         return column
     try:
-        made = column.cast(kind)
+        result = column.cast(kind)
     except pa.ArrowInvalid:
         if not pa.types.is_nested(kind) and not (pa.types.is_integer(column.type) and pa.types.is_decimal(kind)):
             raise
         # What a cast puts in for a struct that is missing within another one can't be cast itself. And of an integer's type it
         # takes all numbers for as long as the longest.
-        made = pa.chunked_array([pa.array(column.to_pylist(), kind)])
+        result = pa.chunked_array([pa.array(column.to_pylist(), kind)])
     if not _is_alike(column.type, kind):
-        _check(column.combine_chunks(), made.combine_chunks())
-    return made
+        _check(column.combine_chunks(), result.combine_chunks())
+    return result
 
 
 def _is_alike(own: pa.DataType, kind: pa.DataType) -> bool:
@@ -41,42 +41,42 @@ def _is_alike(own: pa.DataType, kind: pa.DataType) -> bool:
     if own == kind or pa.types.is_null(own):
         return True
     if pa.types.is_struct(own) and pa.types.is_struct(kind):
-        there = {field.name: field.type for field in kind}
-        return all(field.name in there and _is_alike(field.type, there[field.name]) for field in own)
+        types_there = {field.name: field.type for field in kind}
+        return all(field.name in types_there and _is_alike(field.type, types_there[field.name]) for field in own)
     if (is_list(own) and is_list(kind)) or (pa.types.is_map(own) and pa.types.is_map(kind)):
         return all(_is_alike(own.field(at).type, kind.field(at).type) for at in range(own.num_fields))
     return is_text(own) and is_text(kind)
 
 
 def _check(before: pa.Array, after: pa.Array) -> None:
-    own, kind = before.type, after.type
-    if _is_alike(own, kind):
+    kind_before, kind = before.type, after.type
+    if _is_alike(kind_before, kind):
         return
-    if pa.types.is_struct(own) and pa.types.is_struct(kind):
-        there = {field.name: at for at, field in enumerate(kind)}
+    if pa.types.is_struct(kind_before) and pa.types.is_struct(kind):
+        places = {field.name: at for at, field in enumerate(kind)}
         parts = after.flatten()
-        for field, part in zip(own, before.flatten()):
-            if field.name in there:
-                _check(part, parts[there[field.name]])
-    elif pa.types.is_map(own) and pa.types.is_map(kind):
+        for field, part in zip(kind_before, before.flatten()):
+            if field.name in places:
+                _check(part, parts[places[field.name]])
+    elif pa.types.is_map(kind_before) and pa.types.is_map(kind):
         # A slice of maps gives the keys of all of them.
-        before, after = (each.take(pc.indices_nonzero(each.is_valid())) for each in (before, after))
+        before, after = (array.take(pc.indices_nonzero(array.is_valid())) for array in (before, after))
         _check(before.keys, after.keys)
         _check(before.items, after.items)
-    elif pa.types.is_nested(own) and pa.types.is_nested(kind):
+    elif pa.types.is_nested(kind_before) and pa.types.is_nested(kind):
         _check(before.flatten(), after.flatten())
-    elif _is_other(own, kind):
+    elif _is_other(kind_before, kind):
         if before.null_count < len(before):
-            raise DataError(f"a value of the type {own} has no place in a column of {kind}")
-    elif pa.types.is_float64(own) and pa.types.is_float32(kind):
+            raise DataError(f"a value of the type {kind_before} has no place in a column of {kind}")
+    elif pa.types.is_float64(kind_before) and pa.types.is_float32(kind):
         # The nearest number, as in each column of 32 bits.
         if any(math.isinf(new) and not math.isinf(old) for old, new in _pairs(before, after)):
             raise DataError(f"a number is too great for a column of {kind}")
-    elif is_text(own) and _is_number(kind):
+    elif is_text(kind_before) and _is_number(kind):
         if any(_number(old) not in _numbers(new) for old, new in _pairs(before, after)):
             raise DataError(f"a text has a number that a column of {kind} has not")
-    elif not is_text(own) and not is_text(kind) and not _are_same(before, after):
-        raise DataError(f"a value of the type {own} would be another one in a column of {kind}")
+    elif not is_text(kind_before) and not is_text(kind) and not _are_same(before, after):
+        raise DataError(f"a value of the type {kind_before} would be another one in a column of {kind}")
 
 
 def _is_other(own: pa.DataType, kind: pa.DataType) -> bool:
@@ -108,10 +108,10 @@ def _is_number(kind: pa.DataType) -> bool:
 
 def _number(text: str | bytes) -> Any:
     try:
-        found = decimal.Decimal(text.decode() if isinstance(text, bytes) else text)
+        number = decimal.Decimal(text.decode() if isinstance(text, bytes) else text)
     except (decimal.InvalidOperation, UnicodeDecodeError):
         return None
-    return found if found.is_finite() else str(found).lower()
+    return number if number.is_finite() else str(number).lower()
 
 
 def _numbers(value: Any) -> tuple[Any, ...]:

@@ -71,19 +71,19 @@ def made_catalog(config: Mapping[str, Any], props: Mapping[str, str], worker: Ma
     ConfigError if it can't be made, an AwayError if another try may succeed; one in a database makes its tables. `worker` has
     the worker's limits, which hold for what the catalog answers, too.
     """
-    given = settings.catalog_properties(config, props)
-    kind = given["type"]
+    given_properties = settings.catalog_properties(config, props)
+    kind = given_properties["type"]
     try:
-        properties = _with_environment(config[settings.NAME], given)
+        properties = _with_environment(config[settings.NAME], given_properties)
         rules = guard.Rules(kind, properties, worker, _of_environment(config[settings.NAME]))
-        rules.check_own(given)
-        if kind in ("sql", "in-memory") and given.get("uri"):
-            properties["uri"] = _database(given["uri"], worker)
+        rules.check_own(given_properties)
+        if kind in ("sql", "in-memory") and given_properties.get("uri"):
+            properties["uri"] = _database(given_properties["uri"], worker)
         answers.bind()
-        made = guard.guarded(kind, rules)
+        catalog_class = guard.guarded(kind, rules)
         if kind in ("rest", "sql"):
-            made = answers.bounded(made) if kind == "rest" else _bounded_database(made)
-        return made(config[settings.NAME], **properties)
+            catalog_class = answers.bounded(catalog_class) if kind == "rest" else _bounded_database(catalog_class)
+        return catalog_class(config[settings.NAME], **properties)
     except (NotInstalledError, ImportError) as error:
         text = f"What this kind of catalog needs is not installed here: {error}"
         raise ConfigError(settings.KIND, config[settings.KIND], text) from None
@@ -102,15 +102,15 @@ def _with_environment(name: str, given: Mapping[str, str]) -> dict[str, str]:
     Add what the host's environment, or its file .pyiceberg.yaml, says about a catalog of that name, as pyiceberg does. Raise
     ConfigError if that is for another address: a config is not to take its login elsewhere.
     """
-    found = _of_environment(name)
-    uri = found.get("uri")
+    from_environment = _of_environment(name)
+    uri = from_environment.get("uri")
     if uri and given.get("uri", uri) != uri:
         rule = (
             f"The environment of the hosts has a login for the catalog {name} at another address: name the catalog differently"
         )
         raise ConfigError(settings.NAME, name, rule)
-    logins.check(given, found)
-    properties: Any = merge_config(found, dict(given))
+    logins.check(given, from_environment)
+    properties: Any = merge_config(from_environment, dict(given))
     if _needs_address(given["type"]) and "uri" not in properties:
         raise ConfigError(settings.URI, None, "It is missing")
     return dict(properties)
@@ -149,10 +149,10 @@ def _bounded_database(kind: type[Catalog]) -> type[Catalog]:
 
         limits = Limits(answers.MOST_BYTES, answers.WHOLE_S, are_set=False)
         Connections().attach(self.engine, limits, answers.SILENT_S)
-        super(made, self)._init_catalog()
+        super(bounded_kind, self)._init_catalog()
 
-    made: type[Catalog] = type(f"Bounded{kind.__name__}", (kind,), {"_init_catalog": init})
-    return made
+    bounded_kind: type[Catalog] = type(f"Bounded{kind.__name__}", (kind,), {"_init_catalog": init})
+    return bounded_kind
 
 
 def lets_in(catalog: Catalog) -> bool:

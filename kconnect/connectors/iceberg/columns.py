@@ -62,9 +62,9 @@ def lacking(there: pa.Schema, wanted: pa.Schema) -> list[str]:
 
 def _lacking(prefix: str, there: pa.DataType, wanted: pa.DataType) -> list[str]:
     if pa.types.is_struct(wanted) and pa.types.is_struct(there):
-        known = {field.name: field.type for field in there}
-        missing = [f"{prefix}{field.name}" for field in wanted if field.name not in known]
-        pairs = [(field.name, known[field.name], field.type) for field in wanted if field.name in known]
+        existing = {field.name: field.type for field in there}
+        missing = [f"{prefix}{field.name}" for field in wanted if field.name not in existing]
+        pairs = [(field.name, existing[field.name], field.type) for field in wanted if field.name in existing]
     elif is_list(wanted) and is_list(there):
         missing, pairs = [], [("element", there.value_type, wanted.value_type)]
     elif pa.types.is_map(wanted) and pa.types.is_map(there):

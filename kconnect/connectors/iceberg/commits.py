@@ -75,23 +75,23 @@ def stored(table: Table, connector: str, places: Iterable[TopicPartition]) -> di
 
 def marks(table: Table, connector: str, places: Iterable[TopicPartition]) -> dict[TopicPartition, Mark]:
     """Return what `stored` does, each with the id of its topic, as far as that was known."""
-    wanted = {name_of(connector, place): place for place in places}
-    _require_own(table, connector, wanted.values())
-    found: dict[TopicPartition, Mark] = {}
+    place_by_name = {name_of(connector, place): place for place in places}
+    _require_own(table, connector, place_by_name.values())
+    result: dict[TopicPartition, Mark] = {}
     # pyiceberg goes through all of them to find one.
-    snapshots = {each.snapshot_id: each for each in table.metadata.snapshots}
+    snapshots = {snapshot.snapshot_id: snapshot for snapshot in table.metadata.snapshots}
     snapshot = table.current_snapshot()
     # A table that is rolled back has the offsets of then.
-    while snapshot is not None and wanted:
+    while snapshot is not None and place_by_name:
         summary = snapshot.summary.additional_properties if snapshot.summary is not None else {}
-        for name in wanted.keys() & summary.keys():
-            found[wanted.pop(name)] = Mark(_offset(table, name, summary[name]), summary.get(_id_of(name)) or None)
+        for name in place_by_name.keys() & summary.keys():
+            result[place_by_name.pop(name)] = Mark(_offset(table, name, summary[name]), summary.get(_id_of(name)) or None)
         snapshot = snapshots.get(snapshot.parent_snapshot_id) if snapshot.parent_snapshot_id is not None else None
     # Snapshots are thrown away at some time.
-    for name in wanted.keys() & table.properties.keys():
+    for name in place_by_name.keys() & table.properties.keys():
         offset = _offset(table, name, table.properties[name])
-        found[wanted[name]] = Mark(offset, table.properties.get(_id_of(name)) or None)
-    return {place: mark for place, mark in found.items() if mark.offset >= 0}
+        result[place_by_name[name]] = Mark(offset, table.properties.get(_id_of(name)) or None)
+    return {place: mark for place, mark in result.items() if mark.offset >= 0}
 
 
 def _offset(table: Table, name: str, text: str) -> int:
@@ -109,8 +109,8 @@ class _Checked(Transaction):
         self._connector, self._begins = connector, begins
 
     def check(self) -> None:
-        there = stored(self._table, self._connector, self._begins)
-        if any(there.get(place) != begin for place, begin in self._begins.items()):
+        stored_offsets = stored(self._table, self._connector, self._begins)
+        if any(stored_offsets.get(place) != begin for place, begin in self._begins.items()):
             raise StaleError
 
     def _rebuild_snapshot_updates(self) -> None:
@@ -160,8 +160,8 @@ def commit_files(
     """Commit, as `commit` does, files that exist, to a table that is fresh."""
     transaction, offsets = _begun(table, connector, begins, ends, ids)
     with transaction.update_snapshot(snapshot_properties=offsets).fast_append() as snapshot:
-        for each in files:
-            snapshot.append_data_file(each)
+        for file in files:
+            snapshot.append_data_file(file)
     transaction.commit_transaction()
 
 
@@ -170,7 +170,7 @@ def alter(table: Table, connector: str, place: TopicPartition, offset: int | Non
     _require_own(table, connector, [place])
     name = name_of(connector, place)
     # Whatever topic there is by then, it is meant.
-    said = {name: str(-1 if offset is None else offset), _id_of(name): ""}
+    properties = {name: str(-1 if offset is None else offset), _id_of(name): ""}
     with table.transaction() as transaction:
-        transaction.set_properties({**said, **_owners(connector, [place])})
-        transaction.append(arrow_of(table).empty_table(), snapshot_properties=said)
+        transaction.set_properties({**properties, **_owners(connector, [place])})
+        transaction.append(arrow_of(table).empty_table(), snapshot_properties=properties)

@@ -52,37 +52,37 @@ class IcebergSinkConnector(Informed, CheckedSink):
 
 
 def _mismatches(config: Mapping[str, Any], props: Mapping[str, str]) -> list[tuple[str, str]]:
-    found = []
+    problems = []
     if config[settings.DYNAMIC] and not config[settings.ROUTE_FIELD]:
-        found.append((settings.ROUTE_FIELD, f"It is missing: {settings.DYNAMIC} is true, and it names the table."))
+        problems.append((settings.ROUTE_FIELD, f"It is missing: {settings.DYNAMIC} is true, and it names the table."))
     if not config[settings.DYNAMIC] and not config[settings.TABLES]:
-        found.append((settings.TABLES, f"It is missing: without {settings.DYNAMIC} it names the tables."))
-    found += [
+        problems.append((settings.TABLES, f"It is missing: without {settings.DYNAMIC} it names the tables."))
+    problems += [
         (settings.TABLES, f"{name} has no namespace: write it as in shop.orders.")
         for name in config[settings.TABLES]
         if "." not in name
     ]
-    own = settings.of_tables(props)
+    of_tables = settings.of_tables(props)
     if config[settings.ROUTE_FIELD] and not config[settings.DYNAMIC]:
-        without = [name for name in config[settings.TABLES] if "route-regex" not in own.get(name, {})]
+        without = [name for name in config[settings.TABLES] if "route-regex" not in of_tables.get(name, {})]
         if without:
             text = f"iceberg.table.{without[0]}.route-regex is missing: it says which values of that field are for the table."
-            found.append((settings.ROUTE_FIELD, text))
-    for name, each in own.items():
+            problems.append((settings.ROUTE_FIELD, text))
+    for name, table_settings in of_tables.items():
         try:
-            patterns.Pattern(each.get("route-regex", ""))
+            patterns.Pattern(table_settings.get("route-regex", ""))
         except patterns.error as error:
-            found.append((settings.ROUTE_FIELD, f"iceberg.table.{name}.route-regex is no regular expression: {error}."))
+            problems.append((settings.ROUTE_FIELD, f"iceberg.table.{name}.route-regex is no regular expression: {error}."))
     try:
         settings.partitions(settings.PARTITIONS, config[settings.PARTITIONS])
-        for name, each in own.items():
-            settings.partitions(f"iceberg.table.{name}.partition-by", [each.get("partition-by", "")])
+        for name, table_settings in of_tables.items():
+            settings.partitions(f"iceberg.table.{name}.partition-by", [table_settings.get("partition-by", "")])
     except ConfigError as error:
-        found.append((settings.PARTITIONS, f"{error}."))
-    branches = [name for name, each in own.items() if "commit-branch" in each]
+        problems.append((settings.PARTITIONS, f"{error}."))
+    branches = [name for name, table_settings in of_tables.items() if "commit-branch" in table_settings]
     if branches:
-        found.append((settings.TABLES, f"iceberg.table.{branches[0]}.commit-branch is not supported: rows go to main."))
-    return found
+        problems.append((settings.TABLES, f"iceberg.table.{branches[0]}.commit-branch is not supported: rows go to main."))
+    return problems
 
 
 def _problems_of_catalog(
@@ -98,12 +98,14 @@ def _problems_of_catalog(
         catalog = catalogs.made_catalog(config, props, worker)
         tables = Tables(catalog, config, props)
         catalog.list_namespaces()
-        for name in {each.replace("${topic}", topic) for each in config[settings.TABLES] for topic in topics or ["${topic}"]}:
+        for name in {
+            template.replace("${topic}", topic) for template in config[settings.TABLES] for topic in topics or ["${topic}"]
+        }:
             table = tables.existing(name) if "${topic}" not in name else None
             if table is None and not config[settings.CREATE] and "${topic}" not in name:
                 return [(settings.TABLES, f"There is no table {name}: create it, or set {settings.CREATE}=true.")]
             if table is not None and config[settings.UPSERT]:
-                missing = [each for each in tables.ids(name, table) if each not in table.schema().column_names]
+                missing = [column for column in tables.ids(name, table) if column not in table.schema().column_names]
                 if missing:
                     return [(settings.IDS, f"The table {name} has no column {missing[0]}.")]
     except ConfigError as error:

@@ -51,13 +51,13 @@ class Decoder(BinaryDecoder):
         if byte < 128:
             self._at = at
             return (byte >> 1) ^ -(byte & 1)
-        found, shift = byte & 127, 7
+        bits, shift = byte & 127, 7
         for byte in data[at : at + _LONGEST - 1]:
             at += 1
-            found |= (byte & 127) << shift
+            bits |= (byte & 127) << shift
             if byte < 128:
                 self._at = at
-                return (found >> 1) ^ -(found & 1)
+                return (bits >> 1) ^ -(bits & 1)
             shift += 7
         raise EOFError("a number has no end")
 

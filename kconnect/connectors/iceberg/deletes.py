@@ -32,15 +32,17 @@ _MOST_BITMAPS = 16
 
 def rows_gone(io: FileIO, task: Any) -> list[pa.ChunkedArray] | None:
     """Return the numbers of the rows of a data file that are gone; None if all are there. `task` is as pyiceberg plans it."""
-    found: list[pa.ChunkedArray] = []
-    left = MOST_ROWS
+    gone_rows: list[pa.ChunkedArray] = []
+    remaining = MOST_ROWS
     for file in task.delete_files:
         rows = (
-            _in_bitmaps(io, file, task.file, left) if file.file_format == FileFormat.PUFFIN else _in_pairs(io, file, task, left)
+            _in_bitmaps(io, file, task.file, remaining)
+            if file.file_format == FileFormat.PUFFIN
+            else _in_pairs(io, file, task, remaining)
         )
-        left -= len(rows)
-        found.append(rows)
-    return found or None
+        remaining -= len(rows)
+        gone_rows.append(rows)
+    return gone_rows or None
 
 
 def _in_pairs(io: FileIO, file: DataFile, task: Any, most: int) -> pa.ChunkedArray:
@@ -81,15 +83,15 @@ def _vector(data: bytes, path: str, most: int) -> list[pa.Array]:
         raise DataError("it is no Puffin file with a plain footer")
     length = int.from_bytes(data[-_END:-8], "little")
     footer = Footer.model_validate_json(data[max(0, len(data) - _END - length) : -_END])
-    found: list[pa.Array] = []
+    rows: list[pa.Array] = []
     for blob in footer.blobs:
         if blob.properties.get(_REFERENCED) != path:
             continue
         # The specification has them plain.
         if blob.compression_codec is not None or blob.offset < 0 or blob.length < 0:
             raise DataError("it has a bitmap that is packed, or is nowhere")
-        found += _bitmaps(data[blob.offset : blob.offset + blob.length], most)
-    return found
+        rows += _bitmaps(data[blob.offset : blob.offset + blob.length], most)
+    return rows
 
 
 def _bitmaps(data: bytes, most: int) -> list[pa.Array]:
@@ -98,7 +100,7 @@ def _bitmaps(data: bytes, most: int) -> list[pa.Array]:
     count, at, last = int.from_bytes(view[:8], "little"), 8, -1
     if count > _MOST_BITMAPS:
         raise DataError(f"it has {count} bitmaps for a data file")
-    found: list[pa.Array] = []
+    rows: list[pa.Array] = []
     for _ in range(count):
         key = int.from_bytes(view[at : at + 4], "little")
         if len(view) < at + 4 or not last < key < 2**31:
@@ -109,8 +111,8 @@ def _bitmaps(data: bytes, most: int) -> list[pa.Array]:
             raise _too_many()
         at, last = at + 4 + len(bitmap.serialize()), key
         numbers = pa.Array.from_buffers(pa.uint32(), len(bitmap), [None, pa.py_buffer(bitmap.to_array())])
-        found.append(pc.add(numbers.cast(pa.int64()), key << 32))
-    return found
+        rows.append(pc.add(numbers.cast(pa.int64()), key << 32))
+    return rows
 
 
 def _too_many() -> ConnectError:

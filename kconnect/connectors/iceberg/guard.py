@@ -188,13 +188,13 @@ class Guarded(Catalog):
         self.rules.check(metadata.properties)
         for place in (metadata.location, location):
             self.rules.check_location(place)
-        check_parents({each.snapshot_id: each.parent_snapshot_id for each in metadata.snapshots})
+        check_parents({snapshot.snapshot_id: snapshot.parent_snapshot_id for snapshot in metadata.snapshots})
 
 
 def watch_redirects(session: Session, rules: Rules) -> None:
     """Have a session follow redirects by the rules only."""
-    found: Callable[[Response], str | None] = session.get_redirect_target
-    session.get_redirect_target = lambda response: rules.check_target(response, found(response))  # type: ignore[method-assign, assignment]
+    get_target: Callable[[Response], str | None] = session.get_redirect_target
+    session.get_redirect_target = lambda response: rules.check_target(response, get_target(response))  # type: ignore[method-assign, assignment]
     session.max_redirects = _MOST_REDIRECTS
 
 
@@ -293,10 +293,12 @@ def origin_of(url: str) -> tuple[str, str, int] | None:
 
 def _is_same(asked: str, origin: tuple[str, str, int] | None) -> bool:
     """Whether a redirect stays on the host: the same origin, or from http to https."""
-    own = origin_of(asked)
-    if own is None or origin is None:
+    asked_origin = origin_of(asked)
+    if asked_origin is None or origin is None:
         return False
-    return own == origin or (own[1] == origin[1] and own[2] == 80 and (origin[0], origin[2]) == ("https", 443))
+    return asked_origin == origin or (
+        asked_origin[1] == origin[1] and asked_origin[2] == 80 and (origin[0], origin[2]) == ("https", 443)
+    )
 
 
 def _shown(url: str) -> str:

@@ -23,19 +23,19 @@ _WIDENED = {
 
 def made(value: Column) -> pa.Table:
     """The rows of records without nulls. DataError, or one of Arrow's errors, if a record makes none."""
-    own = value.schema
-    if own is None:
-        if not all(isinstance(each, dict) for each in value.values):
+    value_schema = value.schema
+    if value_schema is None:
+        if not all(isinstance(row, dict) for row in value.values):
             raise DataError("a row is made of a struct or an object")
         # Arrow would look at the first one only for the names of columns.
-        names = dict.fromkeys(name for each in value.values for name in each)
+        names = dict.fromkeys(name for row in value.values for name in row)
         arrow.check_free(value.values)
-        return _widened(pa.table({name: pa.array([each.get(name) for each in value.values]) for name in names}))
-    if own.type is not SchemaType.STRUCT:
-        raise DataError(f"a row is made of a struct or an object, but its schema is {own.type.value}")
+        return _widened(pa.table({name: pa.array([row.get(name) for row in value.values]) for name in names}))
+    if value_schema.type is not SchemaType.STRUCT:
+        raise DataError(f"a row is made of a struct or an object, but its schema is {value_schema.type.value}")
     _, columns = value.fields()
-    schema = arrow.arrow_schema(own)
-    return _widened(pa.Table.from_arrays(arrow.arrays(own, columns, schema), schema=schema))
+    schema = arrow.arrow_schema(value_schema)
+    return _widened(pa.Table.from_arrays(arrow.arrays(value_schema, columns, schema), schema=schema))
 
 
 def fitted(rows: pa.Table, wanted: pa.Schema) -> pa.Table:

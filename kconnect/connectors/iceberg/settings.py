@@ -54,7 +54,7 @@ class Partition(NamedTuple):
 
 def partitions(name: str, texts: Sequence[str]) -> list[Partition]:
     """ConfigError at the setting `name` for what is none."""
-    found = []
+    result = []
     # A list is split at commas, and bucket(id, 16) has one.
     for text in re.split(r",\s*(?![^()]*\))", ",".join(texts)):
         match = _PARTITION.match(text.strip())
@@ -63,36 +63,36 @@ def partitions(name: str, texts: Sequence[str]) -> list[Partition]:
                 name, text, "Fields of a partition are such as city, day(at), bucket(id, 16) or truncate(name, 4)"
             )
         if match is not None and match["alone"]:
-            found.append(Partition(match["alone"], "identity"))
+            result.append(Partition(match["alone"], "identity"))
         elif match is not None and match["sized"]:
-            found.append(Partition(match["column"].strip(), f"{match['sized']}[{match['size']}]"))
+            result.append(Partition(match["column"].strip(), f"{match['sized']}[{match['size']}]"))
         elif match is not None:
-            found.append(Partition(match["field"].strip(), match["name"]))
-    return found
+            result.append(Partition(match["field"].strip(), match["name"]))
+    return result
 
 
 def of_tables(props: Mapping[str, str]) -> dict[str, dict[str, str]]:
     """Return a config's settings of single tables, by their names."""
-    found: dict[str, dict[str, str]] = {}
+    settings_by_table: dict[str, dict[str, str]] = {}
     for name, value in props.items():
         match = _OF_TABLE.match(name)
         if match is not None and value:
-            found.setdefault(match["table"], {})[match["what"]] = value
-    return found
+            settings_by_table.setdefault(match["table"], {})[match["what"]] = value
+    return settings_by_table
 
 
 def catalog_properties(config: Mapping[str, Any], props: Mapping[str, str]) -> dict[str, str]:
     """Return the properties that pyiceberg gets, with secrets."""
-    found = {name: value for name, value in passthrough.given(props, PASSTHROUGH).items() if value}
+    properties = {name: value for name, value in passthrough.given(props, PASSTHROUGH).items() if value}
     kind = config[KIND].lower()
-    found["type"] = "sql" if kind == "jdbc" else kind
+    properties["type"] = "sql" if kind == "jdbc" else kind
     # Java's names of classes say nothing here.
     for name in ("io-impl", "catalog-impl"):
-        found.pop(name, None)
-    if found["type"] == "sql" and found.get("uri", "").startswith("jdbc:"):
-        user, password = found.pop("jdbc.user", ""), found.pop("jdbc.password", "")
-        found["uri"] = _sqlalchemy(found["uri"].removeprefix("jdbc:"), user, password)
-    return found
+        properties.pop(name, None)
+    if properties["type"] == "sql" and properties.get("uri", "").startswith("jdbc:"):
+        user, password = properties.pop("jdbc.user", ""), properties.pop("jdbc.password", "")
+        properties["uri"] = _sqlalchemy(properties["uri"].removeprefix("jdbc:"), user, password)
+    return properties
 
 
 def _sqlalchemy(text: str, user: str, password: str) -> str:

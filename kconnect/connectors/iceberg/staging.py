@@ -68,7 +68,7 @@ def withdraw(table: Table, connector: str, stage: Stage) -> None:
 
 def published(table: Table, connector: str, places: Iterable[TopicPartition]) -> list[Stage]:
     """Return the stages published of these partitions, also those that were committed, or are too late."""
-    found: dict[int, Stage] = {}
+    stages: dict[int, Stage] = {}
     for place in places:
         try:
             with table.io.new_input(_file(table, connector, place)).open() as file:
@@ -79,8 +79,8 @@ def published(table: Table, connector: str, places: Iterable[TopicPartition]) ->
         if stage is None:
             log.warning("The file of a stage of the table %s is none of ours: it is left", ".".join(table.name()))
             continue
-        found[stage.snapshot] = stage
-    return list(found.values())
+        stages[stage.snapshot] = stage
+    return list(stages.values())
 
 
 def _parsed(data: Any, location: str) -> Stage | None:
@@ -100,17 +100,19 @@ def commit(table: Table, connector: str, stages: Sequence[Stage], ids: commits.I
     """Commit the stages that begin with what the table has, in one snapshot. Errors as for `commits.commit`."""
     table.refresh()
     places = {place for stage in stages for place in stage.begins}
-    there = commits.stored(table, connector, places)
+    stored_offsets = commits.stored(table, connector, places)
     chosen: list[Stage] = []
-    taken: set[TopicPartition] = set()
+    chosen_places: set[TopicPartition] = set()
     files: list[DataFile] = []
     for stage in stages:
-        if taken.isdisjoint(stage.begins) and all(there.get(place) == begin for place, begin in stage.begins.items()):
-            own = _files(table, stage)
-            if own is not None:
+        if chosen_places.isdisjoint(stage.begins) and all(
+            stored_offsets.get(place) == begin for place, begin in stage.begins.items()
+        ):
+            stage_files = _files(table, stage)
+            if stage_files is not None:
                 chosen.append(stage)
-                taken.update(stage.begins)
-                files += own
+                chosen_places.update(stage.begins)
+                files += stage_files
     if not chosen:
         return
     begins = {place: begin for stage in chosen for place, begin in stage.begins.items()}
@@ -125,10 +127,10 @@ def _files(table: Table, stage: Stage) -> list[DataFile] | None:
     """
     try:
         manifests = list(read_manifest_list(table.io.new_input(stage.manifests)))
-        own = [each for each in manifests if each.added_snapshot_id == stage.snapshot]
-        if any(each.partition_spec_id != table.spec().spec_id for each in own):
+        stage_manifests = [manifest for manifest in manifests if manifest.added_snapshot_id == stage.snapshot]
+        if any(manifest.partition_spec_id != table.spec().spec_id for manifest in stage_manifests):
             return None
-        return [entry.data_file for each in own for entry in each.fetch_manifest_entry(table.io)]
+        return [entry.data_file for manifest in stage_manifests for entry in manifest.fetch_manifest_entry(table.io)]
     except FileNotFoundError as error:
         log.warning("The staged files of the table %s are not there: %s", ".".join(table.name()), error)
         return None
@@ -141,8 +143,8 @@ def _file(table: Table, connector: str, place: TopicPartition) -> str:
 def known(table: Table, connector: str, topics: Collection[str]) -> list[TopicPartition]:
     """The partitions of these topics that the table has offsets of, in order: who has the first one commits for all."""
     prefix = commits.name_of(connector, TopicPartition("", 0)).removesuffix(".0")
-    found = [name.removeprefix(prefix).rpartition(".") for name in table.properties if name.startswith(prefix)]
-    return sorted(TopicPartition(topic, int(number)) for topic, _, number in found if topic in topics and number.isdecimal())
+    parts = [name.removeprefix(prefix).rpartition(".") for name in table.properties if name.startswith(prefix)]
+    return sorted(TopicPartition(topic, int(number)) for topic, _, number in parts if topic in topics and number.isdecimal())
 
 
 def is_committed(stage: Stage, there: dict[TopicPartition, int]) -> bool | None:

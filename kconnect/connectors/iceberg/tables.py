@@ -43,26 +43,26 @@ class Tables:
 
     def ids(self, name: str, table: Table) -> list[str]:
         """The columns of its id."""
-        own = self._own.get(name, {}).get("id-columns", "")
-        found = [each.strip() for each in own.split(",") if each.strip()] or list(self._ids)
+        id_columns = self._own.get(name, {}).get("id-columns", "")
+        names = [column.strip() for column in id_columns.split(",") if column.strip()] or list(self._ids)
         schema = table.schema()
-        found = found or [schema.find_field(number).name for number in schema.identifier_field_ids]
-        if not found:
+        names = names or [schema.find_field(number).name for number in schema.identifier_field_ids]
+        if not names:
             raise ConnectError(f"The table {name} has no columns for ids: {settings.IDS} names them")
-        return found
+        return names
 
     def existing(self, name: str) -> Table | None:
-        known = self._known.get(name)
-        if known is None:
+        table = self._known.get(name)
+        if table is None:
             try:
-                known = self._catalog.load_table(_identifier(name))
+                table = self._catalog.load_table(_identifier(name))
             except (NoSuchTableError, NoSuchNamespaceError):
                 return None
             if len(self._known) >= _KEPT:
                 # Records may name tables, as many as there are.
                 del self._known[next(iter(self._known))]
-            self._known[name] = known
-        return known
+            self._known[name] = table
+        return table
 
     def ensure(self, name: str, wanted: pa.Schema, guessed: bool) -> Table:
         """
@@ -70,10 +70,10 @@ class Tables:
         these columns, and the config does not allow to change that. `guessed`: the types are those of values, not of a schema,
         so that narrower ones may do.
         """
-        found = self.existing(name)
-        if found is None and self._create:
+        existing = self.existing(name)
+        if existing is None and self._create:
             columns.check_new(wanted, None, self._most)
-        table = self._made(name, wanted) if found is None else found
+        table = self._made(name, wanted) if existing is None else existing
         if self._fits(table, wanted, guessed):
             return table
         if not self._evolve:
@@ -91,10 +91,10 @@ class Tables:
         return table
 
     def _fits(self, table: Table, wanted: pa.Schema, guessed: bool) -> bool:
-        there = arrow_of(table)
-        if columns.lacking(there, wanted):
+        table_schema = arrow_of(table)
+        if columns.lacking(table_schema, wanted):
             return False
-        return guessed or all(_takes(there.field(each.name).type, each.type) for each in wanted)
+        return guessed or all(_takes(table_schema.field(field.name).type, field.type) for field in wanted)
 
     def _made(self, name: str, wanted: pa.Schema) -> Table:
         if not self._create:
@@ -103,21 +103,23 @@ class Tables:
         with contextlib.suppress(NamespaceAlreadyExistsError):
             self._catalog.create_namespace(identifier[:-1])
         first = pa.schema([field.with_nullable(True) for field in wanted]) if self._optional else wanted
-        own = self._own.get(name, {}).get("partition-by")
-        partitions = settings.partitions(f"iceberg.table.{name}.partition-by", [own]) if own else self._partitions
+        partition_by = self._own.get(name, {}).get("partition-by")
+        partitions = (
+            settings.partitions(f"iceberg.table.{name}.partition-by", [partition_by]) if partition_by else self._partitions
+        )
         try:
             # Both in one step: who comes between would find a table without partitions.
-            with self._catalog.create_table_transaction(identifier, first) as made, made.update_spec() as spec:
-                columns.check_readable(made.table_metadata.schema())
-                for each in partitions:
-                    _check(each, first, name)
-                    spec.add_field(each.column, parse_transform(each.transform))
+            with self._catalog.create_table_transaction(identifier, first) as creation, creation.update_spec() as spec:
+                columns.check_readable(creation.table_metadata.schema())
+                for partition in partitions:
+                    _check(partition, first, name)
+                    spec.add_field(partition.column, parse_transform(partition.transform))
         except TableAlreadyExistsError:
             pass  # Another task was quicker.
-        found = self.existing(name)
-        if found is None:
+        table = self.existing(name)
+        if table is None:
             raise ConnectError(f"The table {name} was made, but is not there: check the rights of the user")
-        return found
+        return table
 
 
 def arrow_of(table: Table) -> pa.Schema:
@@ -137,7 +139,7 @@ def _check(each: Partition, columns: pa.Schema, name: str) -> None:
 def _takes(there: pa.DataType, wanted: pa.DataType) -> bool:
     """Whether a column has room for values of a type, as far as types tell, at any depth; values are looked at one by one."""
     if pa.types.is_struct(wanted) and pa.types.is_struct(there):
-        return all(_takes(there.field(each.name).type, each.type) for each in wanted)
+        return all(_takes(there.field(field.name).type, field.type) for field in wanted)
     if columns.is_list(wanted) and columns.is_list(there):
         return _takes(there.value_type, wanted.value_type)
     if pa.types.is_map(wanted) and pa.types.is_map(there):

@@ -124,9 +124,13 @@ class IcebergSinkTask(Informed, SinkTask):
         self._names: Sequence[str] = config[settings.TABLES]
         self._route: str = config[settings.ROUTE_FIELD]
         self._dynamic: bool = config[settings.DYNAMIC]
-        own = settings.of_tables(props)
+        of_tables = settings.of_tables(props)
         # What a field has, whoever writes records says.
-        self._routes = {name: Pattern(each["route-regex"]) for name, each in own.items() if "route-regex" in each}
+        self._routes = {
+            name: Pattern(table_settings["route-regex"])
+            for name, table_settings in of_tables.items()
+            if "route-regex" in table_settings
+        }
         self._upserts: bool = config[settings.UPSERT]
         self._locations: Sequence[str] = config[settings.LOCATIONS]
         self._shares = int(props.get("tasks.max", "1")) > 1 and not self._upserts and not self._route
@@ -192,7 +196,9 @@ class IcebergSinkTask(Informed, SinkTask):
         self._recount()
 
     def _recount(self) -> None:
-        self._count = sum(len(each) for parts in self._parts.values() for part in parts.values() for each in part.rows)
+        self._count = sum(
+            len(table_rows) for parts in self._parts.values() for part in parts.values() for table_rows in part.rows
+        )
 
     def put(self, records: list[SinkRecord]) -> None:
         self._put(groups_of(records))
@@ -224,17 +230,17 @@ class IcebergSinkTask(Informed, SinkTask):
         """The tables, each with its records. A value that keeps a pattern busy is a bad record."""
         if not self._route:
             return [(self._named(name, some.topic), some) for name in self._names]
-        found: dict[str, list[int]] = {}
-        for at, each in enumerate(some.value.values):
-            value = _field(each, self._route)
+        places_by_table: dict[str, list[int]] = {}
+        for at, item in enumerate(some.value.values):
+            value = _field(item, self._route)
             try:
                 tables = [] if value is None else [str(value).lower()] if self._dynamic else self._matching(str(value))
             except LateError as error:
                 self._bad(record_at(group, place, some.offsets[at]), error)
                 continue
             for name in tables:
-                found.setdefault(name, []).append(at)
-        return [(name, some.only(places)) for name, places in found.items()]
+                places_by_table.setdefault(name, []).append(at)
+        return [(name, some.only(places)) for name, places in places_by_table.items()]
 
     def _matching(self, value: str) -> list[str]:
         return [name for name in self._names if name in self._routes and self._routes[name].fullmatch(value)]
@@ -265,13 +271,13 @@ class IcebergSinkTask(Informed, SinkTask):
         fresh = some.cut(first, len(some))
         if not len(fresh):
             return
-        kept = self._made(name, place, fresh, group)
+        table_rows = self._made(name, place, fresh, group)
         self._parts.setdefault(name, {})[place] = part
         part.first = fresh.offsets[0] if part.first < 0 else part.first
         part.next = fresh.offsets[-1] + 1
-        if kept is not None and len(kept):
-            part.rows.append(kept)
-            self._count += len(kept)
+        if table_rows is not None and len(table_rows):
+            part.rows.append(table_rows)
+            self._count += len(table_rows)
 
     def _begin(self, name: str, place: TopicPartition) -> int | None:
         """
@@ -309,16 +315,16 @@ class IcebergSinkTask(Informed, SinkTask):
                 self._bad(record_at(group, place, some.offsets[0]), problem)
                 return None
         half = len(some) // 2
-        both = [self._made(name, place, each, group) for each in (some.cut(0, half), some.cut(half, len(some)))]
-        found = [each for each in both if each is not None]
+        both = [self._made(name, place, half_slice, group) for half_slice in (some.cut(0, half), some.cut(half, len(some)))]
+        tables = [table for table in both if table is not None]
         # The table may have got a column between them.
-        return pa.concat_tables([rows.fitted(each, found[-1].schema) for each in found]) if found else None
+        return pa.concat_tables([rows.fitted(table, tables[-1].schema) for table in tables]) if tables else None
 
     def _rows(self, name: str, some: Slice, chosen: bool) -> pa.Table:
         """Return the rows for a table. `chosen`: records name it, by a field or by the topic that a transform has made."""
-        found = rows.made(some.value)
+        table_rows = rows.made(some.value)
         try:
-            table = self._tables.ensure(name, found.schema, some.value.schema is None)
+            table = self._tables.ensure(name, table_rows.schema, some.value.schema is None)
         except _NO_TABLE as error:
             self._tables.forget(name)
             raise DataError(f"{type(error).__name__}: {catalogs.reason(error)}") from error
@@ -329,7 +335,7 @@ class IcebergSinkTask(Informed, SinkTask):
             raise DataError(str(error)) from error
         except self._errors as error:
             self._failed(name, error)
-        fitted = rows.fitted(found, arrow_of(table))
+        fitted = rows.fitted(table_rows, arrow_of(table))
         columns.check_partitions(table, fitted)
         if self._upserts:
             columns.check_ids(fitted, self._tables.ids(name, table))
@@ -373,7 +379,9 @@ class IcebergSinkTask(Informed, SinkTask):
         Whether a table can't be used because of records that have chosen it, by a field, or by the topic that a transform has
         made. A catalog that refuses this user all that it is asked is no fault of theirs.
         """
-        if not self._dynamic and name in {self._named(each, place.topic) for each in self._names for place in self._assigned}:
+        if not self._dynamic and name in {
+            self._named(template, place.topic) for template in self._names for place in self._assigned
+        }:
             return False
         try:
             return catalogs.lets_in(self._catalog)
@@ -401,16 +409,20 @@ class IcebergSinkTask(Informed, SinkTask):
         The rows of a table, and the offsets before and behind them. StaleError if the table has not the columns any more that
         they were made for.
         """
-        parts, wanted = self._parts[name], arrow_of(table)
-        made = [each for part in parts.values() for each in part.rows]
+        parts, table_schema = self._parts[name], arrow_of(table)
+        all_rows = [table_rows for part in parts.values() for table_rows in part.rows]
         try:
-            if any(columns.lacking(wanted, each.schema) for each in made):
+            if any(columns.lacking(table_schema, table_rows.schema) for table_rows in all_rows):
                 raise commits.StaleError
-            kept = [rows.fitted(each, wanted) for each in made]
+            fitted = [rows.fitted(table_rows, table_schema) for table_rows in all_rows]
         except _NO_ROWS:
             raise commits.StaleError from None
         begins = {place: part.begin for place, part in parts.items()}
-        return pa.concat_tables([wanted.empty_table(), *kept]), begins, {place: part.next for place, part in parts.items()}
+        return (
+            pa.concat_tables([table_schema.empty_table(), *fitted]),
+            begins,
+            {place: part.next for place, part in parts.items()},
+        )
 
     def _commit_own(self, name: str) -> None:
         table = self._table(name)
@@ -435,8 +447,8 @@ class IcebergSinkTask(Informed, SinkTask):
             table.refresh()
         except ValueError:
             self._tables.forget(name)
-            found = self._tables.existing(name)
-            if found is None or found.metadata.table_uuid == identity:
+            current = self._tables.existing(name)
+            if current is None or current.metadata.table_uuid == identity:
                 raise
             text = (
                 f"The table {name} is another one now: it was dropped and made again. To write to the new one, restart the task"
@@ -455,8 +467,8 @@ class IcebergSinkTask(Informed, SinkTask):
         if self._tables.existing(name) is None:
             return
         table = self._table(name)
-        known = staging.known(table, self._connector, {place.topic for place in self._assigned})
-        leads = bool(known) and known[0] in self._assigned
+        known_places = staging.known(table, self._connector, {place.topic for place in self._assigned})
+        leads = bool(known_places) and known_places[0] in self._assigned
         staged = self._staged.get(name)
         if staged is not None:
             self._look_after(name, table, staged)
@@ -477,9 +489,11 @@ class IcebergSinkTask(Informed, SinkTask):
                 if not leads:
                     staging.publish(table, self._connector, stage)
         if leads:
-            others = staging.published(table, self._connector, [place for place in known if place not in self._assigned])
-            own = [self._staged[name].stage] if name in self._staged else []
-            self._commit_stages(table, [*own, *others])
+            published = staging.published(
+                table, self._connector, [place for place in known_places if place not in self._assigned]
+            )
+            own_stages = [self._staged[name].stage] if name in self._staged else []
+            self._commit_stages(table, [*own_stages, *published])
             if name in self._staged:
                 self._look_after(name, table, self._staged[name])
 
@@ -491,15 +505,15 @@ class IcebergSinkTask(Informed, SinkTask):
 
     def _look_after(self, name: str, table: Table, staged: Staged) -> None:
         places = list(staged.stage.ends)
-        done = staging.is_committed(staged.stage, commits.stored(table, self._connector, places))
+        is_committed = staging.is_committed(staged.stage, commits.stored(table, self._connector, places))
         late = time.monotonic() - staged.since > max(_ALONE_S, 2 * self._interval_s)
-        if done is False and (late or self._count >= self._most):
+        if is_committed is False and (late or self._count >= self._most):
             # Whoever should commit for all does not, or there is no room to wait.
             self._commit_stages(table, [staged.stage])
-            done = staging.is_committed(staged.stage, commits.stored(table, self._connector, places))
-        if done is None:
+            is_committed = staging.is_committed(staged.stage, commits.stored(table, self._connector, places))
+        if is_committed is None:
             self._begin_again(places)
-        if done is not False:
+        if is_committed is not False:
             self._staged.pop(name, None)
             if staged.told:
                 staging.withdraw(table, self._connector, staged.stage)

@@ -39,8 +39,8 @@ def remove(transaction: Transaction, rows: pa.Table, ids: Sequence[str], places:
         return
     # It has a number of its own, which its files have, too.
     overwrite = transaction.update_snapshot().overwrite()
-    kept = _expression_to_complementary_pyarrow(bind(_schema(transaction), chosen, True), _schema(transaction))
-    rewrites = _Rewrites(transaction, kept, overwrite.commit_uuid)
+    remaining = _expression_to_complementary_pyarrow(bind(_schema(transaction), chosen, True), _schema(transaction))
+    rewrites = _Rewrites(transaction, remaining, overwrite.commit_uuid)
     replaced: list[tuple[DataFile, list[DataFile]]] = []
     for task in transaction._scan(row_filter=chosen).plan_files():
         for file in (task.file, *task.delete_files):
@@ -97,8 +97,10 @@ class _Rewrites:
     def _lots(self, task: Any) -> Iterator[pa.Table]:
         metadata, io = self._transaction.table_metadata, self._transaction._table.io
         scan = ArrowScan(metadata, io, _schema(self._transaction), AlwaysTrue())
-        gone = deletes.rows_gone(io, task)
-        batches = scan._record_batches_from_scan_tasks_and_deletes([task], {} if gone is None else {task.file.file_path: gone})
+        rows_gone = deletes.rows_gone(io, task)
+        batches = scan._record_batches_from_scan_tasks_and_deletes(
+            [task], {} if rows_gone is None else {task.file.file_path: rows_gone}
+        )
         lot: list[pa.Table] = []
         size = 0
         for batch in batches:
