@@ -28,17 +28,17 @@ _NAT64 = (ipaddress.ip_network("64:ff9b::/96"), ipaddress.ip_network("64:ff9b:1:
 def is_public(address: str) -> bool:
     """Return whether the whole internet has it: no loopback, no private network, no metadata service, nothing reserved."""
     try:
-        found = ipaddress.ip_address(address.partition("%")[0])
+        parsed = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:
         return False
-    if isinstance(found, ipaddress.IPv6Address):
-        inner = _embedded(found)
+    if isinstance(parsed, ipaddress.IPv6Address):
+        inner = _embedded(parsed)
         if inner is not None:
             return is_public(str(inner))
-    if any(found in network for network in _INSIDE if network.version == found.version):
+    if any(parsed in network for network in _INSIDE if network.version == parsed.version):
         return False
-    special = found.is_multicast or found.is_reserved or found.is_unspecified or found.is_link_local or found.is_loopback
-    return found.is_global and not special
+    special = parsed.is_multicast or parsed.is_reserved or parsed.is_unspecified or parsed.is_link_local or parsed.is_loopback
+    return parsed.is_global and not special
 
 
 def is_metadata_service(address: str) -> bool:

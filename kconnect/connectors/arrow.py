@@ -34,7 +34,7 @@ _FARTHEST = 1000
 
 def arrow_schema(own: Schema) -> pa.Schema:
     """Return Arrow's schema of a struct's. Raise DataError for a type that Arrow has not."""
-    return pa.schema([_field(each.name, each.schema) for each in own.fields])
+    return pa.schema([_field(field.name, field.schema) for field in own.fields])
 
 
 def _field(name: str, own: Schema) -> pa.Field:
@@ -50,7 +50,7 @@ def _type(own: Schema) -> pa.DataType:
     if own.name in _LOGICAL:
         return _LOGICAL[own.name]
     if own.type is SchemaType.STRUCT:
-        return pa.struct([_field(each.name, each.schema) for each in own.fields])
+        return pa.struct([_field(field.name, field.schema) for field in own.fields])
     if own.type is SchemaType.ARRAY and own.value_schema is not None:
         return pa.list_(_field("element", own.value_schema))
     if own.type is SchemaType.MAP and own.key_schema is not None and own.value_schema is not None:
@@ -62,7 +62,7 @@ def _type(own: Schema) -> pa.DataType:
 
 def arrays(own: Schema, columns: Sequence[Sequence[Any]], made: pa.Schema) -> list[pa.Array]:
     """The columns of a struct's fields. An exception if one has a value that its type has not."""
-    return [_array(each.schema, column, field.type) for each, column, field in zip(own.fields, columns, made)]
+    return [_array(field.schema, column, arrow_field.type) for field, column, arrow_field in zip(own.fields, columns, made)]
 
 
 def _array(own: Schema, column: Sequence[Any], kind: pa.DataType) -> pa.Array:
@@ -70,16 +70,16 @@ def _array(own: Schema, column: Sequence[Any], kind: pa.DataType) -> pa.Array:
     convert = None if own.name in (schema.TIMESTAMP, schema.DECIMAL) else conversion(own)
     default = _default(own)
     if default is not None and None in column:
-        column = [default if each is None else each for each in column]
+        column = [default if value is None else value for value in column]
     if not own.optional and None in column:
         raise DataError("a value that is required is null")
     if own.name is not None and values.FarDate in set(map(type, column)):
         raise DataError(_FAR)
     if own.name == schema.DECIMAL:
-        for far in [each for each in column if each is not None and not -_FARTHEST <= each.adjusted() <= _FARTHEST]:
+        for far in [value for value in column if value is not None and not -_FARTHEST <= value.adjusted() <= _FARTHEST]:
             checked_decimal(far)
     if convert is not None:
-        column = [None if each is None else convert(each) for each in column]
+        column = [None if value is None else convert(value) for value in column]
     array = pa.array(column, kind)
     if pa.types.is_nested(kind):
         _check_within(array)
@@ -113,14 +113,14 @@ def conversion(own: Schema) -> Callable[[Any], Any] | None:
     if own.name == schema.DECIMAL:
         return checked_decimal
     if own.type is SchemaType.STRUCT:
-        fields = [(each.name, _nullable(each.schema)) for each in own.fields]
-        return lambda value: {name: convert(each) for (name, convert), each in zip(fields, value.values)}
+        fields = [(field.name, _nullable(field.schema)) for field in own.fields]
+        return lambda value: {name: convert(item) for (name, convert), item in zip(fields, value.values)}
     if own.type is SchemaType.ARRAY and own.value_schema is not None:
         element = _nullable(own.value_schema)
-        return lambda value: [element(each) for each in value]
+        return lambda value: [element(item) for item in value]
     if own.type is SchemaType.MAP and own.key_schema is not None and own.value_schema is not None:
         inner = _nullable(own.value_schema)
-        return lambda value: {key: inner(each) for key, each in value.items()}
+        return lambda value: {key: inner(item) for key, item in value.items()}
     return bytes if own.type is SchemaType.BYTES and own.name is None else None
 
 
@@ -136,11 +136,11 @@ def check_free(column: Iterable[Any]) -> None:
     column = list(column)
     kinds = set(map(type, column))
     if decimal.Decimal in kinds:
-        for each in column:
-            if type(each) is decimal.Decimal:
-                checked_decimal(each)
+        for value in column:
+            if type(value) is decimal.Decimal:
+                checked_decimal(value)
     if kinds & {dict, list, tuple}:
-        items = [each.values() if type(each) is dict else each for each in column if type(each) in (dict, list, tuple)]
+        items = [value.values() if type(value) is dict else value for value in column if type(value) in (dict, list, tuple)]
         check_free(itertools.chain.from_iterable(items))
 
 

@@ -77,11 +77,13 @@ def check(setting: str, url: URL, worker: Mapping[str, str]) -> None:
     """Raise ConfigError, naming the setting but never the URL, if the database may not be reached by this URL."""
     libraries, files = Libraries(worker), HostFiles(worker)
     libraries.check(setting, url.drivername, _DRIVERS.keys(), "The URL's dialect, with its driver,", "[hidden]")
-    known = _DRIVERS.get(url.drivername)
+    known_parameters = _DRIVERS.get(url.drivername)
     for name, value in url.query.items():
         values = (value,) if isinstance(value, str) else value
-        if name == "plugin" or (known is not None and name not in known):
-            raise ConfigError(setting, "[hidden]", f"Its parameter {name} may not be used. {_remedy(url, name, known)}")
+        if name == "plugin" or (known_parameters is not None and name not in known_parameters):
+            raise ConfigError(
+                setting, "[hidden]", f"Its parameter {name} may not be used. {_remedy(url, name, known_parameters)}"
+            )
         for text in values:
             if name == "sslkey" and _ENGINE.match(text):
                 raise ConfigError(setting, "[hidden]", "Its parameter sslkey names an engine: name a file")
@@ -106,8 +108,8 @@ def check_login(setting: str, url: URL) -> None:
     password, variable = _LENT.get(url.get_driver_name(), ("", ""))
     if not os.environ.get(password) or url.password or url.query.get("password"):
         return
-    given = url.query.get("host") or url.host or ""
-    if given and given != os.environ.get(variable):
+    host = url.query.get("host") or url.host or ""
+    if host and host != os.environ.get(variable):
         rule = (
             f"The environment of the hosts has a password ({password}), which would go to the URL's server. Give a "
             f"password of the config's own, or name the server in that environment, too ({variable})"

@@ -132,17 +132,17 @@ class FileStreamSinkTask(Informed, SinkTask):
 
     def _lines(self, records: Sequence[SinkRecord]) -> list[str]:
         """The lines of all records that have a text; the others, such as values nested too deeply, are reported."""
-        found = []
+        lines = []
         for record in records:
             try:
-                found.append(to_text(record.value, record.value_schema))
+                lines.append(to_text(record.value, record.value_schema))
             except MISFITS as error:
                 problem = DataError(f"it has no text: {type(error).__name__}")
                 reporter = self.context.errant_record_reporter()
                 if reporter is None:
                     raise bad_record(record, problem) from error
                 reporter.report(record, problem)
-        return found
+        return lines
 
     def _write(self, lines: list[str]) -> None:
         # Half a surrogate pair has no UTF-8; Java puts a question mark too.

@@ -267,14 +267,14 @@ class FileStreamSourceTask(Informed, SourceTask):
             return False
         self._warned = False
         self.context.waits_for(None)
-        found = os.fstat(self._file.fileno())
-        if not stat.S_ISREG(found.st_mode):
+        status = os.fstat(self._file.fileno())
+        if not stat.S_ISREG(status.st_mode):
             raise ConnectError(
                 f"The setting `file` names {self._name}, which is not a regular file: a pipe or a device has no positions to "
                 "return to. Name a file."
             )
-        self._inode = found.st_ino
-        if self._position > found.st_size:
+        self._inode = status.st_ino
+        if self._position > status.st_size:
             log.warning("%s is shorter than the stored position %d: reading it from its start", self._name, self._position)
             self._position = 0
         self._file.seek(self._position)
@@ -285,18 +285,18 @@ class FileStreamSourceTask(Informed, SourceTask):
     def _what_changed(self, file: IO[bytes]) -> str:
         """Return, at the end of the file, why nothing more can come in it; an empty text if something may."""
         try:
-            found = os.stat(self._name)
+            status = os.stat(self._name)
         except FileNotFoundError:
             return "was removed"
-        if found.st_ino != self._inode:
+        if status.st_ino != self._inode:
             return "was replaced"
-        return "was truncated" if found.st_size < file.tell() else ""
+        return "was truncated" if status.st_size < file.tell() else ""
 
     def _begin_anew(self, change: str) -> None:
         log.warning("%s %s: reading it from its start", self._name, change)
-        if left := sum(map(len, self._rest)):
+        if size := sum(map(len, self._rest)):
             log.warning(
-                "The last %d bytes of what %s was, from position %d on, were no whole line", left, self._name, self._position
+                "The last %d bytes of what %s was, from position %d on, were no whole line", size, self._name, self._position
             )
         if self._file is not None:
             self._file.close()

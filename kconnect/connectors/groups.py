@@ -67,13 +67,13 @@ def _is_even(column: Column) -> bool:
 
 def groups_of(records: Sequence[SinkRecord]) -> list[Group]:
     """Records that come one after the other and are alike, together."""
-    found: list[Group] = []
+    groups: list[Group] = []
     for (topic, *_), group in itertools.groupby(records, key=_likeness):
         some = list(group)
-        key = Column(some[0].key_schema, [each.key for each in some])
-        value = Column(some[0].value_schema, [each.value for each in some])
-        found.append(Group(topic, key, value, Origins(some)))
-    return found
+        key = Column(some[0].key_schema, [record.key for record in some])
+        value = Column(some[0].value_schema, [record.value for record in some])
+        groups.append(Group(topic, key, value, Origins(some)))
+    return groups
 
 
 def _likeness(record: SinkRecord) -> tuple[Any, ...]:

@@ -56,9 +56,9 @@ class TopicIds:
         """Return the ids of these topics, as far as they are known."""
         new = {topic for topic in topics if topic not in self._ids}
         if new:
-            told = self._context.topic_ids(new)
-            self._ids.update((topic, told.get(topic)) for topic in new)
-        return {topic: each for topic in topics if (each := self._ids[topic]) is not None}
+            ids = self._context.topic_ids(new)
+            self._ids.update((topic, ids.get(topic)) for topic in new)
+        return {topic: topic_id for topic in topics if (topic_id := self._ids[topic]) is not None}
 
     def check(self, marks: Mapping[TopicPartition, Mark], where: str) -> None:
         """
@@ -67,8 +67,8 @@ class TopicIds:
         """
         marks = {place: mark for place, mark in marks.items() if (where, place, mark) not in self._checked}
         ids = self.of({place.topic for place in marks})
-        known = {place: mark for place, mark in marks.items() if mark.offset > 0}
-        for place, mark in sorted(known.items()):
+        begun = {place: mark for place, mark in marks.items() if mark.offset > 0}
+        for place, mark in sorted(begun.items()):
             if mark.topic_id is not None and mark.topic_id != ids.get(place.topic, mark.topic_id):
                 self._refuse(place, mark, where, "the topic was deleted and made again: it has another id")
             if mark.topic_id is None and place.topic in ids:
@@ -78,8 +78,8 @@ class TopicIds:
                     mark.offset,
                     *place,
                 )
-        for place, end in self._short(known).items():
-            self._refuse(place, known[place], where, f"the partition ends at {end}")
+        for place, end in self._short(begun).items():
+            self._refuse(place, begun[place], where, f"the partition ends at {end}")
         self._checked.update((where, place, mark) for place, mark in marks.items())
 
     def _short(self, marks: Mapping[TopicPartition, Mark]) -> dict[TopicPartition, int]:
@@ -102,9 +102,9 @@ class TopicIds:
         if self._clock() + wait_s < self._look_at:
             return
         self._look_at = self._clock() + _LOOK_S
-        known = {topic: each for topic, each in self._ids.items() if each is not None}
-        for topic, now in self._context.topic_ids(known).items():
-            if now != known[topic]:
+        known_ids = {topic: topic_id for topic, topic_id in self._ids.items() if topic_id is not None}
+        for topic, now in self._context.topic_ids(known_ids).items():
+            if now != known_ids[topic]:
                 self._refuse(TopicPartition(topic, 0), None, where, "the topic was deleted and made again while it was read")
 
     def forget(self) -> None:

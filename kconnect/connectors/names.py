@@ -74,16 +74,16 @@ def _forms(text: str) -> list[str]:
         text.encode()
     except UnicodeEncodeError:
         raise DataError("A text with half a pair of surrogates can't be a part of a path") from None
-    found: list[str] = []
+    forms: list[str] = []
     for _ in range(_ROUNDS):
         form = unicodedata.normalize("NFKC", text)
-        found += [text] if form == text else [text, form]
+        forms += [text] if form == text else [text, form]
         plain = _ODD.sub(lambda match: f"%{match[1]}" if match[1] else {"ae": ".", "af": "/"}[match[2].lower()], form)
         decoded = urllib.parse.unquote(plain, errors="replace")
         if decoded == form:
-            return found
+            return forms
         text = decoded
-    raise DataError(f"{shown(found[0])} can't be a part of a path: it is encoded more than {_ROUNDS} times")
+    raise DataError(f"{shown(forms[0])} can't be a part of a path: it is encoded more than {_ROUNDS} times")
 
 
 def _bare(piece: str) -> str:
@@ -94,15 +94,15 @@ def _bare(piece: str) -> str:
 
 def header_value(text: str) -> str:
     """Return the value of a header without blanks around it. DataError if a header can't have it."""
-    found = text.strip(" ")
-    if not found.isascii() or not found.isprintable():
+    trimmed = text.strip(" ")
+    if not trimmed.isascii() or not trimmed.isprintable():
         raise DataError(
-            f"The value {shown(found)} can't be in a header: headers have visible ASCII characters only, and no line breaks. "
+            f"The value {shown(trimmed)} can't be in a header: headers have visible ASCII characters only, and no line breaks. "
             "A transform can encode it"
         )
-    if len(found) > _LONGEST_HEADER:
-        raise DataError(f"A value of {len(found)} characters can't be in a header, which has {_LONGEST_HEADER} at most")
-    return found
+    if len(trimmed) > _LONGEST_HEADER:
+        raise DataError(f"A value of {len(trimmed)} characters can't be in a header, which has {_LONGEST_HEADER} at most")
+    return trimmed
 
 
 def check_index(name: str, hidden: bool = False) -> None:

@@ -53,4 +53,4 @@ def slices_of(group: Group) -> list[tuple[TopicPartition, Slice]]:
 
 
 def record_at(group: Group, place: TopicPartition, offset: int) -> SinkRecord:
-    return next(each for each in group.origins.records if place_of(each) == place and each.original_offset == offset)
+    return next(record for record in group.origins.records if place_of(record) == place and record.original_offset == offset)

@@ -105,10 +105,10 @@ class Numbers(Generator):
     def column(self, block: Block) -> Sequence[Any]:
         dice = block.dice(self.path)
         if self._high - self._low < 2**53:
-            found = dice.choices(range(self._low, self._high), k=len(block))
+            numbers = dice.choices(range(self._low, self._high), k=len(block))
         else:  # `choices` draws 53 bits only.
-            found = [dice.randrange(self._low, self._high) for _ in block.places]
-        return found if self._make is None else list(map(self._make, found))
+            numbers = [dice.randrange(self._low, self._high) for _ in block.places]
+        return numbers if self._make is None else list(map(self._make, numbers))
 
 
 class Fractions(Generator):
@@ -120,8 +120,8 @@ class Fractions(Generator):
 
     def column(self, block: Block) -> Sequence[Any]:
         dice, low, width = block.dice(self.path).random, self._low, self._high - self._low
-        found = [low + width * dice() for _ in block.places]
-        return found if self._digits is None else [round(each, self._digits) for each in found]
+        numbers = [low + width * dice() for _ in block.places]
+        return numbers if self._digits is None else [round(number, self._digits) for number in numbers]
 
 
 class Booleans(Generator):
@@ -204,8 +204,8 @@ class EventTime(Generator):
     def column(self, block: Block) -> Sequence[Any]:
         make = self._make
         # Of a block that the clock has stamped all are the same.
-        made = {time: make(time) for time in set(block.times)}
-        return [made[time] for time in block.times]
+        values_by_time = {time: make(time) for time in set(block.times)}
+        return [values_by_time[time] for time in block.times]
 
 
 class Affixed(Generator):
@@ -221,7 +221,7 @@ class Affixed(Generator):
 
     def column(self, block: Block) -> Sequence[Any]:
         prefix, suffix = self._prefix, self._suffix
-        return [f"{prefix}{each}{suffix}" for each in self._inner.column(block)]
+        return [f"{prefix}{text}{suffix}" for text in self._inner.column(block)]
 
 
 class Optional(Generator):
@@ -237,7 +237,7 @@ class Optional(Generator):
 
     def column(self, block: Block) -> Sequence[Any]:
         dice, odds = block.dice(f"{self.path}?").random, self._odds
-        return [None if dice() < odds else each for each in self._inner.column(block)]
+        return [None if dice() < odds else value for value in self._inner.column(block)]
 
 
 class Records(Generator):

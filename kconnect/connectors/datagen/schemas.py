@@ -107,13 +107,13 @@ class Reader:
             raise ConnectError(
                 'The schema is neither that of a record in Avro ("type": "record") nor of an object in JSON Schema'
             )
-        made = self._read(spec, "value", "", {})
-        if made.weight > weights.HEAVIEST:
+        generator = self._read(spec, "value", "", {})
+        if generator.weight > weights.HEAVIEST:
             raise ConnectError(
-                f"A record may have {made.weight} values and pieces of texts, of which {weights.HEAVIEST} are possible: make "
-                "its lists, maps and texts shorter"
+                f"A record may have {generator.weight} values and pieces of texts, of which {weights.HEAVIEST} are possible: "
+                "make its lists, maps and texts shorter"
             )
-        return made
+        return generator
 
     def _read(self, spec: Any, path: str, namespace: str, beside: Mapping[str, Any]) -> Generator:
         """`beside` are properties of the field, which go before those of the type."""
@@ -133,8 +133,8 @@ class Reader:
         logical = spec.get("logicalType", "")
         wrong = [name for name in wants if name not in _KNOWN[kind]]
         if wrong:
-            known = ", ".join(_KNOWN[kind]) or "none"
-            raise ConnectError(f"{path} has the property {wrong[0]}, but those of the type {kind} are: {known}")
+            supported = ", ".join(_KNOWN[kind]) or "none"
+            raise ConnectError(f"{path} has the property {wrong[0]}, but those of the type {kind} are: {supported}")
         if "options" in wants and kind not in ("record", "enum"):
             return self._options(kind, spec, path, wants["options"])
         if spec.get("name"):
@@ -148,8 +148,8 @@ class Reader:
             case "map":
                 key = self._read({"type": "string", PROPERTIES: wants.get("keys", {})}, f"{path}{{}}", namespace, {})
                 value = self._read(spec.get("values"), f"{path}[]", namespace, {})
-                made = schema.mapping(key.schema, value.schema)
-                return generators.Maps(made, path, *_length(wants, path, 1, 3), key, value)
+                map_schema = schema.mapping(key.schema, value.schema)
+                return generators.Maps(map_schema, path, *_length(wants, path, 1, 3), key, value)
             case "string":
                 return self._string(path, wants, "uuid" if logical == "uuid" else "")
             case "boolean":
@@ -164,7 +164,7 @@ class Reader:
         return _numeric(kind, path, wants, logical)
 
     def _union(self, branches: Sequence[Any], path: str, namespace: str, beside: Mapping[str, Any]) -> Generator:
-        some = [each for each in branches if each != "null"]
+        some = [branch for branch in branches if branch != "null"]
         if len(some) != 1:
             raise ConnectError(f"{path} is a union of {len(some)} types besides null, but there may be one")
         inner = self._read(some[0], path, namespace, beside)
@@ -194,57 +194,61 @@ class Reader:
         namespace = spec.get("namespace", namespace)
         name = self._full(str(spec.get("name", "")), namespace)
         self._open.add(name)
-        made: list[Generator] = []
-        for each in fields:
-            if not isinstance(each, dict) or not each.get("name"):
+        field_generators: list[Generator] = []
+        for entry in fields:
+            if not isinstance(entry, dict) or not entry.get("name"):
                 raise ConnectError(f"{path} has a field without a name")
-            inner = f"{path}.{each['name']}"
-            made.append(self._read(each.get("type"), inner, namespace, each.get(PROPERTIES, {})))
+            inner = f"{path}.{entry['name']}"
+            field_generators.append(self._read(entry.get("type"), inner, namespace, entry.get(PROPERTIES, {})))
         self._open.discard(name)
-        names = [each["name"] for each in fields]
-        twice = [each for each in names if names.count(each) > 1]
+        names = [entry["name"] for entry in fields]
+        twice = [field_name for field_name in names if names.count(field_name) > 1]
         if twice:
             raise ConnectError(f"{path} has the field {twice[0]} twice")
-        own = schema.struct({name: each.schema for name, each in zip(names, made)}, name=name or None, doc=spec.get("doc"))
+        record_schema = schema.struct(
+            {name: generator.schema for name, generator in zip(names, field_generators)}, name=name or None, doc=spec.get("doc")
+        )
         if "options" in wants:
-            return generators.Options(own, path, _checked_options(own, path, wants["options"]))
-        return generators.Records(own, path, made)
+            return generators.Options(record_schema, path, _checked_options(record_schema, path, wants["options"]))
+        return generators.Records(record_schema, path, field_generators)
 
     def _options(self, kind: str, spec: Mapping[str, Any], path: str, options: Any) -> Generator:
         if kind == "enum":
             symbols = spec.get("symbols")
-            wrong = [each for each in options if each not in (symbols or ())] if isinstance(options, list) else []
+            wrong = [option for option in options if option not in (symbols or ())] if isinstance(options, list) else []
             if wrong:
                 raise ConnectError(f"{path}: {wrong[0]!r} is not one of the enum's symbols")
-        own = {
+        option_schema = {
             **{name: Schema(type) for name, (type, _) in _INTEGERS.items()},
             **{name: Schema(type) for name, type in _FLOATS.items()},
             "boolean": Schema(SchemaType.BOOLEAN),
         }.get(kind, Schema(SchemaType.STRING))
-        return generators.Options(own, path, _checked_options(own, path, options))
+        return generators.Options(option_schema, path, _checked_options(option_schema, path, options))
 
     def _string(self, path: str, wants: Mapping[str, Any], default: str) -> Generator:
-        own = Schema(SchemaType.STRING)
+        string_schema = Schema(SchemaType.STRING)
         named = path.rpartition(".")[2].lower()
         ways = [name for name in ("regex", "faker", "iteration", "uuid", "length") if name in wants]
         if len(ways) > 1:
             raise ConnectError(f"{path} has {ways[0]} and {ways[1]}: one of them says what its values are")
         way = ways[0] if ways else default or ("faker" if named in _BY_NAME else "length")
-        made: Generator
+        generator: Generator
         if way == "regex":
-            made = generators.Pool(own, path, self._matching(str(wants["regex"]), path))
+            generator = generators.Pool(string_schema, path, self._matching(str(wants["regex"]), path))
         elif way == "faker":
-            made = generators.Pool(own, path, self._faker(str(wants.get("faker") or _BY_NAME[named]), path, bool(ways)))
+            generator = generators.Pool(
+                string_schema, path, self._faker(str(wants.get("faker") or _BY_NAME[named]), path, bool(ways))
+            )
         elif way == "iteration":
-            made = _iteration(own, path, wants["iteration"], int)
-            made = generators.Affixed(made, own, "", "")
+            generator = _iteration(string_schema, path, wants["iteration"], int)
+            generator = generators.Affixed(generator, string_schema, "", "")
         elif way == "uuid":
-            made = generators.Uuids(own, path)
+            generator = generators.Uuids(string_schema, path)
         else:
-            made = generators.Letters(own, path, *_length(wants, path, 8, 16))
+            generator = generators.Letters(string_schema, path, *_length(wants, path, 8, 16))
         if "prefix" in wants or "suffix" in wants:
-            return generators.Affixed(made, own, str(wants.get("prefix", "")), str(wants.get("suffix", "")))
-        return made
+            return generators.Affixed(generator, string_schema, str(wants.get("prefix", "")), str(wants.get("suffix", "")))
+        return generator
 
     def _faker(self, method: str, path: str, asked: bool) -> Callable[[], Sequence[str]]:
         try:
@@ -252,11 +256,11 @@ class Reader:
         except ImportError:
             raise ConnectError(f"{path} is made by Faker, which is not installed here: {_INSTALL}") from None
         try:
-            made = faker.Faker(self.locale)
+            generator = faker.Faker(self.locale)
         except (AttributeError, ValueError) as error:
             raise LocaleError(f"Faker has no locale {self.locale}: {error}") from None
-        made.seed_instance(f"{self.seed} {path}")
-        make = getattr(made, method, None)
+        generator.seed_instance(f"{self.seed} {path}")
+        make = getattr(generator, method, None)
         if method.startswith("_") or not callable(make):
             raise ConnectError(f"{path}: Faker makes no {method} for {self.locale}; its documentation lists what it makes")
         return lambda: [str(make()) for _ in range(_NAMES)]
@@ -279,12 +283,14 @@ class Reader:
 
 def _numeric(kind: str, path: str, wants: Mapping[str, Any], logical: str) -> Generator:
     if kind in _FLOATS:
-        own = Schema(_FLOATS[kind])
+        number_schema = Schema(_FLOATS[kind])
         if "iteration" in wants:
-            return _iteration(own, path, wants["iteration"], float)
+            return _iteration(number_schema, path, wants["iteration"], float)
         low, high = _range(wants, path, 0.0, 1000.0)
         digits = wants.get("digits")
-        return generators.Fractions(own, path, low, high, None if digits is None else _integer(digits, f"{path}: digits"))
+        return generators.Fractions(
+            number_schema, path, low, high, None if digits is None else _integer(digits, f"{path}: digits")
+        )
     type, bits = _INTEGERS[kind]
     makers: Mapping[str, tuple[Schema, Callable[[int], Any]]] = {
         "timestamp-millis": (schema.TIMESTAMP_SCHEMA, values.date_of),
@@ -292,18 +298,18 @@ def _numeric(kind: str, path: str, wants: Mapping[str, Any], logical: str) -> Ge
         "date": (schema.DATE_SCHEMA, generators.date),
         "time-millis": (schema.TIME_SCHEMA, generators.time_of_day),
     }
-    own, make = makers.get(logical, (Schema(type), None))
+    number_schema, make = makers.get(logical, (Schema(type), None))
     if "iteration" in wants:
         if make is not None:
             raise ConnectError(f"{path} is a {logical}, which has no iteration; event.time.step.ms says how the time goes on")
-        return _iteration(own, path, wants["iteration"], int)
+        return _iteration(number_schema, path, wants["iteration"], int)
     if make is None:
-        return generators.Numbers(own, path, *_whole_range(wants, path, -(2 ** (bits - 1)), 2 ** (bits - 1)))
+        return generators.Numbers(number_schema, path, *_whole_range(wants, path, -(2 ** (bits - 1)), 2 ** (bits - 1)))
     if "range" not in wants:
-        return generators.EventTime(own, path, make)
+        return generators.EventTime(number_schema, path, make)
     unit = generators.DAY_MS if logical == "date" else 1
     scaled = make if unit == 1 else lambda days: make(days * unit)
-    return generators.Numbers(own, path, *_whole_range(wants, path, 0, 2**31), scaled)
+    return generators.Numbers(number_schema, path, *_whole_range(wants, path, 0, 2**31), scaled)
 
 
 def _bytes(spec: Mapping[str, Any], path: str, wants: Mapping[str, Any], logical: str) -> Generator:
@@ -329,7 +335,7 @@ def _bytes(spec: Mapping[str, Any], path: str, wants: Mapping[str, Any], logical
 def _checked_options(own: Schema, path: str, options: Any) -> list[Any]:
     if not isinstance(options, list) or not options:
         raise ConnectError(f"{path}: options are a list with at least one value")
-    return [_value(own, path, each) for each in options]
+    return [_value(own, path, option) for option in options]
 
 
 def _value(own: Any, path: str, plain: Any) -> Any:
@@ -338,11 +344,11 @@ def _value(own: Any, path: str, plain: Any) -> Any:
         return None
     try:
         if own.type is SchemaType.STRUCT:
-            made = Struct(own, {each.name: _value(each.schema, path, plain.get(each.name)) for each in own.fields})
-            made.validate()
-            return made
+            struct = Struct(own, {field.name: _value(field.schema, path, plain.get(field.name)) for field in own.fields})
+            struct.validate()
+            return struct
         if own.type is SchemaType.ARRAY:
-            return [_value(own.value_schema, path, each) for each in plain]
+            return [_value(own.value_schema, path, item) for item in plain]
         if own.type in (SchemaType.FLOAT32, SchemaType.FLOAT64):
             return _number(plain, path)
         if own.type is SchemaType.BYTES:
@@ -392,8 +398,8 @@ def _range(wants: Mapping[str, Any], path: str, low: Any, high: Any) -> tuple[An
 
 
 def _whole_range(wants: Mapping[str, Any], path: str, low: int, high: int) -> tuple[int, int]:
-    found = _range(wants, path, low, high)
-    return _integer(found[0], f"{path}: range"), _integer(found[1], f"{path}: range")
+    bounds = _range(wants, path, low, high)
+    return _integer(bounds[0], f"{path}: range"), _integer(bounds[1], f"{path}: range")
 
 
 def _number(value: Any, what: str) -> Any:
@@ -415,10 +421,10 @@ def _of_json_schema(spec: Any, path: str) -> dict[str, Any]:
     kind = spec.get("type")
     optional = isinstance(kind, list) and "null" in kind
     if isinstance(kind, list):
-        some = [each for each in kind if each != "null"]
+        some = [type_name for type_name in kind if type_name != "null"]
         kind = some[0] if len(some) == 1 else None
     wants = dict(spec.get("x-datagen", {}))
-    made: dict[str, Any] = {PROPERTIES: wants}
+    avro: dict[str, Any] = {PROPERTIES: wants}
     options = [spec["const"]] if "const" in spec else spec.get("enum")
     if options is not None:
         wants["options"] = options
@@ -430,25 +436,25 @@ def _of_json_schema(spec: Any, path: str) -> dict[str, Any]:
     match kind:
         case "object" if isinstance(spec.get("properties"), dict):
             required = spec.get("required", ())
-            made |= {"type": "record", "name": spec.get("title", ""), "fields": []}
-            for name, each in spec["properties"].items():
-                inner = _of_json_schema(each, f"{path}.{name}")
+            avro |= {"type": "record", "name": spec.get("title", ""), "fields": []}
+            for name, property_spec in spec["properties"].items():
+                inner = _of_json_schema(property_spec, f"{path}.{name}")
                 # Who says that null may be there, or how often, wants it; else a property is there, required or not.
                 nullable = inner.pop("optional") or "null.odds" in inner[PROPERTIES]
                 if not nullable and name not in required:
                     nullable, inner[PROPERTIES]["null.odds"] = True, 0
-                made["fields"].append({"name": name, "type": ["null", inner] if nullable else inner})
+                avro["fields"].append({"name": name, "type": ["null", inner] if nullable else inner})
         case "object":
-            made |= {"type": "map", "values": _without_optional(spec.get("additionalProperties"), f"{path}[]")}
+            avro |= {"type": "map", "values": _without_optional(spec.get("additionalProperties"), f"{path}[]")}
         case "array":
-            made |= {"type": "array", "items": _without_optional(spec.get("items"), f"{path}[]")}
+            avro |= {"type": "array", "items": _without_optional(spec.get("items"), f"{path}[]")}
             if "minItems" in spec or "maxItems" in spec:
                 low = spec.get("minItems", 0)
                 wants.setdefault("length", {"min": low, "max": spec.get("maxItems", low + 3) + 1})
         case "string" if spec.get("format") in _TIMES:
-            made["type"], made["logicalType"] = _TIMES[spec["format"]]
+            avro["type"], avro["logicalType"] = _TIMES[spec["format"]]
         case "string":
-            made["type"] = "string"
+            avro["type"] = "string"
             if not wants and "pattern" in spec:
                 wants["regex"] = spec["pattern"]
             elif not wants and spec.get("format") in _FORMATS:
@@ -457,20 +463,20 @@ def _of_json_schema(spec: Any, path: str) -> dict[str, Any]:
                 low = spec.get("minLength", 0)
                 wants["length"] = {"min": low, "max": spec.get("maxLength", low + 8) + 1}
         case "integer":
-            made["type"] = "long"
+            avro["type"] = "long"
             if not wants:
                 wants["range"] = {"min": limits["min"], "max": max(limits["max"], limits["min"]) + 1}
         case "number":
-            made["type"] = "double"
+            avro["type"] = "double"
             if not {"options", "range", "iteration"} & wants.keys():
                 wants["range"] = limits
         case "boolean":
-            made["type"] = "boolean"
+            avro["type"] = "boolean"
         case _:
             raise ConnectError(f"{path} is of the type {json.dumps(spec.get('type'))}, of which no values can be made")
-    return {**made, "optional": optional}
+    return {**avro, "optional": optional}
 
 
 def _without_optional(spec: Any, path: str) -> Any:
-    made = _of_json_schema(spec, path)
-    return ["null", made] if made.pop("optional") else made
+    avro = _of_json_schema(spec, path)
+    return ["null", avro] if avro.pop("optional") else avro

@@ -90,11 +90,11 @@ class DatagenSourceTask(Informed, SourceTask):
         key, schema = self._key, self._generator.schema
         first = SourceRecord(self._partition, None, self._topic, None, None if key is None else key.schema, None, schema)
         records = [first.copy() for _ in range(count)]
-        made, seed = self._next, self._own_seed
+        iteration, seed = self._next, self._own_seed
         for record, value, moment in zip(records, self._block[at : at + count], self._times[at : at + count]):
-            made += 1
+            iteration += 1
             record.value, record.timestamp = value, moment
-            record.source_offset = {connector.ITERATION: made, connector.SEED: seed}
+            record.source_offset = {connector.ITERATION: iteration, connector.SEED: seed}
         if key is not None:
             for record in records:
                 record.key = record.value[key.name]
@@ -102,7 +102,7 @@ class DatagenSourceTask(Informed, SourceTask):
             moment = int(time.time() * 1000)
             for record in records:
                 record.timestamp = moment
-        self._next = made
+        self._next = iteration
         return records
 
 

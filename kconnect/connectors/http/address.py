@@ -88,29 +88,29 @@ class Address:
         return "".join(write(piece) if is_part else piece for is_part, piece in self._pieces)
 
     def _before_parts(self) -> str:
-        found = ""
+        text = ""
         for is_part, piece in self._pieces:
             if is_part:
                 break
-            found += piece
-        return found
+            text += piece
+        return text
 
     def _of_path(self) -> list[list[tuple[bool, str]]]:
         """The segments that have a part, with what else they have, decoded."""
-        found: list[list[tuple[bool, str]]] = [[]]
+        segments: list[list[tuple[bool, str]]] = [[]]
         place = len(self._before_parts()) - len(re.sub(r"^https?://[^/?#\\]*", "", self._before_parts(), flags=re.IGNORECASE))
         for is_part, piece in self._pieces:
             if is_part:
-                found[-1].append((True, piece))
+                segments[-1].append((True, piece))
                 continue
             text, place = piece[place:], max(0, place - len(piece))
             path = re.split(r"[?#]", text, maxsplit=1)
-            first, *others = re.split(r"[/\\]", path[0])
-            found[-1].append((False, urllib.parse.unquote(first)))
-            found += [[(False, urllib.parse.unquote(each))] for each in others]
+            first, *rest = re.split(r"[/\\]", path[0])
+            segments[-1].append((False, urllib.parse.unquote(first)))
+            segments += [[(False, urllib.parse.unquote(following))] for following in rest]
             if len(path) > 1:
                 break
-        return [segment for segment in found if any(is_part for is_part, _ in segment)]
+        return [segment for segment in segments if any(is_part for is_part, _ in segment)]
 
 
 def _public(text: str) -> str:

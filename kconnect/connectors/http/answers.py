@@ -32,16 +32,18 @@ _FLUSH_S = 30.0
 class Answers:
     def __init__(self, config: Mapping[str, Any], props: Mapping[str, str]) -> None:
         """ConfigError for a setting that the producer has not."""
-        own = passthrough.given(props, settings.PASSTHROUGH)
+        producer_settings = passthrough.given(props, settings.PASSTHROUGH)
         self._topic: str = config[settings.ANSWERS]
         _check_brokers(settings.BROKERS, config[settings.BROKERS])
-        for name, value in own.items():
+        for name, value in producer_settings.items():
             if ("." not in name and name not in _UNDOTTED) or name.startswith(("default.topic.config", "test.mock.")):
                 raise ConfigError(f"{OWN}{name}", "[hidden]", "It is no setting of a producer: leave it out")
             if name in ("bootstrap.servers", "metadata.broker.list"):
                 _check_brokers(f"{OWN}{name}", value)
         try:
-            self._producer = Producer({"bootstrap.servers": config[settings.BROKERS], "enable.idempotence": True, **own})
+            self._producer = Producer(
+                {"bootstrap.servers": config[settings.BROKERS], "enable.idempotence": True, **producer_settings}
+            )
         except KafkaException as error:
             raise ConfigError(f"{OWN}*", "[hidden]", error.args[0].str()) from None
         self._problem: KafkaError | None = None
@@ -77,9 +79,9 @@ class Answers:
 
     def flush(self) -> None:
         """ConnectError if one of them is not in Kafka: then the offsets of its records are not committed."""
-        left = self._producer.flush(_FLUSH_S)
+        unsent_count = self._producer.flush(_FLUSH_S)
         problem, self._problem = self._problem, None
-        if left or problem is not None:
+        if unsent_count or problem is not None:
             reason = problem.str() if problem is not None else f"the brokers did not take them within {_FLUSH_S:.0f} s"
             raise ConnectError(f"Answers of the service can't be written to the topic {self._topic}: {reason}")
 

@@ -41,7 +41,7 @@ def read(response: httpx.Response, setting: str, most: int, cut: bool = False) -
 
 
 def _pieces(response: httpx.Response, setting: str, most: int) -> Iterator[bytes]:
-    names = [each.strip().lower() for each in response.headers.get("Content-Encoding", "").split(",")]
+    names = [encoding.strip().lower() for encoding in response.headers.get("Content-Encoding", "").split(",")]
     packed = [name for name in names if name not in ("", "identity")]
     raw = _counted(response, setting, most)
     if not packed:

@@ -29,29 +29,29 @@ def problems(config: Mapping[str, Any], worker: Mapping[str, str]) -> list[tuple
 
 
 def _mismatches(config: Mapping[str, Any]) -> list[tuple[str, str]]:
-    found = []
+    mismatches = []
     needed = {"BASIC": [settings.USER], "OAUTH2": [settings.TOKEN_URL, settings.CLIENT_ID, settings.CLIENT_SECRET]}
     for name in needed.get(config[settings.AUTH].upper(), ()):
         value = config[name]
         if not (value if isinstance(value, str) else value.value):
-            found.append((name, f"{name} is missing: {settings.AUTH} is {config[settings.AUTH]}."))
+            mismatches.append((name, f"{name} is missing: {settings.AUTH} is {config[settings.AUTH]}."))
     for name in (settings.URL, settings.TOKEN_URL):
         try:
             url = httpx.URL(config[name])
         except httpx.InvalidURL as error:
-            found.append((name, f"It is no URL: {error}."))
+            mismatches.append((name, f"It is no URL: {error}."))
             continue
         if config[name] and (url.scheme not in ("http", "https") or not url.host):
-            found.append((name, "It is no address of HTTP: it must begin with http:// or https:// and a host."))
+            mismatches.append((name, "It is no address of HTTP: it must begin with http:// or https:// and a host."))
     try:
         Address(settings.URL, config[settings.URL])
     except ConfigError as error:
-        found.append((settings.URL, f"{error}."))
+        mismatches.append((settings.URL, f"{error}."))
     try:
         requests.headers_of(config)
     except ConfigError as error:
-        found.append((settings.HEADERS, str(error)))
-    return found
+        mismatches.append((settings.HEADERS, str(error)))
+    return mismatches
 
 
 def _problems_of_service(config: Mapping[str, Any], worker: Mapping[str, str]) -> list[tuple[str, str]]:

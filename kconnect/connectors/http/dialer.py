@@ -77,16 +77,16 @@ class Dialer(httpcore.NetworkBackend):
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore.NetworkStream:
         try:
-            found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+            addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
         except (OSError, UnicodeError) as error:
             raise httpcore.ConnectError(str(error)) from None
         if self._allows is not None:
-            found = [each for each in found if self._allows(str(each[4][0]))]
-            if not found:
+            addresses = [info for info in addresses if self._allows(str(info[4][0]))]
+            if not addresses:
                 self.refused = host
                 raise httpcore.ConnectError("its address is not one of the internet")
         problem: Exception = httpcore.ConnectError("the name has no address")
-        for family, kind, protocol, _, address in found:
+        for family, kind, protocol, _, address in addresses:
             seconds = self.left(timeout, httpcore.ConnectTimeout)
             try:
                 return self._connected(socket.socket(family, kind, protocol), address, seconds, socket_options or ())

@@ -39,11 +39,11 @@ def of(node: _Node) -> float:
 
 
 def _together(children: Sequence[_Node]) -> float:
-    values = [each["children"][0] if each["type"] == "key_val_pair" else each for each in children]
-    plain = Counter(path for each in values if (path := _fields(each)) is not None)
+    values = [child["children"][0] if child["type"] == "key_val_pair" else child for child in children]
+    plain = Counter(path for node in values if (path := _fields(node)) is not None)
     # Of fields that are none within another, each part of the answer is there once.
     depth = max((sum(plain[path[:length]] for length in range(len(path) + 1)) for path in plain), default=0)
-    return max(1, depth + sum(of(each) for each in values if _fields(each) is None))
+    return max(1, depth + sum(of(node) for node in values if _fields(node) is None))
 
 
 def _fields(node: _Node) -> tuple[str, ...] | None:
@@ -53,7 +53,7 @@ def _fields(node: _Node) -> tuple[str, ...] | None:
     if node["type"] == "field":
         return (node["value"],)
     if node["type"] == "subexpression":
-        parts = [_fields(each) for each in node["children"]]
+        parts = [_fields(child) for child in node["children"]]
         return None if None in parts else tuple(name for part in parts for name in part or ())
     return None
 

@@ -83,8 +83,8 @@ class Login:
                 f"{settings.CLIENT_SECRET} and {settings.SCOPE}"
             )
         try:
-            found = orjson.loads(body)
-            token, lasts = found[name], found.get("expires_in", _USUAL_S)
+            answer = orjson.loads(body)
+            token, lasts = answer[name], answer.get("expires_in", _USUAL_S)
         except (ValueError, TypeError, KeyError, AttributeError):
             raise LoginError(
                 f"{where} gives no token: its answer has no {name}, which {settings.TOKEN_PROPERTY} names"
@@ -114,10 +114,10 @@ def basic(user: str, password: str) -> str:
 def _seconds(lasts: Any) -> float:
     """Return how long a token is good. What is no number, or none that makes sense, is the usual time."""
     try:
-        found = float(lasts)
+        seconds = float(lasts)
     except (ValueError, TypeError, OverflowError):
         return _USUAL_S
-    return min(found, _LONGEST_S) if math.isfinite(found) and found > _EARLY_S else _EARLY_S * 2
+    return min(seconds, _LONGEST_S) if math.isfinite(seconds) and seconds > _EARLY_S else _EARLY_S * 2
 
 
 def _shown(url: str) -> str:

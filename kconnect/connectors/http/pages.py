@@ -87,8 +87,8 @@ class Pages:
         self._records, self._cursor, self._since = (source_settings.compiled(name, config[name]) for name in paths)
         # What stands for parts is in no origin.
         plain = self._url.fill(lambda name: "0")
-        others = config[source_settings.ORIGINS]
-        self._origins = Origins(source_settings.ORIGINS, plain, others, self._method == "GET")
+        origins = config[source_settings.ORIGINS]
+        self._origins = Origins(source_settings.ORIGINS, plain, origins, self._method == "GET")
         self._deepest: int = config[source_settings.MAX_DEPTH]
         self._most: int = config[source_settings.MAX_RECORDS]
         self._equal: int = config[source_settings.EQUAL]
@@ -128,26 +128,26 @@ class Pages:
         answer is not JSON, TooMuchError if it has more than a setting allows.
         """
         document = self._document(response)
-        found = None if document is None else _search(source_settings.RECORDS, self._records, document)
-        if document is not None and found is None and not self._has_missed:
+        result = None if document is None else _search(source_settings.RECORDS, self._records, document)
+        if document is not None and result is None and not self._has_missed:
             self._has_missed = True
             log.warning(
                 "%s finds nothing in the service's answer, and so no records: %.100s", source_settings.RECORDS, shown(document)
             )
-        every = found if isinstance(found, list) else [] if found is None else [found]
+        every = result if isinstance(result, list) else [] if result is None else [result]
         if len(every) > self._most:
             raise TooMuchError(
                 f"The service's answer has {len(every)} records, and {source_settings.MAX_RECORDS} is {self._most}"
             )
         new = self._new(position, every)
-        newest, seen = self._newest(position, new)
+        newest, marks = self._newest(position, new)
         cursor = None if document is None else self._unless_followed(position, self._next(document, response))
         ended = len(every) < self._size
         last = {"none": True, "offset": ended, "page": ended}.get(self._mode, cursor is None)
         if last:
-            return new, Position(newest, seen, newest, seen, page=self._first), True
+            return new, Position(newest, marks, newest, marks, page=self._first), True
         offset, page = position.offset_of_page + len(every), position.page + 1
-        after = replace(position, newest=newest, seen_newest=seen, cursor=cursor, offset_of_page=offset, page=page)
+        after = replace(position, newest=newest, seen_newest=marks, cursor=cursor, offset_of_page=offset, page=page)
         return new, after, False
 
     def _document(self, response: Response) -> Any:
@@ -178,10 +178,10 @@ class Pages:
         if self._mode == "link":
             following = response.following
         elif self._mode == "cursor":
-            found = _search(source_settings.CURSOR, self._cursor, document)
+            cursor = _search(source_settings.CURSOR, self._cursor, document)
             # Elasticsearch and others have a list there.
             following = (
-                None if found in (None, "", False) else found if isinstance(found, str) else orjson.dumps(found).decode()
+                None if cursor in (None, "", False) else cursor if isinstance(cursor, str) else orjson.dumps(cursor).decode()
             )
         else:
             return None
@@ -199,7 +199,7 @@ class Pages:
         if self._since is None:
             return list(records)
         # Two that are the same in all are two records.
-        seen = Counter(position.seen.split(","))
+        counts_by_mark = Counter(position.seen.split(","))
         new = []
         for record in records:
             at = self._at(record)
@@ -213,8 +213,8 @@ class Pages:
                     shown(at),
                     shown(position.since),
                 )
-            if equal and seen[mark := _mark(record)]:
-                seen[mark] -= 1
+            if equal and counts_by_mark[mark := _mark(record)]:
+                counts_by_mark[mark] -= 1
             elif not before:
                 new.append(record)
         return new
@@ -223,30 +223,30 @@ class Pages:
         """The greatest `since` so far, and the marks of the records that have it."""
         if self._since is None:
             return None, ""
-        newest, seen = position.newest, position.seen_newest.split(",") if position.seen_newest else []
+        newest, marks = position.newest, position.seen_newest.split(",") if position.seen_newest else []
         for record in records:
             at = self._at(record)
             before, equal = compared(at, newest)
             if before:
                 continue
             if not equal:
-                seen = []
-            seen.append(_mark(record))
+                marks = []
+            marks.append(_mark(record))
             newest = at
-        if len(seen) > self._equal:
+        if len(marks) > self._equal:
             raise TooMuchError(
                 f"The service has more than {self._equal} records of which {source_settings.SINCE} is {shown(newest)}, and "
                 f"{source_settings.EQUAL} is {self._equal}: raise it, or name what tells them apart in {source_settings.SINCE}"
             )
-        return newest, ",".join(seen)
+        return newest, ",".join(marks)
 
     def _at(self, record: Any) -> Any:
-        found = _search(source_settings.SINCE, self._since, record)
-        if isinstance(found, bool) or not isinstance(found, str | int | float):
-            raise DataError(f"{source_settings.SINCE} finds no text and no number in a record, but {shown(found)}")
-        if isinstance(found, str) and len(found) > _LONGEST_CURSOR:
-            raise DataError(f"{source_settings.SINCE} finds {len(found)} characters, of which {_LONGEST_CURSOR} may be")
-        return found
+        since = _search(source_settings.SINCE, self._since, record)
+        if isinstance(since, bool) or not isinstance(since, str | int | float):
+            raise DataError(f"{source_settings.SINCE} finds no text and no number in a record, but {shown(since)}")
+        if isinstance(since, str) and len(since) > _LONGEST_CURSOR:
+            raise DataError(f"{source_settings.SINCE} finds {len(since)} characters, of which {_LONGEST_CURSOR} may be")
+        return since
 
 
 def _search(setting: str, path: Any, document: Any) -> Any:

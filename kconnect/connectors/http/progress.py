@@ -64,8 +64,8 @@ def compared(at: Any, other: Any) -> tuple[bool, bool]:
         return at < other, at == other
     at, other = at.strip(), other.strip()
     time, other_time = _time(at), _time(other)
-    for text, found in ((at, time), (other, other_time)):
-        if found is None and _NO_ORDER.fullmatch(text):
+    for text, parsed in ((at, time), (other, other_time)):
+        if parsed is None and _NO_ORDER.fullmatch(text):
             raise DataError(
                 f"{source_settings.SINCE} finds {shown(text)}, a date of which nobody knows here whether it is later than "
                 "another one. Name a field with a time in ISO 8601 or a number"
@@ -111,10 +111,10 @@ def _time(text: str) -> tuple[int, decimal.Decimal] | None:
     Seconds since 1970, and what is behind the point; None for what is no time in ISO 8601 or as headers have it. Without a zone
     it is UTC.
     """
-    found = _TIME.fullmatch(text)
-    if found is None:
+    match = _TIME.fullmatch(text)
+    if match is None:
         return _in_words(text)
-    day, hour, minute, second, fraction, zone = found.groups()
+    day, hour, minute, second, fraction, zone = match.groups()
     plain = day.replace("/", "").replace("-", "")
     try:
         days = (
@@ -131,10 +131,10 @@ def _time(text: str) -> tuple[int, decimal.Decimal] | None:
 
 
 def _in_words(text: str) -> tuple[int, decimal.Decimal] | None:
-    found = next(filter(None, (form.fullmatch(text) for form in _IN_WORDS)), None)
-    if found is None:
+    match = next(filter(None, (form.fullmatch(text) for form in _IN_WORDS)), None)
+    if match is None:
         return None
-    month = _MONTHS.index(found["month"][:3].lower()) + 1
-    zone = (found["zone"] or "").upper()
-    day = f"{found['year']}-{month:02}-{int(found['day']):02}"
-    return _time(f"{day}T{found['time'] or '00:00'}{zone if zone[:1] in ('+', '-') else 'Z'}")
+    month = _MONTHS.index(match["month"][:3].lower()) + 1
+    zone = (match["zone"] or "").upper()
+    day = f"{match['year']}-{month:02}-{int(match['day']):02}"
+    return _time(f"{day}T{match['time'] or '00:00'}{zone if zone[:1] in ('+', '-') else 'Z'}")

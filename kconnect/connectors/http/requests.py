@@ -84,7 +84,7 @@ class _Part:
 
 def headers_of(config: Mapping[str, Any]) -> dict[str, str]:
     """Return the headers of a config. ConfigError if one has no name or no value, or may not be as it is."""
-    found = {}
+    headers = {}
     for header in filter(None, config[settings.HEADERS].value.split(config[settings.SEPARATOR])):
         name, colon, value = header.partition(":")
         name, value = name.strip(), value.strip()
@@ -94,8 +94,8 @@ def headers_of(config: Mapping[str, Any]) -> dict[str, str]:
             raise ConfigError(settings.HEADERS, "[hidden]", f"{name} can't have ${{…}}: a record does not say who is asked")
         if Template(value).is_constant and not value.isascii():
             raise ConfigError(settings.HEADERS, "[hidden]", f"The value of {name} must be ASCII: encode it")
-        found[name] = value
-    return found
+        headers[name] = value
+    return headers
 
 
 class Maker:
@@ -110,16 +110,16 @@ class Maker:
         self._nulls: str = config[settings.NULLS].lower()
         self._most: int = config[settings.BATCH]
         ends = [config[settings.PREFIX], config[settings.SUFFIX]]
-        ends = [("[]"[at] if self._json else "") if each is None else each for at, each in enumerate(ends)]
-        self._prefix, self._suffix = (each.encode() for each in ends)
+        ends = [("[]"[at] if self._json else "") if text is None else text for at, text in enumerate(ends)]
+        self._prefix, self._suffix = (text.encode() for text in ends)
         self._between: bytes = (config[settings.BETWEEN] or "").encode()
         if not any(name.lower() == "content-type" for name in self._headers):
             self._headers["Content-Type"] = Template("application/json" if self._json else "text/plain; charset=utf-8")
         self._constant: tuple[str, str, dict[str, str]] | None = None
         """Method, address and headers, if they are the same for all records, whose values are the bodies."""
-        constant = self._url.is_constant and all(each.is_constant for each in self._headers.values())
+        constant = self._url.is_constant and all(template.is_constant for template in self._headers.values())
         if constant and self._json and self._template is None and self._method != "DELETE":
-            headers = {name: each.text for name, each in self._headers.items()}
+            headers = {name: template.text for name, template in self._headers.items()}
             self._constant = (self._method, self._url.text, headers)
 
     def requests(self, records: Sequence[SinkRecord]) -> Iterator[Request | tuple[SinkRecord, DataError]]:
@@ -160,9 +160,9 @@ class Maker:
         """Yield what has a request together: no more than are wanted, nor than memory has room for."""
         some: list[_Part] = []
         size = 0
-        for each in parts:
-            some.append(each)
-            size += len(each.body or b"")
+        for record_part in parts:
+            some.append(record_part)
+            size += len(record_part.body or b"")
             if len(some) == self._most or size > _LARGEST:
                 yield some
                 some, size = [], 0
@@ -199,11 +199,11 @@ class Maker:
         return values.to_text(record.value, record.value_schema).encode()
 
     def _in_address(self, record: SinkRecord, name: str) -> str:
-        value, own = part(record, name)
+        value, part_schema = part(record, name)
         if value is None and name in self._url.in_path:
             # All records without it would have one address, and a deletion would be of whatever is called so.
             raise DataError(f"${{{name}}} is null, and can't be a part of the path")
-        return _text(value, own)
+        return _text(value, part_schema)
 
     def _in_body(self, part: Any, own: Schema | None) -> str:
         return documents.to_json(part, own).decode() if self._json else _text(part, own)
@@ -226,8 +226,8 @@ def _are_alike(records: Sequence[SinkRecord]) -> bool:
     """Whether they have values, of one schema."""
     if not records:
         return False
-    own = records[0].value_schema
-    return not any(record.value is None or record.value_schema is not own for record in records)
+    first_schema = records[0].value_schema
+    return not any(record.value is None or record.value_schema is not first_schema for record in records)
 
 
 def _reason(error: Exception) -> str:

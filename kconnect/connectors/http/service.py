@@ -121,14 +121,16 @@ class Service:
         try:
             for again in (False, True):
                 if not request.elsewhere:
-                    login = self._login.header(lambda made: self._exchange(made, settings.TOKEN_URL), renew=again)
+                    login = self._login.header(
+                        lambda http_request: self._exchange(http_request, settings.TOKEN_URL), renew=again
+                    )
                     if login:
                         headers = {name: value for name, value in headers.items() if name.lower() != "authorization"}
                         headers["Authorization"] = login
                 try:
-                    made = client.build_request(request.method, request.url, headers=headers, content=request.body)
+                    http_request = client.build_request(request.method, request.url, headers=headers, content=request.body)
                     dialer.begin(self._answer_s)
-                    response = client.send(made, stream=True, auth=None, follow_redirects=False)
+                    response = client.send(http_request, stream=True, auth=None, follow_redirects=False)
                 except _FAULTS as error:
                     return Answer(f"{shown(request.url)} can't be asked: {self._said(str(error))}")
                 if response.status_code == 401 and not again and not request.elsewhere and self._login.may_be_stale:
@@ -178,14 +180,14 @@ class Service:
                 response=Response(response.status_code, body, links.following(response.headers.get_list("link")), response.url)
             )
         problem = f"{where} answers {response.status_code} {self._said(response.reason_phrase)}"
-        said = ""
+        excerpt = ""
         # What can't be read of it is not needed.
         with contextlib.suppress(httpx.TransportError, BrokenError, TooMuchError):
             dialer.hurry(self._connect_s)
             body = bodies.read(response, settings.MAX_BYTES, _LONGEST_ERROR, cut=True)
-            said = self._said(body.decode("utf-8", "replace"))
-        passing = any(response.status_code in each for each in self._retry_on)
-        problem = f"{problem}: {said}" if said else problem
+            excerpt = self._said(body.decode("utf-8", "replace"))
+        passing = any(response.status_code in codes for codes in self._retry_on)
+        problem = f"{problem}: {excerpt}" if excerpt else problem
         if not passing:
             return Answer(problem)
         wished_s = _after(response)
@@ -226,15 +228,15 @@ class Service:
 
 
 def _tls(config: Mapping[str, Any], certificate: bool = True) -> ssl.SSLContext | bool:
-    authorities, own = config[settings.CA], config[settings.CERTIFICATE] if certificate else ""
-    if not authorities and not own:
+    authorities, certificate_file = config[settings.CA], config[settings.CERTIFICATE] if certificate else ""
+    if not authorities and not certificate_file:
         return True
     setting = settings.CA
     try:
         context = ssl.create_default_context(cafile=authorities or None)
-        if own:
+        if certificate_file:
             setting = settings.CERTIFICATE
-            context.load_cert_chain(own, config[settings.KEY] or None, password="")
+            context.load_cert_chain(certificate_file, config[settings.KEY] or None, password="")
     except (OSError, ssl.SSLError) as error:
         reason = getattr(error, "strerror", None) or error
         raise ConnectError(f"The file of {setting} can't be used: {reason}") from None
@@ -244,11 +246,11 @@ def _tls(config: Mapping[str, Any], certificate: bool = True) -> ssl.SSLContext 
 def shown(url: str) -> str:
     """Return the address without what may be secret."""
     try:
-        found = httpx.URL(url)
+        parsed = httpx.URL(url)
     except httpx.InvalidURL:
         return "the address"
-    port = f":{found.port}" if found.port else ""
-    return f"{found.scheme}://{found.host}{port}{found.path}"
+    port = f":{parsed.port}" if parsed.port else ""
+    return f"{parsed.scheme}://{parsed.host}{port}{parsed.path}"
 
 
 def _reason(error: httpx.TransportError) -> str:

@@ -119,12 +119,12 @@ class HttpSinkTask(Informed, SinkTask):
 
     def _put(self, requests: Iterable[Request | tuple[SinkRecord, DataError]]) -> None:
         began = time.monotonic()
-        for made in requests:
-            if isinstance(made, Request):
+        for item in requests:
+            if isinstance(item, Request):
                 self._wait(began)
-                self._send(made, began)
+                self._send(item, began)
             else:
-                record, error = made
+                record, error = item
                 self._bad(record, error)
         # What comes again after this is meant: the topic may have been made anew.
         self._done.clear()
@@ -166,12 +166,12 @@ class HttpSinkTask(Informed, SinkTask):
         elif len(request.records) > 1:
             # One bad record has spoilt it for all: by itself each says which it is.
             for number, record in enumerate(request.records):
-                for made in self._maker.requests([record]):
-                    if isinstance(made, Request):
+                for single in self._maker.requests([record]):
+                    if isinstance(single, Request):
                         if number:
                             # A put that takes too long loses its group, and what was done with it. One at least is done.
                             self._wait(began)
-                        self._send(made, began)
+                        self._send(single, began)
         else:
             self._bad(request.records[0], DataError(answer.problem))
 

@@ -45,11 +45,11 @@ class HttpSourceConnector(Informed, Checked, SourceConnector):
         return source_settings.CONFIG
 
     def problems(self, config: Mapping[str, Any], props: Mapping[str, str]) -> list[tuple[str, str]]:
-        found = checks.problems(config, self.worker)
+        mismatches = checks.problems(config, self.worker)
         if config[source_settings.PAGES].lower() == "cursor" and not config[source_settings.CURSOR]:
             text = f"{source_settings.CURSOR} is missing: {source_settings.PAGES} is cursor."
-            found = [(source_settings.CURSOR, text), *found]
-        return found
+            mismatches = [(source_settings.CURSOR, text), *mismatches]
+        return mismatches
 
     def exactly_once_support(self, props: dict[str, str]) -> ExactlyOnceSupport:
         return ExactlyOnceSupport.SUPPORTED
@@ -108,11 +108,11 @@ class HttpSourceTask(Informed, Polling):
                 raise ConnectError(f"{answer.problem}. Check {settings.URL} and {settings.AUTH}.")
             raise self._later(answer.problem, answer.after_s)
         try:
-            found, after, last = self._pages.read(self._position, answer.response)
+            new_records, after, last = self._pages.read(self._position, answer.response)
         except BrokenError as error:
             raise self._later(str(error), 0.0) from None
         self._patience.succeeded()
-        records = [self._record(each) for each in found]
+        records = [self._record(new_record) for new_record in new_records]
         for record in records:
             record.source_offset = self._position.offset()
         if records:

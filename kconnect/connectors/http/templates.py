@@ -51,29 +51,29 @@ class Template:
         if len(pieces) == 1:
             return pieces[0]
         texts: dict[str, str] = {}
-        made, length = [], 0
-        for number, each in enumerate(pieces):
-            if number % 2 and each not in texts:
-                texts[each] = write(*part(record, each))
-            made.append(texts[each] if number % 2 else each)
-            length += len(made[-1])
+        filled, length = [], 0
+        for number, piece in enumerate(pieces):
+            if number % 2 and piece not in texts:
+                texts[piece] = write(*part(record, piece))
+            filled.append(texts[piece] if number % 2 else piece)
+            length += len(filled[-1])
             if length > LONGEST:
                 raise DataError(f"The text that is made of it has more than {LONGEST} characters")
-        return "".join(made)
+        return "".join(filled)
 
 
 def part(record: SinkRecord, name: str) -> Part:
     """Return what `${name}` stands for, and its schema: `address.city` is a field of a field."""
-    own = _OWN.get(name)
-    if own is not None:
-        return own(record)
-    found: Any = record.value
+    read_attribute = _OWN.get(name)
+    if read_attribute is not None:
+        return read_attribute(record)
+    value: Any = record.value
     schema: Schema | None = None
     for step in name.split("."):
-        if isinstance(found, Struct) and (field := found.schema.field(step)) is not None:
-            found, schema = found.get(step), field.schema
-        elif isinstance(found, dict) and step in found:
-            found, schema = found[step], None
+        if isinstance(value, Struct) and (field := value.schema.field(step)) is not None:
+            value, schema = value.get(step), field.schema
+        elif isinstance(value, dict) and step in value:
+            value, schema = value[step], None
         else:
             raise DataError(f"${{{name}}} stands for nothing: the record's value has no such field")
-    return found, schema
+    return value, schema

@@ -131,15 +131,15 @@ class Maker:
     def _ids(self, group: Group) -> Sequence[Any]:
         origins = group.origins
         if self._is_keyless(group.topic):
-            places = zip(*(origins.every(f"original_{each}") for each in ("topic", "partition", "offset")))
+            places = zip(*(origins.every(f"original_{attribute}") for attribute in ("topic", "partition", "offset")))
             return [f"{topic}+{partition}+{offset}" for topic, partition, offset in places]
-        own = group.key.schema
-        if own is not None and own.type not in _KEYS:
+        key_schema = group.key.schema
+        if key_schema is not None and key_schema.type not in _KEYS:
             error = DataError(
-                f"its key is no text or integer, but {own.type.value}: take a field of it, or set {settings.KEY_IGNORE}"
+                f"its key is no text or integer, but {key_schema.type.value}: take a field of it, or set {settings.KEY_IGNORE}"
             )
             return [error] * len(origins)
-        return [_id(each) for each in group.key.values]
+        return [_id(key) for key in group.key.values]
 
     def _versions(self, group: Group) -> Any:
         if self._version:
@@ -157,10 +157,10 @@ class Maker:
             return [self._timed(record) for record in group.origins.records]
         if _is_object(group.value.schema):
             try:
-                made = documents.to_lines(group.value)
+                lines = documents.to_lines(group.value)
                 if group.value.has_nulls:
-                    return [None if value is None else line for value, line in zip(group.value.values, made)]
-                return made
+                    return [None if value is None else line for value, line in zip(group.value.values, lines)]
+                return lines
             except MISFITS:
                 pass  # One by one it shows which.
         return [_document(value, group.value.schema) for value in group.value.values]
@@ -170,30 +170,30 @@ class Maker:
         value = record.value
         if value is None:
             return None
-        found = _document(value, record.value_schema)
-        if not isinstance(found, bytes):
-            return found
+        document = _document(value, record.value_schema)
+        if not isinstance(document, bytes):
+            return document
         plain = documents.to_plain(value, record.value_schema)
-        name = next((each for each in self._moments if plain.get(each) is not None), None)
+        name = next((moment_name for moment_name in self._moments if plain.get(moment_name) is not None), None)
         try:
             moment = record.timestamp if name is None else milliseconds(plain[name])
             if TIMESTAMP in plain and name in (None, TIMESTAMP):
                 # It is there already, and may not be there twice.
-                return found
+                return document
             at = datetime.datetime.fromtimestamp((moment or 0) / 1000, datetime.timezone.utc)
         except DataError as error:
             return DataError(f"{settings.MOMENT}: {error}")
         except (ValueError, OverflowError, OSError):
             return DataError("its time is not one of the years 1 to 9999")
         text = at.isoformat(timespec="milliseconds")
-        return b'{"' + TIMESTAMP.encode() + b'":' + orjson.dumps(text) + (b"," if len(found) > 2 else b"") + found[1:]
+        return b'{"' + TIMESTAMP.encode() + b'":' + orjson.dumps(text) + (b"," if len(document) > 2 else b"") + document[1:]
 
     def _named(self, value: Any) -> str:
-        found = value.get(self._field) if isinstance(value, dict) else _field(value, self._field)
-        if not isinstance(found, str) or not found or not _is_utf8(found):
+        index = value.get(self._field) if isinstance(value, dict) else _field(value, self._field)
+        if not isinstance(index, str) or not index or not _is_utf8(index):
             raise DataError(f"it has no text in the field {self._field}, which names its index ({settings.INDEX_FIELD})")
-        names.check_index(found.lower())
-        return found.lower()
+        names.check_index(index.lower())
+        return index.lower()
 
 
 def _may_have_decimals(own: Schema | None) -> bool:
@@ -216,8 +216,8 @@ def _check_exact(value: Any) -> None:
         return
     within = value.values() if isinstance(value, dict) else value.values if isinstance(value, Struct) else value
     if isinstance(value, dict | list | Struct):
-        for each in within:
-            _check_exact(each)
+        for item in within:
+            _check_exact(item)
 
 
 def _head(action: str, index: str, id: str, more: bytes = b"") -> bytes:
@@ -234,14 +234,14 @@ def _of_version(number: int) -> bytes:
 
 
 def _header(record: SinkRecord, name: str) -> int:
-    found: Any = next((each.value for each in reversed(list(record.headers)) if each.key == name), None)
+    text: Any = next((header.value for header in reversed(list(record.headers)) if header.key == name), None)
     try:
-        number = int(found)
+        number = int(text)
     except (TypeError, ValueError, OverflowError):
         number = -1
     # Another one would be refused together with all others of the request.
     if not 0 <= number < 1 << 63:
-        raise DataError(f"its header {name} is no version, but {found!a:.40}")
+        raise DataError(f"its header {name} is no version, but {text!a:.40}")
     return number
 
 

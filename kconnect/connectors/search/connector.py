@@ -34,20 +34,20 @@ class OpenSearchSinkConnector(CheckedSink):
 
 
 def _mismatches(config: Mapping[str, Any]) -> list[tuple[str, str]]:
-    found = []
+    problems = []
     stream, nulls = config[settings.STREAM].lower() != "none", config[settings.NULLS].lower()
     if stream and config[settings.METHOD].lower() == "upsert":
-        found.append((settings.METHOD, "A data stream takes new documents only: it can't be upsert."))
+        problems.append((settings.METHOD, "A data stream takes new documents only: it can't be upsert."))
     if stream and config[settings.INDEX_FIELD]:
-        found.append((settings.INDEX_FIELD, f"It names indexes, but {settings.STREAM} is {config[settings.STREAM]}."))
+        problems.append((settings.INDEX_FIELD, f"It names indexes, but {settings.STREAM} is {config[settings.STREAM]}."))
     if nulls == "delete" and (config[settings.KEY_IGNORE] or stream):
         text = (
             f"Documents can be deleted if their ids are keys: {settings.KEY_IGNORE} is to be false, and {settings.STREAM} none."
         )
-        found.append((settings.NULLS, text))
+        problems.append((settings.NULLS, text))
     if config[settings.VERSION] and config[settings.METHOD].lower() == "upsert":
-        found.append((settings.VERSION, f"Versions need {settings.METHOD}=insert."))
-    return found
+        problems.append((settings.VERSION, f"Versions need {settings.METHOD}=insert."))
+    return problems
 
 
 def _problems_of_cluster(config: Mapping[str, Any], topics: list[str]) -> list[tuple[str, str]]:

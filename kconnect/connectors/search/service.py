@@ -80,7 +80,7 @@ def reason(error: OpenSearchException) -> str:
 def told(error: Mapping[str, Any], depth: int = 0) -> str:
     """Return what an error of the cluster says, with its causes, in one short line."""
     text, cause = f"{error.get('type')}: {error.get('reason')}", error.get("caused_by")
-    plain = "".join(each if each.isprintable() else " " for each in text[:_SHOWN])
+    plain = "".join(character if character.isprintable() else " " for character in text[:_SHOWN])
     return f"{plain} ({told(cause, depth + 1)})" if isinstance(cause, dict) and depth < _CAUSES else plain
 
 
@@ -110,10 +110,10 @@ def bulk(client: OpenSearch, lines: Sequence[bytes], count: int) -> list[tuple[i
     try:
         if not answer.get("errors"):
             return []
-        items = [next(iter(each.values())) for each in answer["items"]]
-        found: list[tuple[int, Mapping[str, Any]]] = [(int(each["status"]), dict(each.get("error") or {})) for each in items]
+        items = [next(iter(result.values())) for result in answer["items"]]
+        outcomes: list[tuple[int, Mapping[str, Any]]] = [(int(item["status"]), dict(item.get("error") or {})) for item in items]
     except (AttributeError, KeyError, TypeError, ValueError, OverflowError, StopIteration):
         raise NoConnection("N/A", "its answer is not one to a bulk request", None) from None
-    if len(found) != count:
-        raise NoConnection("N/A", f"it answers {len(found)} of {count} actions", None)
-    return found
+    if len(outcomes) != count:
+        raise NoConnection("N/A", f"it answers {len(outcomes)} of {count} actions", None)
+    return outcomes

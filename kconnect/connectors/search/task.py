@@ -76,7 +76,7 @@ class OpenSearchSinkTask(SinkTask):
 
     def put(self, records: list[SinkRecord]) -> None:
         if self._done:
-            records = [each for each in records if (place_of(each), each.original_offset) not in self._done]
+            records = [record for record in records if (place_of(record), record.original_offset) not in self._done]
         self._put(groups_of(records))
 
     def put_batch(self, batch: SinkBatch) -> None:
@@ -97,46 +97,46 @@ class OpenSearchSinkTask(SinkTask):
     def _requests(self, group: Group) -> Iterator[list[Action]]:
         """Actions that go together. Bad records are told of on the way."""
         every, some = self._schemaless
-        own = None if every or group.topic in some else group.value.schema
-        found: list[Action] = []
+        value_schema = None if every or group.topic in some else group.value.schema
+        actions: list[Action] = []
         ids: set[tuple[str, str]] = set()
         size = 0
-        for each in self._maker.actions(group):
-            if isinstance(each, Bad):
+        for action in self._maker.actions(group):
+            if isinstance(action, Bad):
                 if not self._drops:
-                    self._bad(group.origins.records[each.place], each.error)
+                    self._bad(group.origins.records[action.place], action.error)
                 continue
             try:
-                self._indices.ensure(each.index, own)
+                self._indices.ensure(action.index, value_schema)
             except RequestError as error:
                 # Its name or its mapping, which are the record's.
                 problem = DataError(f"its index can't be made: {self._said(service.reason(error))}")
-                self._bad(group.origins.records[each.place], problem)
+                self._bad(group.origins.records[action.place], problem)
                 continue
             except ConnectError as error:
-                if not self._is_choice(group.origins.records[each.place]):
+                if not self._is_choice(group.origins.records[action.place]):
                     raise
-                self._bad(group.origins.records[each.place], DataError(str(error)))
+                self._bad(group.origins.records[action.place], DataError(str(error)))
                 continue
             except OpenSearchException as error:
                 is_forbidden = isinstance(error, TransportError) and error.status_code == _FORBIDDEN
-                if not is_forbidden or not self._is_choice(group.origins.records[each.place]):
+                if not is_forbidden or not self._is_choice(group.origins.records[action.place]):
                     self._failed(error)
                 problem = DataError(f"its index can't be used: {self._said(service.reason(error))}")
-                self._bad(group.origins.records[each.place], problem)
+                self._bad(group.origins.records[action.place], problem)
                 continue
-            long = sum(map(len, each.lines)) + 2
+            long = sum(map(len, action.lines)) + 2
             # Of two changes to a document, a failed first one would be made after the second one, if they went together.
-            again = self._updates and (each.index, each.id) in ids
-            if found and (len(found) >= self._most or size + long > self._most_bytes or again):
-                yield found
-                found, ids, size = [], set(), 0
-            found.append(each)
+            again = self._updates and (action.index, action.id) in ids
+            if actions and (len(actions) >= self._most or size + long > self._most_bytes or again):
+                yield actions
+                actions, ids, size = [], set(), 0
+            actions.append(action)
             size += long
             if self._updates:
-                ids.add((each.index, each.id))
-        if found:
-            yield found
+                ids.add((action.index, action.id))
+        if actions:
+            yield actions
 
     def _send(self, group: Group, actions: Sequence[Action]) -> None:
         assert self._client is not None
@@ -187,23 +187,23 @@ class OpenSearchSinkTask(SinkTask):
     def _compare(self, same: Sequence[tuple[Action, SinkRecord]]) -> None:
         """Look whether documents that are there in a record's version are the record's. Nobody knows for who may not read."""
         # An id that is the record's place is that of no other one.
-        same = [each for each in same if each[0].id != "+".join(map(str, (*place_of(each[1]), each[1].original_offset)))]
+        same = [pair for pair in same if pair[0].id != "+".join(map(str, (*place_of(pair[1]), pair[1].original_offset)))]
         if not same or self._client is None:
             return
-        wanted = [{"_index": action.index, "_id": action.id} for action, _ in same]
+        addresses = [{"_index": action.index, "_id": action.id} for action, _ in same]
         try:
-            found = self._client.mget(body={"docs": wanted})["docs"]
+            existing = self._client.mget(body={"docs": addresses})["docs"]
         except OpenSearchException as error:
             log.debug("Documents can't be compared: %s", service.reason(error))
             return
         except (LookupError, TypeError):
             log.debug("Documents can't be compared: the cluster does not answer as one of its kind does")
             return
-        for (action, record), there in zip(same, found if isinstance(found, list) else ()):
-            if not isinstance(there, dict) or "error" in there:
+        for (action, record), entry in zip(same, existing if isinstance(existing, list) else ()):
+            if not isinstance(entry, dict) or "error" in entry:
                 continue
-            own = orjson.loads(action.lines[1]) if len(action.lines) > 1 else None
-            if (there.get("_source") if there.get("found") else None) != own:
+            document = orjson.loads(action.lines[1]) if len(action.lines) > 1 else None
+            if (entry.get("_source") if entry.get("found") else None) != document:
                 self._superseded.other(record)
 
     def _refused(self, record: SinkRecord, status: int, error: Mapping[str, Any]) -> None:

@@ -44,16 +44,16 @@ class Superseded:
         Raise DataError for a record that should have replaced what is there. `trouble` is what the cluster says. Return whether
         the version there is the record's own: then it is the same record again, or `other` has to be told.
         """
-        found = _VERSIONS.search(str(trouble.get("reason", "")))
-        if found is None:
+        match = _VERSIONS.search(str(trouble.get("reason", "")))
+        if match is None:
             return False
-        there, own = int(found[1]), int(found[2])
-        if there == own:
+        stored, record_version = int(match[1]), int(match[2])
+        if stored == record_version:
             return True
         place = place_of(record)
-        if self._by_offset and there >= self._end(place, there):
+        if self._by_offset and stored >= self._end(place, stored):
             raise DataError(
-                f"its document is there in version {there}, which is no offset of {place.topic}-{place.partition}: another "
+                f"its document is there in version {stored}, which is no offset of {place.topic}-{place.partition}: another "
                 "partition, another topic, or the topic before it was made anew has written it, and its offsets do not say "
                 f"which is newer. Set {settings.VERSION}, or delete the document"
             )
@@ -68,7 +68,7 @@ class Superseded:
                 self._count,
                 *place,
                 record.original_offset,
-                there,
+                stored,
             )
             self._count = 0
         return False
