@@ -16,6 +16,7 @@ import json
 import math
 import re
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -87,8 +88,7 @@ def _count_of_names(value: Any) -> int:
 def _named(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
+        twice = next(name for name, count in Counter(name for name, _ in pairs).items() if count > 1)
         raise DataError(f"an object has the name {twice[:100]!r} twice")
     return found
 

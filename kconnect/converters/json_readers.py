@@ -18,6 +18,7 @@ from kconnect.converters.json_text import MISSING, wrapped
 from kconnect.data import schema as schemas
 from kconnect.data.column import Column, Unusual
 from kconnect.data.conversion import convert_to_long
+from kconnect.data.hashes import require_spread
 from kconnect.data.schema import Field, Schema, SchemaType, Struct
 from kconnect.errors import DataError
 from kconnect.java.moments import DAY_MS, date_of
@@ -255,18 +256,18 @@ def _reader_of_pairs(key: Convert, element: Convert) -> Convert:
             raise DataError(
                 f"Maps with non-string fields should be encoded as JSON array of tuples, but found {node_type(plain)}"
             )
-        entries = {}
+        entries = []
         for pair in plain:
             if type(pair) is not list:
                 raise DataError(f"Found invalid map entry instead of array tuple: {node_type(pair)}")
             if len(pair) != 2:
                 raise DataError(f"Found invalid map entry, expected length 2 but found :{len(pair)}")
-            name, value = key(pair[0]), element(pair[1])
-            try:
-                entries[name] = value
-            except TypeError as error:
-                raise DataError("A map has a key that is a list or a map itself, which Python's can't have") from error
-        return entries
+            entries.append((key(pair[0]), element(pair[1])))
+        try:
+            require_spread([name for name, _ in entries])
+            return dict(entries)
+        except TypeError as error:
+            raise DataError("A map has a key that is a list or a map itself, which Python's can't have") from error
 
     return read
 

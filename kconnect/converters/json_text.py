@@ -35,7 +35,8 @@ _DIGITS = bytes(ord("0") if chr(byte).isdigit() and byte < 128 else ord(" ") for
 _NINETEEN = b"0" * 19
 _LONG = re.compile(rb"[0-9]{20}|9[2-9][0-9]{17}")
 _DIGITS_AND_POINTS = _DIGITS[: ord(".")] + b"0" + _DIGITS[ord(".") + 1 :]
-_LONG_FRACTION = re.compile(rb"(?=[0-9.]{19})[0-9]+\.[0-9]+")
+# Not from within a number: each of its digits would be tried as the first.
+_LONG_FRACTION = re.compile(rb"(?<![0-9.])(?=[0-9.]{19})[0-9]+\.[0-9]+")
 _NEGATIVE_ZERO = re.compile(rb"-0(?:\.0+)?(?:[eE][-+]?[0-9]+)?(?![0-9.])")
 
 # Without digits, which might look like a long number.

@@ -16,6 +16,7 @@ import re
 from typing import Any
 
 from kconnect.data import schema as schemas
+from kconnect.data.hashes import require_spread
 from kconnect.data.schema import (
     EXACT,
     NULL,
@@ -219,11 +220,11 @@ class _Parser:
         raise _NotParsed
 
     def _map(self) -> SchemaAndValue:
-        entries: dict[Any, Any] = {}
+        entries: list[tuple[Any, Any]] = []
         keys, values = _Common(), _Common()
         while self._at < len(self._tokens):
             if self._takes("}"):
-                return _as_map(keys.schema, values.schema, entries)
+                return _as_map(keys.schema, values.schema, _as_dict(entries))
             if self._takes(","):
                 raise _NotParsed
             key = self.element()
@@ -232,10 +233,18 @@ class _Parser:
             value = self.element()
             keys.add(key)
             values.add(value)
-            entries[_as_key(key.value)] = None if value is None else value.value
+            entries.append((_as_key(key.value), None if value is None else value.value))
             # Connect does without it, too.
             self._takes(",")
         raise _NotParsed
+
+
+def _as_dict(entries: list[tuple[Any, Any]]) -> dict[Any, Any]:
+    try:
+        require_spread([key for key, _ in entries])
+    except DataError:
+        raise _NotParsed from None
+    return dict(entries)
 
 
 def _as_map(key: Schema | None, element: Schema | None, found: dict[Any, Any]) -> SchemaAndValue:

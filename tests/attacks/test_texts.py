@@ -6,25 +6,30 @@ Each is of the size that a topic takes. The time that is allowed is many times w
 
 from __future__ import annotations
 
+import base64
 import decimal
+import itertools
 import json
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 
 from kconnect import cel
 from kconnect.api import DataError, SinkConnector, SinkRecord, Struct, schema
 from kconnect.cel import CelError
-from kconnect.connectors import limits, names
+from kconnect.connectors import documents, limits, names
 from kconnect.connectors.file_sink import FileStreamSinkConnector
+from kconnect.connectors.http import links
 from kconnect.connectors.iceberg.connector import IcebergSinkConnector
 from kconnect.connectors.limits import TooMuchError
 from kconnect.connectors.objects.avro_blocks import check_elements
 from kconnect.connectors.objects.connector import ObjectStoreSinkConnector
+from kconnect.connectors.sql import pg_texts, room
 from kconnect.converters.avro import AvroConverter
 from kconnect.converters.json import JsonConverter
 from kconnect.converters.schema_registry import MemoryRegistry
@@ -291,3 +296,74 @@ def test_a_topic_keeps_no_pattern_busy_for_ever() -> None:
             pattern.matches(name)
     assert time.monotonic() - begin < regex.LONGEST_S, "what is known is asked for again"
     assert pattern.matches("aab") is not None
+
+
+# What is tried in every way.
+
+
+@pytest.mark.parametrize("text", ['{{"a":"{0}"}}', '{{"a":{0}}}', "{0}", '{{"a":"{0}."}}'])
+def test_digits_in_json_whose_schema_is_inferred_take_no_hours(text: str) -> None:
+    """Who may write to a topic sends a text of digits: each of them was tried as the first of a long fraction."""
+    made = JsonConverter()
+    made.configure({"schemas.enable": "false", "schemas.infer": "true"})
+    with soon(), suppress(DataError):
+        made.to_connect_data("t", text.format("1" * LONG).encode())
+    exact = made.to_connect_data("u", b'{"a":0.1234567890123456789,"b":[12345678901234567.25]}').value
+    assert (exact.get("a"), exact.get("b")) == ("0.1234567890123456789", ["12345678901234567.25"])
+
+
+@pytest.mark.parametrize("text", [" " * LONG + "x", "2024-01-01" + " " * LONG + "x", ":00" * LONG, "1" + " " * LONG + "1"])
+def test_a_text_for_a_column_of_times_takes_no_hours(text: str) -> None:
+    """Who may write to a topic sends blanks for a date or a time: a thousand of them took seconds, of the whole host."""
+    for backend, kind in itertools.product(
+        ("sqlite", "mysql", "postgresql"), (sa.Date(), sa.DateTime(), sa.Time(), sa.ARRAY(sa.DateTime()))
+    ):
+        check = room.check_of(None, kind, backend, rounds=False)
+        assert check is not None
+        with soon(), suppress(DataError):
+            check(text)
+    with soon(), suppress(DataError):
+        pg_texts.check_no_zone(pg_texts.without_blanks(text))
+    with soon(), suppress(DataError):
+        pg_texts.of_array(pg_texts.check_no_zone)("{" + '"\\' * LONG)
+
+
+@pytest.mark.parametrize("parameter", [";a= ", "; a = ", ';a="b" ', ";a ", "<>;", ";a=<>"])
+def test_a_link_takes_no_hours(parameter: str) -> None:
+    """Who is a service sends a header Link of 40 parameters, with a blank that could belong to either of two texts in each."""
+    with soon():
+        assert links.following(["<http://a/>" + parameter * 2000 + '"']) is None
+    given = ['<http://a/?x=1,2>; rel="up self"; title = "a, b" , <http://b/> ;rel= ;x=y; Rel=next, <http://c/>;rel=next ;a=']
+    assert links.following(given) == "http://c/"
+
+
+def of_one_hash(count: int) -> Iterator[int]:
+    """Python hashes a number by what it leaves when divided by this."""
+    return (5 + each * ((1 << 61) - 1) for each in range(10, 10 + count))
+
+
+def test_a_map_of_decimals_takes_no_minutes() -> None:
+    """Who may write to a topic chooses keys of a map so that each is compared with all others, in a value or in a header."""
+    key = {"type": "bytes", "name": "org.apache.kafka.connect.data.Decimal", "version": 1, "parameters": {"scale": "0"}}
+    own = {"type": "map", "keys": key, "values": {"type": "int32"}}
+
+    def read(numbers: Iterable[int]) -> Any:
+        pairs = [[base64.b64encode(each.to_bytes(12, "big")).decode(), 1] for each in numbers]
+        return JsonConverter().to_connect_data("t", json.dumps({"schema": own, "payload": pairs}).encode()).value
+
+    with soon(), pytest.raises(DataError, match="can't tell apart"):
+        read(of_one_hash(30_000))
+    with soon():
+        text = "{" + ",".join(f"{each}:1" for each in of_one_hash(30_000)) + "}"
+        assert SimpleHeaderConverter().to_connect_header("t", "h", text.encode()).value == text
+    assert len(read(range(5000))) == 5000
+    assert read([7] * 5000) == {decimal.Decimal(7): 1}
+    assert len(read(of_one_hash(900))) == 900
+
+
+def test_a_name_that_is_there_twice_is_found_at_once() -> None:
+    """Who puts a file into a store writes an object of very many names into it, of which the last one comes twice."""
+    names_of_object = [f'"k{each:07}":1' for each in range(LONG)]
+    data = ("{" + ",".join([*names_of_object, names_of_object[-1]]) + "}").encode()
+    with soon(), pytest.raises(DataError, match="k0099999"):
+        documents.check_names(data, documents.parsed(data))

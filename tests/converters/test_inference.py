@@ -174,11 +174,26 @@ def test_no_record_adds_fields_without_an_end() -> None:
     (bad,) = _read(_converter(), long)
     assert "bytes, of which 64000 may be for schemas.infer.max.fields=500" in bad
     assert isinstance(_read(_converter(schemas_infer_max_fields="900"), long)[0], dict)
+    # Control characters have six bytes each in that message.
+    converter = _converter(schemas_infer_max_fields="5000")
+    (bad,) = _read(converter, {"\1" * 250 + f"{number:06}": 1 for number in range(1000)})
+    assert "bytes, of which 640000 may be" in bad
+    _read(converter, {"\1" * 250 + f"{number:06}": [[{"a": number}]] for number in range(390)})
+    assert converter.inferring is not None
+    assert 600_000 < len(json.dumps(inference.to_plain(converter.inferring.subject("t").shape))) < 1_000_000
     deep: Any = 1
     for _ in range(40):
         deep = [deep]
     (bad,) = _read(_converter(), {"a": deep})
     assert "deeper than 32" in bad
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-be", "utf-16-le", "utf-32-be", "utf-32-le"])
+def test_half_a_pair_of_surrogates_is_no_name(encoding: str) -> None:
+    """In UTF-8 it is no JSON at all; in these it was, and no schema with it could be written down: the task failed for good."""
+    good, *bad = _read_texts(_converter(), [text.encode(encoding) for text in ('{"a":1}', '{"\\ud800":1}', '[{"\\udfff":1}]')])
+    assert good == {"a": 1}
+    assert all("half a pair of surrogates" in each for each in bad)
 
 
 def test_topics_have_their_own_and_batches_are_columns() -> None:

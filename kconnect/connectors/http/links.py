@@ -10,7 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-_LINK = re.compile(r"\s*<([^<>]*)>((?:\s*;\s*[^\s;,=\"]+(?:\s*=\s*(?:\"(?:[^\"\\]|\\.)*\"|[^\s;,\"]*))?)*)\s*(?:,|$)")
+# In one way only: a blank behind an equals sign that could belong to either side doubled the ways, with each parameter.
+_LINK = re.compile(r"\s*<([^<>]*)>((?:\s*;\s*[^\s;,=\"<]+(?:\s*=(?:\s*(?:\"(?:[^\"\\]|\\.)*\"|[^\s;,\"<]+))?)?)*)\s*(?:,|$)")
 _PARAMETER = re.compile(r";\s*([^\s;,=\"]+)(?:\s*=\s*(\"(?:[^\"\\]|\\.)*\"|[^\s;,\"]*))?")
 _LONGEST = 16 * 1024
 

@@ -17,10 +17,11 @@ from kconnect.api import DataError
 
 Check = Callable[[Any], None]
 
-_ELEMENT = re.compile(r'"((?:[^"\\]|\\.)*)"|([^{},"]+)', re.DOTALL)
+# Here and below no text is looked at again from each of its letters: it is others', and may have a million of them.
+_ELEMENT = re.compile(r'"((?:[^"\\]|\\.)*)"?|([^{},"]+)', re.DOTALL)
 _FRACTION = re.compile(r"\.(\d+)")
-_ZONE = re.compile(r":\d\d.*?(?:[+-]\d|[a-z]{3}|/|z\s*$)", re.IGNORECASE | re.DOTALL)
-_BLANK = re.compile(r"\s+(?=(?:[+-]\d\d|z$))", re.IGNORECASE)
+_CLOCK, _ZONE = re.compile(r":\d\d"), re.compile(r"[+-]\d|[a-z]{3}|/|z\s*$", re.IGNORECASE)
+_BLANK = re.compile(r"(?<!\s)\s+(?=(?:[+-]\d\d|z$))", re.IGNORECASE)
 _AMOUNT, _GAPS, _SEPARATORS = re.compile(r"\d(?:[\d.,\s'\u2019]*\d)?"), re.compile(r"[\s'\u2019]"), re.compile("[.,]")
 _GROUP = 3
 """So many digits are between the separators of thousands."""
@@ -61,7 +62,8 @@ def check_date(text: str, kind: Any, digits: int | None, unless: str) -> None:
 
 def check_no_zone(text: str) -> None:
     """Raise DataError for a time that names a zone, which the database would leave out."""
-    if _ZONE.search(text):
+    clock = _CLOCK.search(text)
+    if clock is not None and _ZONE.search(text, clock.end()):
         raise DataError("it has a time zone, and the column has none: a text in ISO 8601 is converted")
 
 
