@@ -22,6 +22,6 @@ if not TYPE_CHECKING:
         if name == "__version__":
             from importlib.metadata import version
 
-            globals()[name] = found = version("kconnect")
-            return found
+            globals()[name] = value = version("kconnect")
+            return value
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -65,7 +65,7 @@ class NotAuthorizedError(ConnectError):
 
 
 class NoTopicError(ConnectError):
-    """There is no topic of that name, and it can't be made."""
+    """The topic does not exist, and it can't be made."""
 
 
 class DataError(ConnectError):
@@ -87,11 +87,11 @@ class ConfigError(ConnectError):
 
 
 class NotFoundError(ConnectError):
-    """What was asked for does not exist."""
+    """The thing that was asked for does not exist."""
 
 
 class AlreadyExistsError(ConnectError):
-    """What was to be created exists."""
+    """The thing that was to be created exists."""
 
 
 class ConflictError(ConnectError):
@@ -99,7 +99,7 @@ class ConflictError(ConnectError):
 
 
 class ChangedError(ConnectError):
-    """What was to be changed is not what the caller has read: somebody else was quicker."""
+    """The thing that was to be changed is not as the caller has read it: somebody else has changed it since."""
 
 
 class BadRequestError(ConnectError):
@@ -128,7 +128,7 @@ def _text(value: object) -> str:
 
 
 class Row(NamedTuple):
-    """What an error of a class is to those who see no Python. `java` is None for what is no relative of Connect's."""
+    """The HTTP status, exit code and Java name of a class of errors. `java` is None if Connect has no such class."""
 
     status: int
     """Of HTTP."""
@@ -174,13 +174,13 @@ BY_NAME: Mapping[str, type[ConnectError]] = MappingProxyType(
 
 
 def row_of(kind: type[BaseException]) -> Row:
-    """That of the nearest class of its family that the table knows."""
-    return next(TABLE[known] for known in kind.__mro__ if known in TABLE)
+    """Return the row of the nearest base class that the table has."""
+    return next(TABLE[base] for base in kind.__mro__ if base in TABLE)
 
 
 def in_one_line(text: str) -> str:
     """Return an error's lines as one, for where there is room for one only. A line that ends with a colon leads to the next."""
-    said = ""
+    joined = ""
     for line in filter(None, map(str.strip, text.splitlines())):
-        said += f" {line}" if said.endswith(":") else f"; {line}" if said else line
-    return said
+        joined += f" {line}" if joined.endswith(":") else f"; {line}" if joined else line
+    return joined

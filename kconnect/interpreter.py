@@ -24,22 +24,22 @@ def forget_empty(environ: MutableMapping[str, str], path: list[str]) -> None:
     Take out of `PYTHONPATH` what is empty, for this process and those that it starts: to Python it is the current directory,
     and `PYTHONPATH=$PYTHONPATH:/opt/lib` begins with it wherever the variable was not set. `path` is that of this process.
     """
-    given = environ.get("PYTHONPATH", "")
-    if not given:
+    value = environ.get("PYTHONPATH", "")
+    if not value:
         return
-    named = [place for place in given.split(os.pathsep) if place]
-    if len(named) == len(given.split(os.pathsep)):
+    named = [place for place in value.split(os.pathsep) if place]
+    if len(named) == len(value.split(os.pathsep)):
         return
     environ["PYTHONPATH"] = os.pathsep.join(named)
     try:
-        here = os.getcwd()
+        directory = os.getcwd()
     except OSError:
         # It has been deleted.
         return
     # A checkout that is installed as it is has its packages there.
     chosen = {*map(os.path.abspath, named), os.path.dirname(os.path.dirname(os.path.abspath(__file__)))}
-    if here not in chosen:
-        path[:] = [place for place in path if place != here]
+    if directory not in chosen:
+        path[:] = [place for place in path if place != directory]
 
 
 def command(module: str, *arguments: str, python: str | None = None) -> list[str]:

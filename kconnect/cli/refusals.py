@@ -108,16 +108,16 @@ def _nearest(name: str, class_names: Iterable[str]) -> str | None:
 
 def _likeness(name: str, other: str) -> float:
     """Return how alike two classes' own names are, from 0 to 1: 0 for a source beside a sink."""
-    (own, kind), (theirs, other_kind) = _parted(name), _parted(other)
+    (own_part, kind), (other_part, other_kind) = _parted(name), _parted(other)
     if kind and other_kind:
-        return difflib.SequenceMatcher(None, own, theirs).ratio() if kind == other_kind else 0.0
+        return difflib.SequenceMatcher(None, own_part, other_part).ratio() if kind == other_kind else 0.0
     # The kind itself may be misspelt.
-    return difflib.SequenceMatcher(None, own + kind, theirs + other_kind).ratio()
+    return difflib.SequenceMatcher(None, own_part + kind, other_part + other_kind).ratio()
 
 
 def _parted(name: str) -> tuple[str, str]:
     """Part a class's own name: what is its own, and which kind of connector it says that it is. Without regard to case."""
-    own = name.lower()
-    own = _CONNECTOR.sub("", own)
-    kind = next((kind for kind in ("source", "sink") if own.endswith(kind)), "")
-    return own.removesuffix(kind), kind
+    own_part = name.lower()
+    own_part = _CONNECTOR.sub("", own_part)
+    kind = next((kind for kind in ("source", "sink") if own_part.endswith(kind)), "")
+    return own_part.removesuffix(kind), kind

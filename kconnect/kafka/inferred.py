@@ -45,9 +45,9 @@ def fold(said: Mapping[Key, Any]) -> Fold:
     Return what `folded` does, with the statements that lost. A statement moves to the end of the topic when its task says more:
     one that lost must not stand there then, for it would be the first.
     """
-    found = Fold({}, set())
+    result = Fold({}, set())
     for key, value in said.items():
-        before = found.known.get((key.part, key.topic), Known())
+        before = result.known.get((key.part, key.topic), Known())
         try:
             now = Known(inference.of_plain(value["shape"]), int(value["version"]), int(value.get("at", 0)))
         except (DataError, AttributeError, KeyError, TypeError, ValueError) as error:
@@ -55,10 +55,10 @@ def fold(said: Mapping[Key, Any]) -> Fold:
             continue
         shape, agree = inference.merged(before.shape, now.shape)
         if not agree:
-            found.lost.add(key)
+            result.lost.add(key)
         versions, times = max(before.version, now.version), max(before.at_ms, now.at_ms)
-        found.known[key.part, key.topic] = Known(shape, versions, times)
-    return found
+        result.known[key.part, key.topic] = Known(shape, versions, times)
+    return result
 
 
 def shown(said: Mapping[Key, Any]) -> Iterator[dict[str, Any]]:

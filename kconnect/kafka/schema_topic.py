@@ -36,7 +36,7 @@ def ensure(client: Mapping[str, Any], topic: str, replication_factor: int, confi
 
 
 class Said(Mapping[Key, Any]):
-    """What is said of a connector's schemas. A value is parsed when it is asked for, since there may be a thousand of them."""
+    """The statements about a connector's schemas. A value is parsed when it is asked for: there may be a thousand of them."""
 
     def __init__(self, values: Mapping[Key, bytes]) -> None:
         self._values = values
@@ -61,7 +61,7 @@ def read(client: Mapping[str, Any], topic: str, connector: str) -> Said:
 
     UnavailableError if no broker answers, and ConnectError if the topic may not be read.
     """
-    found: dict[Key, bytes] = {}
+    values: dict[Key, bytes] = {}
     with Reader(client, "kconnect-schemas") as reader:
         places = [Place(topic, number) for number in reader.partitions(topic)]
         for messages in reader.until({place: reader.span(place).end for place in places}):
@@ -69,11 +69,11 @@ def read(client: Mapping[str, Any], topic: str, connector: str) -> Said:
                 key = _key(message.key())
                 if key is None or key.connector != connector:
                     continue
-                found.pop(key, None)
+                values.pop(key, None)
                 value = message.value()
                 if value:
-                    found[key] = value
-    return Said(found)
+                    values[key] = value
+    return Said(values)
 
 
 def write(client: Mapping[str, Any], topic: str, values: Mapping[Key, Any]) -> None:
@@ -88,8 +88,8 @@ def write(client: Mapping[str, Any], topic: str, values: Mapping[Key, Any]) -> N
     for key, value in values.items():
         data = None if value is None else orjson.dumps(value)
         producer.produce(topic, data, orjson.dumps(list(key)), on_delivery=delivered)
-    left = producer.flush(_WRITE_S)
-    if failures or left:
+    unsent_count = producer.flush(_WRITE_S)
+    if failures or unsent_count:
         reason = failures[0].str() if failures else "no answer"
         raise ConnectError(f"Inferred schemas can't be written to the topic {topic}: {reason}")
 

@@ -230,13 +230,13 @@ class Broker:
             if process.poll() is not None:
                 raise ConnectError(self._reason(process.returncode, port, before))
             if not _is_free(port):
-                found = None
+                answered_id = None
                 # It listens before it can answer.
                 with contextlib.suppress(ConnectError):
-                    found = Admin({"bootstrap.servers": f"127.0.0.1:{port}", "log_level": 0}, _ANSWER_S).cluster_id()
-                if found == cluster_id:
+                    answered_id = Admin({"bootstrap.servers": f"127.0.0.1:{port}", "log_level": 0}, _ANSWER_S).cluster_id()
+                if answered_id == cluster_id:
                     return
-                if found is not None:
+                if answered_id is not None:
                     raise ConnectError(f"Another broker answers on port {port}: stop it, or choose another port")
             time.sleep(0.05)
         raise ConnectError(f"The broker did not answer within {_UP_S:.0f} s; its log is {self.log}")
@@ -250,13 +250,13 @@ class Broker:
         return f"The broker ended at once with status {status}{_cause(text)}; its log is {self.log}"
 
     def _write_properties(self, file: Path, port: int, controller: int, data: str) -> None:
-        own = {
+        addresses = {
             "controller.quorum.voters": f"1@127.0.0.1:{controller}",
             "listeners": f"PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}",
             "advertised.listeners": f"PLAINTEXT://127.0.0.1:{port}",
             "log.dirs": str(self.directory / data),
         }
-        lines = {**_PROPERTIES, **own, **self._properties}
+        lines = {**_PROPERTIES, **addresses, **self._properties}
         file.write_text("".join(f"{key}={value}\n" for key, value in lines.items()), "utf-8")
 
     # --- ending ---
@@ -322,24 +322,24 @@ class Broker:
 
 
 def _archive(program: str, classes: Path) -> Path:
-    """Where the class archive for this Java and these jars belongs; either's replacement makes it useless."""
+    """Return the path of the class archive for this Java and these jars. Another Java, or other jars, have another archive."""
     java_file = Path(program if os.sep in program else shutil.which(program) or program).resolve()
     identity = f"{java_file} {java_file.stat().st_mtime_ns if java_file.exists() else 0} {' '.join(_JVM)}"
     return classes / f"broker-{hashlib.sha256(identity.encode()).hexdigest()[:12]}.jsa"
 
 
 def _cause(output: str) -> str:
-    """What a JVM that ended early says of the reason, in brackets."""
-    found = re.findall(r"^(?:Caused by: |Exception in thread \S+ )(?:\w+\.)+\w+: (.+)", output, re.MULTILINE)
-    return f" ({found[-1]})" if found else ""
+    """Return the reason that a JVM which ended early has printed, in brackets; an empty text if there is none."""
+    causes = re.findall(r"^(?:Caused by: |Exception in thread \S+ )(?:\w+\.)+\w+: (.+)", output, re.MULTILINE)
+    return f" ({causes[-1]})" if causes else ""
 
 
 def _cluster_id(data: Path) -> str | None:
     try:
-        found = re.search(r"^cluster\.id=(\S+)", (data / "meta.properties").read_text("utf-8"), re.MULTILINE)
+        match = re.search(r"^cluster\.id=(\S+)", (data / "meta.properties").read_text("utf-8"), re.MULTILINE)
     except OSError:
         return None
-    return found[1] if found else None
+    return match[1] if match else None
 
 
 _PORTS = range(15_000, 32_000)

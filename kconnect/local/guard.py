@@ -16,7 +16,7 @@ from kconnect import interpreter
 
 
 class Guard:
-    """Of the process `pid`, which has `mark` among its arguments, until `release`."""
+    """A guard of the process `pid`, which has `mark` among its arguments, until `release`."""
 
     def __init__(self, pid: int, mark: str) -> None:
         self._process = subprocess.Popen(
@@ -24,7 +24,7 @@ class Guard:
         )
 
     def release(self) -> None:
-        """Guard it no longer; once only."""
+        """Guard the process no longer. Call this once only."""
         self._process.kill()
         self._process.wait()
         assert self._process.stdin is not None

@@ -28,7 +28,7 @@ class Expression(Predicate):
         self._program = records.program(self.CONFIG.parse(configs)["expression"])
 
     def test(self, record: SourceRecord | SinkRecord) -> bool:
-        found = records.evaluate(self._program, "expression", record)
-        if found is True or found is False:
-            return found
+        result = records.evaluate(self._program, "expression", record)
+        if result is True or result is False:
+            return result
         raise DataError(f"expression = {self._program.text} must be true or false, for this record it is neither")

@@ -45,7 +45,7 @@ class Covered:
         of_reference: dict[str, list[str]] = defaultdict(list)
         for value, reference in covered.items():
             of_reference[reference].append(value)
-        found: dict[str, str] = {}
+        new: dict[str, str] = {}
         for reference, values in of_reference.items():
             # Within JSON, it would have to be written in another way there.
             mark = reference if json.dumps(reference) == f'"{reference}"' else HIDDEN
@@ -53,11 +53,11 @@ class Covered:
             for value in values:
                 # Such lines have little that is written in another way elsewhere.
                 is_one_of_many = len(lines) > _FEW and value in lines
-                found.update(dict.fromkeys({value} if is_one_of_many else secrets.forms(value), mark))
+                new.update(dict.fromkeys({value} if is_one_of_many else secrets.forms(value), mark))
         with self._lock:
             # Another one each time: lines are being written meanwhile. Those of values that have been replaced may still come.
-            kept = {value: shown for value, shown in self._known.shown.items() if value not in found}
-            shown = self._fitting({**kept, **found})
+            others_shown = {value: shown for value, shown in self._known.shown.items() if value not in new}
+            shown = self._fitting({**others_shown, **new})
             by_head: dict[str, list[str]] = defaultdict(list)
             for value in shown:
                 by_head[value[:_HEAD]].append(value)
@@ -68,13 +68,13 @@ class Covered:
         shown, by_head = self._known
         if not shown:
             return text
-        found = {
+        values = {
             value
             for at in range(len(text) - _HEAD + 1)
             for value in by_head.get(text[at : at + _HEAD], ())
             if text.startswith(value, at)
         }
-        return references.substitute(text, {value: shown[value] for value in found}) if found else text
+        return references.substitute(text, {value: shown[value] for value in values}) if values else text
 
     def _fitting(self, shown: dict[str, str]) -> dict[str, str]:
         """Return what there is room for: whatever has most of it loses its oldest."""
@@ -82,18 +82,18 @@ class Covered:
         if over <= 0:
             return shown
         counts = Counter(shown.values())
-        left = dict(counts)
+        remaining = dict(counts)
         while over > 0:
             # Down to the second largest, or as far as is needed.
-            (largest, count), *rest = sorted(left.items(), key=lambda each: -each[1])
-            gone = min(over, max(1, count - (rest[0][1] if rest else 0)))
-            left[largest] -= gone
-            over -= gone
-        drop = {reference: counts[reference] - left[reference] for reference in counts}
-        kept = {}
+            (largest, count), *rest = sorted(remaining.items(), key=lambda each: -each[1])
+            dropped = min(over, max(1, count - (rest[0][1] if rest else 0)))
+            remaining[largest] -= dropped
+            over -= dropped
+        drop = {reference: counts[reference] - remaining[reference] for reference in counts}
+        fitting = {}
         for value, reference in shown.items():
             if drop[reference]:
                 drop[reference] -= 1
             else:
-                kept[value] = reference
-        return kept
+                fitting[value] = reference
+        return fitting

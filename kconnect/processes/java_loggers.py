@@ -76,8 +76,8 @@ def ours(name: str) -> tuple[str, ...]:
         return (name,)
     parts = name.split(".")
     for end in range(len(parts), 0, -1):
-        if (found := PACKAGES.get(".".join(parts[:end]))) is not None:
-            return found
+        if (loggers := PACKAGES.get(".".join(parts[:end]))) is not None:
+            return loggers
     raise NotFoundError(
         f"Logger {name} not found. It is a Java class of Kafka, and kconnect has no logger for it; {_CONNECT} stands for all "
         "of kconnect's, GET /admin/loggers lists them, and docs/compatibility.md has the Java names that lead to one of them."

@@ -29,7 +29,7 @@ class LoggerLevel(TypedDict):
 
 
 class Loggers(Protocol):
-    """What `/admin/loggers` asks of the logging system. Names of levels are those of LEVELS, in capitals."""
+    """The interface of the logging system to `/admin/loggers`. Names of levels are those of LEVELS, in capitals."""
 
     def levels(self) -> dict[str, LoggerLevel]:
         """All known loggers; the root one is named `root`."""
@@ -56,12 +56,12 @@ class PythonLoggers:
         return {name: self._describe(name, logger) for name, logger in shown.items()}
 
     def level(self, name: str) -> LoggerLevel | None:
-        own = _names(name)[0]
-        logger = _known().get(own)
-        if logger is None and own != name:
+        own_name = _names(name)[0]
+        logger = _known().get(own_name)
+        if logger is None and own_name != name:
             # Clients look before they set: one of ours is there, even if nothing has logged by it yet.
-            logger = logging.getLogger(own)
-        return None if logger is None else self._describe(own, logger)
+            logger = logging.getLogger(own_name)
+        return None if logger is None else self._describe(own_name, logger)
 
     def set_level(self, name: str, level: str) -> list[str]:
         number = LEVELS[level]
@@ -73,17 +73,17 @@ class PythonLoggers:
 
     def _set_ours(self, names: tuple[str, ...], number: int) -> list[str]:
         if names != (ROOT,):
-            for each in names:
-                logging.getLogger(each)  # makes it known, as Connect does
-        known = _known()
+            for name in names:
+                logging.getLogger(name)  # makes it known, as Connect does
+        loggers = _known()
         # Read all before setting any: a child without a level of its own follows its parent.
-        before = {each: logger.getEffectiveLevel() for each, logger in known.items()}
-        changed = [each for each in known if names == (ROOT,) or each.startswith(names)]
-        changed = [each for each in changed if before[each] != number]
-        for each in changed:
-            known[each].setLevel(number)
-            self._modified[each] = self._now_ms()
-        return [each for each in changed if not java_loggers.is_foreign(each)]
+        before = {name: logger.getEffectiveLevel() for name, logger in loggers.items()}
+        changed = [name for name in loggers if names == (ROOT,) or name.startswith(names)]
+        changed = [name for name in changed if before[name] != number]
+        for name in changed:
+            loggers[name].setLevel(number)
+            self._modified[name] = self._now_ms()
+        return [name for name in changed if not java_loggers.is_foreign(name)]
 
     def _describe(self, name: str, logger: logging.Logger) -> LoggerLevel:
         return {"level": _text(logger.getEffectiveLevel()), "last_modified": self._modified.get(name)}
@@ -94,19 +94,19 @@ def _names(name: str) -> tuple[str, ...]:
 
 
 def _set_foreign(name: str, number: int) -> None:
-    """What Kafka's Java classes go by means loggers of ours; where Java runs, it means theirs as well."""
+    """Set the level of the loggers with Java's own names. `_set_ours` sets those of ours that such a name stands for."""
     if java_loggers.is_foreign(name):
         logging.getLogger(name)
-        for each, logger in _known().items():
-            if each.startswith(name):
+        for logger_name, logger in _known().items():
+            if logger_name.startswith(name):
                 logger.setLevel(number)
 
 
 def _known() -> dict[str, logging.Logger]:
-    found = {
+    loggers = {
         name: logger for name, logger in sorted(logging.root.manager.loggerDict.items()) if isinstance(logger, logging.Logger)
     }
-    return {**found, ROOT: logging.root}
+    return {**loggers, ROOT: logging.root}
 
 
 def _text(level: int) -> str:

@@ -97,7 +97,7 @@ def set_level(loggers: Loggers, change: LoggerLevel) -> None:
 
 
 def bind(connector: str, task: int | None = None) -> None:
-    """From now on, every line of this thread carries the connector, and the task if there is one."""
+    """Put the connector, and the task if there is one, into every further line of this thread."""
     structlog.contextvars.unbind_contextvars("connector", "task")
     structlog.contextvars.bind_contextvars(connector=connector, **({} if task is None else {"task": task}))
 
@@ -115,8 +115,8 @@ def hide_secrets(properties: Mapping[str, str | None]) -> None:
 
 def cover(covered: Mapping[str, str], always: bool = False) -> None:
     """
-    From now on, show references where a line of this process has what they stand for. `covered` has them by that, as
-    `Resolved.cover` gives it. Those that `always` hold are the worker's own.
+    Show references in all further lines of this process, in place of the values that they stand for. `covered` has the
+    references by value, as `Resolved.cover` returns them. Those that `always` hold are the worker's own.
     """
     (_always if always else _covered).put(covered)
 
@@ -129,8 +129,8 @@ def hide(text: str) -> str:
 
 def printable(text: str) -> str:
     """
-    What a plugin says may have characters that a terminal obeys: these are written as JSON does it, but for the ends of lines
-    and tabulators.
+    Return the text with control characters escaped as in JSON, but for the ends of lines and tabulators: a plugin's text may
+    have some that a terminal obeys.
     """
     return _CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 

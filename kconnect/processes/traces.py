@@ -18,12 +18,12 @@ def frames(error: BaseException) -> str:
 def of_java(error: BaseException) -> str | None:
     """Return Java's trace of the error, or of the first of its causes that has one; None if Java threw none of them."""
     cause: BaseException | None = error
-    seen: set[int] = set()
+    visited: set[int] = set()
     # An error may be its own cause: `raise error from error`.
-    while cause is not None and id(cause) not in seen:
+    while cause is not None and id(cause) not in visited:
         java: str | None = getattr(cause, "java_trace", None)
         if java is not None:
             return java if cause is error else f"Caused by: {java}"
-        seen.add(id(cause))
+        visited.add(id(cause))
         cause = cause.__cause__
     return None

@@ -54,26 +54,30 @@ def settings(texts: Mapping[str, str], environ: Mapping[str, str], host_name: st
 
     ConfigError with all that is wrong, which quotes no secret.
     """
-    given = with_environment(texts, environ)
+    complete = with_environment(texts, environ)
     # What providers say while they are asked comes before the settings are known to be good.
-    logs.configure("json" if given.get("log.format", "").strip() == "json" else "text")
-    found = resolved(given, in_sandbox=True)
-    logs.cover(found.covered, always=True)
+    logs.configure("json" if complete.get("log.format", "").strip() == "json" else "text")
+    resolution = resolved(complete, in_sandbox=True)
+    logs.cover(resolution.covered, always=True)
     try:
-        made = WorkerSettings.from_properties(found.texts, {}, host_name)
+        worker_settings = WorkerSettings.from_properties(resolution.texts, {}, host_name)
     except ConfigError as error:
         raise ConfigError(logs.hide(str(error))) from None
-    logs.configure(made.log_format)
-    logs.hide_secrets(made.raw)
-    own = for_hosts(made.raw)
-    covered = {value: reference for value, reference in found.covered.items() if any(value in text for text in own.values())}
-    return made, {"properties": own, "covered": covered, "references": list(found.settings)}
+    logs.configure(worker_settings.log_format)
+    logs.hide_secrets(worker_settings.raw)
+    properties = for_hosts(worker_settings.raw)
+    covered = {
+        value: reference
+        for value, reference in resolution.covered.items()
+        if any(value in text for text in properties.values())
+    }
+    return worker_settings, {"properties": properties, "covered": covered, "references": list(resolution.settings)}
 
 
 def of_order(order: Mapping[str, Any]) -> WorkerSettings:
     """The worker's settings, in a process that it has started. Logs hide their secrets from here on."""
-    made = WorkerSettings.from_properties(order["properties"], {})
-    logs.configure(format=made.log_format)
+    worker_settings = WorkerSettings.from_properties(order["properties"], {})
+    logs.configure(format=worker_settings.log_format)
     logs.cover(order["covered"], always=True)
-    logs.hide_secrets(made.raw)
-    return made
+    logs.hide_secrets(worker_settings.raw)
+    return worker_settings

@@ -47,7 +47,7 @@ class AllowedPaths:
             self._roots.append(os.path.realpath(path))
 
     def read(self, path: str) -> bytes | None:
-        """What an allowed file holds, None if there is none. ConnectError, saying why, if it may not or can't be read."""
+        """Return the content of a file, None if there is none. Raise ConnectError if it is not allowed, or can't be read."""
         try:
             return self._read(path)
         except FileNotFoundError:

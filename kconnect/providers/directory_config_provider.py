@@ -20,7 +20,7 @@ class DirectoryConfigProvider(ConfigProvider):
         self._allowed = AllowedPaths(configs.get(ALLOWED_PATHS), type(self).__name__)
 
     def get(self, path: str, keys: Collection[str]) -> ConfigData:
-        found = {}
+        texts = {}
         for key in keys:
             # A key is a name: what would lead out of the directory is none.
             if not path or not key or key in (".", "..") or "/" in key or "\0" in key + path:
@@ -28,5 +28,5 @@ class DirectoryConfigProvider(ConfigProvider):
             file = os.path.join(path, key)
             data = self._allowed.read(file)
             if data is not None:
-                found[key] = text(file, data)
-        return ConfigData(found)
+                texts[key] = text(file, data)
+        return ConfigData(texts)

@@ -19,7 +19,7 @@ _ALLOWLIST = "allowlist.pattern"
 
 
 class EnvVarConfigProvider(ConfigProvider):
-    """There is no path, and the key is a variable whose whole name the Java pattern `allowlist.pattern` matches."""
+    """The provider of environment variables whose whole name the Java pattern `allowlist.pattern` matches. It has no paths."""
 
     def configure(self, configs: Mapping[str, str]) -> None:
         pattern = configs.get(_ALLOWLIST)

@@ -26,7 +26,7 @@ class FileConfigProvider(ConfigProvider):
         if data is None:
             raise ConnectError(f"there is no file {path} here")
         try:
-            found = properties.load(text(path, data))
+            entries = properties.load(text(path, data))
         except ConfigError as error:
             raise ConnectError(f"{path} can't be read: {error}") from None
-        return ConfigData({key: found[key] for key in keys if key in found})
+        return ConfigData({key: entries[key] for key in keys if key in entries})

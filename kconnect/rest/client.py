@@ -409,7 +409,7 @@ class ConnectClient:
         reached: Callable[[dict[str, Any]], bool],
         wanted: str,
         timeout: float,
-        tell: Callable[[str], None] = lambda seen: None,
+        tell: Callable[[str], None] = lambda last_seen: None,
     ) -> dict[str, Any]:
         """
         Poll as `wait_for`, for whatever `reached` says of a status; `wanted` is that in words, such as `RUNNING`. `tell` gets
@@ -421,17 +421,17 @@ class ConnectClient:
         while True:
             try:
                 last = self.status(name)
-                seen = summary(last)
+                last_seen = summary(last)
                 if reached(last):
                     return last
             except RestError as error:
                 if isinstance(error, WaitError) or error.status not in (None, 404, 409, 503):
                     raise
-                seen = error.message
-            tell(seen)
+                last_seen = error.message
+            tell(last_seen)
             left_s = deadline - time.monotonic()
             if left_s <= 0:
-                raise WaitError(f"Connector {name} was not {wanted} within {timeout:g} s; last seen: {seen}", last)
+                raise WaitError(f"Connector {name} was not {wanted} within {timeout:g} s; last seen: {last_seen}", last)
             time.sleep(min(pause, left_s))
             pause = min(pause * 1.6, _LONGEST_PAUSE)
 

@@ -19,7 +19,7 @@ from pathlib import Path
 
 
 def options() -> str:
-    """What to add to the JVM's options; an empty text if there is no archive."""
+    """Return the text to add to the JVM's options; an empty one if there is no archive."""
     path = _path()
     # An archive that does not fit is not used; that it wasn't is nothing to tell.
     return f" -XX:SharedArchiveFile={path} -Xshare:auto -Xlog:disable -Xlog:all=error:stderr" if _usable(path) else ""
@@ -33,11 +33,13 @@ def is_there() -> bool:
 
 def _usable(path: Path | None) -> bool:
     # Java's options are a text that Spark takes apart at blanks.
-    return path is not None and path.exists() and not any(each.isspace() or each in "\"'\\" for each in str(path))
+    return (
+        path is not None and path.exists() and not any(character.isspace() or character in "\"'\\" for character in str(path))
+    )
 
 
 def _path() -> Path | None:
-    """None if Java or PySpark is not there, which whoever starts Spark finds out for himself."""
+    """Return the archive's path. None if Java or PySpark is not there: starting Spark fails then, and says so."""
     home = os.environ.get("JAVA_HOME")
     program = str(Path(home) / "bin" / "java") if home else shutil.which("java")
     spark = importlib.util.find_spec("pyspark")
@@ -66,8 +68,8 @@ def make() -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     aside = path.with_suffix(f".{os.getpid()}")
     try:
-        own = {"spark.driver.extraJavaOptions": f"{session.JVM} -XX:ArchiveClassesAtExit={aside}"}
-        spark = session.start(own, "kconnect.spark.archive", 1, Output())
+        spark_settings = {"spark.driver.extraJavaOptions": f"{session.JVM} -XX:ArchiveClassesAtExit={aside}"}
+        spark = session.start(spark_settings, "kconnect.spark.archive", 1, Output())
         gateway = spark.sparkContext._gateway
         assert gateway is not None
         spark.sparkContext.parallelize([b""], 1).foreachPartition(_nothing)

@@ -11,7 +11,7 @@ class SparkLost(Exception):
 
 def reason(error: Exception) -> str:
     """
-    What has to be known of an error of Spark's, in one line.
+    Return the reason that an error of Spark's gives, in one line.
 
     Python's first line only names the call into the JVM; what went wrong is in the one after it.
     """

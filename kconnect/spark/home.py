@@ -17,9 +17,9 @@ def name_it(environ: MutableMapping[str, str]) -> None:
     """Set `SPARK_HOME` for PySpark and all that it starts, if the operator has not done so."""
     if environ.get("SPARK_HOME"):
         return
-    found = _of_pyspark()
-    if found is not None:
-        environ["SPARK_HOME"] = str(found)
+    directory = _of_pyspark()
+    if directory is not None:
+        environ["SPARK_HOME"] = str(directory)
 
 
 def _of_pyspark() -> Path | None:

@@ -69,8 +69,8 @@ class Hosts:
             SparkLost: the session has ended or does not answer, or its executors are gone and none comes in their place
         """
         with self._changed:
-            wanted = frozenset(self._wanted)
-        self._slots.check(wanted)
+            wanted_hosts = frozenset(self._wanted)
+        self._slots.check(wanted_hosts)
 
     def close(self, timeout: float) -> None:
         """Start no host any more, and wait for those that are ending by themselves."""
@@ -102,7 +102,7 @@ class Hosts:
             self._changed.notify_all()
 
     def _payload(self, host: int) -> bytes | None:
-        """None: the host is no longer wanted."""
+        """Return the host's order; None if the host is no longer wanted."""
         with self._changed:
             return None if self._closed else self._wanted.get(host)
 

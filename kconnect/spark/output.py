@@ -61,13 +61,13 @@ class Output:
 
 
 class Stacks:
-    """Which lines are of a stack below a line of Spark's. Plugins' own stacks stand below lines of the hosts' logs."""
+    """A filter of the stacks below lines of Spark's. Plugins' own stacks stand below lines of the hosts' logs."""
 
     def __init__(self) -> None:
         self._below = False
 
     def has(self, line: str) -> bool:
-        """Look at the next line."""
+        """Return whether the next line is of such a stack."""
         if self._below and _STACK.match(line):
             return True
         # The exception that a stack is of stands between Spark's line and the stack.
@@ -80,6 +80,6 @@ def tell(line: str) -> None:
     if not line or _IDLE.match(line) or _STACK.match(line):
         log.debug("%s", line)
         return
-    found = _LINE.match(line)
-    level = logging.getLevelName(found["level"]) if found else logging.WARNING
-    log.log(level if isinstance(level, int) else logging.WARNING, "%s", found["text"] if found else line)
+    match = _LINE.match(line)
+    level = logging.getLevelName(match["level"]) if match else logging.WARNING
+    log.log(level if isinstance(level, int) else logging.WARNING, "%s", match["text"] if match else line)

@@ -80,7 +80,7 @@ def settings(
     for key, value in _OURS.items():
         if user.get(key, value) != value:
             log.warning("Ignoring %s: kconnect's task hosts need %s here", key, value)
-    found = {
+    merged = {
         **_DEFAULTS,
         "spark.app.name": name,
         **user,
@@ -91,17 +91,17 @@ def settings(
     # Spark shows those of Hadoop a second time, without the prefix.
     names = [re.escape(name.removeprefix("spark.hadoop.")) for name in hidden if name in user]
     if names:
-        found[_REDACTION] = "|".join([found.get(_REDACTION, _SPARK_REDACTS), *names])
-    placed = {**_place(found["spark.master"], found, hosts), **found}
+        merged[_REDACTION] = "|".join([merged.get(_REDACTION, _SPARK_REDACTS), *names])
+    placed = {**_place(merged["spark.master"], merged, hosts), **merged}
     if _AUTHENTICATE not in placed:
         log.warning(
             "%s is not set: Spark at %s runs code for whoever reaches its ports, and what this worker sends to its hosts, "
             "Kafka's passwords included, can be read on the network. Set it to true and, for a standalone cluster, "
             "spark.authenticate.secret to the secret of its master and workers",
             _AUTHENTICATE,
-            found["spark.master"],
+            merged["spark.master"],
         )
-    elif placed[_AUTHENTICATE].lower() == "true" and not found["spark.master"].startswith("local"):
+    elif placed[_AUTHENTICATE].lower() == "true" and not merged["spark.master"].startswith("local"):
         # Without it who logs in is checked, and all that follows is sent in clear: the hosts' orders have Kafka's passwords.
         # A master that does not have it is talked to as before.
         placed = {_ENCRYPT: "true", **placed}
@@ -124,10 +124,10 @@ def _place(master: str, given: Mapping[str, str], hosts: int) -> dict[str, str]:
     cores = hosts * _number(given, "spark.task.cpus")
     if master.startswith("spark://"):
         # Spark's default is every core of the cluster, and would leave none for the next worker's hosts.
-        found = {"spark.cores.max": str(cores + ROOM * _number(given, "spark.task.cpus"))}
+        placed = {"spark.cores.max": str(cores + ROOM * _number(given, "spark.task.cpus"))}
         # Spark's default is the first address that is not loopback, which need not be one that the cluster reaches.
         address = None if {"SPARK_LOCAL_IP", "SPARK_LOCAL_HOSTNAME"} & os.environ.keys() else _address_towards(master)
-        return found if address is None else {**found, "spark.driver.host": address}
+        return placed if address is None else {**placed, "spark.driver.host": address}
     return {"spark.executor.instances": str(-(-cores // _number(given, "spark.executor.cores")))}
 
 
@@ -188,9 +188,9 @@ def start(
             finally:
                 output.started()
             SparkContext(gateway=gateway)
-            found = SparkSession.builder.getOrCreate()
+            spark = SparkSession.builder.getOrCreate()
             output.up()
-            return found
+            return spark
         except Exception as error:
             where = (
                 "" if conf["spark.master"].startswith("local") else (": check that it runs, and that it can reach this machine")
@@ -214,7 +214,7 @@ def _properties(content: bytes) -> Iterator[str]:
 
 
 def _escape(text: str) -> str:
-    """As java.util.Properties reads it: whatever is not plainly harmless as its UTF-16 units."""
+    """Escape a text for java.util.Properties: each character that is not plainly harmless becomes its UTF-16 units."""
     units = text.encode("utf-16-be")
     return "".join(
         chr(unit) if chr(unit).isascii() and (chr(unit).isalnum() or chr(unit) in "._-/") else f"\\u{unit:04x}"

@@ -28,17 +28,17 @@ def make(config: Mapping[str, str | None], settings: WorkerSettings, plugins: Re
 
     def converter(which: str) -> Converter:
         asked = part(which, config, settings, plugins)
-        made: Converter = asked.load(plugins)()
-        made.configure({**given(asked, config, settings), "converter.type": which}, which == "key")
-        return made if is_built_in(type(made)) else CheckedConverter(made, class_name(type(made)))
+        instance: Converter = asked.load(plugins)()
+        instance.configure({**given(asked, config, settings), "converter.type": which}, which == "key")
+        return instance if is_built_in(type(instance)) else CheckedConverter(instance, class_name(type(instance)))
 
     @cache
     def header() -> HeaderConverter:
         # Only when the first header comes: most tasks never see one.
         asked = part("header", config, settings, plugins)
-        made: HeaderConverter = asked.load(plugins)()
-        made.configure({**given(asked, config, settings), "converter.type": "header"})
-        return made if is_built_in(type(made)) else CheckedHeaderConverter(made, class_name(type(made)))
+        instance: HeaderConverter = asked.load(plugins)()
+        instance.configure({**given(asked, config, settings), "converter.type": "header"})
+        return instance if is_built_in(type(instance)) else CheckedHeaderConverter(instance, class_name(type(instance)))
 
     names = class_names(config, settings, plugins)
     return Converters(converter("key"), converter("value"), header, names)

@@ -101,11 +101,11 @@ class InferringIntake:
 
     def _begin(self) -> None:
         """Go on with what was inferred before, and say again what this task had said and what does not hold."""
-        found = fold(self._store.read())
-        for (part, topic), known in found.known.items():
+        folded = fold(self._store.read())
+        for (part, topic), stored in folded.known.items():
             if part in self._parts:
-                self._parts[part].adopt(topic, known.shape, known.version)
-        lost = [(key.part, key.topic) for key in found.lost if key.task == self._task and key.part in self._parts]
+                self._parts[part].adopt(topic, stored.shape, stored.version)
+        lost = [(key.part, key.topic) for key in folded.lost if key.task == self._task and key.part in self._parts]
         if lost:
             self._write(lost)
         self._has_read = True
@@ -121,8 +121,8 @@ class InferringIntake:
     def _keep(self, new: Mapping[tuple[str, str], list[bytes | None]]) -> None:
         """Say what is new, and take over what others have said meanwhile."""
         for _ in range(_ROUNDS):
-            known, lost = fold(self._store.read())
-            changed = [subject for subject in new if self._is_more(subject, known.get(subject, Known()), new[subject])]
+            stored, lost = fold(self._store.read())
+            changed = [subject for subject in new if self._is_more(subject, stored.get(subject, Known()), new[subject])]
             # What another task has said first holds for good only if it is not contradicted any more.
             lost_subjects = [subject for subject in new if Key(self._connector, *subject, self._task) in lost]
             if not changed and not lost_subjects:
@@ -133,8 +133,8 @@ class InferringIntake:
     def _write(self, subjects: Iterable[tuple[str, str]]) -> None:
         now = {Key(self._connector, *subject, self._task): self._said(subject) for subject in subjects}
         self._store.write(now)
-        for key, said in now.items():
-            log.info("The inferred schema of the %ss of %s has the version %d now", key.part, key.topic, said["version"])
+        for key, statement in now.items():
+            log.info("The inferred schema of the %ss of %s has the version %d now", key.part, key.topic, statement["version"])
 
     def _is_more(self, subject: tuple[str, str], known: Known, texts: Sequence[bytes | None]) -> bool:
         """Whether this task still knows more than the topic of schemas has, once it has taken that over."""
@@ -148,5 +148,9 @@ class InferringIntake:
 
     def _said(self, subject: tuple[str, str]) -> dict[str, Any]:
         part, topic = subject
-        own = self._parts[part].subject(topic)
-        return {"version": own.version, "at": int(self._clock() * 1000), "shape": inference.to_plain(own.shape)}
+        subject_schema = self._parts[part].subject(topic)
+        return {
+            "version": subject_schema.version,
+            "at": int(self._clock() * 1000),
+            "shape": inference.to_plain(subject_schema.shape),
+        }

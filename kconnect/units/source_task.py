@@ -276,6 +276,6 @@ class _Context:
             self._counts.awaits("poll()", f"the task waits for {str(what)[:_LONGEST_WAIT]}", time.monotonic())
 
     def passed_over(self, count: int) -> None:
-        given = positions.count("context.passed_over()", count)
-        self._counts.errors += given
-        self._counts.skipped += given
+        valid_count = positions.count("context.passed_over()", count)
+        self._counts.errors += valid_count
+        self._counts.skipped += valid_count

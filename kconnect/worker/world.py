@@ -99,10 +99,10 @@ class World:
 
     def members(self) -> tuple[dict[str, str], str | None, str | None]:
         settings = self._settings
-        found, topic = self._admin.members(settings.group_id), settings.assignment_storage_topic
-        ids = {member.url: member.url.split("://", 1)[-1].rstrip("/") for member in found}
-        owner = next((ids[member.url] for member in found if topic in member.topics), None)
-        strange = group.conflict(found, settings.group_id, settings.advertised_url, topic, mine=1)
+        group_members, topic = self._admin.members(settings.group_id), settings.assignment_storage_topic
+        ids = {member.url: member.url.split("://", 1)[-1].rstrip("/") for member in group_members}
+        owner = next((ids[member.url] for member in group_members if topic in member.topics), None)
+        strange = group.conflict(group_members, settings.group_id, settings.advertised_url, topic, mine=1)
         return {worker: url for url, worker in ids.items()}, owner, strange
 
     @performs(effects.NewSessionKey, Lane.ASK)
@@ -165,16 +165,16 @@ class World:
     @performs(effects.ReadSchemas, Lane.LOOK)
     def read_schemas(self, effect: effects.ReadSchemas) -> list[orjson.Fragment]:
         client = clients.plain(self._settings, "consumer", "schemas")
-        said = schema_topic.read(client, self._settings.schema_storage_topic, effect.connector)
+        statements = schema_topic.read(client, self._settings.schema_storage_topic, effect.connector)
         # As JSON at once: their fields would take ten times as much memory.
-        return [orjson.Fragment(orjson.dumps(body)) for body in inferred.shown(said)]
+        return [orjson.Fragment(orjson.dumps(body)) for body in inferred.shown(statements)]
 
     @performs(effects.ForgetSchemas, Lane.LOOK)
     def forget_schemas(self, effect: effects.ForgetSchemas) -> int:
         client, topic = clients.plain(self._settings, "consumer", "schemas"), self._settings.schema_storage_topic
-        said = schema_topic.read(client, topic, effect.connector)
-        schema_topic.write(clients.internal(self._settings, "schemas"), topic, dict.fromkeys(said))
-        return len({(key.part, key.topic) for key in said})
+        statements = schema_topic.read(client, topic, effect.connector)
+        schema_topic.write(clients.internal(self._settings, "schemas"), topic, dict.fromkeys(statements))
+        return len({(key.part, key.topic) for key in statements})
 
     @performs(effects.Preview, Lane.PLUGIN)
     def preview(self, effect: effects.Preview) -> str:

@@ -222,14 +222,14 @@ def be_gone(client: ConnectClient, name: str, timeout: float) -> None:
     while True:
         try:
             client.connector(name)
-            seen = "it is there"
+            last_seen = "it is there"
         except RestError as error:
             if error.status == 404:
                 return
             if error.status not in (None, 409, 500, 503):
                 raise
-            seen = error.message
-        tell(seen)
+            last_seen = error.message
+        tell(last_seen)
         if time.monotonic() >= end:
-            raise WaitError(f"Connector {name} was not deleted within {timeout:g} s; last seen: {seen}", None)
+            raise WaitError(f"Connector {name} was not deleted within {timeout:g} s; last seen: {last_seen}", None)
         time.sleep(0.2)

@@ -111,29 +111,31 @@ def install(
     asked = installation.requirement_of(requirement)
     with plugin_doctor.progress() as tell:
         tell(f"Asking pip what {requirement} needs")
-        wanted = installation.plan(root, asked, pip)
-        if wanted.there is not None and not force:
-            click.echo(f"{wanted.there} has {wanted.plugin.name} {wanted.plugin.version} already (--force installs it again)")
+        planned = installation.plan(root, asked, pip)
+        if planned.there is not None and not force:
+            click.echo(
+                f"{planned.there} has {planned.plugin.name} {planned.plugin.version} already (--force installs it again)"
+            )
             return 0
         if not dry_run:
             before = trial.registry(directories)
-            tell(f"Installing {wanted.plugin.name} {wanted.plugin.version}")
-            with installation.staged(wanted, pip) as stage:
+            tell(f"Installing {planned.plugin.name} {planned.plugin.version}")
+            with installation.staged(planned, pip) as stage:
                 if not any(installation.distributions(stage)):
-                    raise BadRequestError(_no_plugin(wanted))
-                tell(f"Trying {wanted.plugin.name} {wanted.plugin.version}")
-                if not _works(stage, wanted) and not no_check:
+                    raise BadRequestError(_no_plugin(planned))
+                tell(f"Trying {planned.plugin.name} {planned.plugin.version}")
+                if not _works(stage, planned) and not no_check:
                     raise ConnectError(
-                        f"{wanted.plugin.name} {wanted.plugin.version} was not installed, because it would not work here "
+                        f"{planned.plugin.name} {planned.plugin.version} was not installed, because it would not work here "
                         "(--no-check installs it anyway)"
                     )
-                installation.put(stage, wanted)
-            removed = trial.remove_older(root, wanted.plugin.name, wanted.plugin.version) if upgrade else []
+                installation.put(stage, planned)
+            removed = trial.remove_older(root, planned.plugin.name, planned.plugin.version) if upgrade else []
     if dry_run:
-        click.echo(f"Would install {wanted.plugin.name} {wanted.plugin.version} in {wanted.target}")
-        click.echo(f"  packages  {', '.join(f'{package.name} {package.version}' for package in wanted.packages)}")
+        click.echo(f"Would install {planned.plugin.name} {planned.plugin.version} in {planned.target}")
+        click.echo(f"  packages  {', '.join(f'{package.name} {package.version}' for package in planned.packages)}")
         return 0
-    _report(wanted, directories, before)
+    _report(planned, directories, before)
     for directory in removed:
         click.echo(f"Removed {directory}")
     click.echo(trial.AFTERWARDS)

@@ -55,11 +55,11 @@ class Quarantine:
         desk = self._desk
         entries = []
         for unit, verdict in sorted(self._suspects.verdicts.items()):
-            known, connector = desk.log.status.units.get(unit), desk.log.config.connectors.get(unit.connector)
-            is_written = known is not None and (known.state, known.trace) == (State.FAILED, verdict.reason)
+            unit_status, connector = desk.log.status.units.get(unit), desk.log.config.connectors.get(unit.connector)
+            is_written = unit_status is not None and (unit_status.state, unit_status.trace) == (State.FAILED, verdict.reason)
             if is_written or connector is None or desk.log.assignment.holders(unit):
                 continue
-            is_known, version = self._classes.version_of(known, connector.properties)
+            is_known, version = self._classes.version_of(unit_status, connector.properties)
             if not is_known:
                 continue
             status = UnitStatus(State.FAILED, desk.me, desk.log.assignment.term, verdict.reason, version)

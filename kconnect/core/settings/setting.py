@@ -114,8 +114,8 @@ class Kind(Generic[T]):
         shown: Shown = _NOWHERE,
     ) -> Setting[Any]:
         """Declare a setting. One without a default is of high importance, whatever is passed."""
-        told = Importance.HIGH if default is NO_DEFAULT else importance
-        return Setting(ConfigKey(name, self._type, default, told, doc, validator, *shown))
+        effective = Importance.HIGH if default is NO_DEFAULT else importance
+        return Setting(ConfigKey(name, self._type, default, effective, doc, validator, *shown))
 
 
 STRING: Kind[str] = Kind(Type.STRING)

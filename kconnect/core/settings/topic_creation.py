@@ -195,15 +195,17 @@ def _split(name: str, listed: list[str]) -> tuple[str | None, str]:
 def _tables(config: Mapping[str, str]) -> dict[str, ConfigDef]:
     """A table for each group, with the full names of its settings; only those of the topic itself that are given."""
     listed = _listed(config)
-    others: dict[str, list[str]] = {name: [] for name in (*listed, DEFAULT)}
+    settings_by_group: dict[str, list[str]] = {name: [] for name in (*listed, DEFAULT)}
     for name in config:
         if name.startswith(PREFIX) and name != GROUPS:
             group, setting = _split(name, listed)
             if group is not None and setting not in (*_PATTERNS, *_NUMBERS):
-                others[group].append(setting)
+                settings_by_group[group].append(setting)
     return {
-        group: ConfigDef(*_keys(group, config), *(_topic_key(group, setting, order) for order, setting in enumerate(own, 5)))
-        for group, own in others.items()
+        group: ConfigDef(
+            *_keys(group, config), *(_topic_key(group, setting, order) for order, setting in enumerate(settings, 5))
+        )
+        for group, settings in settings_by_group.items()
     }
 
 

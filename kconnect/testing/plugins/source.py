@@ -133,7 +133,7 @@ class SourceRunner:
 
     @property
     def passed_over(self) -> int:
-        """How many records can't be read, and were passed over, as the task has said with `context.passed_over`."""
+        """The number of unreadable records that the task has passed over, as it has said with `context.passed_over`."""
         return 0 if self._context is None else self._context.skipped
 
     def start(self) -> SourceRunner:

@@ -125,8 +125,10 @@ class ResetOffsets(Request[Message]):
         config = dict(desk.log.config.connectors[name].properties)
         yield from released(desk, name, kind, "reset")
         if kind == "sink":
-            known = yield from _committed(name, config)
-            answered = yield from _ask_connector(name, kind, config, [((topic, number), None) for topic, number, _ in known])
+            group_offsets = yield from _committed(name, config)
+            answered = yield from _ask_connector(
+                name, kind, config, [((topic, number), None) for topic, number, _ in group_offsets]
+            )
             yield from _change_group(desk, name, config, None)
         else:
             stored = yield from _stored(desk, name, config)
@@ -164,8 +166,8 @@ def initial(
     if kind == "sink":
         new_offsets = offset_bodies.sink_offsets(offsets)
         yield from released(desk, name, kind, "alter")
-        known = yield from _committed(name, config)
-        replaced = {**{TopicPartition(topic, number): None for topic, number, _ in known}, **new_offsets}
+        group_offsets = yield from _committed(name, config)
+        replaced = {**{TopicPartition(topic, number): None for topic, number, _ in group_offsets}, **new_offsets}
         answered = yield from _ask_connector(name, kind, config, _rows(replaced))
         yield from _change_group(desk, name, config, replaced, exists=False)
         yield from desk.write_as_leader(last)
@@ -173,7 +175,7 @@ def initial(
         pairs = offset_bodies.source_offsets(offsets)
         yield from released(desk, name, kind, "alter")
         stored = yield from _stored(desk, name, config)
-        deletions: list[tuple[Any, Any]] = [(known.partition, None) for known in stored.known()]
+        deletions: list[tuple[Any, Any]] = [(stored_offset.partition, None) for stored_offset in stored.known()]
         pairs = offset_bodies.source_offsets([*deletions, *pairs])
         answered = yield from _ask_connector(name, kind, config, pairs)
         yield from stored_offsets.write(desk, stored, pairs, last)

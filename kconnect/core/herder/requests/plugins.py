@@ -44,7 +44,7 @@ class ReloadPlugins(Request[Body]):
     """`POST /kconnect/plugins/reload`: this worker looks at plugin.path anew."""
 
     def answer(self, office: Office) -> Procedure[Body]:
-        found = yield from ask(effects.ReloadPlugins())
+        changes = yield from ask(effects.ReloadPlugins())
         office.classes.ask_again()
         office.placing.plugins_changed()
-        return found
+        return changes
