@@ -11,7 +11,8 @@ import datetime
 import threading
 import time
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -24,11 +25,14 @@ from kconnect.api import (
     ConnectError,
     Connector,
     DataError,
+    ExactlyOnceSupport,
     Importance,
+    OneOf,
     Range,
     RetriableError,
     SinkConnector,
     SinkRecord,
+    SourceConnector,
     SourceRecord,
     SourceTask,
     TopicPartition,
@@ -92,6 +96,28 @@ class CheckedSink(Checked, SinkConnector):
         return True
 
 
+class CheckedSource(Checked, SourceConnector):
+    """A source that supports exactly-once, and takes altered offsets of the right form."""
+
+    def exactly_once_support(self, props: dict[str, str]) -> ExactlyOnceSupport:
+        return ExactlyOnceSupport.SUPPORTED
+
+    def alter_offsets(
+        self,
+        connector_config: dict[str, str],
+        offsets: Sequence[tuple[Mapping[str, Any] | None, Mapping[str, Any] | None]],
+    ) -> bool:
+        for partition, offset in offsets:
+            # A reset is taken whatever the partition is: what should never have been stored must be possible to remove.
+            if offset is not None:
+                self.check_offset(partition, offset)
+        return True
+
+    @abstractmethod
+    def check_offset(self, partition: Mapping[str, Any] | None, offset: Mapping[str, Any]) -> None:
+        """Raise ConnectError if a source partition and its offset do not have the right form."""
+
+
 class Polling(SourceTask):
     """A source's task that holds connections or files: whoever polls last lets go of them, and not `stop` in the middle."""
 
@@ -132,8 +158,28 @@ class Polling(SourceTask):
                 self._lock.release()
 
 
+def section(group: str, *keys: ConfigKey) -> tuple[ConfigKey, ...]:
+    """
+    Return the keys as a group of a table, in this order, but for keys that have an order of their own. A key that takes one of
+    several words recommends them.
+    """
+    return tuple(
+        replace(
+            key,
+            group=group,
+            order=number if key.order < 0 else key.order,
+            recommender=key.recommender or (_words(key.validator) if isinstance(key.validator, OneOf) else None),
+        )
+        for number, key in enumerate(keys, 1)
+    )
+
+
+def _words(rule: OneOf) -> Callable[[str, Mapping[str, Any]], list[Any]]:
+    return lambda name, values: list(rule.values)
+
+
 def retry_keys(
-    what: str, group: str, order: int, retries: str = "max.retries", pause_ms: int = 3000, heeds: str = "", **more: Any
+    what: str, retries: str = "max.retries", pause_ms: int = 3000, heeds: str = "", **more: Any
 ) -> tuple[ConfigKey, ConfigKey]:
     """
     Return the settings that `Patience` is made with: how many times in a row `what` is made again, and the pause. `heeds` is
@@ -147,8 +193,6 @@ def retry_keys(
             Importance.MEDIUM,
             f"How many times in a row {what} before the task fails. -1: without end.",
             Range.at_least(-1),
-            group=group,
-            order=order,
         ),
         ConfigKey(
             "retry.backoff.ms",
@@ -157,8 +201,6 @@ def retry_keys(
             Importance.LOW,
             f"The pause before that, in ms.{heeds}",
             Range.at_least(0),
-            group=group,
-            order=order + 1,
             **more,
         ),
     )

@@ -7,23 +7,21 @@ The first seven settings are those of the Datagen connector that people know, wh
 from __future__ import annotations
 
 import importlib.resources
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from kconnect.api import (
     ConfigDef,
     ConfigKey,
     ConnectError,
-    ExactlyOnceSupport,
     Importance,
     NonEmptyString,
     Range,
-    SourceConnector,
     SourceTask,
     Type,
     Width,
 )
-from kconnect.connectors.common import Checked, point_in_time
+from kconnect.connectors.common import CheckedSource, point_in_time, section
 from kconnect.connectors.datagen.generators import Generator
 from kconnect.connectors.datagen.schemas import LocaleError, Reader
 from kconnect.connectors.host_files import HostFiles
@@ -55,139 +53,124 @@ def _has_start(name: str, values: Mapping[str, Any]) -> bool:
 
 
 CONFIG = ConfigDef(
-    ConfigKey(
-        TOPIC,
-        Type.STRING,
-        importance=Importance.HIGH,
-        doc="The topic to write to.",
-        validator=NonEmptyString(),
-        group=_WHAT,
-        order=1,
-        width=Width.MEDIUM,
+    *section(
+        _WHAT,
+        ConfigKey(
+            TOPIC,
+            Type.STRING,
+            importance=Importance.HIGH,
+            doc="The topic to write to.",
+            validator=NonEmptyString(),
+            width=Width.MEDIUM,
+        ),
+        ConfigKey(
+            QUICKSTART,
+            Type.STRING,
+            "",
+            Importance.HIGH,
+            "A kind of record that comes with the connector: one of the recommended values. Without it, a schema says what the "
+            "records are.",
+            width=Width.MEDIUM,
+            dependents=(SCHEMA, SCHEMA_FILE),
+            recommender=lambda name, values: list(QUICKSTARTS),
+        ),
+        ConfigKey(
+            SCHEMA,
+            Type.STRING,
+            "",
+            Importance.HIGH,
+            "The schema of the records, in place of a quickstart: an Avro record, whose types may have arg.properties, or a "
+            "JSON Schema of an object.",
+            width=Width.LONG,
+            visible=lambda name, values: not values.get(QUICKSTART),
+        ),
+        ConfigKey(
+            SCHEMA_FILE,
+            Type.STRING,
+            "",
+            Importance.HIGH,
+            "The file with the schema, in place of schema.string, as all machines of the cluster name it.",
+            width=Width.LONG,
+            visible=lambda name, values: not values.get(QUICKSTART),
+        ),
+        ConfigKey(
+            KEY_FIELD,
+            Type.STRING,
+            "",
+            Importance.MEDIUM,
+            "The field whose value is the key of a record, too. By default that of the quickstart; with a schema, none.",
+            width=Width.MEDIUM,
+        ),
+        ConfigKey(
+            LOCALE,
+            Type.STRING,
+            "en_US",
+            Importance.LOW,
+            "Whose names, addresses and so on there are: one of Faker's locales.",
+            recommender=lambda name, values: ["en_US", "en_GB", "de_DE", "fr_FR", "es_ES", "pt_BR", "ja_JP", "zh_CN"],
+        ),
     ),
-    ConfigKey(
-        QUICKSTART,
-        Type.STRING,
-        "",
-        Importance.HIGH,
-        "A kind of record that comes with the connector: one of the recommended values. Without it, a schema says what the "
-        "records are.",
-        group=_WHAT,
-        order=2,
-        width=Width.MEDIUM,
-        dependents=(SCHEMA, SCHEMA_FILE),
-        recommender=lambda name, values: list(QUICKSTARTS),
+    *section(
+        _HOW_MANY,
+        ConfigKey(
+            MAX_INTERVAL,
+            Type.LONG,
+            500,
+            Importance.HIGH,
+            "The longest pause between two records of a task, in ms. Pauses are random, of half of this on average. 0: none. "
+            "Not used where records.per.second is set.",
+            Range.at_least(0),
+        ),
+        ConfigKey(
+            RATE,
+            Type.DOUBLE,
+            None,
+            Importance.HIGH,
+            "How many records a second each task makes, in place of max.interval. 0: as many as it can.",
+            lambda name, value: None if value is None else Range.at_least(0)(name, value),
+        ),
+        ConfigKey(
+            ITERATIONS,
+            Type.LONG,
+            -1,
+            Importance.HIGH,
+            "How many records each task makes. After these it rests, and stays RUNNING. -1: no end.",
+        ),
     ),
-    ConfigKey(
-        SCHEMA,
-        Type.STRING,
-        "",
-        Importance.HIGH,
-        "The schema of the records, in place of a quickstart: an Avro record, whose types may have arg.properties, or a JSON "
-        "Schema of an object.",
-        group=_WHAT,
-        order=3,
-        width=Width.LONG,
-        visible=lambda name, values: not values.get(QUICKSTART),
-    ),
-    ConfigKey(
-        SCHEMA_FILE,
-        Type.STRING,
-        "",
-        Importance.HIGH,
-        "The file with the schema, in place of schema.string, as all machines of the cluster name it.",
-        group=_WHAT,
-        order=4,
-        width=Width.LONG,
-        visible=lambda name, values: not values.get(QUICKSTART),
-    ),
-    ConfigKey(
-        KEY_FIELD,
-        Type.STRING,
-        "",
-        Importance.MEDIUM,
-        "The field whose value is the key of a record, too. By default that of the quickstart; with a schema, none.",
-        group=_WHAT,
-        order=5,
-        width=Width.MEDIUM,
-    ),
-    ConfigKey(
-        LOCALE,
-        Type.STRING,
-        "en_US",
-        Importance.LOW,
-        "Whose names, addresses and so on there are: one of Faker's locales.",
-        group=_WHAT,
-        order=6,
-        recommender=lambda name, values: ["en_US", "en_GB", "de_DE", "fr_FR", "es_ES", "pt_BR", "ja_JP", "zh_CN"],
-    ),
-    ConfigKey(
-        MAX_INTERVAL,
-        Type.LONG,
-        500,
-        Importance.HIGH,
-        "The longest pause between two records of a task, in ms. Pauses are random, of half of this on average. 0: none. Not "
-        "used where records.per.second is set.",
-        Range.at_least(0),
-        group=_HOW_MANY,
-        order=1,
-    ),
-    ConfigKey(
-        RATE,
-        Type.DOUBLE,
-        None,
-        Importance.HIGH,
-        "How many records a second each task makes, in place of max.interval. 0: as many as it can.",
-        lambda name, value: None if value is None else Range.at_least(0)(name, value),
-        group=_HOW_MANY,
-        order=2,
-    ),
-    ConfigKey(
-        ITERATIONS,
-        Type.LONG,
-        -1,
-        Importance.HIGH,
-        "How many records each task makes. After these it rests, and stays RUNNING. -1: no end.",
-        group=_HOW_MANY,
-        order=3,
-    ),
-    ConfigKey(
-        SEED,
-        Type.LONG,
-        None,
-        Importance.LOW,
-        "Connectors with the same seed and schema make the same values, task by task. By default each connector has its own, "
-        "which its offsets keep.",
-        group=_TIME,
-        order=1,
-    ),
-    ConfigKey(
-        TIME_START,
-        Type.STRING,
-        "",
-        Importance.LOW,
-        "The time of the first record, in ISO 8601, such as 2026-01-31T12:00:00Z; the next ones follow by event.time.step.ms. "
-        "By default the time of a record is when it was made, to a second. It is the record's timestamp, and the value of "
-        "fields that are times.",
-        group=_TIME,
-        order=2,
-        dependents=(TIME_STEP,),
-    ),
-    ConfigKey(
-        TIME_STEP,
-        Type.LONG,
-        1000,
-        Importance.LOW,
-        "With event.time.start: by how many ms each record is later than the one before.",
-        Range.at_least(0),
-        group=_TIME,
-        order=3,
-        visible=_has_start,
+    *section(
+        _TIME,
+        ConfigKey(
+            SEED,
+            Type.LONG,
+            None,
+            Importance.LOW,
+            "Connectors with the same seed and schema make the same values, task by task. By default each connector has its "
+            "own, which its offsets keep.",
+        ),
+        ConfigKey(
+            TIME_START,
+            Type.STRING,
+            "",
+            Importance.LOW,
+            "The time of the first record, in ISO 8601, such as 2026-01-31T12:00:00Z; the next ones follow by "
+            "event.time.step.ms. By default the time of a record is when it was made, to a second. It is the record's "
+            "timestamp, and the value of fields that are times.",
+            dependents=(TIME_STEP,),
+        ),
+        ConfigKey(
+            TIME_STEP,
+            Type.LONG,
+            1000,
+            Importance.LOW,
+            "With event.time.start: by how many ms each record is later than the one before.",
+            Range.at_least(0),
+            visible=_has_start,
+        ),
     ),
 )
 
 
-class DatagenSourceConnector(Informed, Checked, SourceConnector):
+class DatagenSourceConnector(Informed, CheckedSource):
     def task_class(self) -> type[SourceTask]:
         from kconnect.connectors.datagen.task import DatagenSourceTask
 
@@ -223,25 +206,14 @@ class DatagenSourceConnector(Informed, Checked, SourceConnector):
             found.append((TIME_START, text))
         return found
 
-    def exactly_once_support(self, props: dict[str, str]) -> ExactlyOnceSupport:
-        return ExactlyOnceSupport.SUPPORTED
-
-    def alter_offsets(
-        self,
-        connector_config: dict[str, str],
-        offsets: Sequence[tuple[Mapping[str, Any] | None, Mapping[str, Any] | None]],
-    ) -> bool:
-        for partition, offset in offsets:
-            if offset is None:
-                continue
-            if partition is None or not isinstance(partition.get(TASK_ID), int):
-                raise ConnectError(f'A partition of this connector is {{"{TASK_ID}": n}}, n being the number of a task from 0')
-            iteration, seed = offset.get(ITERATION), offset.get(SEED)
-            if not isinstance(iteration, int) or isinstance(iteration, bool) or iteration < 0:
-                raise ConnectError(f'An offset of this connector has "{ITERATION}", the number of records made: 0 or more')
-            if SEED in offset and not isinstance(seed, int):
-                raise ConnectError(f'"{SEED}" in an offset of this connector is an integer')
-        return True
+    def check_offset(self, partition: Mapping[str, Any] | None, offset: Mapping[str, Any]) -> None:
+        if partition is None or not isinstance(partition.get(TASK_ID), int):
+            raise ConnectError(f'A partition of this connector is {{"{TASK_ID}": n}}, n being the number of a task from 0')
+        iteration, seed = offset.get(ITERATION), offset.get(SEED)
+        if not isinstance(iteration, int) or isinstance(iteration, bool) or iteration < 0:
+            raise ConnectError(f'An offset of this connector has "{ITERATION}", the number of records made: 0 or more')
+        if SEED in offset and not isinstance(seed, int):
+            raise ConnectError(f'"{SEED}" in an offset of this connector is an integer')
 
 
 def read(config: Mapping[str, Any], seed: str, worker: Mapping[str, str]) -> Generator:

@@ -8,20 +8,18 @@ starts anew asks for the page that was not yet written as a whole. With exactly-
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from kconnect.api import (
     ConfigDef,
     ConnectError,
     DataError,
-    ExactlyOnceSupport,
     RetriableError,
-    SourceConnector,
     SourceRecord,
     SourceTask,
 )
-from kconnect.connectors.common import Checked, Polling, milliseconds
+from kconnect.connectors.common import CheckedSource, Polling, milliseconds
 from kconnect.connectors.http import checks, settings, source_settings
 from kconnect.connectors.http.pages import Pages, Position
 from kconnect.connectors.http.service import Service
@@ -33,7 +31,7 @@ URL = "url"
 """The part of a source partition that names the service."""
 
 
-class HttpSourceConnector(Informed, Checked, SourceConnector):
+class HttpSourceConnector(Informed, CheckedSource):
     def task_class(self) -> type[SourceTask]:
         return HttpSourceTask
 
@@ -51,21 +49,10 @@ class HttpSourceConnector(Informed, Checked, SourceConnector):
             mismatches = [(source_settings.CURSOR, text), *mismatches]
         return mismatches
 
-    def exactly_once_support(self, props: dict[str, str]) -> ExactlyOnceSupport:
-        return ExactlyOnceSupport.SUPPORTED
-
-    def alter_offsets(
-        self,
-        connector_config: dict[str, str],
-        offsets: Sequence[tuple[Mapping[str, Any] | None, Mapping[str, Any] | None]],
-    ) -> bool:
-        for partition, offset in offsets:
-            if offset is None:
-                continue
-            if partition is None or not isinstance(partition.get(URL), str):
-                raise ConnectError(f'A partition of this connector is {{"{URL}": …}}, with its {settings.URL}')
-            Position.of(offset)
-        return True
+    def check_offset(self, partition: Mapping[str, Any] | None, offset: Mapping[str, Any]) -> None:
+        if partition is None or not isinstance(partition.get(URL), str):
+            raise ConnectError(f'A partition of this connector is {{"{URL}": …}}, with its {settings.URL}')
+        Position.of(offset)
 
 
 class HttpSourceTask(Informed, Polling):

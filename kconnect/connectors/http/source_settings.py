@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kconnect.api import ConfigDef, ConfigError, ConfigKey, Importance, NonEmptyString, OneOf, Range, Type, Width
+from kconnect.connectors.common import section
 from kconnect.connectors.http import growth, origins, settings
 
 TOPIC, INTERVAL, BODY = "kafka.topic", "request.interval.ms", "request.body.template"
@@ -83,188 +84,145 @@ _OF_SERVICE = (
 )
 
 CONFIG = ConfigDef(
-    ConfigKey(
-        settings.URL,
-        Type.STRING,
-        importance=Importance.HIGH,
-        doc="The address to ask. ${since}, ${cursor}, ${offset}, ${page} and ${size} stand for where the connector is, and are "
-        "percent-encoded.",
-        validator=NonEmptyString(),
-        group="Service",
-        order=1,
-        width=Width.LONG,
-    ),
-    ConfigKey(
-        settings.METHOD,
-        Type.STRING,
-        "GET",
-        Importance.MEDIUM,
-        "The method of requests.",
-        OneOf(("GET", "POST"), ignore_case=True),
-        group="Service",
-        order=2,
-        recommender=lambda name, values: ["GET", "POST"],
-        dependents=(BODY,),
-    ),
-    ConfigKey(
-        BODY,
-        Type.STRING,
-        "",
-        Importance.LOW,
-        "With the method POST: the body of requests, in JSON. It may have ${…} as the address, which are put in as JSON.",
-        group="Service",
-        order=5,
-        width=Width.LONG,
-        visible=lambda name, values: (values.get(settings.METHOD) or "").upper() == "POST",
+    *section(
+        "Service",
+        ConfigKey(
+            settings.URL,
+            Type.STRING,
+            importance=Importance.HIGH,
+            doc="The address to ask. ${since}, ${cursor}, ${offset}, ${page} and ${size} stand for where the connector is, and "
+            "are percent-encoded.",
+            validator=NonEmptyString(),
+            width=Width.LONG,
+        ),
+        ConfigKey(
+            settings.METHOD,
+            Type.STRING,
+            "GET",
+            Importance.MEDIUM,
+            "The method of requests.",
+            OneOf(("GET", "POST"), ignore_case=True),
+            dependents=(BODY,),
+        ),
+        ConfigKey(
+            BODY,
+            Type.STRING,
+            "",
+            Importance.LOW,
+            "With the method POST: the body of requests, in JSON. It may have ${…} as the address, which are put in as JSON.",
+            order=5,
+            width=Width.LONG,
+            visible=lambda name, values: (values.get(settings.METHOD) or "").upper() == "POST",
+        ),
     ),
     *[settings.CONFIG.keys[name] for name in _OF_SERVICE],
-    ConfigKey(
-        TOPIC,
-        Type.STRING,
-        importance=Importance.HIGH,
-        doc="The topic to write to.",
-        validator=NonEmptyString(),
-        group=_WHAT,
-        order=1,
+    *section(
+        _WHAT,
+        ConfigKey(TOPIC, Type.STRING, importance=Importance.HIGH, doc="The topic to write to.", validator=NonEmptyString()),
+        ConfigKey(
+            INTERVAL,
+            Type.LONG,
+            15_000,
+            Importance.HIGH,
+            "How long after the last page the service is asked again, in ms.",
+            Range.at_least(0),
+        ),
+        ConfigKey(
+            RECORDS,
+            Type.STRING,
+            "@",
+            Importance.HIGH,
+            "The JMESPath of the list of records in an answer, which is JSON. @ is all of it. A value that is no list is one "
+            "record; null is none.",
+            _path,
+        ),
+        ConfigKey(KEY, Type.STRING, "", Importance.MEDIUM, "The JMESPath of the key in a record.", _path),
+        ConfigKey(
+            TIMESTAMP,
+            Type.STRING,
+            "",
+            Importance.LOW,
+            "The JMESPath of the timestamp in a record: milliseconds since 1970, or a time in ISO 8601. By default the time of "
+            "the answer.",
+            _path,
+        ),
     ),
-    ConfigKey(
-        INTERVAL,
-        Type.LONG,
-        15_000,
-        Importance.HIGH,
-        "How long after the last page the service is asked again, in ms.",
-        Range.at_least(0),
-        group=_WHAT,
-        order=2,
-    ),
-    ConfigKey(
-        RECORDS,
-        Type.STRING,
-        "@",
-        Importance.HIGH,
-        "The JMESPath of the list of records in an answer, which is JSON. @ is all of it. A value that is no list is one "
-        "record; null is none.",
-        _path,
-        group=_WHAT,
-        order=3,
-    ),
-    ConfigKey(KEY, Type.STRING, "", Importance.MEDIUM, "The JMESPath of the key in a record.", _path, group=_WHAT, order=4),
-    ConfigKey(
-        TIMESTAMP,
-        Type.STRING,
-        "",
-        Importance.LOW,
-        "The JMESPath of the timestamp in a record: milliseconds since 1970, or a time in ISO 8601. By default the time of the "
-        "answer.",
-        _path,
-        group=_WHAT,
-        order=5,
-    ),
-    ConfigKey(
-        PAGES,
-        Type.STRING,
-        "none",
-        Importance.HIGH,
-        "How the next page is found. cursor: the answer has what ${cursor} is next, or the next address, at page.cursor.path. "
-        "link: its header Link has an address with rel=next. offset: ${offset} is how many records came before. page: ${page} "
-        "is a number. The last two end with a page that has fewer than page.size records.",
-        OneOf(("none", "cursor", "link", "offset", "page"), ignore_case=True),
-        group=_PAGES,
-        order=1,
-        dependents=(CURSOR, FIRST, SIZE),
-        recommender=lambda name, values: ["none", "cursor", "link", "offset", "page"],
-    ),
-    ConfigKey(
-        CURSOR,
-        Type.STRING,
-        "",
-        Importance.MEDIUM,
-        "The JMESPath of the cursor, or of the next address, in an answer. Where it finds null, there is no next page.",
-        _path,
-        group=_PAGES,
-        order=2,
-        visible=_mode_is("cursor"),
-    ),
-    ConfigKey(
-        FIRST,
-        Type.INT,
-        1,
-        Importance.LOW,
-        "The number of the first page.",
-        Range.at_least(0),
-        group=_PAGES,
-        order=3,
-        visible=_mode_is("page"),
-    ),
-    ConfigKey(
-        SIZE,
-        Type.INT,
-        100,
-        Importance.MEDIUM,
-        "How many records a page has, for ${size}.",
-        Range.at_least(1),
-        group=_PAGES,
-        order=4,
-        visible=_mode_is("offset", "page"),
-    ),
-    ConfigKey(
-        SINCE,
-        Type.STRING,
-        "",
-        Importance.HIGH,
-        "The JMESPath, in a record, of what says how new it is, such as an updated_at or an id that grows. The greatest one "
-        "that was seen is ${since} of the next round. Without it each round is all there is.",
-        _path,
-        group=_PAGES,
-        order=5,
-        dependents=(SINCE_FIRST, EQUAL),
-    ),
-    ConfigKey(
-        SINCE_FIRST,
-        Type.STRING,
-        "",
-        Importance.MEDIUM,
-        "What ${since} is in the first round.",
-        group=_PAGES,
-        order=6,
-        visible=_has_since,
-    ),
-    ConfigKey(
-        EQUAL,
-        Type.INT,
-        5000,
-        Importance.LOW,
-        "How many records may be equally new. They are told from each other by marks that stand in the offset, since a service "
-        "gives them once more. Beyond that the task fails.",
-        Range(1, 50_000),
-        group=_PAGES,
-        order=7,
-        visible=_has_since,
-    ),
-    ConfigKey(
-        ORIGINS,
-        Type.LIST,
-        "",
-        Importance.LOW,
-        "Where else the address of a next page may be, as origins: https://pages.example.com. That of http.api.url is always "
-        "allowed. Another one gets no login, none of the headers, no cookies and no certificate of the client, and GET "
-        "requests only.",
-        origins.are_origins,
-        group=_PAGES,
-        order=8,
-        visible=_mode_is("cursor", "link"),
-        dependents=(ORIGINS_INTERNAL,),
-    ),
-    ConfigKey(
-        ORIGINS_INTERNAL,
-        Type.BOOLEAN,
-        False,
-        Importance.LOW,
-        "Whether these may have addresses that are not those of the internet: of private networks, or of this machine. It is "
-        "needed, too, if they are reached by a proxy, which resolves their names by itself.",
-        group=_PAGES,
-        order=9,
-        visible=_mode_is("cursor", "link"),
+    *section(
+        _PAGES,
+        ConfigKey(
+            PAGES,
+            Type.STRING,
+            "none",
+            Importance.HIGH,
+            "How the next page is found. cursor: the answer has what ${cursor} is next, or the next address, at "
+            "page.cursor.path. link: its header Link has an address with rel=next. offset: ${offset} is how many records came "
+            "before. page: ${page} is a number. The last two end with a page that has fewer than page.size records.",
+            OneOf(("none", "cursor", "link", "offset", "page"), ignore_case=True),
+            dependents=(CURSOR, FIRST, SIZE),
+        ),
+        ConfigKey(
+            CURSOR,
+            Type.STRING,
+            "",
+            Importance.MEDIUM,
+            "The JMESPath of the cursor, or of the next address, in an answer. Where it finds null, there is no next page.",
+            _path,
+            visible=_mode_is("cursor"),
+        ),
+        ConfigKey(
+            FIRST, Type.INT, 1, Importance.LOW, "The number of the first page.", Range.at_least(0), visible=_mode_is("page")
+        ),
+        ConfigKey(
+            SIZE,
+            Type.INT,
+            100,
+            Importance.MEDIUM,
+            "How many records a page has, for ${size}.",
+            Range.at_least(1),
+            visible=_mode_is("offset", "page"),
+        ),
+        ConfigKey(
+            SINCE,
+            Type.STRING,
+            "",
+            Importance.HIGH,
+            "The JMESPath, in a record, of what says how new it is, such as an updated_at or an id that grows. The greatest "
+            "one that was seen is ${since} of the next round. Without it each round is all there is.",
+            _path,
+            dependents=(SINCE_FIRST, EQUAL),
+        ),
+        ConfigKey(SINCE_FIRST, Type.STRING, "", Importance.MEDIUM, "What ${since} is in the first round.", visible=_has_since),
+        ConfigKey(
+            EQUAL,
+            Type.INT,
+            5000,
+            Importance.LOW,
+            "How many records may be equally new. They are told from each other by marks that stand in the offset, since a "
+            "service gives them once more. Beyond that the task fails.",
+            Range(1, 50_000),
+            visible=_has_since,
+        ),
+        ConfigKey(
+            ORIGINS,
+            Type.LIST,
+            "",
+            Importance.LOW,
+            "Where else the address of a next page may be, as origins: https://pages.example.com. That of http.api.url is "
+            "always allowed. Another one gets no login, none of the headers, no cookies and no certificate of the client, and "
+            "GET requests only.",
+            origins.are_origins,
+            visible=_mode_is("cursor", "link"),
+            dependents=(ORIGINS_INTERNAL,),
+        ),
+        ConfigKey(
+            ORIGINS_INTERNAL,
+            Type.BOOLEAN,
+            False,
+            Importance.LOW,
+            "Whether these may have addresses that are not those of the internet: of private networks, or of this machine. It "
+            "is needed, too, if they are reached by a proxy, which resolves their names by itself.",
+            visible=_mode_is("cursor", "link"),
+        ),
     ),
     ConfigKey(
         MAX_DEPTH,

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from kconnect.api import ConfigDef, ConfigError, ConfigKey, Importance, OneOf, Range, Type, Width
 from kconnect.connectors import passthrough
-from kconnect.connectors.common import retry_keys
+from kconnect.connectors.common import retry_keys, section
 from kconnect.connectors.passthrough import CheckedBy, Passthrough
 
 CATALOG = "iceberg.catalog."
@@ -113,162 +113,138 @@ def _creates(name: str, values: Mapping[str, Any]) -> bool:
 
 
 CONFIG = ConfigDef(
-    ConfigKey(NAME, Type.STRING, "iceberg", Importance.LOW, "The catalog's name.", group=_WHERE, order=1),
-    ConfigKey(
-        KIND,
-        Type.STRING,
-        "rest",
-        Importance.HIGH,
-        "The kind of catalog. sql and jdbc are one in a database. All of iceberg.catalog.* is the catalog's: what pyiceberg "
-        "knows for its kind, and for the files, such as iceberg.catalog.s3.endpoint. Classes only as the worker allows.",
-        OneOf(KINDS, ignore_case=True),
-        group=_WHERE,
-        order=2,
-        recommender=lambda name, values: list(KINDS),
+    *section(
+        _WHERE,
+        ConfigKey(NAME, Type.STRING, "iceberg", Importance.LOW, "The catalog's name."),
+        ConfigKey(
+            KIND,
+            Type.STRING,
+            "rest",
+            Importance.HIGH,
+            "The kind of catalog. sql and jdbc are one in a database. All of iceberg.catalog.* is the catalog's: what "
+            "pyiceberg knows for its kind, and for the files, such as iceberg.catalog.s3.endpoint. Classes only as the worker "
+            "allows.",
+            OneOf(KINDS, ignore_case=True),
+        ),
+        ConfigKey(URI, Type.STRING, "", Importance.HIGH, "The catalog's address.", width=Width.LONG),
+        ConfigKey(
+            WAREHOUSE,
+            Type.STRING,
+            "",
+            Importance.HIGH,
+            "Where new tables are, such as s3://lake/warehouse, or the name that a REST catalog has for it.",
+            width=Width.LONG,
+        ),
+        ConfigKey(CREDENTIAL, Type.PASSWORD, "", Importance.MEDIUM, "Of a REST catalog: id:secret for OAuth 2."),
+        ConfigKey(TOKEN, Type.PASSWORD, "", Importance.MEDIUM, "Of a REST catalog: a token."),
+        ConfigKey(SECRET, Type.PASSWORD, "", Importance.MEDIUM, "For files in S3: the secret of the access key."),
     ),
-    ConfigKey(URI, Type.STRING, "", Importance.HIGH, "The catalog's address.", group=_WHERE, order=3, width=Width.LONG),
-    ConfigKey(
-        WAREHOUSE,
-        Type.STRING,
-        "",
-        Importance.HIGH,
-        "Where new tables are, such as s3://lake/warehouse, or the name that a REST catalog has for it.",
-        group=_WHERE,
-        order=4,
-        width=Width.LONG,
+    *section(
+        _TABLES,
+        ConfigKey(
+            TABLES,
+            Type.LIST,
+            "",
+            Importance.HIGH,
+            "The tables, each with its namespace, such as shop.orders. Each gets all records, or those that its "
+            "iceberg.table.*.route-regex is for. ${topic} stands for the topic's name.",
+            width=Width.LONG,
+        ),
+        ConfigKey(
+            ROUTE_FIELD,
+            Type.STRING,
+            "",
+            Importance.MEDIUM,
+            "The field of the value that iceberg.table.*.route-regex looks at, or that has the table's name.",
+            width=Width.MEDIUM,
+        ),
+        ConfigKey(
+            DYNAMIC,
+            Type.BOOLEAN,
+            False,
+            Importance.MEDIUM,
+            "Whether iceberg.tables.route-field has the table's name.",
+            dependents=(ROUTE_FIELD,),
+        ),
+        ConfigKey(CREATE, Type.BOOLEAN, False, Importance.MEDIUM, "Whether a table that is missing is made."),
+        ConfigKey(
+            PARTITIONS,
+            Type.LIST,
+            "",
+            Importance.MEDIUM,
+            "How a new table is partitioned, such as day(at), bucket(id, 16), city. For one table: "
+            "iceberg.table.*.partition-by.",
+            width=Width.LONG,
+            visible=_creates,
+        ),
+        ConfigKey(
+            OPTIONAL,
+            Type.BOOLEAN,
+            False,
+            Importance.LOW,
+            "Whether all columns of a new table may be null. Otherwise those of fields that are optional.",
+            visible=_creates,
+        ),
+        ConfigKey(
+            EVOLVE,
+            Type.BOOLEAN,
+            False,
+            Importance.MEDIUM,
+            "Whether columns that are missing are added, and those that are too narrow made wider.",
+        ),
+        ConfigKey(
+            UPSERT,
+            Type.BOOLEAN,
+            False,
+            Importance.MEDIUM,
+            "Whether a record replaces the row with its id. Otherwise each is a new row.",
+            dependents=(IDS,),
+        ),
+        ConfigKey(
+            IDS,
+            Type.LIST,
+            "",
+            Importance.MEDIUM,
+            "The columns of the id. For one table: iceberg.table.*.id-columns. By default those that the table names itself.",
+            visible=_upserts,
+        ),
+        ConfigKey(
+            LOCATIONS,
+            Type.LIST,
+            "",
+            Importance.LOW,
+            "Folders beside a table's own where files may be whose rows an upsert replaces, such as s3://lake/old/orders. A "
+            "manifest that names a file elsewhere may have been written by somebody who wants its rows copied.",
+            visible=_upserts,
+        ),
+        ConfigKey(
+            MOST_COLUMNS,
+            Type.INT,
+            1000,
+            Importance.LOW,
+            "How many columns a table may come to have by records, those within structs counted. A record with more is a bad "
+            "one. A table's metadata keeps all its columns for each change of them.",
+            Range.at_least(1),
+        ),
     ),
-    ConfigKey(
-        CREDENTIAL, Type.PASSWORD, "", Importance.MEDIUM, "Of a REST catalog: id:secret for OAuth 2.", group=_WHERE, order=5
+    *section(
+        _COMMITS,
+        ConfigKey(
+            INTERVAL,
+            Type.INT,
+            300_000,
+            Importance.MEDIUM,
+            "How often rows are committed, in ms: those of all tasks together. They are in memory until then.",
+            Range.at_least(0),
+        ),
+        ConfigKey(
+            ROWS,
+            Type.INT,
+            500_000,
+            Importance.MEDIUM,
+            "How many rows a task keeps in memory at most; then it commits sooner.",
+            Range.at_least(1),
+        ),
+        *retry_keys("a commit is tried again, after what may pass,"),
     ),
-    ConfigKey(TOKEN, Type.PASSWORD, "", Importance.MEDIUM, "Of a REST catalog: a token.", group=_WHERE, order=6),
-    ConfigKey(
-        SECRET, Type.PASSWORD, "", Importance.MEDIUM, "For files in S3: the secret of the access key.", group=_WHERE, order=7
-    ),
-    ConfigKey(
-        TABLES,
-        Type.LIST,
-        "",
-        Importance.HIGH,
-        "The tables, each with its namespace, such as shop.orders. Each gets all records, or those that its "
-        "iceberg.table.*.route-regex is for. ${topic} stands for the topic's name.",
-        group=_TABLES,
-        order=1,
-        width=Width.LONG,
-    ),
-    ConfigKey(
-        ROUTE_FIELD,
-        Type.STRING,
-        "",
-        Importance.MEDIUM,
-        "The field of the value that iceberg.table.*.route-regex looks at, or that has the table's name.",
-        group=_TABLES,
-        order=2,
-        width=Width.MEDIUM,
-    ),
-    ConfigKey(
-        DYNAMIC,
-        Type.BOOLEAN,
-        False,
-        Importance.MEDIUM,
-        "Whether iceberg.tables.route-field has the table's name.",
-        group=_TABLES,
-        order=3,
-        dependents=(ROUTE_FIELD,),
-    ),
-    ConfigKey(
-        CREATE, Type.BOOLEAN, False, Importance.MEDIUM, "Whether a table that is missing is made.", group=_TABLES, order=4
-    ),
-    ConfigKey(
-        PARTITIONS,
-        Type.LIST,
-        "",
-        Importance.MEDIUM,
-        "How a new table is partitioned, such as day(at), bucket(id, 16), city. For one table: iceberg.table.*.partition-by.",
-        group=_TABLES,
-        order=5,
-        width=Width.LONG,
-        visible=_creates,
-    ),
-    ConfigKey(
-        OPTIONAL,
-        Type.BOOLEAN,
-        False,
-        Importance.LOW,
-        "Whether all columns of a new table may be null. Otherwise those of fields that are optional.",
-        group=_TABLES,
-        order=6,
-        visible=_creates,
-    ),
-    ConfigKey(
-        EVOLVE,
-        Type.BOOLEAN,
-        False,
-        Importance.MEDIUM,
-        "Whether columns that are missing are added, and those that are too narrow made wider.",
-        group=_TABLES,
-        order=7,
-    ),
-    ConfigKey(
-        UPSERT,
-        Type.BOOLEAN,
-        False,
-        Importance.MEDIUM,
-        "Whether a record replaces the row with its id. Otherwise each is a new row.",
-        group=_TABLES,
-        order=8,
-        dependents=(IDS,),
-    ),
-    ConfigKey(
-        IDS,
-        Type.LIST,
-        "",
-        Importance.MEDIUM,
-        "The columns of the id. For one table: iceberg.table.*.id-columns. By default those that the table names itself.",
-        group=_TABLES,
-        order=9,
-        visible=_upserts,
-    ),
-    ConfigKey(
-        LOCATIONS,
-        Type.LIST,
-        "",
-        Importance.LOW,
-        "Folders beside a table's own where files may be whose rows an upsert replaces, such as s3://lake/old/orders. A "
-        "manifest that names a file elsewhere may have been written by somebody who wants its rows copied.",
-        group=_TABLES,
-        order=10,
-        visible=_upserts,
-    ),
-    ConfigKey(
-        MOST_COLUMNS,
-        Type.INT,
-        1000,
-        Importance.LOW,
-        "How many columns a table may come to have by records, those within structs counted. A record with more is a bad one. "
-        "A table's metadata keeps all its columns for each change of them.",
-        Range.at_least(1),
-        group=_TABLES,
-        order=11,
-    ),
-    ConfigKey(
-        INTERVAL,
-        Type.INT,
-        300_000,
-        Importance.MEDIUM,
-        "How often rows are committed, in ms: those of all tasks together. They are in memory until then.",
-        Range.at_least(0),
-        group=_COMMITS,
-        order=1,
-    ),
-    ConfigKey(
-        ROWS,
-        Type.INT,
-        500_000,
-        Importance.MEDIUM,
-        "How many rows a task keeps in memory at most; then it commits sooner.",
-        Range.at_least(1),
-        group=_COMMITS,
-        order=2,
-    ),
-    *retry_keys("a commit is tried again, after what may pass,", _COMMITS, 3),
 )

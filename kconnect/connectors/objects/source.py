@@ -7,11 +7,11 @@ Altered offsets are taken if they have the right form.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from kconnect.api import ConfigDef, ConfigError, ConnectError, ExactlyOnceSupport, SourceConnector, SourceTask
-from kconnect.connectors.common import Checked
+from kconnect.api import ConfigDef, ConfigError, ConnectError, SourceTask
+from kconnect.connectors.common import CheckedSource
 from kconnect.connectors.libraries import Informed
 from kconnect.connectors.objects import connector, settings, source_settings
 
@@ -19,7 +19,7 @@ FILE, RECORDS, WHOLE = "file", "records", "whole"
 """The source partition has the name of a file; its offset, how many records were read, and whether those were all."""
 
 
-class ObjectStoreSourceConnector(Informed, Checked, SourceConnector):
+class ObjectStoreSourceConnector(Informed, CheckedSource):
     passthrough = (settings.PASSTHROUGH,)
 
     def task_class(self) -> type[SourceTask]:
@@ -29,9 +29,6 @@ class ObjectStoreSourceConnector(Informed, Checked, SourceConnector):
 
     def config(self) -> ConfigDef:
         return source_settings.CONFIG
-
-    def exactly_once_support(self, props: dict[str, str]) -> ExactlyOnceSupport:
-        return ExactlyOnceSupport.SUPPORTED
 
     def task_configs(self, max_tasks: int) -> list[dict[str, str]]:
         count = {source_settings.COUNT: str(max_tasks)}
@@ -44,20 +41,12 @@ class ObjectStoreSourceConnector(Informed, Checked, SourceConnector):
             mismatches.append((source_settings.TOPICS, text))
         return mismatches or _problems_of_store(config, props, self.worker)
 
-    def alter_offsets(
-        self,
-        connector_config: dict[str, str],
-        offsets: Sequence[tuple[Mapping[str, Any] | None, Mapping[str, Any] | None]],
-    ) -> bool:
-        for partition, offset in offsets:
-            if offset is None:
-                continue
-            if partition is None or partition.keys() != {FILE} or not isinstance(partition[FILE], str):
-                raise ConnectError(f'A partition of this connector is {{"{FILE}": …}}, with the name of a file')
-            records, whole = offset.get(RECORDS), offset.get(WHOLE, False)
-            if offset.keys() - {RECORDS, WHOLE} or type(records) is not int or records < 0 or type(whole) is not bool:
-                raise ConnectError(f'An offset of this connector is {{"{RECORDS}": 7}}, and "{WHOLE}": true if those are all')
-        return True
+    def check_offset(self, partition: Mapping[str, Any] | None, offset: Mapping[str, Any]) -> None:
+        if partition is None or partition.keys() != {FILE} or not isinstance(partition[FILE], str):
+            raise ConnectError(f'A partition of this connector is {{"{FILE}": …}}, with the name of a file')
+        records, whole = offset.get(RECORDS), offset.get(WHOLE, False)
+        if offset.keys() - {RECORDS, WHOLE} or type(records) is not int or records < 0 or type(whole) is not bool:
+            raise ConnectError(f'An offset of this connector is {{"{RECORDS}": 7}}, and "{WHOLE}": true if those are all')
 
 
 def _problems_of_store(config: Mapping[str, Any], props: Mapping[str, str], worker: Mapping[str, str]) -> list[tuple[str, str]]:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from kconnect.api import ConfigDef, ConfigError, ConfigKey, Importance, OneOf, Range, Type, Width
 from kconnect.connectors import patterns
+from kconnect.connectors.common import section
 from kconnect.connectors.objects import settings
 from kconnect.connectors.patterns import Pattern
 
@@ -88,54 +89,48 @@ CONFIG = ConfigDef(
         "or file:///folder. In place of s3.bucket.name. Settings that begin with store.options. are the store's own.",
     ),
     *(_taken(name) for name in _STORE[1:]),
-    ConfigKey(
-        MODE,
-        Type.STRING,
-        RESTORE,
-        Importance.HIGH,
-        "RESTORE_BACKUP: files as ObjectStoreSink and the S3 sink write them; records go back to the topics and partitions "
-        "that their names say. GENERIC: any files; topic.regex.list says where their records go.",
-        OneOf((RESTORE, GENERIC), ignore_case=True),
-        group=_FILES,
-        order=1,
-        dependents=(TOPICS,),
-        recommender=lambda name, values: [RESTORE, GENERIC],
-    ),
-    ConfigKey(
-        FOLDER,
-        Type.STRING,
-        "topics",
-        Importance.HIGH,
-        "The folder to look in, with those in it. Empty: the whole store.",
-        group=_FILES,
-        order=2,
-        width=Width.MEDIUM,
-    ),
-    ConfigKey(
-        TOPICS,
-        Type.LIST,
-        "",
-        Importance.HIGH,
-        "Topics, each with a colon and a regular expression that is found in the names of its files, such as "
-        "orders:.*/orders/.*[.]json. The first one counts; what none is for is left alone.",
-        _check,
-        group=_FILES,
-        order=3,
-        width=Width.LONG,
-        visible=_generic,
-    ),
-    ConfigKey(
-        RESTORED,
-        Type.STRING,
-        "",
-        Importance.MEDIUM,
-        "A regular expression for the topics that RESTORE_BACKUP brings back: others are left alone. Without it, "
-        "whoever may put a file into the store writes to any topic that the worker may write to, but to internal ones.",
-        _check_restored,
-        group=_FILES,
-        order=4,
-        width=Width.LONG,
-        visible=_restores,
+    *section(
+        _FILES,
+        ConfigKey(
+            MODE,
+            Type.STRING,
+            RESTORE,
+            Importance.HIGH,
+            "RESTORE_BACKUP: files as ObjectStoreSink and the S3 sink write them; records go back to the topics and partitions "
+            "that their names say. GENERIC: any files; topic.regex.list says where their records go.",
+            OneOf((RESTORE, GENERIC), ignore_case=True),
+            dependents=(TOPICS,),
+        ),
+        ConfigKey(
+            FOLDER,
+            Type.STRING,
+            "topics",
+            Importance.HIGH,
+            "The folder to look in, with those in it. Empty: the whole store.",
+            width=Width.MEDIUM,
+        ),
+        ConfigKey(
+            TOPICS,
+            Type.LIST,
+            "",
+            Importance.HIGH,
+            "Topics, each with a colon and a regular expression that is found in the names of its files, such as "
+            "orders:.*/orders/.*[.]json. The first one counts; what none is for is left alone.",
+            _check,
+            width=Width.LONG,
+            visible=_generic,
+        ),
+        ConfigKey(
+            RESTORED,
+            Type.STRING,
+            "",
+            Importance.MEDIUM,
+            "A regular expression for the topics that RESTORE_BACKUP brings back: others are left alone. Without it, "
+            "whoever may put a file into the store writes to any topic that the worker may write to, but to internal ones.",
+            _check_restored,
+            width=Width.LONG,
+            visible=_restores,
+        ),
     ),
     _taken(
         settings.PLUS,

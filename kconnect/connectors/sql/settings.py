@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kconnect.api import ConfigDef, ConfigKey, Importance, NonEmptyString, OneOf, Range, Type, Width
-from kconnect.connectors.common import is_zone, retry_keys
+from kconnect.connectors.common import is_zone, retry_keys, section
 from kconnect.connectors.sql import answers
 
 URL, USER, PASSWORD = "connection.url", "connection.user", "connection.password"
@@ -30,214 +30,183 @@ def _needs_key(name: str, values: Mapping[str, Any]) -> bool:
 
 
 CONNECTION: tuple[ConfigKey, ...] = (
-    ConfigKey(
-        URL,
-        Type.STRING,
-        importance=Importance.HIGH,
-        doc="The database: a URL as JDBC has it, for PostgreSQL, MySQL, MariaDB or SQLite (jdbc:postgresql://host/shop), or as "
-        "SQLAlchemy has it, for these and others whose driver is installed (postgresql+psycopg://host/shop).",
-        validator=NonEmptyString(),
-        group=_WHERE,
-        order=1,
-        width=Width.LONG,
-    ),
-    ConfigKey(USER, Type.STRING, "", Importance.HIGH, "The user.", group=_WHERE, order=2, width=Width.MEDIUM),
-    ConfigKey(PASSWORD, Type.PASSWORD, "", Importance.HIGH, "The user's password.", group=_WHERE, order=3, width=Width.MEDIUM),
-    ConfigKey(
-        DIALECT,
-        Type.STRING,
-        "",
-        Importance.LOW,
-        "Not needed: the URL says what database it is. Taken as configs of JDBC connectors have it, and not looked at.",
-        group=_WHERE,
-        order=4,
-    ),
-    ConfigKey(
-        ATTEMPTS,
-        Type.INT,
-        3,
-        Importance.LOW,
-        "How often a task tries to connect when it starts, before it fails.",
-        Range.at_least(1),
-        group=_WHERE,
-        order=5,
-    ),
-    ConfigKey(
-        CONNECT_BACKOFF,
-        Type.LONG,
-        10_000,
-        Importance.LOW,
-        "The pause between these, in ms.",
-        Range.at_least(0),
-        group=_WHERE,
-        order=6,
-    ),
-    ConfigKey(
-        ANSWER_SIZE,
-        Type.LONG,
-        512 * 1024 * 1024,
-        Importance.LOW,
-        "How many bytes of memory an answer of the database may take: to a statement, or to a fetch of some rows. Drivers read "
-        "it whole. For PostgreSQL by psycopg, and MySQL and MariaDB by PyMySQL; others have their driver's own limits.",
-        Range.at_least(1024 * 1024),
-        group=_WHERE,
-        order=7,
-    ),
-    ConfigKey(
-        ANSWER_TIME,
-        Type.LONG,
-        0,
-        Importance.LOW,
-        "How long to wait for an answer, in ms, by the same drivers; then the connection is closed, and it is tried again. 0: "
-        "until it comes, for a query may take hours. A task that is to stop waits no longer in any case.",
-        Range.at_least(0),
-        group=_WHERE,
-        order=8,
+    *section(
+        _WHERE,
+        ConfigKey(
+            URL,
+            Type.STRING,
+            importance=Importance.HIGH,
+            doc="The database: a URL as JDBC has it, for PostgreSQL, MySQL, MariaDB or SQLite (jdbc:postgresql://host/shop), "
+            "or as SQLAlchemy has it, for these and others whose driver is installed (postgresql+psycopg://host/shop).",
+            validator=NonEmptyString(),
+            width=Width.LONG,
+        ),
+        ConfigKey(USER, Type.STRING, "", Importance.HIGH, "The user.", width=Width.MEDIUM),
+        ConfigKey(PASSWORD, Type.PASSWORD, "", Importance.HIGH, "The user's password.", width=Width.MEDIUM),
+        ConfigKey(
+            DIALECT,
+            Type.STRING,
+            "",
+            Importance.LOW,
+            "Not needed: the URL says what database it is. Taken as configs of JDBC connectors have it, and not looked at.",
+        ),
+        ConfigKey(
+            ATTEMPTS,
+            Type.INT,
+            3,
+            Importance.LOW,
+            "How often a task tries to connect when it starts, before it fails.",
+            Range.at_least(1),
+        ),
+        ConfigKey(CONNECT_BACKOFF, Type.LONG, 10_000, Importance.LOW, "The pause between these, in ms.", Range.at_least(0)),
+        ConfigKey(
+            ANSWER_SIZE,
+            Type.LONG,
+            512 * 1024 * 1024,
+            Importance.LOW,
+            "How many bytes of memory an answer of the database may take: to a statement, or to a fetch of some rows. Drivers "
+            "read it whole. For PostgreSQL by psycopg, and MySQL and MariaDB by PyMySQL; others have their driver's own "
+            "limits.",
+            Range.at_least(1024 * 1024),
+        ),
+        ConfigKey(
+            ANSWER_TIME,
+            Type.LONG,
+            0,
+            Importance.LOW,
+            "How long to wait for an answer, in ms, by the same drivers; then the connection is closed, and it is tried again. "
+            "0: until it comes, for a query may take hours. A task that is to stop waits no longer in any case.",
+            Range.at_least(0),
+        ),
     ),
 )
 
 CONFIG = ConfigDef(
     *CONNECTION,
-    ConfigKey(
-        MODE,
-        Type.STRING,
-        "insert",
-        Importance.HIGH,
-        "insert: each record is a new row. upsert: a record replaces the row with its key, or is a new one. update: it "
-        "replaces that row, if there is one.",
-        OneOf(("insert", "upsert", "update"), ignore_case=True),
-        group=_WRITES,
-        order=1,
-        recommender=lambda name, values: ["insert", "upsert", "update"],
+    *section(
+        _WRITES,
+        ConfigKey(
+            MODE,
+            Type.STRING,
+            "insert",
+            Importance.HIGH,
+            "insert: each record is a new row. upsert: a record replaces the row with its key, or is a new one. update: it "
+            "replaces that row, if there is one.",
+            OneOf(("insert", "upsert", "update"), ignore_case=True),
+        ),
+        ConfigKey(
+            BATCH,
+            Type.INT,
+            3000,
+            Importance.MEDIUM,
+            "How many rows one statement writes at most. All records of a put are one transaction.",
+            Range.at_least(1),
+        ),
+        ConfigKey(
+            DELETE,
+            Type.BOOLEAN,
+            False,
+            Importance.MEDIUM,
+            "Whether a record without a value deletes the row with its key; that needs pk.mode=record_key. Otherwise such a "
+            "record is a bad one.",
+            dependents=(PK_MODE,),
+        ),
     ),
-    ConfigKey(
-        BATCH,
-        Type.INT,
-        3000,
-        Importance.MEDIUM,
-        "How many rows one statement writes at most. All records of a put are one transaction.",
-        Range.at_least(1),
-        group=_WRITES,
-        order=2,
+    *section(
+        _MAPPING,
+        ConfigKey(
+            PK_MODE,
+            Type.STRING,
+            "none",
+            Importance.HIGH,
+            "Where the primary key comes from. none: there is none. kafka: topic, partition and offset. record_key: the "
+            "record's key, a struct's fields or one value. record_value: fields of the value.",
+            OneOf(("none", "kafka", "record_key", "record_value"), ignore_case=True),
+            dependents=(PK_FIELDS,),
+        ),
+        ConfigKey(
+            PK_FIELDS,
+            Type.LIST,
+            "",
+            Importance.MEDIUM,
+            "The columns of the primary key. With pk.mode=kafka three names, by default __connect_topic, __connect_partition "
+            "and __connect_offset; with record_key and a key that is one value, the name of its column; with structs the "
+            "fields to take, by default all.",
+            width=Width.LONG,
+            visible=_needs_key,
+        ),
+        ConfigKey(
+            FIELDS,
+            Type.LIST,
+            "",
+            Importance.MEDIUM,
+            "The fields of the value that are written, beside the key; by default all.",
+            width=Width.LONG,
+        ),
+        ConfigKey(
+            ZONE,
+            Type.STRING,
+            "UTC",
+            Importance.MEDIUM,
+            "The zone of timestamps in columns that have none.",
+            is_zone,
+            recommender=lambda name, values: ["UTC", "Europe/Berlin", "America/New_York", "Asia/Tokyo"],
+        ),
+        ConfigKey(
+            ROUNDING,
+            Type.BOOLEAN,
+            False,
+            Importance.LOW,
+            "Whether values may lose what their column has no room for: digits behind the point, fractions of seconds, the "
+            "time beside a date, digits of floating point numbers. Otherwise such a record is a bad one.",
+        ),
     ),
-    ConfigKey(
-        DELETE,
-        Type.BOOLEAN,
-        False,
-        Importance.MEDIUM,
-        "Whether a record without a value deletes the row with its key; that needs pk.mode=record_key. Otherwise such a record "
-        "is a bad one.",
-        group=_WRITES,
-        order=3,
-        dependents=(PK_MODE,),
+    *section(
+        _TABLES,
+        ConfigKey(
+            TABLE,
+            Type.STRING,
+            "${topic}",
+            Importance.MEDIUM,
+            "The table of a topic's records; ${topic} stands for its name. A dot separates a schema, such as shop.${topic}.",
+            NonEmptyString(),
+            width=Width.LONG,
+        ),
+        ConfigKey(
+            CREATE,
+            Type.BOOLEAN,
+            False,
+            Importance.MEDIUM,
+            "Whether a table that is missing is made, by the schema of the records.",
+        ),
+        ConfigKey(
+            EVOLVE,
+            Type.BOOLEAN,
+            False,
+            Importance.MEDIUM,
+            "Whether columns that are missing are added. Their fields must be optional or have a default, for the rows there "
+            "are.",
+        ),
+        ConfigKey(
+            QUOTE,
+            Type.STRING,
+            "always",
+            Importance.MEDIUM,
+            "always: names of tables and columns are as they are written. never: the database folds them as it likes.",
+            OneOf(("always", "never"), ignore_case=True),
+        ),
     ),
-    ConfigKey(
-        PK_MODE,
-        Type.STRING,
-        "none",
-        Importance.HIGH,
-        "Where the primary key comes from. none: there is none. kafka: topic, partition and offset. record_key: the record's "
-        "key, a struct's fields or one value. record_value: fields of the value.",
-        OneOf(("none", "kafka", "record_key", "record_value"), ignore_case=True),
-        group=_MAPPING,
-        order=1,
-        dependents=(PK_FIELDS,),
-        recommender=lambda name, values: ["none", "kafka", "record_key", "record_value"],
-    ),
-    ConfigKey(
-        PK_FIELDS,
-        Type.LIST,
-        "",
-        Importance.MEDIUM,
-        "The columns of the primary key. With pk.mode=kafka three names, by default __connect_topic, __connect_partition and "
-        "__connect_offset; with record_key and a key that is one value, the name of its column; with structs the fields to "
-        "take, by default all.",
-        group=_MAPPING,
-        order=2,
-        width=Width.LONG,
-        visible=_needs_key,
-    ),
-    ConfigKey(
-        FIELDS,
-        Type.LIST,
-        "",
-        Importance.MEDIUM,
-        "The fields of the value that are written, beside the key; by default all.",
-        group=_MAPPING,
-        order=3,
-        width=Width.LONG,
-    ),
-    ConfigKey(
-        ZONE,
-        Type.STRING,
-        "UTC",
-        Importance.MEDIUM,
-        "The zone of timestamps in columns that have none.",
-        is_zone,
-        group=_MAPPING,
-        order=4,
-        recommender=lambda name, values: ["UTC", "Europe/Berlin", "America/New_York", "Asia/Tokyo"],
-    ),
-    ConfigKey(
-        ROUNDING,
-        Type.BOOLEAN,
-        False,
-        Importance.LOW,
-        "Whether values may lose what their column has no room for: digits behind the point, fractions of seconds, the time "
-        "beside a date, digits of floating point numbers. Otherwise such a record is a bad one.",
-        group=_MAPPING,
-        order=5,
-    ),
-    ConfigKey(
-        TABLE,
-        Type.STRING,
-        "${topic}",
-        Importance.MEDIUM,
-        "The table of a topic's records; ${topic} stands for its name. A dot separates a schema, such as shop.${topic}.",
-        NonEmptyString(),
-        group=_TABLES,
-        order=1,
-        width=Width.LONG,
-    ),
-    ConfigKey(
-        CREATE,
-        Type.BOOLEAN,
-        False,
-        Importance.MEDIUM,
-        "Whether a table that is missing is made, by the schema of the records.",
-        group=_TABLES,
-        order=2,
-    ),
-    ConfigKey(
-        EVOLVE,
-        Type.BOOLEAN,
-        False,
-        Importance.MEDIUM,
-        "Whether columns that are missing are added. Their fields must be optional or have a default, for the rows there are.",
-        group=_TABLES,
-        order=3,
-    ),
-    ConfigKey(
-        QUOTE,
-        Type.STRING,
-        "always",
-        Importance.MEDIUM,
-        "always: names of tables and columns are as they are written. never: the database folds them as it likes.",
-        OneOf(("always", "never"), ignore_case=True),
-        group=_TABLES,
-        order=4,
-        recommender=lambda name, values: ["always", "never"],
-    ),
-    *retry_keys("a put is tried again, after what may pass,", _RETRIES, 1),
-    ConfigKey(
-        OFFSETS,
-        Type.STRING,
-        "",
-        Importance.MEDIUM,
-        "A table in which the sink keeps its offsets, in the transactions of the rows: then each record is written exactly "
-        "once. It is made if it is missing. Empty: at least once.",
-        group=_RETRIES,
-        order=3,
-        width=Width.MEDIUM,
+    *section(
+        _RETRIES,
+        *retry_keys("a put is tried again, after what may pass,"),
+        ConfigKey(
+            OFFSETS,
+            Type.STRING,
+            "",
+            Importance.MEDIUM,
+            "A table in which the sink keeps its offsets, in the transactions of the rows: then each record is written exactly "
+            "once. It is made if it is missing. Empty: at least once.",
+            width=Width.MEDIUM,
+        ),
     ),
 )

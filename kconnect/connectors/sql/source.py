@@ -18,10 +18,9 @@ from kconnect.api import (
     ConnectError,
     DataError,
     ExactlyOnceSupport,
-    SourceConnector,
     SourceTask,
 )
-from kconnect.connectors.common import Checked
+from kconnect.connectors.common import CheckedSource
 from kconnect.connectors.libraries import Informed
 from kconnect.connectors.sql import connector, settings, source_settings
 
@@ -37,7 +36,7 @@ log = logging.getLogger(__name__)
 _MOST_CHECKED = 100
 
 
-class SqlSourceConnector(Informed, Checked, SourceConnector):
+class SqlSourceConnector(Informed, CheckedSource):
     def __init__(self) -> None:
         self._stopped = threading.Event()
         self._tables: Sequence[TableName] | None = None
@@ -112,21 +111,13 @@ class SqlSourceConnector(Informed, Checked, SourceConnector):
                 log.info("There are other tables: %s", ", ".join(table.full for table in tables) or "none")
                 self.context.request_task_reconfiguration()
 
-    def alter_offsets(
-        self,
-        connector_config: dict[str, str],
-        offsets: Sequence[tuple[Mapping[str, Any] | None, Mapping[str, Any] | None]],
-    ) -> bool:
+    def check_offset(self, partition: Mapping[str, Any] | None, offset: Mapping[str, Any]) -> None:
         from kconnect.connectors.sql import positions
 
-        for partition, offset in offsets:
-            if offset is None:
-                continue
-            if partition is None or not positions.is_partition(partition):
-                shown = json.dumps(positions.partition_of("public.orders"))
-                raise ConnectError(f"A partition of this connector is such as {shown}, or {json.dumps(dict(positions.QUERY))}")
-            positions.Position.of(offset)
-        return True
+        if partition is None or not positions.is_partition(partition):
+            shown = json.dumps(positions.partition_of("public.orders"))
+            raise ConnectError(f"A partition of this connector is such as {shown}, or {json.dumps(dict(positions.QUERY))}")
+        positions.Position.of(offset)
 
     def problems(self, config: Mapping[str, Any], props: Mapping[str, str]) -> list[tuple[str, str]]:
         return _mismatches(config) or connector.problems_of_database(

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from kconnect.api import ConfigDef, ConfigError, ConfigKey, Importance, OneOf, Range, Type, Width
-from kconnect.connectors.common import is_zone
+from kconnect.connectors.common import is_zone, section
 from kconnect.connectors.sql.settings import CONNECTION
 
 MODE, INCREMENTING, TIMESTAMPS = "mode", "incrementing.column.name", "timestamp.column.name"
@@ -75,95 +75,85 @@ def _is_absent(name: str, value: Any) -> None:
 
 CONFIG = ConfigDef(
     *CONNECTION,
-    ConfigKey(
-        MODE,
-        Type.STRING,
-        importance=Importance.HIGH,
-        doc="bulk: all rows, again and again. incrementing: rows whose number is greater than the last one's, so new ones "
-        "only. timestamp: rows whose time is later, so new and changed ones. timestamp+incrementing: the same, by both, which "
-        "tells rows of the same time apart.",
-        validator=OneOf(MODES, ignore_case=True),
-        group=_NEW,
-        order=1,
-        dependents=(INCREMENTING, TIMESTAMPS),
-        recommender=lambda name, values: list(MODES),
+    *section(
+        _NEW,
+        ConfigKey(
+            MODE,
+            Type.STRING,
+            importance=Importance.HIGH,
+            doc="bulk: all rows, again and again. incrementing: rows whose number is greater than the last one's, so new ones "
+            "only. timestamp: rows whose time is later, so new and changed ones. timestamp+incrementing: the same, by both, "
+            "which tells rows of the same time apart.",
+            validator=OneOf(MODES, ignore_case=True),
+            dependents=(INCREMENTING, TIMESTAMPS),
+        ),
+        ConfigKey(
+            INCREMENTING,
+            Type.STRING,
+            "",
+            Importance.MEDIUM,
+            "The column whose number grows with each new row. Empty: the table's own column of that kind.",
+            width=Width.MEDIUM,
+            visible=_if(by_id),
+        ),
+        ConfigKey(
+            TIMESTAMPS,
+            Type.LIST,
+            "",
+            Importance.MEDIUM,
+            "The columns with the time of a row's last change. Of several, the first one that is not null counts.",
+            width=Width.MEDIUM,
+            visible=_if(by_time),
+        ),
+        ConfigKey(
+            INITIAL,
+            Type.LONG,
+            None,
+            Importance.LOW,
+            "Where a table without offsets begins, in ms since 1970; -1 is the present. By default with its first row.",
+            visible=_if(by_time),
+        ),
+        ConfigKey(
+            DELAY,
+            Type.LONG,
+            0,
+            Importance.HIGH,
+            "How old a row's time must be, in ms, before the row is read: as long as the longest transaction takes. A row that "
+            "gets an earlier time than one that was read already would be missed.",
+            Range.at_least(0),
+            visible=_if(by_time),
+        ),
+        ConfigKey(
+            ID_DELAY,
+            Type.LONG,
+            0,
+            Importance.HIGH,
+            "With mode=incrementing, for how long a number must have been there, in ms, before rows up to it are read: as long "
+            "as the longest transaction takes. A row whose transaction took a number earlier and commits later would be "
+            "missed.",
+            Range.at_least(0),
+            visible=_if(lambda values: str(values[MODE]).lower() == BY_ID),
+        ),
+        ConfigKey(
+            NON_NULL,
+            Type.BOOLEAN,
+            True,
+            Importance.LOW,
+            "Whether the columns that say what is new must be declared as not null. A row that has null there is never read.",
+        ),
     ),
-    ConfigKey(
-        INCREMENTING,
-        Type.STRING,
-        "",
-        Importance.MEDIUM,
-        "The column whose number grows with each new row. Empty: the table's own column of that kind.",
-        group=_NEW,
-        order=2,
-        width=Width.MEDIUM,
-        visible=_if(by_id),
+    *section(
+        _TABLES,
+        ConfigKey(
+            QUERY,
+            Type.STRING,
+            "",
+            Importance.MEDIUM,
+            "A SELECT to read from in place of tables. It may have a WHERE of its own: what is new is asked around it.",
+            width=Width.LONG,
+        ),
+        ConfigKey(SUFFIX, Type.STRING, "", Importance.LOW, "Not supported.", _is_absent),
     ),
-    ConfigKey(
-        TIMESTAMPS,
-        Type.LIST,
-        "",
-        Importance.MEDIUM,
-        "The columns with the time of a row's last change. Of several, the first one that is not null counts.",
-        group=_NEW,
-        order=3,
-        width=Width.MEDIUM,
-        visible=_if(by_time),
-    ),
-    ConfigKey(
-        INITIAL,
-        Type.LONG,
-        None,
-        Importance.LOW,
-        "Where a table without offsets begins, in ms since 1970; -1 is the present. By default with its first row.",
-        group=_NEW,
-        order=4,
-        visible=_if(by_time),
-    ),
-    ConfigKey(
-        DELAY,
-        Type.LONG,
-        0,
-        Importance.HIGH,
-        "How old a row's time must be, in ms, before the row is read: as long as the longest transaction takes. A row that "
-        "gets an earlier time than one that was read already would be missed.",
-        Range.at_least(0),
-        group=_NEW,
-        order=5,
-        visible=_if(by_time),
-    ),
-    ConfigKey(
-        ID_DELAY,
-        Type.LONG,
-        0,
-        Importance.HIGH,
-        "With mode=incrementing, for how long a number must have been there, in ms, before rows up to it are read: as long as "
-        "the longest transaction takes. A row whose transaction took a number earlier and commits later would be missed.",
-        Range.at_least(0),
-        group=_NEW,
-        order=6,
-        visible=_if(lambda values: str(values[MODE]).lower() == BY_ID),
-    ),
-    ConfigKey(
-        NON_NULL,
-        Type.BOOLEAN,
-        True,
-        Importance.LOW,
-        "Whether the columns that say what is new must be declared as not null. A row that has null there is never read.",
-        group=_NEW,
-        order=7,
-    ),
-    ConfigKey(
-        QUERY,
-        Type.STRING,
-        "",
-        Importance.MEDIUM,
-        "A SELECT to read from in place of tables. It may have a WHERE of its own: what is new is asked around it.",
-        group=_TABLES,
-        order=1,
-        width=Width.LONG,
-    ),
-    ConfigKey(SUFFIX, Type.STRING, "", Importance.LOW, "Not supported.", _is_absent, group=_TABLES, order=2),
     *(
         ConfigKey(name, Type.LIST, "", Importance.MEDIUM, doc, validator, group=_TABLES, order=order, visible=_without_query)
         for order, (name, doc, validator) in enumerate(
@@ -218,123 +208,94 @@ CONFIG = ConfigDef(
         order=10,
         visible=_without_query,
     ),
-    ConfigKey(
-        NUMBERS,
-        Type.STRING,
-        "none",
-        Importance.LOW,
-        "What NUMERIC columns become. none: Decimal. precision_only: integers, if there are no digits behind the point and at "
-        "most 18 before it. best_fit: also FLOAT64, if there are digits behind the point and at most 18 in all. "
-        "best_fit_eager_double: FLOAT64 whenever there are digits behind the point. A FLOAT64 has the nearest number: of more "
-        "than 15 digits it may be another one.",
-        OneOf(_MAPPINGS, ignore_case=True),
-        group=_VALUES,
-        order=1,
-        recommender=lambda name, values: list(_MAPPINGS),
+    *section(
+        _VALUES,
+        ConfigKey(
+            NUMBERS,
+            Type.STRING,
+            "none",
+            Importance.LOW,
+            "What NUMERIC columns become. none: Decimal. precision_only: integers, if there are no digits behind the point and "
+            "at most 18 before it. best_fit: also FLOAT64, if there are digits behind the point and at most 18 in all. "
+            "best_fit_eager_double: FLOAT64 whenever there are digits behind the point. A FLOAT64 has the nearest number: of "
+            "more than 15 digits it may be another one.",
+            OneOf(_MAPPINGS, ignore_case=True),
+        ),
+        ConfigKey(PRECISIONS, Type.BOOLEAN, False, Importance.LOW, "An older name of numeric.mapping=precision_only."),
+        ConfigKey(
+            GRANULARITY,
+            Type.STRING,
+            "connect_logical",
+            Importance.LOW,
+            "What columns with a date and a time become. connect_logical: Timestamp, in ms. The others keep microseconds: as a "
+            "number since 1970, that number as a text, or a text in ISO 8601.",
+            OneOf(GRANULARITIES, ignore_case=True),
+        ),
+        ConfigKey(ZONE, Type.STRING, "UTC", Importance.MEDIUM, "The zone of times in columns that have none.", is_zone),
     ),
-    ConfigKey(
-        PRECISIONS,
-        Type.BOOLEAN,
-        False,
-        Importance.LOW,
-        "An older name of numeric.mapping=precision_only.",
-        group=_VALUES,
-        order=2,
-    ),
-    ConfigKey(
-        GRANULARITY,
-        Type.STRING,
-        "connect_logical",
-        Importance.LOW,
-        "What columns with a date and a time become. connect_logical: Timestamp, in ms. The others keep microseconds: as a "
-        "number since 1970, that number as a text, or a text in ISO 8601.",
-        OneOf(GRANULARITIES, ignore_case=True),
-        group=_VALUES,
-        order=3,
-        recommender=lambda name, values: list(GRANULARITIES),
-    ),
-    ConfigKey(
-        ZONE,
-        Type.STRING,
-        "UTC",
-        Importance.MEDIUM,
-        "The zone of times in columns that have none.",
-        is_zone,
-        group=_VALUES,
-        order=4,
-    ),
-    ConfigKey(
-        PREFIX,
-        Type.STRING,
-        importance=Importance.HIGH,
-        doc="What the topic of a table begins with; its name follows. With a query it is the whole name.",
-        group=_TOPICS,
-        order=1,
-        width=Width.MEDIUM,
-    ),
-    ConfigKey(
-        INTERVAL,
-        Type.INT,
-        5000,
-        Importance.HIGH,
-        "The pause between two looks at a table, in ms, once it was read to its end.",
-        Range.at_least(0),
-        group=_TOPICS,
-        order=2,
-    ),
-    ConfigKey(
-        ROWS,
-        Type.INT,
-        1000,
-        Importance.LOW,
-        "How many rows are taken at once. With mode=timestamp, rows of the same time stay together all the same.",
-        Range.at_least(1),
-        group=_TOPICS,
-        order=3,
-    ),
-    ConfigKey(
-        BYTES,
-        Type.LONG,
-        256 * 1024 * 1024,
-        Importance.LOW,
-        "How many bytes the rows may have that are in memory at once: fewer are taken if they are long. With mode=timestamp, "
-        "rows of the same time that have more fail the task.",
-        Range.at_least(1),
-        group=_TOPICS,
-        order=6,
-    ),
-    ConfigKey(
-        ISOLATION,
-        Type.STRING,
-        "DEFAULT",
-        Importance.LOW,
-        "The isolation of the transactions that read; DEFAULT is the database's.",
-        OneOf(_ISOLATIONS, ignore_case=True),
-        group=_TOPICS,
-        order=4,
-        recommender=lambda name, values: list(_ISOLATIONS),
-    ),
-    ConfigKey(
-        RETRIES,
-        Type.INT,
-        -1,
-        Importance.MEDIUM,
-        "How many times in a row a query is tried again, after what may pass, before the task fails; the pause is "
-        "connection.backoff.ms. -1: without end.",
-        Range.at_least(-1),
-        group=_TOPICS,
-        order=5,
-    ),
-    ConfigKey(
-        ON_ERROR,
-        Type.STRING,
-        "fail",
-        Importance.MEDIUM,
-        "What a row does that has a value of which there is no record. fail: the task fails, behind the rows before it. log: "
-        "it is passed over, and the log says so, with its key, the column and the reason.",
-        OneOf(("fail", "log"), ignore_case=True),
-        group=_TOPICS,
-        order=6,
-        recommender=lambda name, values: ["fail", "log"],
+    *section(
+        _TOPICS,
+        ConfigKey(
+            PREFIX,
+            Type.STRING,
+            importance=Importance.HIGH,
+            doc="What the topic of a table begins with; its name follows. With a query it is the whole name.",
+            width=Width.MEDIUM,
+        ),
+        ConfigKey(
+            INTERVAL,
+            Type.INT,
+            5000,
+            Importance.HIGH,
+            "The pause between two looks at a table, in ms, once it was read to its end.",
+            Range.at_least(0),
+        ),
+        ConfigKey(
+            ROWS,
+            Type.INT,
+            1000,
+            Importance.LOW,
+            "How many rows are taken at once. With mode=timestamp, rows of the same time stay together all the same.",
+            Range.at_least(1),
+        ),
+        ConfigKey(
+            BYTES,
+            Type.LONG,
+            256 * 1024 * 1024,
+            Importance.LOW,
+            "How many bytes the rows may have that are in memory at once: fewer are taken if they are long. With "
+            "mode=timestamp, rows of the same time that have more fail the task.",
+            Range.at_least(1),
+            order=6,
+        ),
+        ConfigKey(
+            ISOLATION,
+            Type.STRING,
+            "DEFAULT",
+            Importance.LOW,
+            "The isolation of the transactions that read; DEFAULT is the database's.",
+            OneOf(_ISOLATIONS, ignore_case=True),
+            order=4,
+        ),
+        ConfigKey(
+            RETRIES,
+            Type.INT,
+            -1,
+            Importance.MEDIUM,
+            "How many times in a row a query is tried again, after what may pass, before the task fails; the pause is "
+            "connection.backoff.ms. -1: without end.",
+            Range.at_least(-1),
+            order=5,
+        ),
+        ConfigKey(
+            ON_ERROR,
+            Type.STRING,
+            "fail",
+            Importance.MEDIUM,
+            "What a row does that has a value of which there is no record. fail: the task fails, behind the rows before it. "
+            "log: it is passed over, and the log says so, with its key, the column and the reason.",
+            OneOf(("fail", "log"), ignore_case=True),
+            order=6,
+        ),
     ),
 )
