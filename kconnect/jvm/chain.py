@@ -9,7 +9,7 @@ from typing import Any
 import jpype
 
 from kconnect.jvm.errors import translated
-from kconnect.jvm.parts import JavaConverter, JavaHeaderConverter, JavaPredicate, JavaTransformation
+from kconnect.jvm.parts import JavaPart
 
 
 class Chain:
@@ -17,14 +17,14 @@ class Chain:
 
     def __init__(
         self,
-        key: JavaConverter | None = None,
-        value: JavaConverter | None = None,
-        header: JavaHeaderConverter | None = None,
+        key: JavaPart | None = None,
+        value: JavaPart | None = None,
+        header: JavaPart | None = None,
     ) -> None:
         parts = (None if converter is None else converter.it for converter in (key, value, header))
         self.it: Any = jpype.JClass("kconnect.shim.Chain")(*parts)
 
-    def add(self, alias: str, transformation: JavaTransformation, predicate: JavaPredicate | None, negate: bool) -> None:
+    def add(self, alias: str, transformation: JavaPart, predicate: JavaPart | None, negate: bool) -> None:
         """The next transform; without a predicate it is for every record."""
         self.it.add(alias, transformation.it, None if predicate is None else predicate.it, negate)
 

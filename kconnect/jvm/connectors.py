@@ -18,7 +18,7 @@ from kconnect.api.task import Task
 from kconnect.core.task import answers
 from kconnect.core.task.answers import AnswerError
 from kconnect.errors import BadRequestError, ConnectError
-from kconnect.jvm import classes, contexts, machine, settings, values
+from kconnect.jvm import contexts, loading, machine, settings, task_class, values
 from kconnect.jvm.errors import JavaError, calling, kind_of
 
 _TASKS = {False: "source.SourceTask", True: "sink.SinkTask"}
@@ -30,7 +30,7 @@ class _JavaConnector(Connector):
     """The directory or archive that its class comes from."""
 
     def __init__(self) -> None:
-        self._it = classes.new(self.java_class, self.java_place)
+        self._it = loading.new(self.java_class, self.java_place)
 
     def version(self) -> str:
         with calling(self._it):
@@ -55,15 +55,15 @@ class _JavaConnector(Connector):
     def task_class(self) -> type[Task]:
         with calling(self._it):
             java_task_class = self._it.taskClass()
-        return classes.task(java_task_class, self.java_place, isinstance(self, SinkConnector))
+        return task_class.of(java_task_class, self.java_place, isinstance(self, SinkConnector))
 
     def task_class_named(self, name: str) -> type[Task]:
         """Return the class of tasks of that name, as its class loader has it. ConnectError if there is none."""
         is_sink = isinstance(self, SinkConnector)
-        java_task_class = classes.find(name, self.java_place)
+        java_task_class = loading.find(name, self.java_place)
         if not jpype.JClass(f"org.apache.kafka.connect.{_TASKS[is_sink]}").class_.isAssignableFrom(java_task_class):
             raise ConnectError(f"{name} is no class of tasks of {self.java_class}")
-        return classes.task(java_task_class, self.java_place, is_sink)
+        return task_class.of(java_task_class, self.java_place, is_sink)
 
     def task_configs(self, max_tasks: int) -> list[dict[str, str]]:
         """Raise AnswerError for nulls in it, and for what is no text: Java's generics don't keep that out."""

@@ -83,7 +83,7 @@ def main() -> None:
     """
     Load classes in a process of its own: they come as JSON on standard input, and so go the errors of those that have one.
     """
-    from kconnect.jvm import classes
+    from kconnect.jvm import loading
 
     order = json.loads(sys.stdin.read())
     out = os.fdopen(os.dup(1), "w")
@@ -92,7 +92,7 @@ def main() -> None:
     for name in order["classes"]:
         try:
             # What its methods take and give is looked for when they are asked for.
-            classes.find(name, order["place"]).getDeclaredMethods()
+            loading.find(name, order["place"]).getDeclaredMethods()
         except ConnectError as error:
             errors[name] = " ".join(str(error).split())
         except Exception as error:  # noqa: BLE001 - whatever Java throws is the answer

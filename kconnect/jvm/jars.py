@@ -24,10 +24,9 @@ from xml.sax.saxutils import quoteattr
 
 from kconnect import CONNECT_VERSION
 from kconnect.errors import ConnectError
-from kconnect.jvm import checksums, java, lock
+from kconnect.jvm import checksums, java, lock, repository
 
 KAFKA_VERSION = CONNECT_VERSION
-CENTRAL = "https://repo1.maven.org/maven2/"
 
 # Writes to stderr without any configuration. 1.7 is the line that Kafka's slf4j-api belongs to.
 _LOGGING = "org.slf4j:slf4j-simple:1.7.36"
@@ -209,18 +208,14 @@ def _verify(ivy_cache: Path) -> None:
     Raises:
         ConnectError: a jar has no checksum, or another content
     """
-    root = os.environ.get("KCONNECT_MAVEN") or CENTRAL
-    if not checksums.is_plain(root):
+    if not checksums.is_plain(repository.root()):
         return
-    # Imported here: it needs this module.
-    from kconnect.jvm import maven
-
     for jar in sorted(ivy_cache.glob("*/*/*/*.jar")):
         group, module = jar.parts[-4], jar.parts[-3]
         revisions = [file.stem.removeprefix("ivy-") for file in jar.parents[1].glob("ivy-*.xml")]
         revision = next(version for version in sorted(revisions, key=len, reverse=True) if f"-{version}" in jar.stem)
         name = f"{group.replace('.', '/')}/{module}/{revision}/{jar.name}"
-        checksums.verify(jar, name, f"{maven.repository()}{name}", maven.small_file)
+        checksums.verify(jar, name, f"{repository.shown()}{name}", repository.small_file)
 
 
 def of_pyspark(name: str) -> Path:
@@ -246,11 +241,11 @@ def _proxies(environ: Mapping[str, str]) -> list[str]:
 
 
 def _settings(ivy_cache: Path) -> str:
-    root = os.environ.get("KCONNECT_MAVEN") or CENTRAL
+    root = repository.root().rstrip("/") + "/"
     return f"""<ivysettings>
   <settings defaultResolver="central"/>
   <caches defaultCacheDir={quoteattr(str(ivy_cache))}/>
-  <resolvers><ibiblio name="central" m2compatible="true" root={quoteattr(root.rstrip("/") + "/")}/></resolvers>
+  <resolvers><ibiblio name="central" m2compatible="true" root={quoteattr(root)}/></resolvers>
 </ivysettings>
 """
 

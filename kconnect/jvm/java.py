@@ -59,3 +59,12 @@ def checked(environ: Mapping[str, str] | None = None) -> str:
             "and put it first on the PATH or set JAVA_HOME"
         )
     return program
+
+
+def library() -> str:
+    """The JVM as a library. ConnectError if the Java that was found has none."""
+    program = Path(checked()).resolve()
+    for place in ("lib/server/libjvm.so", "lib/server/libjvm.dylib", "lib/client/libjvm.so"):
+        if (file := program.parent.parent / place).exists():
+            return str(file)
+    raise ConnectError(f"{program} comes without libjvm, which Java plugins need: set JAVA_HOME to a whole Java {OLDEST}")

@@ -19,7 +19,6 @@ import signal
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from typing import Any
 
 import jpype
@@ -45,20 +44,9 @@ _FLAGS = (
 log = logging.getLogger(__name__)
 _CRASHES = (signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL)
 
-_CRASHES = (signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL)
-
 _lock = threading.Lock()
 _plugins: Any = None
 _sources: dict[str, Any] = {}
-
-
-def library() -> str:
-    """The JVM as a library. ConnectError if the Java that was found has none."""
-    program = Path(java.checked()).resolve()
-    for place in ("lib/server/libjvm.so", "lib/server/libjvm.dylib", "lib/client/libjvm.so"):
-        if (file := program.parent.parent / place).exists():
-            return str(file)
-    raise ConnectError(f"{program} comes without libjvm, which Java plugins need: set JAVA_HOME to a whole Java {java.OLDEST}")
 
 
 def is_running() -> bool:
@@ -144,7 +132,7 @@ def _start_java(wanted: Options) -> None:
     flags = [f"-Xmx{heap}", *_FLAGS, *archive.flags(shim_jar), *allowed, *ends, *closed, *wanted.more]
     _leave_crashes_to_java()
     try:
-        jpype.startJVM(library(), *flags, classpath=class_path, interrupt=False)
+        jpype.startJVM(java.library(), *flags, classpath=class_path, interrupt=False)
     except (OSError, RuntimeError) as error:
         user_options = " ".join(wanted.more)
         raise ConnectError(

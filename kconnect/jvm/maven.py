@@ -3,29 +3,26 @@ Java plugins from a Maven repository: the archive that a project publishes for K
 
 Called by `plugins/java_installation.py`. Many projects publish an archive with all jars of a plugin, with the classifier
 `plugin`; what has none is resolved by the Ivy of `jars.py`, without what Connect's class loaders take from the worker anyway.
-`KCONNECT_MAVEN` names the repository. Read next: `checksums.py`, `unpacking.py`.
+Read next: `repository.py`, `checksums.py`, `unpacking.py`.
 """
 
 from __future__ import annotations
 
 import http.client
-import os
 import re
 import shutil
 import ssl
 import tempfile
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import IO, Any, NamedTuple
-from urllib.parse import urlsplit
+from typing import IO, NamedTuple
 
 from kconnect.errors import BadRequestError, ConnectError, NotFoundError
 from kconnect.java import versions
-from kconnect.jvm import checksums, jars
+from kconnect.jvm import checksums, jars, repository
+from kconnect.jvm.repository import AbsentError
 
 FRAMEWORK = (
     *(("org.apache.kafka", f"connect-{part}") for part in ("api", "runtime", "json", "transforms")),
@@ -38,10 +35,8 @@ FRAMEWORK = (
 """What every plugin has from the worker: Connect, its client and the log. What only these need is left out with them."""
 
 _ENDINGS = (".tar.gz", ".zip")
-_TIMEOUT_S = 60.0
 _CHUNK = 2**18
 _SHOWN = 6
-_SMALL = 2**16
 _METADATA = 2**22
 _MOST = 4 * 2**30
 """Bytes of an archive. The largest known have some hundred million."""
@@ -101,26 +96,12 @@ def archive(wanted: Coordinates, directory: Path, tell: Tell) -> Path | None:
     """
     for ending in _ENDINGS:
         name = f"{wanted.stem}-plugin{ending}"
-        with suppress(_AbsentError), _open(name) as answer:
+        with suppress(AbsentError), repository.open_file(name) as answer:
             target = directory / name.rpartition("/")[2]
             _save(answer, target, tell)
-            checksums.verify(target, name, _shown(name, answer), small_file)
+            checksums.verify(target, name, _shown(name, answer), repository.small_file)
             return target
     return None
-
-
-def small_file(name: str) -> str | None:
-    """The text of a file of the repository, such as a checksum; None if there is no such file."""
-    with suppress(_AbsentError), _open(name) as answer:
-        return _text(answer, _SMALL)
-    return None
-
-
-def _text(answer: IO[bytes], most: int) -> str:
-    try:
-        return answer.read(most).decode("utf-8", "replace")
-    except (OSError, http.client.HTTPException) as error:
-        raise _unreachable(error) from None
 
 
 def jars_of(wanted: Coordinates, directory: Path, tell: Tell) -> None:
@@ -132,8 +113,8 @@ def jars_of(wanted: Coordinates, directory: Path, tell: Tell) -> None:
         ConnectError: no Java, or the repository can't be reached
     """
     try:
-        _open(f"{wanted.stem}.pom").close()
-    except _AbsentError:
+        repository.open_file(f"{wanted.stem}.pom").close()
+    except AbsentError:
         raise NotFoundError(_absent(wanted)) from None
     with tempfile.TemporaryDirectory(prefix="kconnect-maven-") as cache:
         # A cache of its own: a plugin's directory is the only place where its jars are kept.
@@ -146,68 +127,19 @@ def jars_of(wanted: Coordinates, directory: Path, tell: Tell) -> None:
 
 def _absent(wanted: Coordinates) -> str:
     offered: list[str] = []
-    with suppress(_AbsentError), _open(f"{wanted.folder}/maven-metadata.xml") as answer:
+    with suppress(AbsentError), repository.open_file(f"{wanted.folder}/maven-metadata.xml") as answer:
         # Of what the repository says only what may be a version gets to somebody's terminal.
-        offered = re.findall(r"<version>\s*([\w.+-]{1,100})\s*</version>", _text(answer, _METADATA), re.ASCII)
+        offered = re.findall(r"<version>\s*([\w.+-]{1,100})\s*</version>", repository.text(answer, _METADATA), re.ASCII)
     if not offered:
         return (
-            f"{repository()} has no {wanted.group}:{wanted.artefact}: check the spelling, or name the repository that has it "
-            "in KCONNECT_MAVEN"
+            f"{repository.shown()} has no {wanted.group}:{wanted.artefact}: check the spelling, or name the repository that "
+            "has it in KCONNECT_MAVEN"
         )
     newest = versions.oldest_first(offered)[::-1][:_SHOWN]
     return (
-        f"{repository()} has no version {wanted.version} of {wanted.group}:{wanted.artefact}; it has {', '.join(newest)}"
+        f"{repository.shown()} has no version {wanted.version} of {wanted.group}:{wanted.artefact}; it has {', '.join(newest)}"
         f"{' and older ones' if len(offered) > len(newest) else ''}"
     )
-
-
-class _AbsentError(Exception):
-    """The repository answers that it has no such file."""
-
-
-class _Redirects(urllib.request.HTTPRedirectHandler):
-    """
-    Follows none from https to anything else: who asks for https wants nobody on the way to choose what comes, or its checksum.
-    """
-
-    def redirect_request(self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str) -> Any:
-        old, new = (urlsplit(url).scheme.lower() for url in (req.full_url, newurl))
-        if new not in ("http", "https") or (old == "https" and new != "https"):
-            raise ConnectError(
-                f"{_without_login(req.full_url)} leads to {_without_login(newurl)[:200]!r}, where others can change what "
-                "comes: name a repository in KCONNECT_MAVEN that has its files itself, or keeps to https"
-            )
-        return super().redirect_request(req, fp, code, msg, headers, newurl)
-
-
-def _open(name: str) -> IO[bytes]:
-    root = os.environ.get("KCONNECT_MAVEN") or jars.CENTRAL
-    if not re.match(r"(https?|file)://", root):
-        raise BadRequestError(
-            f"KCONNECT_MAVEN is {root!r}, which is not the URL of a repository: it must begin with https://, http:// or file:///"
-        )
-    request = urllib.request.Request(f"{root.rstrip('/')}/{name}", headers={"User-Agent": "kconnect"})
-    try:
-        answer: IO[bytes] = urllib.request.build_opener(_Redirects).open(request, timeout=_TIMEOUT_S)
-    except urllib.error.HTTPError as error:
-        error.close()
-        if error.code in (404, 410):
-            raise _AbsentError from None
-        raise ConnectError(
-            f"{repository()}{name} can't be fetched: the repository answers {error.code} {_printable(error.reason)}. "
-            "KCONNECT_MAVEN names another one"
-        ) from None
-    except (OSError, http.client.HTTPException) as error:
-        reason = getattr(error, "reason", error)
-        if isinstance(reason, FileNotFoundError):
-            raise _AbsentError from None
-        raise _unreachable(reason) from None
-    return answer
-
-
-def _printable(text: object) -> str:
-    """Return what a repository says without what a terminal would take for a command."""
-    return "".join(letter for letter in str(text)[:100] if letter.isprintable())
 
 
 def _save(answer: IO[bytes], target: Path, tell: Tell) -> None:
@@ -227,7 +159,7 @@ def _save(answer: IO[bytes], target: Path, tell: Tell) -> None:
                 file.write(data)
                 tell(f"Fetching {target.name}: {size / 1e6:.0f}{total} MB")
         except (http.client.HTTPException, ConnectionError, TimeoutError, ssl.SSLError) as error:
-            raise _unreachable(error) from None
+            raise repository.unreachable(error) from None
     if length and size != int(length):
         raise ConnectError(f"{target.name} was cut off after {size} of {length} bytes: run this again")
 
@@ -235,21 +167,4 @@ def _save(answer: IO[bytes], target: Path, tell: Tell) -> None:
 def _shown(name: str, answer: IO[bytes]) -> str:
     """The address of a file, as it is shown; that which it came from if it is a less safe one."""
     came_from = str(getattr(answer, "url", ""))
-    return _without_login(came_from) if checksums.is_plain(came_from) else f"{repository()}{name}"
-
-
-def _unreachable(reason: object) -> ConnectError:
-    return ConnectError(
-        f"{repository()} can't be reached from here ({reason}): connect to the network, set https_proxy, or name a mirror in "
-        "KCONNECT_MAVEN"
-    )
-
-
-def repository() -> str:
-    """The repository's URL as it is shown: a mirror's may have a password in it."""
-    root = os.environ.get("KCONNECT_MAVEN") or jars.CENTRAL
-    return _without_login(root.rstrip("/") + "/")
-
-
-def _without_login(url: str) -> str:
-    return re.sub(r"//[^/@]*@", "//", url)
+    return repository.without_login(came_from) if checksums.is_plain(came_from) else f"{repository.shown()}{name}"

@@ -10,7 +10,7 @@ import jpype
 
 from kconnect.api.config_provider import ConfigData, ConfigProvider
 from kconnect.errors import ConfigError, ConnectError
-from kconnect.jvm import classes, machine
+from kconnect.jvm import loading, machine
 from kconnect.jvm.errors import JavaError, calling
 
 
@@ -19,7 +19,7 @@ class JavaConfigProvider(ConfigProvider):
     java_place: str
 
     def __init__(self) -> None:
-        self._it = classes.new(self.java_class, self.java_place)
+        self._it = loading.new(self.java_class, self.java_place)
 
     def configure(self, configs: Mapping[str, str]) -> None:
         with calling(self._it):

@@ -46,7 +46,7 @@ def jar() -> Path:
             if not target.exists():
                 compile_to(target, sources)
                 # Without it everything works, only later.
-                command = interpreter.command("kconnect.jvm.archive", str(target.with_suffix(".jsa")))
+                command = interpreter.command("kconnect.jvm.archive_maker", str(target.with_suffix(".jsa")))
                 with suppress(subprocess.SubprocessError):
                     subprocess.run(command, capture_output=True, timeout=_ARCHIVE_S)
     except OSError as error:
@@ -69,13 +69,9 @@ def main(target: str, *sources: str) -> None:
     """Compile the shim in a process of its own."""
     import jpype
 
-    from kconnect.jvm import machine
-
     connect = jars.class_path(jars.connect())
     janino = [str(jars.of_pyspark(name)) for name in ("janino", "commons-compiler")]
-    jpype.startJVM(
-        machine.library(), "-Xshare:auto", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", classpath=[connect, *janino]
-    )
+    jpype.startJVM(java.library(), "-Xshare:auto", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", classpath=[connect, *janino])
     compiler = jpype.JClass("org.codehaus.janino.CompilerFactory")().newCompiler()
     loader = jpype.JClass("java.lang.Thread").currentThread().getContextClassLoader()
     compiler.setIClassLoader(jpype.JClass("org.codehaus.janino.ClassLoaderIClassLoader")(loader))

@@ -1,7 +1,7 @@
 """
 Java sink tasks: Kafka's messages go to Java, a batch a call, and are converted, transformed and put there.
 
-Made by `classes.py`; `units/java_chain.py` gives a task its chain and hands `SinkIntake` to the pump, for which a message is
+Made by `task_class.py`; `units/java_chain.py` gives a task its chain and hands `SinkIntake` to the pump, for which a message is
 its own record. What is converted and not put yet waits in Java (`shim/SinkBatches.java`, which describes the bytes of a
 batch), in the order of the messages that the pump holds.
 """
@@ -21,7 +21,7 @@ from kconnect.api.task import SinkTask, SinkTaskContext
 from kconnect.core.task import answers
 from kconnect.core.task.errors import Errors, Stage
 from kconnect.core.task.topic_use import TopicUse
-from kconnect.jvm import classes, contexts, machine
+from kconnect.jvm import contexts, loading, machine
 from kconnect.jvm.chain import Chain
 from kconnect.jvm.errors import calling, kind_of, translated
 from kconnect.jvm.inbox import Inbox
@@ -39,7 +39,7 @@ class JavaSinkTask(SinkTask):
     java_place: str
 
     def __init__(self) -> None:
-        self._it = classes.new(self.java_class, self.java_place)
+        self._it = loading.new(self.java_class, self.java_place)
         self.batches: Any = None
         self._group = ""
         self._waiting: list[Any] = []

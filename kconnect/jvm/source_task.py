@@ -1,9 +1,9 @@
 """
 Java source tasks: polled, transformed and converted in Java, a batch a call, so that Python gets messages for Kafka.
 
-Made by `classes.py`; `units/java_chain.py` gives a task its chain and hands `SourceConversion` to the pump. What `poll` gives
-are no records but their numbers: the records stay in Java (`shim/SourceBatches.java`) until the task has heard of them. The
-bytes of a batch are described in `shim/Out.java`.
+Made by `task_class.py`; `units/java_chain.py` gives a task its chain and hands `SourceConversion` to the pump. What `poll`
+gives are no records but their numbers: the records stay in Java (`shim/SourceBatches.java`) until the task has heard of them.
+The bytes of a batch are described in `shim/Out.java`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from kconnect.converters.json import JsonConverter
 from kconnect.core.task.chain import Outgoing
 from kconnect.core.task.converted import Converted
 from kconnect.core.task.errors import PRODUCER, Component, Errors, Stage
-from kconnect.jvm import classes, contexts, machine
+from kconnect.jvm import contexts, loading, machine
 from kconnect.jvm.acknowledgements import Acknowledgements
 from kconnect.jvm.chain import Chain
 from kconnect.jvm.errors import JavaError, calling, translated
@@ -71,7 +71,7 @@ class JavaSourceTask(Task):
     java_place: str
 
     def __init__(self) -> None:
-        self._it = classes.new(self.java_class, self.java_place)
+        self._it = loading.new(self.java_class, self.java_place)
         self.batches: Any = None
         self._ends = contexts.Transactions()
         self.first = self._next = 0

@@ -20,7 +20,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from kconnect.errors import BadRequestError, ConnectError, NotFoundError
-from kconnect.jvm import maven, unpacking
+from kconnect.jvm import repository as maven_repository
+from kconnect.jvm import unpacking
 from kconnect.jvm.maven import Coordinates
 from kconnect.plugins import installation, java_installation
 from tests.tls.authority import Authority, write
@@ -111,10 +112,10 @@ def test_a_safe_repository_that_sends_on_to_http_is_none(
     repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A repository with https whose redirect leads to plain http; what comes from there must need a checksum, too."""
-    port = urlsplit(maven.repository()).port
+    port = urlsplit(maven_repository.shown()).port
     monkeypatch.setenv("KCONNECT_MAVEN", f"http://127.0.0.1:{port}/moved/")
     # To have a certificate here would be much for little: the root counts as https, and the answer's own address does not.
-    monkeypatch.setattr("kconnect.jvm.maven.repository", lambda: "https://repository.example/")
+    monkeypatch.setattr("kconnect.jvm.repository.shown", lambda: "https://repository.example/")
     with pytest.raises(ConnectError, match="came over plain http"):
         prepare(tmp_path / "plugins")
 

@@ -76,11 +76,11 @@ def run(directory: Path, script: str) -> tuple[int, dict[UnitId, Blame]]:
 
 _IN_JAVA = """
 from kconnect.host.java_threads import JavaThreads
-from kconnect.jvm import classes, errors, machine, options
+from kconnect.jvm import errors, loading, machine, options
 from kconnect.processes import logs
 
 options.wanted = options.Options(64 << 20, report=box.java_report)
-faults = classes.find("faulty.Faults", PLACE)
+faults = loading.find("faulty.Faults", PLACE)
 threads = JavaThreads(box)
 
 def java(kind):

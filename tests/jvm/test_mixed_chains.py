@@ -1,6 +1,6 @@
 """
-Chains with parts in Java and in Python: `kconnect/jvm/parts.py` and `kconnect/jvm/conversion.py` behind a connector in Python,
-`kconnect/jvm/mixed.py` behind one in Java.
+Chains with parts in Java and in Python: `kconnect/jvm/transforms.py` and `kconnect/jvm/conversion.py` behind a connector in
+Python, `kconnect/jvm/mixed.py` behind one in Java.
 """
 
 from __future__ import annotations

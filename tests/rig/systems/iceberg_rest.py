@@ -14,7 +14,7 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
-from kconnect.jvm import jars, java, lock
+from kconnect.jvm import jars, java, lock, repository
 from kconnect.local.broker import free_port
 from kconnect.local.guard import Guard
 from tests.support import wait_until
@@ -89,7 +89,7 @@ def _classes() -> str:
             name = f"{artefact}-{_VERSION}-{classifier}.jar"
             file = jars.cache_dir() / name
             if not file.exists():
-                address = f"{jars.CENTRAL}org/apache/iceberg/{artefact}/{_VERSION}/{name}"
+                address = f"{repository.CENTRAL}org/apache/iceberg/{artefact}/{_VERSION}/{name}"
                 urllib.request.urlretrieve(address, file.with_suffix(".new"))
                 file.with_suffix(".new").rename(file)
             files.append(str(file))

@@ -103,10 +103,10 @@ def main(classes: str, directory: str, port: str, heap: str) -> None:
     """In a process of its own: a node, until the standard input ends."""
     import jpype
 
-    from kconnect.jvm import machine
+    from kconnect.jvm import java
 
     options = [f"-Xms{heap}", f"-Xmx{heap}", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
-    jpype.startJVM(machine.library(), *options, classpath=[classes])
+    jpype.startJVM(java.library(), *options, classpath=[classes])
     named = jpype.JClass("java.lang.Class")
     settings = jpype.JClass("org.opensearch.common.settings.Settings").builder()
     given = {
