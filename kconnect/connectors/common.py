@@ -69,17 +69,17 @@ class Checked(Connector):
         """Do nothing: the connector holds nothing."""
 
     def validate(self, props: dict[str, str]) -> Config:
-        found = super().validate(props)
-        found.values += [
+        config = super().validate(props)
+        config.values += [
             ConfigValue(name, props[name], errors=[f"{name} is not understood: {text}."])
             for name, text in self.instead.items()
             if props.get(name, "").strip().lower() not in ("", "false")
         ]
-        by_name = {each.name: each for each in found.values}
-        if not any(each.errors for each in found.values):
-            for name, text in self.problems({name: each.value for name, each in by_name.items()}, props):
+        by_name = {value.name: value for value in config.values}
+        if not any(value.errors for value in config.values):
+            for name, text in self.problems({name: value.value for name, value in by_name.items()}, props):
                 by_name[name].errors.append(text)
-        return found
+        return config
 
     @abstractmethod
     def problems(self, config: Mapping[str, Any], props: Mapping[str, str]) -> list[tuple[str, str]]:
@@ -240,8 +240,8 @@ def bad_record(record: SinkRecord, error: Exception, remedy: str = "A dead lette
 def point_in_time(text: str, zone: datetime.tzinfo = datetime.timezone.utc) -> datetime.datetime:
     """Parse a text in ISO 8601; `zone` is used if it names none. Raise ValueError if it is none."""
     # Python 3.10 does not read a Z.
-    found = datetime.datetime.fromisoformat(text[:-1] + "+00:00" if text.endswith("Z") else text)
-    return found if found.tzinfo else found.replace(tzinfo=zone)
+    moment = datetime.datetime.fromisoformat(text[:-1] + "+00:00" if text.endswith("Z") else text)
+    return moment if moment.tzinfo else moment.replace(tzinfo=zone)
 
 
 def milliseconds(value: Any) -> int:

@@ -40,12 +40,12 @@ def to_json(value: Any, own: Schema | None) -> bytes:
     """DataError if JSON has no such value."""
     plain = to_plain(value, own)
     try:
-        made = orjson.dumps(plain, _other, _OPTIONS)
+        data = orjson.dumps(plain, _other, _OPTIONS)
     except (TypeError, orjson.JSONEncodeError) as error:
         raise DataError(f"The value has no JSON: {error}") from None
-    if b"null" in made:
+    if b"null" in data:
         check_finite(plain)
-    return made
+    return data
 
 
 def check_finite(value: Any) -> None:
@@ -66,10 +66,10 @@ def parsed(data: bytes) -> Any:
     Return the value of a JSON text. orjson's JSONDecodeError if it is none. DataError for an integer that is none of Connect's:
     it would come as the nearest floating point number.
     """
-    found = orjson.loads(data)
+    value = orjson.loads(data)
     if _LONG.search(data):
         json.loads(data, parse_int=_in_int64)
-    return found
+    return value
 
 
 def check_names(data: bytes, value: Any) -> None:
@@ -81,16 +81,16 @@ def check_names(data: bytes, value: Any) -> None:
 
 def _count_of_names(value: Any) -> int:
     if type(value) is dict:
-        return len(value) + sum([_count_of_names(each) for each in value.values() if type(each) in _WITHIN])
-    return sum([_count_of_names(each) for each in value if type(each) in _WITHIN]) if type(value) is list else 0
+        return len(value) + sum([_count_of_names(item) for item in value.values() if type(item) in _WITHIN])
+    return sum([_count_of_names(item) for item in value if type(item) in _WITHIN]) if type(value) is list else 0
 
 
 def _named(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    result = dict(pairs)
+    if len(result) < len(pairs):
         twice = next(name for name, count in Counter(name for name, _ in pairs).items() if count > 1)
         raise DataError(f"an object has the name {twice[:100]!r} twice")
-    return found
+    return result
 
 
 def _in_int64(text: str) -> int:
@@ -101,16 +101,16 @@ def _in_int64(text: str) -> int:
 
 def to_lines(column: Column) -> list[bytes]:
     """All values of a column; field by field, if they are structs. DataError if JSON has not one of them."""
-    own = column.schema
-    if own is None or own.type is not SchemaType.STRUCT or column.has_nulls:
-        return [to_json(value, own) for value in column.values]
+    value_schema = column.schema
+    if value_schema is None or value_schema.type is not SchemaType.STRUCT or column.has_nulls:
+        return [to_json(value, value_schema) for value in column.values]
     names, columns = column.fields()
-    made = [_converted(each, field.schema) for each, field in zip(columns, own.fields)]
+    converted = [_converted(cells, field.schema) for cells, field in zip(columns, value_schema.fields)]
     try:
-        lines = [orjson.dumps(dict(zip(names, row)), _other, _OPTIONS) for row in zip(*made)]
+        lines = [orjson.dumps(dict(zip(names, row)), _other, _OPTIONS) for row in zip(*converted)]
     except (TypeError, orjson.JSONEncodeError) as error:
         raise DataError(f"The value has no JSON: {error}") from None
-    fractions = [cells for cells, field in zip(made, own.fields) if field.schema.type in _MAY_BE_INFINITE]
+    fractions = [cells for cells, field in zip(converted, value_schema.fields) if field.schema.type in _MAY_BE_INFINITE]
     if fractions and b"null" in b"".join(lines):
         for at, line in enumerate(lines):
             if b"null" in line:
@@ -124,9 +124,9 @@ def _converted(column: Sequence[Any], own: Schema) -> Sequence[Any]:
         return column
     if own.name == schema.TIMESTAMP and values.FarDate not in set(map(type, column)):
         # The same as `time_text`, without a call for each: half of the time that lines took.
-        return [each if each is None else each.isoformat("T", "milliseconds")[:-6] + "Z" for each in column]
+        return [value if value is None else value.isoformat("T", "milliseconds")[:-6] + "Z" for value in column]
     try:
-        return [each if each is None else convert(each) for each in column]
+        return [value if value is None else convert(value) for value in column]
     except TypeError as error:
         raise DataError(f"The value has no JSON: {error}") from None
 
@@ -145,14 +145,14 @@ _MISSING = object()
 
 def _conversion(own: Schema) -> _Convert:
     """Return the conversion of a schema's values; None if they stay as they are."""
-    known: Any = _kept.get(own, _MISSING)
-    if known is not _MISSING:
-        return known  # type: ignore[no-any-return]
-    made = _new_conversion(own)
+    cached: Any = _kept.get(own, _MISSING)
+    if cached is not _MISSING:
+        return cached  # type: ignore[no-any-return]
+    conversion = _new_conversion(own)
     with _keeping:
         if own not in _kept:
-            _kept.put(own, made, weight_of(own))
-    return made
+            _kept.put(own, conversion, weight_of(own))
+    return conversion
 
 
 def _new_conversion(own: Schema) -> _Convert:
@@ -164,8 +164,8 @@ def _new_conversion(own: Schema) -> _Convert:
     if inner is None:
         return None
     if own.type is SchemaType.ARRAY:
-        return lambda value: [each if each is None else inner(each) for each in value]
-    return lambda value: {key: each if each is None else inner(each) for key, each in value.items()}
+        return lambda value: [item if item is None else inner(item) for item in value]
+    return lambda value: {key: item if item is None else inner(item) for key, item in value.items()}
 
 
 def time_text(value: datetime.datetime, name: str) -> str:
@@ -179,11 +179,11 @@ def _of_struct(fields: list[tuple[str, Callable[[Any], Any] | None]]) -> Callabl
     converted = [(name, convert) for name, convert in fields if convert is not None]
 
     def convert_struct(value: Struct) -> dict[str, Any]:
-        made = dict(zip(names, value.values))
+        plain = dict(zip(names, value.values))
         for name, convert in converted:
-            if made[name] is not None:
-                made[name] = convert(made[name])
-        return made
+            if plain[name] is not None:
+                plain[name] = convert(plain[name])
+        return plain
 
     return convert_struct
 

@@ -24,5 +24,5 @@ def require_spread(keys: Collection[Any]) -> None:
     hashes = list(map(hash, keys))
     commonest, count = Counter(hashes).most_common(1)[0]
     # The same key again and again is found at once.
-    if count > _MOST and len({str(key) for key, found in zip(keys, hashes) if found == commonest}) > _MOST:
+    if count > _MOST and len({str(key) for key, key_hash in zip(keys, hashes) if key_hash == commonest}) > _MOST:
         raise DataError(f"A map has {count} keys which Python can't tell apart by their hash, of which {_MOST} may be")

@@ -35,14 +35,14 @@ def codes(text: str) -> list[range]:
     Parse codes such as `408,429,500-`: single codes, and ranges whose end may be open. Raise ConfigError if it is anything
     else.
     """
-    found = []
-    for part in filter(None, (each.strip() for each in text.split(","))):
+    ranges = []
+    for part in filter(None, (entry.strip() for entry in text.split(","))):
         first, dash, last = part.partition("-")
         try:
-            found.append(range(int(first), 600 if dash and not last else int(last or first) + 1))
+            ranges.append(range(int(first), 600 if dash and not last else int(last or first) + 1))
         except ValueError:
             raise ConfigError(RETRY_ON, text, "Codes are numbers and ranges, such as 408,429,500-") from None
-    return found
+    return ranges
 
 
 def patience(config: Mapping[str, Any]) -> Patience:

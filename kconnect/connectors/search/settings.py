@@ -45,7 +45,7 @@ def _stream(name: str, values: Mapping[str, Any]) -> bool:
 
 
 def _are_urls(name: str, value: Any) -> None:
-    if not value or not all(str(each).startswith(("http://", "https://")) for each in value):
+    if not value or not all(str(url).startswith(("http://", "https://")) for url in value):
         raise ConfigError(name, value, "Addresses begin with http:// or https://, and there is at least one")
 
 
