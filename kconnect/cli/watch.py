@@ -9,11 +9,15 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from kconnect.cli import terminal
 from kconnect.errors import ConnectError
+
+if TYPE_CHECKING:
+    from rich.text import Text
 
 USUAL_S = 2.0
 
@@ -75,18 +79,21 @@ def _write(text: str) -> None:
 def _on_the_screen(seconds: float, text: str, draw: Callable[[], str]) -> None:
     from rich.console import Console
     from rich.live import Live
-    from rich.text import Text
 
-    def picture(text: str) -> Text:
-        # Cut rather than folded: a row is a line.
-        head = f"{time.strftime('%H:%M:%S')}, every {seconds:g} s, Ctrl-C ends it\n\n"
-        return Text(no_wrap=True, overflow="crop").append(head, "dim").append_text(Text.from_ansi(text))
-
-    with Live(picture(text), console=Console(highlight=False), screen=True, auto_refresh=False) as live:
+    with Live(picture(text, seconds), console=Console(highlight=False), screen=True, auto_refresh=False) as live:
         while True:
             time.sleep(seconds)
             try:
                 text = draw()
             except ConnectError as error:
                 text = f"kconnect: {' '.join(str(error).split())}"
-            live.update(picture(text), refresh=True)
+            live.update(picture(text, seconds), refresh=True)
+
+
+def picture(text: str, seconds: float) -> Text:
+    """Return what stands on the screen: nothing of the text that a terminal obeys, which rich would pass on."""
+    from rich.text import Text
+
+    # Cut rather than folded: a row is a line.
+    head = f"{time.strftime('%H:%M:%S')}, every {seconds:g} s, Ctrl-C ends it\n\n"
+    return Text(no_wrap=True, overflow="crop").append(head, "dim").append_text(Text.from_ansi(terminal.harmless(text)))

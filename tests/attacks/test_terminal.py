@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import functools
+import io
 import json
 import re
+from typing import cast
 
 import pytest
+from rich.console import Console
+from rich.text import Text
 
-from kconnect.cli import output, terminal
+from kconnect.cli import output, terminal, watch
+from kconnect.cli.apply.output import Show
+from kconnect.cli.apply.plan import CHANGE, Difference, Step
 from kconnect.cli.dlq import listing, showing
 from kconnect.cli.dlq.listing import Found
 from kconnect.core.task.letter_headers import CONTEXT
 from kconnect.dlq.letters import Letter
+from kconnect.rest.client import ConnectClient
 from tests.attacks.hostile import Asked, Hostile, Reply, given
 from tests.cli.calls import call
 
@@ -71,6 +79,32 @@ def test_no_error_and_no_trace_speaks_to_the_terminal(command: str) -> None:
     shown = called.out + called.err
     assert "x" in shown
     assert not COMMANDS.search(shown), shown
+
+
+def drawn(text: Text) -> str:
+    console = Console(file=io.StringIO(), force_terminal=True, highlight=False, color_system=None)
+    console.print(text)
+    return console.file.getvalue()  # type: ignore[attr-defined, no-any-return]
+
+
+@pytest.mark.parametrize("evil", [*EVIL, "\x1b\x1b[0m]52;c;cm0=\x1b\x1b[0m\\", "\x9d52;c;cm0=\x9c"])
+def test_no_screen_that_is_drawn_again_speaks_to_the_terminal(evil: str) -> None:
+    """Whoever may write a record has its error quoted; rich takes colours apart, and what is left of two is a command."""
+    assert not COMMANDS.search(drawn(watch.picture(f"a {evil} b", 2)))
+    assert COMMANDS.search(drawn(Text("\x9d52;c;cm0=\x9c"))), "the control: rich writes what it is given"
+
+
+@pytest.mark.parametrize("evil", EVIL)
+def test_no_difference_speaks_to_the_terminal(evil: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever may create connectors puts commands into keys and values, which an administrator then compares with files."""
+    written = io.StringIO()
+    terminal_of_rich = functools.partial(Console, file=written, force_terminal=True, color_system=None)
+    monkeypatch.setattr("rich.console.Console", terminal_of_rich)
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    step = Step(f"x{evil}", CHANGE, None, (Difference(f"k{evil}", f"v{evil}", f"w{evil}"),))
+    Show(cast(ConnectClient, None), hidden=False).steps([step])
+    assert "k" in written.getvalue()
+    assert not OBEYED.search(written.getvalue())
 
 
 def test_colours_of_our_own_stay() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 
 import click
 
-from kconnect.cli import output
+from kconnect.cli import layout, output
 from kconnect.cli.apply import plan as apply_plan
 from kconnect.cli.apply.plan import CHANGE, CREATE, DELETE, DONE, UNCHANGED, Step
 from kconnect.rest.client import ConnectClient, RestError
@@ -30,7 +30,8 @@ class Show:
         for step in steps:
             for line in self.lines(step):
                 if console.is_terminal and sys.stdout.isatty():
-                    console.print(Text(line, colours.get(line.strip()[0], "")))
+                    # Names, keys and values are the cluster's, too, and rich passes on what a terminal obeys.
+                    console.print(Text(layout.unobeyed(line), colours.get(line.strip()[0], "")))
                 else:
                     click.echo(line)
 
