@@ -78,8 +78,8 @@ class Expression:
         return "expression in CEL" if self.result is None else f"expression in CEL that gives a {self.result}"
 
 
-def _shown(found: Schema) -> str:
-    return (found.name or found.type.value).rsplit(".", 1)[-1].lower()
+def _shown(schema: Schema) -> str:
+    return (schema.name or schema.type.value).rsplit(".", 1)[-1].lower()
 
 
 def evaluate(compiled: Program, setting: str, record: Any) -> Any:

@@ -164,18 +164,18 @@ def _macro(node: Macro, variables: Mapping[str, Schema | None]) -> Schema | None
     return None if element in (None, NULL) else schema.array(_settled(element), optional=True)
 
 
-def _same(found: list[Schema | None]) -> Schema | None:
-    kinds = {kind for kind in found if kind != NULL}
+def _same(schemas: list[Schema | None]) -> Schema | None:
+    kinds = {kind for kind in schemas if kind != NULL}
     if not kinds:
-        return NULL if found else None
+        return NULL if schemas else None
     return kinds.pop() if len(kinds) == 1 else None
 
 
-def _settled(found: Schema | None) -> Schema:
-    assert found is not None
-    if found == DURATION:
+def _settled(kind: Schema | None) -> Schema:
+    assert kind is not None
+    if kind == DURATION:
         raise CelError("a duration has no schema; convert it to a text with string(...), or to seconds with x.getSeconds()")
-    return INT if found == UINT else found
+    return INT if kind == UINT else kind
 
 
 def settled(found: Schema | None) -> Schema | None:
@@ -283,16 +283,16 @@ class Fit(Parts):
             return value
         raise CelError(f"a value of type {type_name(value)} is not a {wanted.name or wanted.type.value}")
 
-    def _struct(self, wanted: Schema, value: Any) -> Struct:
+    def _struct(self, target: Schema, value: Any) -> Struct:
         if type(value) is Struct:
-            if value.schema is wanted or value.schema == wanted:
+            if value.schema is target or value.schema == target:
                 return value
-            if value.schema.optional_copy() == wanted:
-                return Struct.unchecked(wanted, list(value.values))
+            if value.schema.optional_copy() == target:
+                return Struct.unchecked(target, list(value.values))
             value = {field.name: item for field, item in value.items()}
-        if unknown := value.keys() - {field.name for field in wanted.fields}:
+        if unknown := value.keys() - {field.name for field in target.fields}:
             raise CelError(f"the map has keys that earlier records did not have: {', '.join(sorted(map(str, unknown)))}")
-        return Struct(wanted, {field.name: self(field.schema, value.get(field.name)) for field in wanted.fields})
+        return Struct(target, {field.name: self(field.schema, value.get(field.name)) for field in target.fields})
 
     def _bare(self, value: Any) -> Any:
         """Without a schema: as it is, but for what only CEL knows."""

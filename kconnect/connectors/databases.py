@@ -117,10 +117,10 @@ def check_login(setting: str, url: URL) -> None:
         raise ConfigError(setting, "[hidden]", rule)
 
 
-def _remedy(url: URL, name: str, known: frozenset[str] | None) -> str:
-    if name == "plugin" or known is None:
+def _remedy(url: URL, name: str, known_parameters: frozenset[str] | None) -> str:
+    if name == "plugin" or known_parameters is None:
         return "Plugins of SQLAlchemy are never loaded: leave it out"
-    return f"Those of {url.drivername} are: {', '.join(sorted(known))}"
+    return f"Those of {url.drivername} are: {', '.join(sorted(known_parameters))}"
 
 
 def _check_sqlite(setting: str, url: URL, files: HostFiles) -> None:

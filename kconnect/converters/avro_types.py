@@ -103,16 +103,16 @@ def parse(text: str, references: Iterable[str] = ()) -> Avro:
 _MOST_PARTS = 100_000
 
 
-def _parts(avro: Avro, known: dict[int, int]) -> int:
+def _parts(avro: Avro, counts: dict[int, int]) -> int:
     """
     Return how many types a type has in it. A named type counts each time, because a schema of Connect has it as often: a type
     with two fields of the type below it, twenty levels deep, has a million.
     """
-    if id(avro) not in known:
-        known[id(avro)] = 1
+    if id(avro) not in counts:
+        counts[id(avro)] = 1
         inner = [*avro.branches, *([] if avro.items is None else [avro.items]), *(field.type for field in avro.fields)]
-        known[id(avro)] = 1 + sum(_parts(part, known) for part in inner)
-    return known[id(avro)]
+        counts[id(avro)] = 1 + sum(_parts(part, counts) for part in inner)
+    return counts[id(avro)]
 
 
 def _loads(text: str) -> Any:
@@ -237,13 +237,13 @@ class _Dump:
             body["fields"] = [self._field(field, avro.namespace) for field in avro.fields]
         return {**body, **avro.props}
 
-    def _field(self, each: AvroField, namespace: str) -> dict[str, Any]:
-        check_name(each.name, each.name)
-        body = {"name": each.name, "type": self.of(each.type, namespace)}
-        if each.doc is not None:
-            body["doc"] = each.doc
-        if each.default is not MISSING:
-            body["default"] = each.default
+    def _field(self, field: AvroField, namespace: str) -> dict[str, Any]:
+        check_name(field.name, field.name)
+        body = {"name": field.name, "type": self.of(field.type, namespace)}
+        if field.doc is not None:
+            body["doc"] = field.doc
+        if field.default is not MISSING:
+            body["default"] = field.default
         return body
 
 
@@ -264,25 +264,25 @@ def check_elements(avro: Avro) -> None:
     _least(avro, {})
 
 
-def _least(avro: Avro, known: dict[int, int]) -> int:
+def _least(avro: Avro, least_by_id: dict[int, int]) -> int:
     """Return how many bytes a value has at least. A value of a type that contains itself has a byte that says where it ends."""
-    if id(avro) not in known:
-        known[id(avro)] = 1
-        known[id(avro)] = _least_of_new(avro, known)
-    return known[id(avro)]
+    if id(avro) not in least_by_id:
+        least_by_id[id(avro)] = 1
+        least_by_id[id(avro)] = _least_of_new(avro, least_by_id)
+    return least_by_id[id(avro)]
 
 
-def _least_of_new(avro: Avro, known: dict[int, int]) -> int:
+def _least_of_new(avro: Avro, least_by_id: dict[int, int]) -> int:
     if avro.type == "union":
         for branch in avro.branches:
-            _least(branch, known)
+            _least(branch, least_by_id)
         return 1
-    if avro.type in ("array", "map") and _least(avro.item(), known) == 0 and avro.type == "array":
+    if avro.type in ("array", "map") and _least(avro.item(), least_by_id) == 0 and avro.type == "array":
         raise DataError("A list whose elements have no bytes, as null has none, may have any number of them: it can't be read")
     if avro.type in ("array", "map"):
         return 1
     if avro.type == "record":
-        return sum(_least(field.type, known) for field in avro.fields)
+        return sum(_least(field.type, least_by_id) for field in avro.fields)
     return 0 if avro.type == "null" or (avro.type == "fixed" and avro.size == 0) else 1
 
 

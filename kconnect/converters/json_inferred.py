@@ -160,9 +160,13 @@ class Inferring:
         return self._readers.column(subject.schema, plains)
 
 
-def _is_other(kind: Kind, other: Kind) -> bool:
+def _is_other(kind: Kind, value_kind: Kind) -> bool:
     """Whether values of a topic can't be both: what it has as a whole, objects, lists or values, is never changed."""
-    return kind is not other and Kind.NOTHING not in (kind, other) and bool({kind, other} & {Kind.OBJECT, Kind.ARRAY})
+    return (
+        kind is not value_kind
+        and Kind.NOTHING not in (kind, value_kind)
+        and bool({kind, value_kind} & {Kind.OBJECT, Kind.ARRAY})
+    )
 
 
 def _load(text: bytes) -> Any:

@@ -212,23 +212,23 @@ def is_exact(value: Any) -> bool:
     return True
 
 
-def _writer_of(kind: SchemaType, wanted: type) -> Convert:
+def _writer_of(kind: SchemaType, expected: type) -> Convert:
     def write(value: Any) -> Any:
-        if type(value) is not wanted:
+        if type(value) is not expected:
             raise _wrong(kind, value)
         return value
 
     return write
 
 
-def _writer_of_number(kind: SchemaType, wanted: type, convert: Convert) -> Convert:
+def _writer_of_number(kind: SchemaType, expected: type, convert: Convert) -> Convert:
     exact = EXACT[kind]
 
     def write(value: Any) -> Any:
-        if type(value) is not wanted:
+        if type(value) is not expected:
             if type(value) is not exact:
                 raise _wrong(kind, value)
-            value = wanted(value)
+            value = expected(value)
         return convert(value)
 
     return write

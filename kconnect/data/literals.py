@@ -247,11 +247,11 @@ def _as_dict(entries: list[tuple[Any, Any]]) -> dict[Any, Any]:
     return dict(entries)
 
 
-def _as_map(key: Schema | None, element: Schema | None, found: dict[Any, Any]) -> SchemaAndValue:
+def _as_map(key: Schema | None, element: Schema | None, entries: dict[Any, Any]) -> SchemaAndValue:
     if key is None:
-        return SchemaAndValue(_EMPTY_MAP, found)
+        return SchemaAndValue(_EMPTY_MAP, entries)
     schema = Schema(SchemaType.MAP, key_schema=key, value_schema=element)
-    keyed = ((_aligned(key, name), value) for name, value in found.items())
+    keyed = ((_aligned(key, name), value) for name, value in entries.items())
     if element is None:
         return SchemaAndValue(schema, dict(keyed))
     return SchemaAndValue(schema, {name: _aligned(element, value) for name, value in keyed})

@@ -142,14 +142,14 @@ def _replay(
     }
 
 
-def _rows(letters: Iterable[Letter], made: Plan) -> dict[tuple[int, int], Any]:
-    decided = {_place(row.letter): row.as_json() for row in made.rows}
+def _rows(letters: Iterable[Letter], replay_plan: Plan) -> dict[tuple[int, int], Any]:
+    decided = {_place(row.letter): row.as_json() for row in replay_plan.rows}
     return {_place(letter): decided.get(_place(letter), "it has been replayed already") for letter in letters}
 
 
-def _row(place: tuple[int, int], found: str | dict[str, Any], outcome: Outcome | None) -> dict[str, Any]:
-    blank = {"from": None, "to": None, "to_partition": None, "left": found, "origin": None}
-    row = {**dict(zip(("partition", "offset"), place)), **(blank if isinstance(found, str) else found)}
+def _row(place: tuple[int, int], decision: str | dict[str, Any], outcome: Outcome | None) -> dict[str, Any]:
+    blank = {"from": None, "to": None, "to_partition": None, "left": decision, "origin": None}
+    row = {**dict(zip(("partition", "offset"), place)), **(blank if isinstance(decision, str) else decision)}
     return {**row, "outcome": None if outcome is None else outcome.as_json()}
 
 

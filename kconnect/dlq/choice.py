@@ -77,5 +77,5 @@ class Choice:
         return any(text in part for part in parts if part)
 
 
-def _like(wanted: str | None, text: str | None) -> bool:
-    return wanted is None or (text is not None and fnmatchcase(text, wanted))
+def _like(pattern: str | None, text: str | None) -> bool:
+    return pattern is None or (text is not None and fnmatchcase(text, pattern))

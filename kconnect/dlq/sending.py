@@ -91,8 +91,8 @@ class Sender:
             raise
 
 
-def _message(each: Outgoing) -> Any:
-    return (each.topic, each.value, each.key, each.partition, None, None, each.timestamp, list(each.headers))
+def _message(letter: Outgoing) -> Any:
+    return (letter.topic, letter.value, letter.key, letter.partition, None, None, letter.timestamp, list(letter.headers))
 
 
 def _refusal(batch: Sequence[Outgoing], refused: list[tuple[Outgoing, str]]) -> ConnectError:

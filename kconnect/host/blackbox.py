@@ -223,11 +223,11 @@ def _sweep(directory: str) -> None:
                     os.unlink(entry.path)
 
 
-def _read(line: bytes, said: dict[int, _Said]) -> None:
+def _read(line: bytes, notes: dict[int, _Said]) -> None:
     with suppress(ValueError, TypeError):
         _, number, text = line.split(b" ", 2)
         connector, task, offset, run, by_plugin = orjson.loads(text)
-        said[int(number)] = _Said(UnitId(connector, task), offset, run, by_plugin)
+        notes[int(number)] = _Said(UnitId(connector, task), offset, run, by_plugin)
 
 
 def _read_java(line: bytes, in_java: dict[str, _Said]) -> None:
@@ -282,10 +282,10 @@ def _stacks(lines: list[bytes]) -> list[list[bytes]]:
     return [stack for stack in stacks if stack]
 
 
-def _whose(stack: list[bytes], said: dict[int, _Said]) -> _Said | None:
+def _whose(stack: list[bytes], notes: dict[int, _Said]) -> _Said | None:
     """The unit in whose code a thread was, that of a plugin."""
     mark = next((mark for mark in map(_MARK.match, stack) if mark is not None), None)
-    note = None if mark is None else said.get(int(mark[1]))
+    note = None if mark is None else notes.get(int(mark[1]))
     if note is None or note.by_plugin:
         return note
     return note if next((whose for whose in map(_of_frame, stack) if whose is not None), False) else None
@@ -297,10 +297,10 @@ def _of_frame(line: bytes) -> bool | None:
 
 
 def _crashed(
-    what: bytes, stacks: list[list[bytes]], said: dict[int, _Said], in_java: dict[str, _Said], java: _JavaReport
+    what: bytes, stacks: list[list[bytes]], notes: dict[int, _Said], in_java: dict[str, _Said], java: _JavaReport
 ) -> tuple[dict[UnitId, Blame], bool]:
     # A thread of no Python's has no stack here: a client library's, or one that C code or Java code has started.
-    whose = _whose(stacks[0], said) if stacks else in_java.get(java.thread)
+    whose = _whose(stacks[0], notes) if stacks else in_java.get(java.thread)
     if whose is None:
         return {}, True
     name = java.what or _SIGNALS.get(what, what.decode("utf-8", "replace"))
@@ -310,14 +310,14 @@ def _crashed(
     ), not java.is_full
 
 
-def _holder(stacks: list[list[bytes]], said: dict[int, _Said]) -> dict[UnitId, Blame]:
+def _holder(stacks: list[list[bytes]], notes: dict[int, _Said]) -> dict[UnitId, Blame]:
     """
     Return the unit to blame for holding the interpreter's lock: the only one within plugin code that does not wait there.
     Return nothing if there is none, or several.
     """
     suspects = {}
     for stack in stacks:
-        whose = _whose(stack, said)
+        whose = _whose(stack, notes)
         if whose is not None and not _waits(stack[0]):
             suspects[whose.unit] = (whose, stack)
     if len(suspects) != 1:

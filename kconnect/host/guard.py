@@ -107,9 +107,9 @@ class Guard:
             if getattr(sys, name) is not stream:
                 self._put_back(sys, name, stream, getattr(sys, name), units)
 
-    def _put_back(self, place: Any, name: str, value: Any, found: Any, units: Iterable[Unit]) -> None:
+    def _put_back(self, place: Any, name: str, value: Any, replacement: Any, units: Iterable[Unit]) -> None:
         type.__setattr__(place, name, value) if isinstance(place, type) else vars(place).__setitem__(name, value)
-        module = getattr(found, "__module__", None) or type(found).__module__
+        module = getattr(replacement, "__module__", None) or type(replacement).__module__
         what = f"{place.__name__}.{name} was replaced by an object of the module {module}"
         suspects = [unit for unit in units if str(module).partition(".")[0] in unit.modules]
         if len({unit.spec.connector for unit in suspects}) == 1:

@@ -117,8 +117,8 @@ def _offsets(now: View) -> Iterator[Finding]:
                 )
 
 
-def _topic_uses(kept: list[Stored]) -> Iterator[Finding]:
-    for record in kept:
+def _topic_uses(remaining: list[Stored]) -> Iterator[Finding]:
+    for record in remaining:
         if record.role is not Topic.STATUS:
             continue
         decoded = decode(record.log)

@@ -102,11 +102,11 @@ def _task_sets(now: View, later: View, contents: Contents) -> Iterator[Finding]:
     )
 
 
-def _written_tasks(name: str, found: list[Stored]) -> set[int]:
+def _written_tasks(name: str, topic_records: list[Stored]) -> set[int]:
     """The tasks whose configs stand between the last commit of a connector and the one before."""
     written: set[int] = set()
     last: set[int] = set()
-    for record in found:
+    for record in topic_records:
         match decode(record.log):
             case records.ConnectorConfig(of, None) if of == name:
                 written = set()
@@ -119,7 +119,7 @@ def _written_tasks(name: str, found: list[Stored]) -> set[int]:
     return last
 
 
-def _states(now: View, kept: list[Stored]) -> Iterator[Finding]:
+def _states(now: View, remaining: list[Stored]) -> Iterator[Finding]:
     stopped = [
         name
         for name, connector in now.config.connectors.items()
@@ -136,7 +136,7 @@ def _states(now: View, kept: list[Stored]) -> Iterator[Finding]:
         ),
         "Stop it once more with `kconnect stop`, which commits an empty set of tasks.",
     )
-    for record in kept:
+    for record in remaining:
         if record.role is not Topic.CONFIG or not (record.key or b"").startswith(b"target-state-"):
             continue
         decoded = decode(record.log)

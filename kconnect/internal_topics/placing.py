@@ -25,9 +25,9 @@ def check(contents: Contents) -> Iterator[Finding]:
             yield from _same_partition(remaining)
 
 
-def _partitions(role: Topic, name: str, partitions: int, kept: list[Stored]) -> Iterator[Finding]:
+def _partitions(role: Topic, name: str, partitions: int, remaining: list[Stored]) -> Iterator[Finding]:
     at: dict[bytes, set[int]] = {}
-    for record in kept:
+    for record in remaining:
         if record.key is not None:
             at.setdefault(record.key, set()).add(record.partition)
     remedy = "Stop the workers, `kconnect topics export` all, and `kconnect topics restore --repartition` it into new topics."
@@ -57,9 +57,9 @@ def _partitions(role: Topic, name: str, partitions: int, kept: list[Stored]) -> 
     )
 
 
-def _same_partition(kept: list[Stored]) -> Iterator[Finding]:
+def _same_partition(remaining: list[Stored]) -> Iterator[Finding]:
     keys: dict[tuple[str, bytes], set[bytes]] = {}
-    for record in kept:
+    for record in remaining:
         decoded = decode(record.log)
         if not isinstance(decoded, Broken) and isinstance(decoded, SourceOffset):
             keys.setdefault((decoded.connector, identity(decoded.partition)), set()).add(decoded.key)

@@ -90,13 +90,13 @@ def summary(contents: Contents, mask: Mask, wanted: Callable[[str], bool]) -> di
     }
 
 
-def _topic(contents: Contents, role: Topic, kept: Sequence[Stored]) -> dict[str, Any]:
+def _topic(contents: Contents, role: Topic, remaining: Sequence[Stored]) -> dict[str, Any]:
     facts = contents.topics[role]
     return {
         "name": facts.name,
         "partitions": facts.partitions,
         "records": len(contents.of(role)),
-        "left_after_compaction": sum(record.role is role for record in kept),
+        "left_after_compaction": sum(record.role is role for record in remaining),
     }
 
 

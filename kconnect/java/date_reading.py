@@ -166,29 +166,29 @@ def _iso_zone_reader(letters: int) -> Read:
     return read
 
 
-def _read_zone(text: str, start: int, found: Found) -> int | None:
+def _read_zone(text: str, start: int, fields: Found) -> int | None:
     at = _skip_space(text, start)
     if text.startswith(("+", "-"), at):
-        return _take_offset(zones.read_rfc_822(text, at), found)
+        return _take_offset(zones.read_rfc_822(text, at), fields)
     if at == start and text[at : at + 3].upper() == "GMT":
         if text.startswith(("+", "-"), at + 3):
-            return _take_offset(zones.read_custom(text, at + 3), found)
-        found.set_offset(0)
+            return _take_offset(zones.read_custom(text, at + 3), fields)
+        fields.set_offset(0)
         return at + 3
-    name = zones.read_name(text, at, found.zone)
+    name = zones.read_name(text, at, fields.zone)
     if name is None:
         return None
-    found.zone = name.zone
+    fields.zone = name.zone
     if name.saving is not None:
-        found.fields.pop(Field.ZONE_OFFSET, None)
-        found.set(Field.DST_OFFSET, name.saving)
+        fields.fields.pop(Field.ZONE_OFFSET, None)
+        fields.set(Field.DST_OFFSET, name.saving)
     return name.end
 
 
-def _take_offset(read: tuple[int, int] | None, found: Found) -> int | None:
+def _take_offset(read: tuple[int, int] | None, fields: Found) -> int | None:
     if read is None:
         return None
-    found.set_offset(read[1])
+    fields.set_offset(read[1])
     return read[0]
 
 

@@ -201,8 +201,8 @@ class JavaPattern:
         return self.names[name], end + 1
 
 
-def _match(found: regex.Match[str] | None) -> Match | None:
-    return None if found is None else Match(found.start(), found.end(), found.groups())
+def _match(match: regex.Match[str] | None) -> Match | None:
+    return None if match is None else Match(match.start(), match.end(), match.groups())
 
 
 @functools.lru_cache(maxsize=512)

@@ -84,16 +84,16 @@ def _follow(interval_s: float, hide: Callable[[str], str]) -> None:
     _closed.set()
 
 
-def _tell(found: Mapping[str, Mapping[str, object]], hide: Callable[[str], str], told: set[str]) -> None:
+def _tell(beans: Mapping[str, Mapping[str, object]], hide: Callable[[str], str], reported: set[str]) -> None:
     """Once each."""
-    for unit, count in found["missing"].items():
-        if unit not in told:
-            told.add(unit)
+    for unit, count in beans["missing"].items():
+        if unit not in reported:
+            reported.add(unit)
             with logs.lines_of(unit):
                 log.warning("JMX beans of its plugins are not in /metrics: %s more than there is room for (logged once)", count)
-    for bean, whose in found["hanging"].items():
-        if bean not in told:
-            told.add(bean)
+    for bean, whose in beans["hanging"].items():
+        if bean not in reported:
+            reported.add(bean)
             with logs.lines_of(str(whose or "")):
                 log.warning("The JMX bean %s does not answer, and is not in /metrics until it does (logged once)", hide(bean))
 

@@ -86,8 +86,8 @@ class _JavaConnector(Connector):
                 texts[str(name)] = str(value)
         return texts
 
-    def _refusal(self, given: str) -> AnswerError:
-        return answers.refusal(self.java_class, "taskConfigs", given, answers.CONFIGS)
+    def _refusal(self, answer: str) -> AnswerError:
+        return answers.refusal(self.java_class, "taskConfigs", answer, answers.CONFIGS)
 
     def config(self) -> ConfigDef:
         with calling(self._it):

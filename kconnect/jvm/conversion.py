@@ -31,7 +31,7 @@ class _Conversion:
 
     def _all(
         self,
-        given: Sequence[Any],
+        records: Sequence[Any],
         origins: Sequence[Any],
         convert: Callable[[Sequence[Any]], list[Any]],
         cut: Cut | None = None,
@@ -41,35 +41,35 @@ class _Conversion:
         return those before it. What can't cross has failed as well.
         """
         results: list[Any] = []
-        while len(results) < len(given) and (cut is None or cut.error is None):
+        while len(results) < len(records) and (cut is None or cut.error is None):
             at = len(results)
             try:
-                results += convert(given[at:] if at else given)
+                results += convert(records[at:] if at else records)
                 continue
             except Exception as error:  # noqa: BLE001 - a plugin's own
                 failed, cause = self._java.failed(), error
             if failed is None and isinstance(cause, UnrecoverableError):
                 raise cause
-            if failed is None and len(given) - at > 1:
+            if failed is None and len(records) - at > 1:
                 # Which of them can't cross shows when each goes alone.
-                results += self._each(given[at:], origins[at:], convert, cut)
+                results += self._each(records[at:], origins[at:], convert, cut)
                 break
             judged = (Stage.VALUE_CONVERTER, CROSSING, cause) if failed is None else self._java.failure()
             if failed:
-                results += self._all(given[at : at + failed], origins[at : at + failed], convert, cut)
+                results += self._all(records[at : at + failed], origins[at : at + failed], convert, cut)
             if cut is None or cut.error is None:
-                results += self._judged(judged, given[len(results)], origins[len(results)], convert, cut)
+                results += self._judged(judged, records[len(results)], origins[len(results)], convert, cut)
         return results
 
     def _each(
         self,
-        given: Sequence[Any],
+        records: Sequence[Any],
         origins: Sequence[Any],
         convert: Callable[[Sequence[Any]], list[Any]],
         cut: Cut | None,
     ) -> list[Any]:
         results: list[Any] = []
-        for record, origin in zip(given, origins):
+        for record, origin in zip(records, origins):
             if cut is None or cut.error is None:
                 results += self._all([record], [origin], convert, cut)
         return results

@@ -121,10 +121,10 @@ class JavaConversion(_Crossing):
         return _in_place(batch.numbers, batch.records, len(messages))
 
 
-def _in_place(numbers: Sequence[int], found: list[Any], count: int) -> list[Any]:
-    if len(found) == count:
-        return found
+def _in_place(numbers: Sequence[int], records: list[Any], count: int) -> list[Any]:
+    if len(records) == count:
+        return records
     places: list[Any] = [None] * count
-    for number, record in zip(numbers, found):
+    for number, record in zip(numbers, records):
         places[number] = record
     return places

@@ -114,27 +114,27 @@ def leave() -> None:
     jpype.JClass("org.jpype.ref.JPypeReferenceQueue").getInstance().stop()
 
 
-def _start_java(wanted: Options) -> None:
+def _start_java(options: Options) -> None:
     # What Java logs goes to the shim, and slf4j warns of two bindings.
     connect = [str(jar) for jar in sorted(jars.connect().glob("*.jar")) if not jar.name.startswith("slf4j-simple-")]
     shim_jar = shim.jar()
     class_path = [str(shim_jar), *connect]
     # Before Java 18 it need not be allowed, and from 24 on it can't be.
     allowed = ["-Djava.security.manager=allow"] if 18 <= java.version(java.find()) < 24 else []
-    heap = wanted.fitting_heap()
-    if heap < wanted.heap:
+    heap = options.fitting_heap()
+    if heap < options.heap:
         log.info(
-            "The heap of the JVM is %d bytes, and not %d, because %s is %s", heap, wanted.heap, wanted.setting, wanted.most
+            "The heap of the JVM is %d bytes, and not %d, because %s is %s", heap, options.heap, options.setting, options.most
         )
     # Any thread may be the one that meets a full heap; what goes on afterwards is chance.
-    ends = [f"-XX:ErrorFile={wanted.report or os.devnull}", *(["-XX:+CrashOnOutOfMemoryError"] if wanted.report else ())]
-    closed = gates.flags(wanted.more)
-    flags = [f"-Xmx{heap}", *_FLAGS, *archive.flags(shim_jar), *allowed, *ends, *closed, *wanted.more]
+    ends = [f"-XX:ErrorFile={options.report or os.devnull}", *(["-XX:+CrashOnOutOfMemoryError"] if options.report else ())]
+    closed = gates.flags(options.more)
+    flags = [f"-Xmx{heap}", *_FLAGS, *archive.flags(shim_jar), *allowed, *ends, *closed, *options.more]
     _leave_crashes_to_java()
     try:
         jpype.startJVM(java.library(), *flags, classpath=class_path, interrupt=False)
     except (OSError, RuntimeError) as error:
-        user_options = " ".join(wanted.more)
+        user_options = " ".join(options.more)
         raise ConnectError(
             f"The JVM for Java plugins did not start with {user_options or 'its own options'}: {error}"
         ) from error

@@ -125,20 +125,20 @@ def jars_of(wanted: Coordinates, directory: Path, tell: Tell) -> None:
             shutil.move(jar, directory / jar.name)
 
 
-def _absent(wanted: Coordinates) -> str:
+def _absent(coordinates: Coordinates) -> str:
     offered: list[str] = []
-    with suppress(AbsentError), repository.open_file(f"{wanted.folder}/maven-metadata.xml") as answer:
+    with suppress(AbsentError), repository.open_file(f"{coordinates.folder}/maven-metadata.xml") as answer:
         # Of what the repository says only what may be a version gets to somebody's terminal.
         offered = re.findall(r"<version>\s*([\w.+-]{1,100})\s*</version>", repository.text(answer, _METADATA), re.ASCII)
     if not offered:
         return (
-            f"{repository.shown()} has no {wanted.group}:{wanted.artefact}: check the spelling, or name the repository that "
-            "has it in KCONNECT_MAVEN"
+            f"{repository.shown()} has no {coordinates.group}:{coordinates.artefact}: check the spelling, or name the "
+            "repository that has it in KCONNECT_MAVEN"
         )
     newest = versions.oldest_first(offered)[::-1][:_SHOWN]
     return (
-        f"{repository.shown()} has no version {wanted.version} of {wanted.group}:{wanted.artefact}; it has {', '.join(newest)}"
-        f"{' and older ones' if len(offered) > len(newest) else ''}"
+        f"{repository.shown()} has no version {coordinates.version} of {coordinates.group}:{coordinates.artefact}; it has "
+        f"{', '.join(newest)}{' and older ones' if len(offered) > len(newest) else ''}"
     )
 
 

@@ -365,16 +365,16 @@ def _connection(asked: Mapping[str, str]) -> dict[str, str]:
 
 
 def _following(
-    target: Mapping[str, str], wanted: Mapping[str, str], shared: Mapping[str, str], overridden: frozenset[str]
+    target: Mapping[str, str], connection: Mapping[str, str], shared: Mapping[str, str], overridden: frozenset[str]
 ) -> Mapping[str, str]:
     """
     Return the connection of a client whose topics are where the producer writes (`target`), if only the producer was
     redirected: the client would look for them where they are not. Its login is its own setting where it has one.
     """
-    if _servers(target) == _servers(shared) or _servers(wanted) != _servers(shared):
-        return wanted
+    if _servers(target) == _servers(shared) or _servers(connection) != _servers(shared):
+        return connection
     # A login of the worker's own for this kind of client is for the worker's brokers.
-    own_settings = {name: text for name, text in wanted.items() if text != shared.get(name)}
+    own_settings = {name: text for name, text in connection.items() if text != shared.get(name)}
     return {
         **target,
         **{name: text for name, text in own_settings.items() if name in overridden or not lent_logins.LOGIN.fullmatch(name)},

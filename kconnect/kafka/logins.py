@@ -59,7 +59,7 @@ def of(given: Mapping[str, str]) -> dict[str, str]:
     return settings
 
 
-def _login(line: str, given: Mapping[str, str]) -> dict[str, str]:
+def _login(line: str, settings: Mapping[str, str]) -> dict[str, str]:
     words = line.split()
     module = words[0].rsplit(".", 1)[-1] if words else ""
     names = _LOGINS.get(module)
@@ -74,7 +74,7 @@ def _login(line: str, given: Mapping[str, str]) -> dict[str, str]:
     for setting, value in login.items():
         if reason := unfit(setting, value):
             raise ConfigError(_JAAS, "[hidden]", f"What it says for {setting} can't be used: {reason}")
-    if module == "OAuthBearerLoginModule" and given.get("sasl.oauthbearer.token.endpoint.url"):
+    if module == "OAuthBearerLoginModule" and settings.get("sasl.oauthbearer.token.endpoint.url"):
         login["sasl.oauthbearer.method"] = "oidc"
     return login
 
@@ -95,8 +95,8 @@ def _stamp(location: str | None) -> tuple[int, int] | None:
 
 
 @lru_cache(maxsize=64)
-def _stores(given: tuple[tuple[str, str], ...], stamps: tuple[tuple[int, int] | None, ...]) -> dict[str, str]:
-    settings = stores.Settings(dict(given))
+def _stores(texts: tuple[tuple[str, str], ...], stamps: tuple[tuple[int, int] | None, ...]) -> dict[str, str]:
+    settings = stores.Settings(dict(texts))
     pems = {}
     pair, anchors = stores.key_pair(settings), stores.trusted(settings)
     if pair is not None:

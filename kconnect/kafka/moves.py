@@ -70,10 +70,10 @@ def back_by(now: Mapping[Place, int], spans: Mapping[Place, Span], count: int) -
     return _moves(now, spans, {place: now[place] - count for place in spans if place in now})
 
 
-def _moves(now: Mapping[Place, int], spans: Mapping[Place, Span], wanted: Mapping[Place, int | None]) -> list[Move]:
+def _moves(now: Mapping[Place, int], spans: Mapping[Place, Span], targets: Mapping[Place, int | None]) -> list[Move]:
     """Never before the first record that is still there, nor behind the end: Kafka would go somewhere else by itself."""
     moves = []
-    for place, offset in sorted(wanted.items()):
+    for place, offset in sorted(targets.items()):
         span = spans[place]
         new = min(max(span.start if offset is None else offset, span.start), span.end)
         moves.append(Move(place, now.get(place), new, span))

@@ -225,14 +225,14 @@ def _transact(producer: ck.Producer, topic: str, entries: Iterable[Entry], timeo
         del producer
 
 
-def _exists(own: OwnTopic) -> bool:
-    admin = AdminClient(dict(own.admin))
+def _exists(topic: OwnTopic) -> bool:
+    admin = AdminClient(dict(topic.admin))
     try:
-        admin.describe_topics(ck.TopicCollection([own.topic]), request_timeout=_STEP_S)[own.topic].result()
+        admin.describe_topics(ck.TopicCollection([topic.topic]), request_timeout=_STEP_S)[topic.topic].result()
     except ck.KafkaException as error:
         cause = error.args[0]
         if cause.code() == ck.KafkaError.UNKNOWN_TOPIC_OR_PART:
             return False
-        where = f"at {own.admin.get('bootstrap.servers')}"
-        raise ConnectError(f"The offset topic {own.topic} {where} can't be described: {cause.str()}") from error
+        where = f"at {topic.admin.get('bootstrap.servers')}"
+        raise ConnectError(f"The offset topic {topic.topic} {where} can't be described: {cause.str()}") from error
     return True

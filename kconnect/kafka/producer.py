@@ -347,7 +347,7 @@ class _Reports:
             error = with_place(error, message.partition())
             self._fails(error, (message.topic() or "", message.value(), message.key()))
 
-    def _crowd(self, message: ck.Message, told: Callable[..., None]) -> None:
+    def _crowd(self, message: ck.Message, callback: Callable[..., None]) -> None:
         kind, timestamp = message.timestamp()
         place = -1 if message.partition() is None else message.partition()
         self.crowded.append(
@@ -356,7 +356,7 @@ class _Reports:
                 message.value(),
                 message.key(),
                 place,
-                told,
+                callback,
                 None,
                 timestamp if kind and timestamp > 0 else 0,
                 message.headers(),

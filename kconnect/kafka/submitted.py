@@ -49,13 +49,13 @@ def problems(
             yield (error.name if error.name in overrides else next(iter(overrides))), str(error)
 
 
-def _one_by_one(client: str, own: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    for name, text in own.items():
+def _one_by_one(client: str, overrides: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    for name, text in overrides.items():
         try:
             translate({name: text}, client)
         except ConfigError as error:
             yield name, str(error)
-    text = own.get(_SESSION, "").strip()
+    text = overrides.get(_SESSION, "").strip()
     if text.isdecimal() and int(text) > _LONGEST_SESSION_MS:
         rule = (
             f"Value must be no more than {_LONGEST_SESSION_MS}, for kconnect's Kafka clients, and no more than the brokers' "
@@ -64,17 +64,17 @@ def _one_by_one(client: str, own: Mapping[str, str]) -> Iterator[tuple[str, str]
         yield _SESSION, str(ConfigError(_SESSION, text, rule))
 
 
-def _together(settings: WorkerSettings, client: str, kind: str, own: Mapping[str, str], longest_ms: int) -> None:
+def _together(settings: WorkerSettings, client: str, kind: str, overrides: Mapping[str, str], longest_ms: int) -> None:
     if client == "consumer":
-        client_settings = clients.consumer(settings, _CONNECTOR, 0, own)
-        for doubt in fitting.doubts(client_settings, clients.origin(settings, "consumer.", own)):
+        client_settings = clients.consumer(settings, _CONNECTOR, 0, overrides)
+        for doubt in fitting.doubts(client_settings, clients.origin(settings, "consumer.", overrides)):
             raise doubt
     elif client == "admin":
-        clients.admin(settings, _CONNECTOR, own)
+        clients.admin(settings, _CONNECTOR, overrides)
     elif kind == "source" and settings.exactly_once_enabled:
-        clients.transactional_producer(settings, _CONNECTOR, 0, own, longest_ms)
+        clients.transactional_producer(settings, _CONNECTOR, 0, overrides, longest_ms)
     else:
-        clients.producer(settings, _CONNECTOR, 0, own)
+        clients.producer(settings, _CONNECTOR, 0, overrides)
 
 
 def _longest_ms(config: Mapping[str, str]) -> int:

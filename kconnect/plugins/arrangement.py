@@ -75,19 +75,19 @@ def brings(found: Container[str], name: str) -> bool:
     return any(prefix in found for prefix in and_above(name))
 
 
-def _layout(directory: str, known: Mapping[str, str]) -> Layout:
+def _layout(directory: str, origins: Mapping[str, str]) -> Layout:
     brought = names(directory)
     ignored = frozenset(name for name in brought if name.partition(".")[0] in PROTECTED)
     brought -= ignored
     clashes = {}
     for name in brought:
-        owner = _clash(name, known)
+        owner = _clash(name, origins)
         if owner is not None and not _same(name, directory, owner):
             clashes[name] = owner
     if not clashes:
         return Layout(directory, brought, ignored=ignored)
     # What the earlier directory has in the same version of the same distribution is taken from there.
-    private = {name for name in brought if name in clashes or _clash(name, known) is None}
+    private = {name for name in brought if name in clashes or _clash(name, origins) is None}
     if any(_has_extension(directory, name) for name in clashes):
         return Layout(directory, frozenset(), frozenset(private), clashes, ignored)
     # C extensions can't be in a realm; those that are nobody else's need not.
@@ -113,12 +113,12 @@ def _names(directory: str, prefix: str, depth: int) -> Iterator[str]:
             yield prefix + entry.name[: -len(suffix)]
 
 
-def _clash(name: str, known: Mapping[str, str]) -> str | None:
+def _clash(name: str, origins: Mapping[str, str]) -> str | None:
     """Return where that name, one above it or one below it has come from; None if from nowhere."""
-    above = next((candidate for candidate in and_above(name) if candidate in known), None)
+    above = next((candidate for candidate in and_above(name) if candidate in origins), None)
     if above is not None:
-        return known[above]
-    return next((place for known_name, place in known.items() if known_name.startswith(f"{name}.")), None)
+        return origins[above]
+    return next((place for known_name, place in origins.items() if known_name.startswith(f"{name}.")), None)
 
 
 def _has_extension(directory: str, name: str) -> bool:

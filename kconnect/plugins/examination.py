@@ -166,8 +166,8 @@ def _versions(place: Path) -> Iterator[Problem]:
             )
 
 
-def _dependencies(place: Path, here: Distributions, own: Distributions) -> Iterator[Problem]:
-    to_visit = [(distribution, "") for distribution in here.values()]
+def _dependencies(place: Path, brought: Distributions, installed: Distributions) -> Iterator[Problem]:
+    to_visit = [(distribution, "") for distribution in brought.values()]
     visited: set[tuple[str, str]] = set()
     reported: set[tuple[str, str]] = set()
     while to_visit:
@@ -191,7 +191,7 @@ def _dependencies(place: Path, here: Distributions, own: Distributions) -> Itera
             if not needed:
                 continue
             name = canonicalize_name(requirement.name)
-            provider = here.get(name) or own.get(name)
+            provider = brought.get(name) or installed.get(name)
             if provider is not None and requirement.specifier.contains(provider.version, prereleases=True):
                 to_visit += [(provider, required_extra) for required_extra in requirement.extras]
                 continue
@@ -200,16 +200,15 @@ def _dependencies(place: Path, here: Distributions, own: Distributions) -> Itera
             reported.add((who, name))
             state = "is not there" if provider is None else f"{provider.version} is there"
             rule = f"{name}{requirement.specifier}" if provider is None else f"{name} {requirement.specifier}"
-            remedy = (
-                f"install the plugin again, with everything that it needs: kconnect plugin install --force {_plugin_of(here)}"
-            )
+            command = f"kconnect plugin install --force {_plugin_of(brought)}"
+            remedy = f"install the plugin again, with everything that it needs: {command}"
             if name in arrangement.OURS:
                 remedy = f"upgrade the {name} installed with kconnect, or install another version of the plugin"
             yield Problem(ERROR, "dependency", str(place), f"{who} needs {rule}, but {_subject(provider, name)}{state}", remedy)
 
 
-def _subject(found: metadata.Distribution | None, name: str) -> str:
-    return "it " if found is None else f"{name} "
+def _subject(distribution: metadata.Distribution | None, name: str) -> str:
+    return "it " if distribution is None else f"{name} "
 
 
 def _python(place: Path, distribution: metadata.Distribution) -> Iterator[Problem]:
@@ -252,11 +251,11 @@ def _shared_names(place: Path) -> Iterator[Problem]:
         )
 
 
-def _made_for_another_python(place: Path, here: Distributions) -> Iterator[Problem]:
+def _made_for_another_python(place: Path, brought: Distributions) -> Iterator[Problem]:
     able = set(sys_tags())
     this = f"{sys.implementation.name} {platform.python_version()} on {sysconfig.get_platform()}"
     is_reported = False
-    for distribution in here.values():
+    for distribution in brought.values():
         tags = [
             line.partition(":")[2].strip()
             for line in (distribution.read_text("WHEEL") or "").splitlines()
@@ -270,7 +269,7 @@ def _made_for_another_python(place: Path, here: Distributions) -> Iterator[Probl
                     "extension",
                     str(place),
                     f"{distribution.name} {distribution.version} was made for {', '.join(tags)}, but this is {this}",
-                    f"install the plugin again with this Python: kconnect plugin install --force {_plugin_of(here)}",
+                    f"install the plugin again with this Python: kconnect plugin install --force {_plugin_of(brought)}",
                 )
     if is_reported:
         return
@@ -291,7 +290,7 @@ def _made_for_another_python(place: Path, here: Distributions) -> Iterator[Probl
             "extension",
             str(place),
             f"{wrong[0].relative_to(place)}{more} was made for another Python or platform; this is {this}",
-            f"install the plugin again with this Python: kconnect plugin install --force {_plugin_of(here)}",
+            f"install the plugin again with this Python: kconnect plugin install --force {_plugin_of(brought)}",
         )
 
 
@@ -300,9 +299,9 @@ def has_extensions(distribution: metadata.Distribution) -> bool:
     return any(file.name.endswith(tuple(machinery.EXTENSION_SUFFIXES)) for file in distribution.files or ())
 
 
-def _plugin_of(here: Distributions) -> str:
+def _plugin_of(brought: Distributions) -> str:
     """Return the requirement of the package that has plugins, as `install` takes it."""
-    candidates = [distribution for distribution in here.values() if _has_plugins(distribution)] or list(here.values())
+    candidates = [distribution for distribution in brought.values() if _has_plugins(distribution)] or list(brought.values())
     return f"{candidates[0].name}=={candidates[0].version}" if candidates else "NAME"
 
 
@@ -312,15 +311,15 @@ def _has_plugins(distribution: metadata.Distribution) -> bool:
     return False
 
 
-def _by_name(found: Iterable[metadata.Distribution]) -> dict[str, metadata.Distribution]:
+def _by_name(distributions: Iterable[metadata.Distribution]) -> dict[str, metadata.Distribution]:
     by_name: dict[str, metadata.Distribution] = {}
-    for distribution in _readable(found):
+    for distribution in _readable(distributions):
         by_name.setdefault(canonicalize_name(distribution.name), distribution)
     return by_name
 
 
-def _readable(found: Iterable[metadata.Distribution]) -> Iterator[metadata.Distribution]:
-    for distribution in found:
+def _readable(distributions: Iterable[metadata.Distribution]) -> Iterator[metadata.Distribution]:
+    for distribution in distributions:
         # What is broken is told by a scan.
         with suppress(Exception):
             if distribution.name and distribution.version:

@@ -104,12 +104,12 @@ class Listing:
                 self._described[_key(plugin)] = description
                 self._compare(plugin, description["version"])
 
-    def _compare(self, plugin: PluginDesc, said: str) -> None:
-        if said != plugin.version and plugin.version != versions.UNDEFINED:
+    def _compare(self, plugin: PluginDesc, version: str) -> None:
+        if version != plugin.version and plugin.version != versions.UNDEFINED:
             log.warning(
                 "The connector plugin %s reports the version %s; kconnect uses and lists the version of its package, %s",
                 plugin.python_path,
-                said,
+                version,
                 plugin.version,
             )
 

@@ -81,25 +81,25 @@ class Asked:
         busy = [fork for fork in self._forks.values() if now - fork.since < _SLOW_S]
         return len(busy) <= (os.cpu_count() or 1) and len(self._forks) < _MOST
 
-    def _begin(self, left: list[int]) -> None:
+    def _begin(self, indexes: list[int]) -> None:
         read, write = os.pipe()
         pid = os.fork()
         if pid == 0:
             os.close(read)
             for inherited in self._pipes:
                 os.close(inherited)
-            self._tell(left, write)
+            self._tell(indexes, write)
         os.close(write)
-        self._forks[read] = _Fork(pid, read, left, time.monotonic())
+        self._forks[read] = _Fork(pid, read, indexes, time.monotonic())
 
-    def _tell(self, left: list[int], pipe: int) -> None:
+    def _tell(self, indexes: list[int], pipe: int) -> None:
         """Ask the plugins in the fork. Does not return."""
         try:
             # Should nobody be left to end it.
-            signal.setitimer(signal.ITIMER_REAL, self._each * len(left) + _SLOW_S)
-            location = self._plugins[left[0]].location
+            signal.setitimer(signal.ITIMER_REAL, self._each * len(indexes) + _SLOW_S)
+            location = self._plugins[indexes[0]].location
             environments.enter(() if location == INSTALLED else (location,))
-            for index in left:
+            for index in indexes:
                 os.write(pipe, json.dumps(_describe(self._plugins[index], pipe)).encode() + b"\n")
         finally:
             os._exit(0)
@@ -124,11 +124,11 @@ class Asked:
             for line in lines:
                 self._hear(fork, json.loads(line))
 
-    def _hear(self, fork: _Fork, said: dict[str, Any]) -> None:
-        if "stage" in said:
-            fork.stage = said["stage"]
+    def _hear(self, fork: _Fork, message: dict[str, Any]) -> None:
+        if "stage" in message:
+            fork.stage = message["stage"]
             return
-        self._found[fork.left.pop(0)] = said
+        self._found[fork.left.pop(0)] = message
         fork.since, fork.stage = time.monotonic(), "starting"
 
     def _end(self, fork: _Fork, reason: str | None) -> None:

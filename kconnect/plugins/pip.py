@@ -131,15 +131,15 @@ def _package(item: dict[str, Any], requirement: str) -> Package:
     return Package(name, version, how, asked_for)
 
 
-def _reason(said: str, status: int) -> str:
+def _reason(output: str, status: int) -> str:
     """pip's errors, in one line each; what it says of networks is hidden in its warnings."""
-    unreachable = _UNREACHABLE.search(said)
-    if unreachable is not None and "Retrying" in said:
+    unreachable = _UNREACHABLE.search(output)
+    if unreachable is not None and "Retrying" in output:
         return (
             f"pip can't reach the package index ({unreachable[1]}). Connect to the network, set https_proxy or PIP_INDEX_URL, "
             "or give --find-links DIR --no-index"
         )
-    errors = [text.strip() for text in re.findall(r"^\s*(?:ERROR|error): (.+)$", said, re.MULTILINE)]
+    errors = [text.strip() for text in re.findall(r"^\s*(?:ERROR|error): (.+)$", output, re.MULTILINE)]
     # The last is the outcome. That before it has what there is, and without one the outcome says all.
     words = "; ".join(dict.fromkeys(errors[-2:])) or f"exit status {status}"
     return f"pip: {words} (-v shows its whole output)"

@@ -158,23 +158,24 @@ class Providers:
             return f"stopped while the provider {name} was asked"
         return f"the provider {name} ({declaration.class_name}) did not answer within {limit_s:g} s"
 
-    def _answer(self, known: Declared, path: str, keys: list[str]) -> ConfigData | str:
+    def _answer(self, declaration: Declared, path: str, keys: list[str]) -> ConfigData | str:
         what = "can't be configured"
         try:
-            with self._locks[known.name]:
-                provider = self._made.get(known.name)
+            with self._locks[declaration.name]:
+                provider = self._made.get(declaration.name)
                 if provider is None:
-                    self._announce("configure()", known.class_name)
-                    provider = self._registry.load(known.class_name, "config_provider")()
-                    provider.configure(dict(known.parameters))
-                    self._made[known.name] = provider
+                    self._announce("configure()", declaration.class_name)
+                    provider = self._registry.load(declaration.class_name, "config_provider")()
+                    provider.configure(dict(declaration.parameters))
+                    self._made[declaration.name] = provider
             what = "has failed"
-            self._announce("get()", known.class_name)
+            self._announce("get()", declaration.class_name)
             data = provider.get(path, keys)
         except ConnectError as error:
-            return f"the provider {known.name} {what}: {error}"
+            return f"the provider {declaration.name} {what}: {error}"
         except BaseException as error:  # noqa: BLE001 - a plugin may raise anything, and its text may quote a secret
-            return f"the provider {known.name} ({known.class_name}) {what}: {type(error).__name__}"
+            return f"the provider {declaration.name} ({declaration.class_name}) {what}: {type(error).__name__}"
         if not isinstance(data, ConfigData):
-            return f"the provider {known.name} ({known.class_name}) gave a {type(data).__name__}, which must be a ConfigData"
+            kind = type(data).__name__
+            return f"the provider {declaration.name} ({declaration.class_name}) gave a {kind}, which must be a ConfigData"
         return data

@@ -346,19 +346,19 @@ def _load_java(plugin: PluginDesc) -> type[Any]:
         raise ConnectError(f"The class {plugin.class_name} in {plugin.location} can't be loaded: {error}") from error
 
 
-def _without_duplicates(found: Iterable[Found]) -> list[PluginDesc]:
+def _without_duplicates(entries: Iterable[Found]) -> list[PluginDesc]:
     """
     Two copies of one version are one plugin: that of the first location (Connect hides the others too). But what many Java
     plugins bring along, Connect's own converters and transforms, stays the built-in one, which needs no JVM.
     """
-    found = list(found)
+    entries = list(entries)
     built_in = {
-        (entry.kind, _shown(entry.path)) for entry in found if entry.location == INSTALLED and entry.kind != "connector"
+        (entry.kind, _shown(entry.path)) for entry in entries if entry.location == INSTALLED and entry.kind != "connector"
     }
     built_in = {(kind, shown) for kind, shown in built_in if shown.startswith(_OF_CONNECT)}
-    found = [entry for entry in found if not (entry.path.startswith(JAVA) and (entry.kind, _shown(entry.path)) in built_in)]
+    entries = [entry for entry in entries if not (entry.path.startswith(JAVA) and (entry.kind, _shown(entry.path)) in built_in)]
     plugins: dict[tuple[str, str, str], PluginDesc] = {}
-    for entry in found:
+    for entry in entries:
         shown = _shown(entry.path)
         # What stands for a class of Connect's has its version, so that a config which asks for one runs here and there.
         ours = shown.startswith(_OF_CONNECT) and not entry.path.startswith(JAVA)

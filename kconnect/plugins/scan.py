@@ -140,8 +140,8 @@ def _children(root: Path, broken: list[BrokenPlugin]) -> Iterator[Path]:
             broken.append(BrokenPlugin(child.path, _NO_DIRECTORY[suffix]))
 
 
-def _scan_directory(directory: Path, found: list[Found], broken: list[BrokenPlugin]) -> None:
-    location, count_before = str(directory), len(found) + len(broken)
+def _scan_directory(directory: Path, entry_points: list[Found], broken: list[BrokenPlugin]) -> None:
+    location, count_before = str(directory), len(entry_points) + len(broken)
     try:
         names = os.listdir(directory)
     except OSError as error:
@@ -150,12 +150,12 @@ def _scan_directory(directory: Path, found: list[Found], broken: list[BrokenPlug
     if not names:
         broken.append(BrokenPlugin(location, "the directory is empty"))
         return
-    _add(location, _only(_distributions([location], location, broken), location, broken), found, broken)
-    if count_before == len(found) + len(broken):
+    _add(location, _only(_distributions([location], location, broken), location, broken), entry_points, broken)
+    if count_before == len(entry_points) + len(broken):
         broken.append(BrokenPlugin(location, _nothing(names)))
 
 
-def _add_java(places: list[Path], discovery: str, found: list[Found], broken: list[BrokenPlugin]) -> None:
+def _add_java(places: list[Path], discovery: str, entry_points: list[Found], broken: list[BrokenPlugin]) -> None:
     """Add what Connect's own scanners find in these places."""
     try:
         scanned = jvm.found(places, discovery)
@@ -172,7 +172,7 @@ def _add_java(places: list[Path], discovery: str, found: list[Found], broken: li
             broken.append(BrokenPlugin(location, "it is for Java, but no class in it is a plugin that this Java can load"))
         stamp = jvm.stamp(place, discovery)
         for kind, name, version, shown in place_scan.plugins:
-            found.append(Found(kind, name.rpartition(".")[2], f"{JAVA}{name}", version, location, shown, stamp))
+            entry_points.append(Found(kind, name.rpartition(".")[2], f"{JAVA}{name}", version, location, shown, stamp))
 
 
 def _nothing(names: list[str]) -> str:
@@ -279,12 +279,12 @@ def _only(distributions: Iterable[metadata.Distribution], location: str, broken:
             yield several[0]
 
 
-def _add(location: str, distributions: Iterable[_Readable], found: list[Found], broken: list[BrokenPlugin]) -> None:
+def _add(location: str, distributions: Iterable[_Readable], entry_points: list[Found], broken: list[BrokenPlugin]) -> None:
     for distribution in distributions:
         for entry in distribution.entries:
             path = entry.value.split("[")[0].replace(" ", "")
             if _is_path(path):
-                found.append(Found(GROUPS[entry.group], entry.name, path, distribution.version, location))
+                entry_points.append(Found(GROUPS[entry.group], entry.name, path, distribution.version, location))
             else:
                 reason = (
                     f"the entry point {entry.name} of {distribution.name} in group {entry.group} is {entry.value}: "

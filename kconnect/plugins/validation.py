@@ -98,7 +98,7 @@ class Validation:
             submitted=asking.submitted,
         )
 
-    def _fit(self, clients: list[Section], kind: str, given: dict[str, str], exactly_once: bool) -> None:
+    def _fit(self, clients: list[Section], kind: str, settings: dict[str, str], exactly_once: bool) -> None:
         """Refuse settings of clients that don't fit together, where nothing else is wrong with them."""
         worker = self._asking.worker.get("clients")
         if not worker or not any(section.values for section in clients) or any(v.errors for s in clients for v in s.values):
@@ -106,8 +106,8 @@ class Validation:
         # Kafka's client is loaded for configs that say something about it only.
         from kconnect.kafka import submitted
 
-        used = overrides.clients_used(kind, given, exactly_once)
-        for setting, message in submitted.problems(worker, kind, given, used):
+        used = overrides.clients_used(kind, settings, exactly_once)
+        for setting, message in submitted.problems(worker, kind, settings, used):
             _add_error(clients, setting, message)
 
     def _without_connector(self, problem: str) -> dict[str, Any]:
@@ -143,14 +143,14 @@ class Validation:
         return ConfigDef(*keys.values())
 
     def _exactly_once(
-        self, found: PluginDesc, connector: SourceConnector, given: dict[str, str], errors: list[tuple[str, str]]
+        self, plugin: PluginDesc, connector: SourceConnector, settings: dict[str, str], errors: list[tuple[str, str]]
     ) -> None:
-        if EXACTLY_ONCE_SUPPORT.read(given).lower() == "required":
+        if EXACTLY_ONCE_SUPPORT.read(settings).lower() == "required":
             if not self._asking.worker.get("exactly_once"):
                 errors.append(("exactly.once.support", "This worker does not have exactly-once source support enabled."))
-            self._asking.at("exactly_once_support()", found)
+            self._asking.at("exactly_once_support()", plugin)
             try:
-                support = connector.exactly_once_support(dict(given))
+                support = connector.exactly_once_support(dict(settings))
             except Exception as error:  # noqa: BLE001 - a plugin's own
                 errors.append(("exactly.once.support", _unexpected(error)))
             else:
@@ -170,10 +170,10 @@ class Validation:
                             "The connector does not support exactly-once semantics with the provided configuration.",
                         )
                     )
-        if BOUNDARY.read(given).lower() == "connector":
-            self._asking.at("can_define_transaction_boundaries()", found)
+        if BOUNDARY.read(settings).lower() == "connector":
+            self._asking.at("can_define_transaction_boundaries()", plugin)
             try:
-                can_define = connector.can_define_transaction_boundaries(dict(given))
+                can_define = connector.can_define_transaction_boundaries(dict(settings))
             except Exception as error:  # noqa: BLE001 - a plugin's own
                 errors.append(("transaction.boundary", _unexpected(error)))
             else:
@@ -186,23 +186,23 @@ class Validation:
                         )
                     )
 
-    def _topic_creation(self, kind: str, given: dict[str, str], errors: list[tuple[str, str]]) -> list[Section]:
-        self._asking.warnings += topic_creation.warnings(kind, given)
+    def _topic_creation(self, kind: str, settings: dict[str, str], errors: list[tuple[str, str]]) -> list[Section]:
+        self._asking.warnings += topic_creation.warnings(kind, settings)
         if kind == "sink":
             return []
         if self._asking.worker.get("topic_creation", True):
-            return topic_creation.sections(given)
-        sections, topic_errors = topic_creation.refused(given)
+            return topic_creation.sections(settings)
+        sections, topic_errors = topic_creation.refused(settings)
         errors += topic_errors
         return sections
 
-    def _converter_sections(self, given: dict[str, str], errors: list[tuple[str, str]]) -> list[Section]:
+    def _converter_sections(self, settings: dict[str, str], errors: list[tuple[str, str]]) -> list[Section]:
         """Return the sections of the converters that the config names itself: the worker's settings don't hold for those."""
         sections: list[Section] = []
         for which in ("header", "key", "value"):
             setting = f"{which}.converter"
             part = chain.converter(self._asking.registry, self._config, self._asking.worker.get("converters", {}), which)
-            named = given.get(setting)
+            named = settings.get(setting)
             if named is None:
                 self._inherited(part, errors)
                 continue
@@ -221,22 +221,22 @@ class Validation:
             sections.append(Section(prefix, config_def, config_def.validate({"converter.type": which, **converter_config})))
         return sections
 
-    def _alias_sections(self, setting: str, given: dict[str, str]) -> list[Section]:
+    def _alias_sections(self, setting: str, settings: dict[str, str]) -> list[Section]:
         """
         Return a section for each transform or predicate. A class that can't be loaded leaves the framework's settings only.
         """
         kind = "transformation" if setting == "transforms" else "predicate"
         classes = self._asking.registry.class_names(kind)
         sections: list[Section] = []
-        for name in dict.fromkeys(aliases.names(setting, given)):
+        for name in dict.fromkeys(aliases.names(setting, settings)):
             prefix = f"{setting}.{name}."
-            named = given.get(f"{prefix}type")
-            alias = aliases.Alias(name, prefix, named, given.get(f"{prefix}plugin.version"), {})
+            named = settings.get(f"{prefix}type")
+            alias = aliases.Alias(name, prefix, named, settings.get(f"{prefix}plugin.version"), {})
             asked = self._class(chain.transform(alias) if setting == "transforms" else chain.predicate(alias), named)
             declared = None
             if asked.found is not None and asked.made is not None:
                 tell(asked.made, self._asking.worker.get("settings", {}))
-                part_config = {key[len(prefix) :]: value for key, value in given.items() if key.startswith(prefix)}
+                part_config = {key[len(prefix) :]: value for key, value in settings.items() if key.startswith(prefix)}
                 declared = self._asking.config_def(asked.found, asked.made, part_config)
             config_def = aliases.config_def(setting, name, self._asking.registry.versions(named, kind), declared, classes)
             self._asking.hide_passwords(config_def, self._config)
@@ -317,11 +317,11 @@ def _offer(classes: list[str]) -> Callable[[str, Mapping[str, Any]], list[Any]]:
     return lambda name, parsed: list(classes)
 
 
-def _versioned(key: ConfigKey, versions: list[str], known: bool = True) -> ConfigKey:
-    """The key of a version with what there is to choose from, the newest first; hidden if the class is not `known`."""
-    offered = versions if known else []
+def _versioned(key: ConfigKey, versions: list[str], is_installed: bool = True) -> ConfigKey:
+    """The key of a version with what there is to choose from, the newest first; hidden unless `is_installed`."""
+    offered = versions if is_installed else []
     newest = next(iter(versions), None)
-    return replace(key, default=newest, recommender=_offer(offered), visible=lambda name, parsed: known)
+    return replace(key, default=newest, recommender=_offer(offered), visible=lambda name, parsed: is_installed)
 
 
 def _add_error(sections: list[Section], setting: str, message: str) -> bool:

@@ -131,17 +131,17 @@ def _differences(expect: Mapping[str, Any], outcome: Outcome) -> Iterator[Differ
             yield from _of_bytes(name, expect[name], outcome.key if name.startswith("key") else outcome.value, exact)
 
 
-def _error(wanted: Any, outcome: Outcome) -> Iterator[Difference]:
+def _error(expected: Any, outcome: Outcome) -> Iterator[Difference]:
     error = outcome.error
     if error is None:
-        yield Difference("error", _json(wanted), _what_came(outcome))
+        yield Difference("error", _json(expected), _what_came(outcome))
         return
-    if isinstance(wanted, str):
-        if wanted not in error.message and wanted not in (error.class_name, error.class_name.rsplit(".", 1)[-1]):
-            yield Difference("error", wanted, _told(error))
+    if isinstance(expected, str):
+        if expected not in error.message and expected not in (error.class_name, error.class_name.rsplit(".", 1)[-1]):
+            yield Difference("error", expected, _told(error))
         return
     facts = {"class": error.class_name, "message": error.message, "stage": error.stage, "alias": error.alias}
-    for name, value in wanted.items():
+    for name, value in expected.items():
         if name == "message":
             same = str(value) in error.message
         else:
@@ -161,85 +161,85 @@ def _what_came(outcome: Outcome) -> str:
     return f"dropped by {outcome.dropped_by}" if outcome.out is None else f"a record for the topic {outcome.out['topic']}"
 
 
-def _record(wanted: Mapping[str, Any], found: Mapping[str, Any], exact: bool) -> Iterator[Difference]:
-    for name in found if exact else ():
+def _record(expected: Mapping[str, Any], actual: Mapping[str, Any], exact: bool) -> Iterator[Difference]:
+    for name in actual if exact else ():
         # Where a record came from is no part of what a chain makes of it.
-        if name not in wanted and name != "original" and found[name] not in (None, []):
-            yield Difference(f"out.{name}", "nothing", _json(found[name]))
-    for name, value in wanted.items():
+        if name not in expected and name != "original" and actual[name] not in (None, []):
+            yield Difference(f"out.{name}", "nothing", _json(actual[name]))
+    for name, value in expected.items():
         place = f"out.{name}"
         if name in ("key", "value"):
-            yield from _envelope(value, found[name], place, exact)
+            yield from _envelope(value, actual[name], place, exact)
         elif name == "headers" and isinstance(value, list):
-            yield from _headers(value, found[name], exact)
-        elif name not in found:
+            yield from _headers(value, actual[name], exact)
+        elif name not in actual:
             yield Difference(place, _json(value), "nothing of that name")
         else:
-            yield from _compare(value, found[name], place, exact)
+            yield from _compare(value, actual[name], place, exact)
 
 
-def _headers(wanted: list[Any], found: list[Any], exact: bool) -> Iterator[Difference]:
-    names = [header.get("name") if isinstance(header, dict) else header for header in wanted]
-    names_found = [header["name"] for header in found]
-    if names != names_found:
-        yield Difference("out.headers", _json(names), _json(names_found))
+def _headers(expected: list[Any], actual: list[Any], exact: bool) -> Iterator[Difference]:
+    names = [header.get("name") if isinstance(header, dict) else header for header in expected]
+    actual_names = [header["name"] for header in actual]
+    if names != actual_names:
+        yield Difference("out.headers", _json(names), _json(actual_names))
         return
-    for header, header_found in zip(wanted, found):
+    for header, actual_header in zip(expected, actual):
         if isinstance(header, dict) and "value" in header:
-            yield from _envelope(header["value"], header_found["value"], f"out.headers.{header_found['name']}", exact)
+            yield from _envelope(header["value"], actual_header["value"], f"out.headers.{actual_header['name']}", exact)
 
 
-def _envelope(wanted: Any, found: Mapping[str, Any], place: str, exact: bool) -> Iterator[Difference]:
-    if not envelopes.is_envelope(wanted):
-        yield from _compare(wanted, found["payload"], place, exact)
+def _envelope(expected: Any, actual: Mapping[str, Any], place: str, exact: bool) -> Iterator[Difference]:
+    if not envelopes.is_envelope(expected):
+        yield from _compare(expected, actual["payload"], place, exact)
         return
-    if "payload" in wanted:
-        yield from _compare(wanted["payload"], found["payload"], place, exact)
-    yield from _compare(wanted["schema"], found["schema"], f"{place} schema", exact)
-    if "types" in wanted:
-        yield from _compare(wanted["types"], found.get("types"), f"{place} types", exact)
+    if "payload" in expected:
+        yield from _compare(expected["payload"], actual["payload"], place, exact)
+    yield from _compare(expected["schema"], actual["schema"], f"{place} schema", exact)
+    if "types" in expected:
+        yield from _compare(expected["types"], actual.get("types"), f"{place} types", exact)
 
 
-def _of_bytes(name: str, wanted: Any, data: bytes | None, exact: bool) -> Iterator[Difference]:
-    if data is None or wanted is None:
-        if (data is None) is not (wanted is None):
-            yield Difference(name, _json(wanted), "null" if data is None else f"{len(data)} bytes")
+def _of_bytes(name: str, expected: Any, data: bytes | None, exact: bool) -> Iterator[Difference]:
+    if data is None or expected is None:
+        if (data is None) is not (expected is None):
+            yield Difference(name, _json(expected), "null" if data is None else f"{len(data)} bytes")
         return
     if name.endswith("_json"):
         try:
-            yield from _compare(wanted, json.loads(data), name, exact)
+            yield from _compare(expected, json.loads(data), name, exact)
         except ValueError:
-            yield Difference(name, _json(wanted), f"{data!r}, which is not JSON")
+            yield Difference(name, _json(expected), f"{data!r}, which is not JSON")
         return
     text = base64.b64encode(data).decode() if name.endswith("_bytes") else data.decode("utf-8", "backslashreplace")
-    if text != wanted:
-        yield Difference(name, _json(wanted), _json(text))
+    if text != expected:
+        yield Difference(name, _json(expected), _json(text))
 
 
-def _compare(wanted: Any, found: Any, place: str, exact: bool) -> Iterator[Difference]:
+def _compare(expected: Any, actual: Any, place: str, exact: bool) -> Iterator[Difference]:
     """A null stands for what is not there, too; `true` is not 1, and 7 not 7.0."""
-    if isinstance(wanted, dict) and isinstance(found, dict):
-        for name in found if exact else ():
-            if name not in wanted and found[name] is not None:
-                yield Difference(f"{place}.{name}", "nothing", _json(found[name]))
-        for name, value in wanted.items():
-            item_found = found.get(name, _NOTHING)
-            if item_found is _NOTHING and value is not None:
+    if isinstance(expected, dict) and isinstance(actual, dict):
+        for name in actual if exact else ():
+            if name not in expected and actual[name] is not None:
+                yield Difference(f"{place}.{name}", "nothing", _json(actual[name]))
+        for name, value in expected.items():
+            actual_item = actual.get(name, _NOTHING)
+            if actual_item is _NOTHING and value is not None:
                 yield Difference(f"{place}.{name}", _json(value), "nothing of that name")
-            elif item_found is not _NOTHING:
-                yield from _compare(value, item_found, f"{place}.{name}", exact)
-    elif isinstance(wanted, list) and isinstance(found, list):
-        if not exact and wanted and all(isinstance(item, dict) and "field" in item for item in [*wanted, *found]):
+            elif actual_item is not _NOTHING:
+                yield from _compare(value, actual_item, f"{place}.{name}", exact)
+    elif isinstance(expected, list) and isinstance(actual, list):
+        if not exact and expected and all(isinstance(item, dict) and "field" in item for item in [*expected, *actual]):
             # Fields of a schema: those that are given, wherever they stand.
-            by_name = {field["field"]: field for field in found}
-            yield from _compare({field["field"]: field for field in wanted}, by_name, place, exact)
-        elif len(wanted) != len(found):
-            yield Difference(place, _json(wanted), _json(found))
+            by_name = {field["field"]: field for field in actual}
+            yield from _compare({field["field"]: field for field in expected}, by_name, place, exact)
+        elif len(expected) != len(actual):
+            yield Difference(place, _json(expected), _json(actual))
         else:
-            for index, (item_wanted, item_found) in enumerate(zip(wanted, found)):
-                yield from _compare(item_wanted, item_found, f"{place}[{index}]", exact)
-    elif type(wanted) is not type(found) or wanted != found:
-        yield Difference(place, _json(wanted), _json(found))
+            for index, (expected_item, actual_item) in enumerate(zip(expected, actual)):
+                yield from _compare(expected_item, actual_item, f"{place}[{index}]", exact)
+    elif type(expected) is not type(actual) or expected != actual:
+        yield Difference(place, _json(expected), _json(actual))
 
 
 def _json(value: Any) -> str:

@@ -56,8 +56,8 @@ def _given(chain: Preview, records: list[Any]) -> Iterator[Outcome]:
         yield chain.message(record) if isinstance(record, preview.Message) else chain.record(record)
 
 
-def _sampled(chain: Preview, settings: WorkerSettings, wanted: Mapping[str, Any]) -> Iterator[Outcome]:
-    for message in sample.messages(settings, chain.config, **wanted):
+def _sampled(chain: Preview, settings: WorkerSettings, choice: Mapping[str, Any]) -> Iterator[Outcome]:
+    for message in sample.messages(settings, chain.config, **choice):
         yield chain.message(message)
 
 

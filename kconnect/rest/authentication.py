@@ -176,11 +176,11 @@ class _Remembered:
             if caller is None:
                 self._keep(self._failed, self._name(name), until)
 
-    def _keep(self, kept: OrderedDict[bytes, Any], key: bytes, value: object) -> None:
-        kept[key] = value
-        kept.move_to_end(key)
-        while len(kept) > self._KEPT:
-            kept.popitem(last=False)
+    def _keep(self, entries: OrderedDict[bytes, Any], key: bytes, value: object) -> None:
+        entries[key] = value
+        entries.move_to_end(key)
+        while len(entries) > self._KEPT:
+            entries.popitem(last=False)
 
 
 def warnings(listeners: Iterable[str], authentication: bool) -> list[str]:

@@ -78,8 +78,8 @@ def _common(operation: Operation) -> Iterator[Answer]:
         yield _FAILED
 
 
-def _both(own: Answer, common: Answer) -> Answer:
-    return Answer(own.status, f"{own.when} {common.when}", own.schema, own.headers)
+def _both(special: Answer, common: Answer) -> Answer:
+    return Answer(special.status, f"{special.when} {common.when}", special.schema, special.headers)
 
 
 def document(operations: Iterable[Operation]) -> dict[str, Any]:

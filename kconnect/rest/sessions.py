@@ -62,16 +62,16 @@ class Sessions:
         while len(self._ended) > _MOST_ENDED:
             self._ended.pop(next(iter(self._ended)), None)
 
-    def _authorization(self, given: str, name: str) -> bytes | None:
+    def _authorization(self, cookies: str, name: str) -> bytes | None:
         """
         Return the content of the first valid cookie with that name. A program on another port of the host may have set others,
         with any content: they log nobody out.
         """
-        return next((content for value, content in self._valid(given, name) if value not in self._ended), None)
+        return next((content for value, content in self._valid(cookies, name) if value not in self._ended), None)
 
-    def _valid(self, given: str, name: str) -> Iterator[tuple[bytes, bytes]]:
+    def _valid(self, cookies: str, name: str) -> Iterator[tuple[bytes, bytes]]:
         """Yield the cookies of that name which this worker has made and which are not too old, with their content."""
-        for cookie in given.split(";"):
+        for cookie in cookies.split(";"):
             key, _, value = cookie.strip().partition("=")
             if key == name and len(value) <= _MOST:
                 with suppress(UnicodeError, InvalidToken):

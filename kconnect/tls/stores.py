@@ -315,11 +315,11 @@ def _pkcs12_pair(settings: Settings, setting: str, data: bytes, password: str | 
     return _pair(settings, setting, content.key, _chain(content.cert, content.additional_certs))
 
 
-def _chain(own: pkcs12.PKCS12Certificate, others: list[pkcs12.PKCS12Certificate]) -> list[str]:
+def _chain(leaf: pkcs12.PKCS12Certificate, other_certificates: list[pkcs12.PKCS12Certificate]) -> list[str]:
     """
     Return the chain from the key's own certificate on, each followed by its issuer: the store may hold other certificates, too.
     """
-    chain, candidates = [own.certificate], [other.certificate for other in others]
+    chain, candidates = [leaf.certificate], [certificate.certificate for certificate in other_certificates]
     while issuer := next(
         (candidate for candidate in candidates if candidate.subject == chain[-1].issuer and candidate not in chain), None
     ):

@@ -192,8 +192,8 @@ class Expression(Transformation[Any]):
         return headers
 
 
-def _is_type(name: str, given: Mapping[str, Any]) -> bool:
-    return name.endswith(".type") and not name.startswith(_HEADER) and name.removesuffix(".type") in given
+def _is_type(name: str, settings: Mapping[str, Any]) -> bool:
+    return name.endswith(".type") and not name.startswith(_HEADER) and name.removesuffix(".type") in settings
 
 
 def _named(name: str) -> Validator:
@@ -368,15 +368,15 @@ def _first(tree: Mapping[str, Any]) -> int:
     return _first(inner) if isinstance(inner, dict) else int(inner)
 
 
-def _field_schema(old: Schema | None, assignment: _Assignment, found: Schema | None) -> Schema:
+def _field_schema(old: Schema | None, assignment: _Assignment, result_schema: Schema | None) -> Schema:
     """A field that is there keeps its schema, unless the expression is of another type."""
     if assignment.type is not None:
         return assignment.type
-    if old is not None and old.name in (None, schema.TIMESTAMP) and (found is None or types.read(old) == found):
+    if old is not None and old.name in (None, schema.TIMESTAMP) and (result_schema is None or types.read(old) == result_schema):
         return old
-    if found is None:
+    if result_schema is None:
         raise DataError(
             f"{assignment.setting} = {assignment.program.text} gives null, and the field's type is not known: set it with "
             f"{assignment.setting}.type"
         )
-    return found
+    return result_schema

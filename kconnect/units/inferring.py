@@ -136,14 +136,14 @@ class InferringIntake:
         for key, statement in now.items():
             log.info("The inferred schema of the %ss of %s has the version %d now", key.part, key.topic, statement["version"])
 
-    def _is_more(self, subject: tuple[str, str], known: Known, texts: Sequence[bytes | None]) -> bool:
+    def _is_more(self, subject: tuple[str, str], stored: Known, texts: Sequence[bytes | None]) -> bool:
         """Whether this task still knows more than the topic of schemas has, once it has taken that over."""
         part, topic = subject
         inferring = self._parts[part]
-        if inferring.subject(topic).shape == known.shape:
-            inferring.adopt(topic, known.shape, known.version)
+        if inferring.subject(topic).shape == stored.shape:
+            inferring.adopt(topic, stored.shape, stored.version)
             return False
-        inferring.adopt(topic, known.shape, known.version)
+        inferring.adopt(topic, stored.shape, stored.version)
         return inferring.learn(topic, texts)
 
     def _said(self, subject: tuple[str, str]) -> dict[str, Any]:

@@ -65,10 +65,10 @@ class Copies:
             if self._waiting and self._holds_lease():
                 self._write(lambda _: True)
 
-    def _write(self, wanted: Callable[[object], bool]) -> None:
+    def _write(self, is_wanted: Callable[[object], bool]) -> None:
         with self._writing:
             with self._lock:
-                due = {key: copy for key, copy in self._waiting.items() if wanted(copy[0])}
+                due = {key: copy for key, copy in self._waiting.items() if is_wanted(copy[0])}
                 self._waiting = {key: copy for key, copy in self._waiting.items() if key not in due}
             if not due:
                 return

@@ -171,16 +171,16 @@ def _start(self: threading.Thread) -> None:
     _plain_start(self)
 
 
-def _adopt(made: threading.Thread, unit: Unit, by_plugin: bool) -> None:
-    plain = made.run
-    made._kconnect_unit = unit  # type: ignore[attr-defined]
+def _adopt(thread: threading.Thread, unit: Unit, by_plugin: bool) -> None:
+    plain = thread.run
+    thread._kconnect_unit = unit  # type: ignore[attr-defined]
 
     def owned_run() -> None:
         # The thread would hold itself otherwise, and what it has, until somebody looks for garbage.
-        del made.run, made._kconnect_unit  # type: ignore[attr-defined]
+        del thread.run, thread._kconnect_unit  # type: ignore[attr-defined]
         run(unit, plain, by_plugin)
 
-    made.run = owned_run  # type: ignore[method-assign]
+    thread.run = owned_run  # type: ignore[method-assign]
 
 
 # --- where a thread stands ---

@@ -60,7 +60,7 @@ class Transforms:
                 log.exception("Closing %s failed", name)
         self._made = []
 
-    def _step(self, alias: Alias, known: Mapping[str, Alias]) -> Step:
+    def _step(self, alias: Alias, predicates: Mapping[str, Alias]) -> Step:
         transform = self._make(alias, chain.transform(alias))
         transform.owns_records = self._owned
         kind = type(transform)
@@ -72,7 +72,7 @@ class Transforms:
             foreign=not is_built_in(kind),
             apply_batch=transform.apply_batch if self._owned and kind.apply_batch is not Transformation.apply_batch else None,
         )
-        asked = aliased.predicate_of(alias, known)
+        asked = aliased.predicate_of(alias, predicates)
         if asked is None:
             return step
         predicate = self._make(asked, chain.predicate(asked))

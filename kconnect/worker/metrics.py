@@ -157,7 +157,7 @@ class Feed:
                 self._heard.tidy(now)
 
 
-def _place(found: Report) -> object:
-    if isinstance(found, UnitReport):
-        return (found.worker, found.unit)
-    return (found.worker, found.host, found.incarnation)
+def _place(record: Report) -> object:
+    if isinstance(record, UnitReport):
+        return (record.worker, record.unit)
+    return (record.worker, record.host, record.incarnation)

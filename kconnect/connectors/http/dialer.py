@@ -96,20 +96,22 @@ class Dialer(httpcore.NetworkBackend):
                 problem = httpcore.ConnectError(str(error))
         raise problem
 
-    def _connected(self, made: socket.socket, address: Any, seconds: float, options: Iterable[Any]) -> httpcore.NetworkStream:
-        handle = made.dup()
+    def _connected(
+        self, new_socket: socket.socket, address: Any, seconds: float, options: Iterable[Any]
+    ) -> httpcore.NetworkStream:
+        handle = new_socket.dup()
         try:
             self._keep(handle)
             for option in options:
-                made.setsockopt(*option)
-            made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            made.settimeout(seconds)
-            made.connect(address)
+                new_socket.setsockopt(*option)
+            new_socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            new_socket.settimeout(seconds)
+            new_socket.connect(address)
         except BaseException:
             self.forget(handle)
-            made.close()
+            new_socket.close()
             raise
-        return _Stream(SyncStream(made), handle, self)
+        return _Stream(SyncStream(new_socket), handle, self)
 
     def _keep(self, handle: socket.socket) -> None:
         with self._lock:

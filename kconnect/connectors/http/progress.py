@@ -102,8 +102,8 @@ def shown(value: Any) -> str:
     return orjson.dumps(value).decode()[:100]
 
 
-def _refusal(at: Any, other: Any) -> DataError:
-    return DataError(f"{source_settings.SINCE} finds {shown(at)}, which can't be compared with {shown(other)} before it")
+def _refusal(at: Any, before: Any) -> DataError:
+    return DataError(f"{source_settings.SINCE} finds {shown(at)}, which can't be compared with {shown(before)} before it")
 
 
 def _time(text: str) -> tuple[int, decimal.Decimal] | None:

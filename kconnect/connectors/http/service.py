@@ -155,10 +155,10 @@ class Service:
             return Answer(f"{shown(request.url)} {self._said(_reason(error))}", passing=not final)
         raise AssertionError("the second round returns")
 
-    def _exchange(self, made: httpx.Request, setting: str) -> tuple[int, str, bytes]:
+    def _exchange(self, http_request: httpx.Request, setting: str) -> tuple[int, str, bytes]:
         """Make another request on the way, as for a token: its status, its reason and its body, or what can be had of it."""
         self._dialer.begin(self._answer_s)
-        response = self._client.send(made, stream=True, auth=None, follow_redirects=False)
+        response = self._client.send(http_request, stream=True, auth=None, follow_redirects=False)
         with contextlib.closing(response):
             body = bodies.read(response, settings.MAX_BYTES, min(self._most, 1024 * 1024))
         return response.status_code, self._said(response.reason_phrase), body

@@ -36,16 +36,16 @@ def cast(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
     return result
 
 
-def _is_alike(own: pa.DataType, kind: pa.DataType) -> bool:
+def _is_alike(kind_before: pa.DataType, kind: pa.DataType) -> bool:
     """Whether all values of one type are values of the other one, and are the same there."""
-    if own == kind or pa.types.is_null(own):
+    if kind_before == kind or pa.types.is_null(kind_before):
         return True
-    if pa.types.is_struct(own) and pa.types.is_struct(kind):
+    if pa.types.is_struct(kind_before) and pa.types.is_struct(kind):
         types_there = {field.name: field.type for field in kind}
-        return all(field.name in types_there and _is_alike(field.type, types_there[field.name]) for field in own)
-    if (is_list(own) and is_list(kind)) or (pa.types.is_map(own) and pa.types.is_map(kind)):
-        return all(_is_alike(own.field(at).type, kind.field(at).type) for at in range(own.num_fields))
-    return is_text(own) and is_text(kind)
+        return all(field.name in types_there and _is_alike(field.type, types_there[field.name]) for field in kind_before)
+    if (is_list(kind_before) and is_list(kind)) or (pa.types.is_map(kind_before) and pa.types.is_map(kind)):
+        return all(_is_alike(kind_before.field(at).type, kind.field(at).type) for at in range(kind_before.num_fields))
+    return is_text(kind_before) and is_text(kind)
 
 
 def _check(before: pa.Array, after: pa.Array) -> None:
@@ -79,12 +79,12 @@ def _check(before: pa.Array, after: pa.Array) -> None:
         raise DataError(f"a value of the type {kind_before} would be another one in a column of {kind}")
 
 
-def _is_other(own: pa.DataType, kind: pa.DataType) -> bool:
+def _is_other(kind_before: pa.DataType, kind: pa.DataType) -> bool:
     """Whether types mean different things: a number is no time, and a date is no time of a day."""
-    if is_text(own) or is_text(kind):
+    if is_text(kind_before) or is_text(kind):
         return False
-    times = pa.types.is_temporal(own), pa.types.is_temporal(kind)
-    return times[0] is not times[1] or pa.types.is_time(own) is not pa.types.is_time(kind)
+    times = pa.types.is_temporal(kind_before), pa.types.is_temporal(kind)
+    return times[0] is not times[1] or pa.types.is_time(kind_before) is not pa.types.is_time(kind)
 
 
 def _are_same(before: pa.Array, after: pa.Array) -> bool:

@@ -97,21 +97,21 @@ def made_catalog(config: Mapping[str, Any], props: Mapping[str, str], worker: Ma
         raise kind_of_error(settings.URI, "[hidden]", f"The catalog can't be used: {reason(error)}") from None
 
 
-def _with_environment(name: str, given: Mapping[str, str]) -> dict[str, str]:
+def _with_environment(name: str, properties_given: Mapping[str, str]) -> dict[str, str]:
     """
     Add what the host's environment, or its file .pyiceberg.yaml, says about a catalog of that name, as pyiceberg does. Raise
     ConfigError if that is for another address: a config is not to take its login elsewhere.
     """
     from_environment = _of_environment(name)
     uri = from_environment.get("uri")
-    if uri and given.get("uri", uri) != uri:
+    if uri and properties_given.get("uri", uri) != uri:
         rule = (
             f"The environment of the hosts has a login for the catalog {name} at another address: name the catalog differently"
         )
         raise ConfigError(settings.NAME, name, rule)
-    logins.check(given, from_environment)
-    properties: Any = merge_config(from_environment, dict(given))
-    if _needs_address(given["type"]) and "uri" not in properties:
+    logins.check(properties_given, from_environment)
+    properties: Any = merge_config(from_environment, dict(properties_given))
+    if _needs_address(properties_given["type"]) and "uri" not in properties:
         raise ConfigError(settings.URI, None, "It is missing")
     return dict(properties)
 

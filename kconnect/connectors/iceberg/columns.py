@@ -60,16 +60,16 @@ def lacking(there: pa.Schema, wanted: pa.Schema) -> list[str]:
     return _lacking("", pa.struct(list(there)), pa.struct(list(wanted)))
 
 
-def _lacking(prefix: str, there: pa.DataType, wanted: pa.DataType) -> list[str]:
-    if pa.types.is_struct(wanted) and pa.types.is_struct(there):
-        existing = {field.name: field.type for field in there}
-        missing = [f"{prefix}{field.name}" for field in wanted if field.name not in existing]
-        pairs = [(field.name, existing[field.name], field.type) for field in wanted if field.name in existing]
-    elif is_list(wanted) and is_list(there):
-        missing, pairs = [], [("element", there.value_type, wanted.value_type)]
-    elif pa.types.is_map(wanted) and pa.types.is_map(there):
-        keys = ("key", there.key_type, wanted.key_type)
-        missing, pairs = [], [keys, ("value", there.item_type, wanted.item_type)]
+def _lacking(prefix: str, existing_type: pa.DataType, needed: pa.DataType) -> list[str]:
+    if pa.types.is_struct(needed) and pa.types.is_struct(existing_type):
+        existing = {field.name: field.type for field in existing_type}
+        missing = [f"{prefix}{field.name}" for field in needed if field.name not in existing]
+        pairs = [(field.name, existing[field.name], field.type) for field in needed if field.name in existing]
+    elif is_list(needed) and is_list(existing_type):
+        missing, pairs = [], [("element", existing_type.value_type, needed.value_type)]
+    elif pa.types.is_map(needed) and pa.types.is_map(existing_type):
+        keys = ("key", existing_type.key_type, needed.key_type)
+        missing, pairs = [], [keys, ("value", existing_type.item_type, needed.item_type)]
     else:
         return []
     return missing + [name for within, *types in pairs for name in _lacking(f"{prefix}{within}.", *types)]

@@ -90,19 +90,19 @@ class Tables:
             update.commit()
         return table
 
-    def _fits(self, table: Table, wanted: pa.Schema, guessed: bool) -> bool:
+    def _fits(self, table: Table, needed: pa.Schema, guessed: bool) -> bool:
         table_schema = arrow_of(table)
-        if columns.lacking(table_schema, wanted):
+        if columns.lacking(table_schema, needed):
             return False
-        return guessed or all(_takes(table_schema.field(field.name).type, field.type) for field in wanted)
+        return guessed or all(_takes(table_schema.field(field.name).type, field.type) for field in needed)
 
-    def _made(self, name: str, wanted: pa.Schema) -> Table:
+    def _made(self, name: str, needed: pa.Schema) -> Table:
         if not self._create:
             raise ConnectError(f"There is no table {name}: create it, or set {settings.CREATE}=true")
         identifier = _identifier(name)
         with contextlib.suppress(NamespaceAlreadyExistsError):
             self._catalog.create_namespace(identifier[:-1])
-        first = pa.schema([field.with_nullable(True) for field in wanted]) if self._optional else wanted
+        first = pa.schema([field.with_nullable(True) for field in needed]) if self._optional else needed
         partition_by = self._own.get(name, {}).get("partition-by")
         partitions = (
             settings.partitions(f"iceberg.table.{name}.partition-by", [partition_by]) if partition_by else self._partitions
@@ -131,19 +131,19 @@ def _identifier(name: str) -> tuple[str, ...]:
     return tuple(name.split("."))
 
 
-def _check(each: Partition, columns: pa.Schema, name: str) -> None:
-    if each.column.partition(".")[0] not in columns.names:
-        raise ConfigError(settings.PARTITIONS, each.column, f"Records for the table {name} have no such field")
+def _check(partition: Partition, columns: pa.Schema, name: str) -> None:
+    if partition.column.partition(".")[0] not in columns.names:
+        raise ConfigError(settings.PARTITIONS, partition.column, f"Records for the table {name} have no such field")
 
 
-def _takes(there: pa.DataType, wanted: pa.DataType) -> bool:
+def _takes(column_type: pa.DataType, value_type: pa.DataType) -> bool:
     """Whether a column has room for values of a type, as far as types tell, at any depth; values are looked at one by one."""
-    if pa.types.is_struct(wanted) and pa.types.is_struct(there):
-        return all(_takes(there.field(field.name).type, field.type) for field in wanted)
-    if columns.is_list(wanted) and columns.is_list(there):
-        return _takes(there.value_type, wanted.value_type)
-    if pa.types.is_map(wanted) and pa.types.is_map(there):
-        return _takes(there.key_type, wanted.key_type) and _takes(there.item_type, wanted.item_type)
-    if wanted in (pa.int64(), pa.float64()):
-        return there not in (pa.int32(), pa.float32())
+    if pa.types.is_struct(value_type) and pa.types.is_struct(column_type):
+        return all(_takes(column_type.field(field.name).type, field.type) for field in value_type)
+    if columns.is_list(value_type) and columns.is_list(column_type):
+        return _takes(column_type.value_type, value_type.value_type)
+    if pa.types.is_map(value_type) and pa.types.is_map(column_type):
+        return _takes(column_type.key_type, value_type.key_type) and _takes(column_type.item_type, value_type.item_type)
+    if value_type in (pa.int64(), pa.float64()):
+        return column_type not in (pa.int32(), pa.float32())
     return True

@@ -105,17 +105,17 @@ def row_groups(file: BinaryIO) -> list[RowGroup]:
     return groups
 
 
-def _groups(found: Any) -> list[RowGroup]:
-    return [RowGroup(group[3], [column[3] for column in group[1]]) for group in found]
+def _groups(fields: Any) -> list[RowGroup]:
+    return [RowGroup(group[3], [column[3] for column in group[1]]) for group in fields]
 
 
-def _chunk(found: Any) -> Chunk:
-    numbers = (found[9], found.get(11), found[7], found[5])
+def _chunk(fields: Any) -> Chunk:
+    numbers = (fields[9], fields.get(11), fields[7], fields[5])
     if not all(number is None or (type(number) is Long and number >= 0) for number in numbers):
         raise TypeError("a number is none")
     begin, dictionary, size, values = numbers
-    path = b".".join(found[3]).decode("utf-8", "replace")
-    return Chunk(path, found[4], dictionary if dictionary and dictionary < begin else begin, size, values)
+    path = b".".join(fields[3]).decode("utf-8", "replace")
+    return Chunk(path, fields[4], dictionary if dictionary and dictionary < begin else begin, size, values)
 
 
 def _check_depth(elements: Any) -> None:

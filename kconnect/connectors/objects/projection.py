@@ -55,44 +55,44 @@ def projected(value: Column, onto: Schema) -> Column:
     return Column.by_field(onto, [field.name for field in onto.fields], new_columns, len(value))
 
 
-def _absent(own: Schema) -> Any:
-    if own.default is None and not own.optional:
+def _absent(target: Schema) -> Any:
+    if target.default is None and not target.optional:
         raise Unfit
-    return own.default
+    return target.default
 
 
-def _conversion(own: Schema, onto: Schema) -> Convert | None:
+def _conversion(source: Schema, onto: Schema) -> Convert | None:
     """Return the conversion of values; None if they stay as they are."""
-    if own.optional and not onto.optional and onto.default is None:
+    if source.optional and not onto.optional and onto.default is None:
         raise Unfit
-    if own.name != onto.name or (own.type is not onto.type and not (own.type in _NUMBERS and onto.type in _NUMBERS)):
+    if source.name != onto.name or (source.type is not onto.type and not (source.type in _NUMBERS and onto.type in _NUMBERS)):
         raise Unfit
-    if own.type in _NUMBERS and own.name is None:
-        if _NUMBERS.index(own.type) > _NUMBERS.index(onto.type):
+    if source.type in _NUMBERS and source.name is None:
+        if _NUMBERS.index(source.type) > _NUMBERS.index(onto.type):
             raise Unfit
-        if onto.type not in _EXACT or own.type in _EXACT:
+        if onto.type not in _EXACT or source.type in _EXACT:
             return None
-        if own.type not in _EXACT[onto.type]:
+        if source.type not in _EXACT[onto.type]:
             raise Unfit
         return float
-    if own.type is SchemaType.STRUCT:
-        return _of_struct(own, onto)
-    if own.value_schema is None or onto.value_schema is None:
+    if source.type is SchemaType.STRUCT:
+        return _of_struct(source, onto)
+    if source.value_schema is None or onto.value_schema is None:
         return None
-    inner = _conversion(own.value_schema, onto.value_schema)
+    inner = _conversion(source.value_schema, onto.value_schema)
     if inner is None:
         return None
-    if own.type is SchemaType.ARRAY:
+    if source.type is SchemaType.ARRAY:
         return lambda value: [None if item is None else inner(item) for item in value]
     return lambda value: {key: None if item is None else inner(item) for key, item in value.items()}
 
 
-def _of_struct(own: Schema, onto: Schema) -> Convert | None:
-    if own == onto:
+def _of_struct(source: Schema, onto: Schema) -> Convert | None:
+    if source == onto:
         return None
     # Asked once for all values, whether it can be done.
-    projected(Column(own, []), onto)
-    return lambda value: _only(projected(Column(own, [value]), onto))
+    projected(Column(source, []), onto)
+    return lambda value: _only(projected(Column(source, [value]), onto))
 
 
 def _only(value: Column) -> Struct:

@@ -374,40 +374,40 @@ def _avro(path: Path, skip: int, most: int, budget: Budget) -> Iterator[Rows]:
             yield record_schema, [convert(record) for record in some]
 
 
-def _of_avro(made: Any, named: dict[str, Schema]) -> Schema:
-    if isinstance(made, list):
-        branches = [branch for branch in made if branch != "null"]
+def _of_avro(avro: Any, named: dict[str, Schema]) -> Schema:
+    if isinstance(avro, list):
+        branches = [branch for branch in avro if branch != "null"]
         if len(branches) != 1:
             raise DataError(f"a record can't have values of one of several types: {branches}")
-        return _nullable(_of_avro(branches[0], named), len(branches) < len(made))
-    kind = made if isinstance(made, str) else made["type"]
+        return _nullable(_of_avro(branches[0], named), len(branches) < len(avro))
+    kind = avro if isinstance(avro, str) else avro["type"]
     if kind in named:
         return named[kind]
     if isinstance(kind, dict | list):
         return _of_avro(kind, named)
-    logical = None if isinstance(made, str) else made.get("logicalType")
+    logical = None if isinstance(avro, str) else avro.get("logicalType")
     if logical == "decimal":
-        return schema.decimal_schema(made.get("scale", 0))
+        return schema.decimal_schema(avro.get("scale", 0))
     if logical in _AVRO_TIMES:
         return _AVRO_TIMES[logical]
     if logical == "uuid":
         return schema.STRING_SCHEMA
     if kind == "record":
-        return _of_record(made, named)
+        return _of_record(avro, named)
     if kind == "array":
-        return schema.array(_of_avro(made["items"], named))
+        return schema.array(_of_avro(avro["items"], named))
     if kind == "map":
-        return schema.mapping(schema.STRING_SCHEMA, _of_avro(made["values"], named))
+        return schema.mapping(schema.STRING_SCHEMA, _of_avro(avro["values"], named))
     if kind not in _AVRO:
         raise DataError(f"a record can't have values of Avro's type {kind}")
     if kind in ("enum", "fixed"):
-        named[made["name"]] = _AVRO[kind]
+        named[avro["name"]] = _AVRO[kind]
     return _AVRO[kind]
 
 
-def _of_record(made: Any, named: dict[str, Schema]) -> Schema:
+def _of_record(avro: Any, named: dict[str, Schema]) -> Schema:
     record_schema = schema.struct(
-        {field["name"]: _of_avro(field["type"], named) for field in made["fields"]}, name=made["name"]
+        {field["name"]: _of_avro(field["type"], named) for field in avro["fields"]}, name=avro["name"]
     )
-    named[made["name"]] = record_schema
+    named[avro["name"]] = record_schema
     return record_schema

@@ -43,10 +43,10 @@ def bounded(most: int, seconds: float, kept: Kept | None = None) -> type[Urllib3
     return Bounded
 
 
-def _reading(urlopen: Callable[..., Any], most: int, seconds: float, kept: Kept) -> Callable[..., Any]:
+def _reading(urlopen: Callable[..., Any], most: int, seconds: float, sockets: Kept) -> Callable[..., Any]:
     def read(*arguments: Any, **more: Any) -> Any:
         # The time is also that of the head, and of what is between the parts of a body.
-        with deadlines.within(seconds, kept.shut_down, _late):
+        with deadlines.within(seconds, sockets.shut_down, _late):
             return whole(*arguments, **more)
 
     def whole(*arguments: Any, **more: Any) -> Any:

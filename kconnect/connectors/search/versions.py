@@ -91,9 +91,9 @@ class Superseded:
             )
             self._others = 0
 
-    def _end(self, place: TopicPartition, there: int) -> int:
+    def _end(self, place: TopicPartition, version: int) -> int:
         """Return the partition's end, or what is beyond all versions if nobody tells."""
-        if there >= self._ends.get(place, 0) and place not in self._asked:
+        if version >= self._ends.get(place, 0) and place not in self._asked:
             self._asked.add(place)
             self._ends.update(self._context.end_offsets([place]))
-        return self._ends.get(place, there + 1)
+        return self._ends.get(place, version + 1)

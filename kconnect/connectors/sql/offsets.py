@@ -161,14 +161,14 @@ class Offsets:
                 # None and unknown are the same: the group's offset holds.
                 connection.execute(self._update(partition).values(next_offset=-1 if offset is None else offset, **id_values))
 
-    def _here(self, each: TopicPartition) -> list[sa.ColumnElement[bool]]:
+    def _here(self, partition: TopicPartition) -> list[sa.ColumnElement[bool]]:
         columns = self._table.columns
-        return [columns.connector == self._connector, columns.topic == each.topic, columns.part == each.partition]
+        return [columns.connector == self._connector, columns.topic == partition.topic, columns.part == partition.partition]
 
-    def _row(self, each: TopicPartition) -> sa.Select[tuple[int, int, str | None]]:
+    def _row(self, partition: TopicPartition) -> sa.Select[tuple[int, int, str | None]]:
         columns = self._table.columns
         topic_id = columns[_ID] if self._has_ids else sa.null().label(_ID)
-        return sa.select(columns.next_offset, columns.epoch, topic_id).where(*self._here(each))
+        return sa.select(columns.next_offset, columns.epoch, topic_id).where(*self._here(partition))
 
-    def _update(self, each: TopicPartition) -> sa.Update:
-        return sa.update(self._table).where(*self._here(each))
+    def _update(self, partition: TopicPartition) -> sa.Update:
+        return sa.update(self._table).where(*self._here(partition))

@@ -262,27 +262,27 @@ def _is_object(column: Column) -> bool:
     return bool(len(column)) and isinstance(column.values[0], dict)
 
 
-def _schema_of(own: Schema | None, name: str, there: Sequence[str], where: str) -> Schema | None:
-    if name not in there:
+def _schema_of(own: Schema | None, name: str, field_names: Sequence[str], where: str) -> Schema | None:
+    if name not in field_names:
         raise DataError(f"Its {where} has no field {name}, which {settings.PK_FIELDS} names")
     field = own.field(name) if own is not None else None
     return None if field is None else field.schema
 
 
 def _converted(
-    column: Sequence[Any], wanted: Wanted, convert: types.Convert | None, bad: dict[int, Exception]
+    column: Sequence[Any], target: Wanted, convert: types.Convert | None, bad: dict[int, Exception]
 ) -> Sequence[Any]:
     """Convert values as the column of the table takes them; `bad` gets those that it does not take, by their places."""
     # Null stays null where the schema allows it, whatever its default is: the converter says whether that stands for null.
-    default = None if wanted.schema is None or wanted.schema.optional else wanted.schema.default
+    default = None if target.schema is None or target.schema.optional else target.schema.default
     has_nulls = None in column
     if has_nulls and default is not None:
         column = [default if value is None else value for value in column]
         has_nulls = False
-    if has_nulls and wanted.key:
+    if has_nulls and target.key:
         for at, value in enumerate(column):
             if value is None:
-                bad.setdefault(at, DataError(f"Its {wanted.name}, which is of the primary key, is null"))
+                bad.setdefault(at, DataError(f"Its {target.name}, which is of the primary key, is null"))
     if convert is None:
         return column
     try:
@@ -290,18 +290,18 @@ def _converted(
             texts = [value for value in column if value is not None] if has_nulls else column
             if convert.takes(texts):
                 return column
-        if wanted.schema is not None and wanted.schema.name is not None and values.FarDate in set(map(type, column)):
+        if target.schema is not None and target.schema.name is not None and values.FarDate in set(map(type, column)):
             raise DataError(types.FAR)
         return [None if value is None else convert(value) for value in column] if has_nulls else list(map(convert, column))
     except MISFITS:  # Which one it is, is found out next.
-        return [_one(value, wanted, convert, bad, at) for at, value in enumerate(column)]
+        return [_one(value, target, convert, bad, at) for at, value in enumerate(column)]
 
 
-def _one(value: Any, wanted: Wanted, convert: types.Convert, bad: dict[int, Exception], at: int) -> Any:
+def _one(value: Any, target: Wanted, convert: types.Convert, bad: dict[int, Exception], at: int) -> Any:
     try:
         if isinstance(value, values.FarDate):
             raise DataError(types.FAR)
         return None if value is None else convert(value)
     except MISFITS as error:
-        bad.setdefault(at, DataError(f"Its {wanted.name} does not fit the column: {error}"))
+        bad.setdefault(at, DataError(f"Its {target.name} does not fit the column: {error}"))
         return None

@@ -120,7 +120,7 @@ def _run(rows: Rows, statement: Any, plain: bool = False) -> Callable[[sa.Connec
     return run
 
 
-def _nothing(connection: sa.Connection, given: Rows) -> None:
+def _nothing(connection: sa.Connection, rows: Rows) -> None:
     """Rows that are keys only have nothing to update."""
 
 

@@ -87,7 +87,7 @@ class Tables:
         finally:
             connection.rollback()
 
-    def _check_names(self, topic: str, wanted: Sequence[Wanted]) -> None:
+    def _check_names(self, topic: str, columns: Sequence[Wanted]) -> None:
         """Raise DataError for names that the database has no columns for, or one column for two of them."""
         folds = not self._quote or self._backend in ("sqlite", "mysql", "mariadb")
         longest = self._engine.dialect.max_identifier_length
@@ -95,12 +95,12 @@ class Tables:
         schema, table = self.name_of(topic)
         if self._offsets and table.casefold() == self._offsets:
             raise _refusal(table)
-        for name in (table, *filter(None, (schema,)), *(column.name for column in wanted)):
+        for name in (table, *filter(None, (schema,)), *(column.name for column in columns)):
             names.check_column(name, longest, unit)
             if not self._quote and not _PLAIN.fullmatch(name):
                 raise DataError(f"{names.shown(name)} needs quotes, and {settings.QUOTE} is never")
         spellings: dict[str, str] = {}
-        for column in wanted:
+        for column in columns:
             before = spellings.setdefault(column.name.casefold() if folds else column.name, column.name)
             if before != column.name:
                 raise DataError(
@@ -184,10 +184,10 @@ class Tables:
             full = _full(*self.name_of(topic))
             raise DataError(f"The table {full} can't have its fields: {database.reason(error)}") from error
 
-    def _ensured(self, topic: str, wanted: Sequence[Wanted]) -> sa.Table:
+    def _ensured(self, topic: str, columns: Sequence[Wanted]) -> sa.Table:
         existing = self.existing(topic)
-        table = self._created(topic, wanted) if existing is None else existing
-        missing = [column for column in wanted if self.column(table, column.name) is None]
+        table = self._created(topic, columns) if existing is None else existing
+        missing = [column for column in columns if self.column(table, column.name) is None]
         most = _MOST_COLUMNS.get(self._backend, _FEWEST_COLUMNS)
         if len(table.columns) + len(missing) > most:
             # Before any is added: a record that is refused is not to leave a thousand columns behind.
@@ -266,24 +266,24 @@ class Tables:
             collations = connection.exec_driver_sql("SHOW COLLATION").scalars().all()
         return next((name for name in _BY_BYTES if name in collations), None)
 
-    def _made(self, wanted: Wanted, key: bool, collation: str | None = None) -> sa.Column[Any]:
-        if wanted.schema is None:
+    def _made(self, column: Wanted, key: bool, collation: str | None = None) -> sa.Column[Any]:
+        if column.schema is None:
             raise DataError(
-                f"The column {wanted.name} can't be made, since the record has no schema that says what it holds: create the "
+                f"The column {column.name} can't be made, since the record has no schema that says what it holds: create the "
                 "table by hand, or use a converter with schemas"
             )
         try:
-            kind = types.column_type(wanted.schema, self._backend, key)
+            kind = types.column_type(column.schema, self._backend, key)
         except DataError as error:
-            raise DataError(f"The column {wanted.name}: {error}") from None
+            raise DataError(f"The column {column.name}: {error}") from None
         if isinstance(kind, sa.String) and key and collation is not None:
             kind = sa.String(kind.length, collation=collation)
-        default = None if key else types.default_of(wanted.schema)
+        default = None if key else types.default_of(column.schema)
         # A text of MySQL can't have a default.
         default = None if isinstance(kind, sa.Text) and self._backend in ("mysql", "mariadb") else default
-        nullable = not key and (wanted.schema.optional or wanted.schema.default is not None)
+        nullable = not key and (column.schema.optional or column.schema.default is not None)
         return sa.Column(
-            wanted.name,
+            column.name,
             kind,
             primary_key=key,
             nullable=nullable,

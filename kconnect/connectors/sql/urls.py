@@ -86,9 +86,9 @@ def _of_jdbc(text: str) -> URL:
     )
 
 
-def _postgresql(given: dict[str, str]) -> dict[str, str]:
+def _postgresql(parameters: dict[str, str]) -> dict[str, str]:
     query: dict[str, str] = {}
-    for name, value in given.items():
+    for name, value in parameters.items():
         if name == "currentSchema":
             query["options"] = f"-csearch_path={value}"
         elif name == "ssl":
@@ -102,9 +102,9 @@ def _postgresql(given: dict[str, str]) -> dict[str, str]:
     return query
 
 
-def _mysql(given: dict[str, str]) -> dict[str, str]:
+def _mysql(parameters: dict[str, str]) -> dict[str, str]:
     query: dict[str, str] = {"charset": "utf8mb4"}
-    for name, value in given.items():
+    for name, value in parameters.items():
         if (name in ("useSSL", "requireSSL") and value.lower() == "true") or (name == "sslMode" and value != "DISABLED"):
             query["ssl"] = "true"
         elif name == "connectTimeout":

@@ -35,10 +35,10 @@ def problems(made: Any, config: Mapping[str, str], records: Records) -> Iterator
     yield from checks[kind_of(type(made))](made, config, records)
 
 
-def _of_transform(made: Any, config: Mapping[str, str], records: Records) -> Iterator[str]:
+def _of_transform(transform: Any, config: Mapping[str, str], records: Records) -> Iterator[str]:
     for number, record in enumerate(records, 1):
         try:
-            result = applied(made, record)
+            result = applied(transform, record)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a plugin's own
             yield f"record {number}: {error if isinstance(error, AssertionError) else 'apply() raised ' + told(error)}"
             continue
@@ -50,7 +50,7 @@ def _of_transform(made: Any, config: Mapping[str, str], records: Records) -> Ite
     tombstones: Records = (source_record(), *sink_records(None))
     for record in tombstones:
         try:
-            applied(made, record)
+            applied(transform, record)
         except (ConnectError, AssertionError):
             continue
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a plugin's own
@@ -75,13 +75,13 @@ def _same_place(number: int, record: Any, result: Any) -> Iterator[str]:
         yield f"record {number}: apply() lost its origin ({', '.join(names)}): make records with record.new_record()"
 
 
-def _of_predicate(made: Any, config: Mapping[str, str], records: Records) -> Iterator[str]:
+def _of_predicate(predicate: Any, config: Mapping[str, str], records: Records) -> Iterator[str]:
     for record in (*records, source_record(), *sink_records(None)):
         try:
-            if not isinstance(made.test(record), bool):
-                yield f"test() returned {made.test(record)!r}, but must return True or False"
+            if not isinstance(predicate.test(record), bool):
+                yield f"test() returned {predicate.test(record)!r}, but must return True or False"
                 return
-            holds(type(made), config, record)
+            holds(type(predicate), config, record)
         except ConnectError:
             continue
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a plugin's own
@@ -89,35 +89,35 @@ def _of_predicate(made: Any, config: Mapping[str, str], records: Records) -> Ite
             return
 
 
-def _of_converter(made: Any, config: Mapping[str, str], records: Records) -> Iterator[str]:
+def _of_converter(converter: Any, config: Mapping[str, str], records: Records) -> Iterator[str]:
     for number, record in enumerate(records, 1):
         try:
-            data = made.from_connect_data(record.topic, record.value_schema, record.value)
+            data = converter.from_connect_data(record.topic, record.value_schema, record.value)
             if data is not None and not isinstance(data, bytes):
                 yield f"record {number}: from_connect_data() returned a {type(data).__name__}, but must return bytes or None"
                 continue
-            converted = configured(type(made), config).to_connect_data(record.topic, data)
+            converted = configured(type(converter), config).to_connect_data(record.topic, data)
             if getattr(converted, "value", None) != record.value:
                 yield f"record {number}: to_connect_data() returned another value than the one that was converted"
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a plugin's own
             yield f"record {number}: the conversion raised {told(error)}"
-    if not hasattr(_quietly(made.to_connect_data, "test", None), "schema"):
+    if not hasattr(_quietly(converter.to_connect_data, "test", None), "schema"):
         yield "to_connect_data() of None, a tombstone, must return a SchemaAndValue"
-    yield from _of_garbage(lambda: made.to_connect_data("test", b"\xff\x00garbage"), "to_connect_data()")
+    yield from _of_garbage(lambda: converter.to_connect_data("test", b"\xff\x00garbage"), "to_connect_data()")
 
 
-def _of_header_converter(made: Any, config: Mapping[str, str], records: Records) -> Iterator[str]:
+def _of_header_converter(converter: Any, config: Mapping[str, str], records: Records) -> Iterator[str]:
     for record in records:
         for header in record.headers:
             try:
-                data = made.from_connect_header(record.topic, header.key, header.schema, header.value)
+                data = converter.from_connect_header(record.topic, header.key, header.schema, header.value)
                 if data is not None and not isinstance(data, bytes):
                     yield f"from_connect_header() returned a {type(data).__name__}, but must return bytes or None"
                     continue
-                made.to_connect_header(record.topic, header.key, data)
+                converter.to_connect_header(record.topic, header.key, data)
             except (Exception, SystemExit) as error:  # noqa: BLE001 - a plugin's own
                 yield f"the conversion of the header {header.key} raised {told(error)}"
-    yield from _of_garbage(lambda: made.to_connect_header("test", "h", b"\xff\x00garbage"), "to_connect_header()")
+    yield from _of_garbage(lambda: converter.to_connect_header("test", "h", b"\xff\x00garbage"), "to_connect_header()")
 
 
 def _of_garbage(read: Callable[[], Any], what: str) -> Iterator[str]:
@@ -129,9 +129,9 @@ def _of_garbage(read: Callable[[], Any], what: str) -> Iterator[str]:
         yield f"{what} of meaningless bytes raised {told(error)}: raise a DataError that says what it expects"
 
 
-def _of_provider(made: Any, config: Mapping[str, str], records: Records) -> Iterator[str]:
+def _of_provider(provider: Any, config: Mapping[str, str], records: Records) -> Iterator[str]:
     try:
-        answer = made.get("", {"no-such-key"})
+        answer = provider.get("", {"no-such-key"})
     except ConnectError:
         return
     except (Exception, SystemExit) as error:  # noqa: BLE001 - a plugin's own

@@ -116,9 +116,9 @@ def _of_module(plugin: type[Any]) -> Iterator[str]:
         yield f"imports {', '.join(inner)}: only kconnect.api stays the same from one version to the next"
 
 
-def _of_version(plugin: type[Any], made: Any) -> Iterator[str]:
+def _of_version(plugin: type[Any], instance: Any) -> Iterator[str]:
     try:
-        version = made.version()
+        version = instance.version()
     except (Exception, SystemExit) as error:  # noqa: BLE001 - a plugin's own
         yield f"version() raised {told(error)}"
         return
@@ -174,13 +174,13 @@ def _of_connector(plugin: type[Connector], config: dict[str, str], records: Reco
         yield from _of_sink(plugin, config, records)
 
 
-def _of_preflight(made: SourceConnector, full: dict[str, str]) -> Iterator[str]:
+def _of_preflight(connector: SourceConnector, full: dict[str, str]) -> Iterator[str]:
     """The methods that are called on an instance that was never started."""
     try:
-        support = made.exactly_once_support(dict(full))
+        support = connector.exactly_once_support(dict(full))
         if support is not None and not isinstance(support, ExactlyOnceSupport):
             yield f"exactly_once_support() returned {support!r}, but must return an ExactlyOnceSupport or None"
-        can = made.can_define_transaction_boundaries(dict(full))
+        can = connector.can_define_transaction_boundaries(dict(full))
         if not isinstance(can, bool):
             yield f"can_define_transaction_boundaries() returned {can!r}, but must return True or False"
     except (Exception, SystemExit) as error:  # noqa: BLE001 - a plugin's own
@@ -230,7 +230,7 @@ def _of_source(plugin: type[SourceConnector], config: dict[str, str]) -> Iterato
 
 
 def _poll(
-    runner: SourceRunner, found: list[str], ready: threading.Event, stopping: threading.Event, stopped: threading.Event
+    runner: SourceRunner, problems: list[str], ready: threading.Event, stopping: threading.Event, stopped: threading.Event
 ) -> None:
     """
     A task's life, in its thread. It sets `ready` after it has returned records, or none twice. `stopped` is set after its
@@ -239,25 +239,25 @@ def _poll(
     try:
         runner.start()
     except (Exception, SystemExit) as error:  # noqa: BLE001 - a plugin's own
-        found.append(f"could not be started: {told(error)}")
+        problems.append(f"could not be started: {told(error)}")
         ready.set()
         return
-    found += _of_task(runner)
+    problems += _of_task(runner)
     try:
         if not runner.poll():
             runner.poll()
     except RetriableError:
         pass
     except AssertionError as error:
-        found.append(str(error))
+        problems.append(str(error))
     except (Exception, SystemExit) as error:  # noqa: BLE001 - a plugin's own
-        found.append(f"poll() raised {told(error)}")
+        problems.append(f"poll() raised {told(error)}")
     ready.set()
     with suppress(Exception, SystemExit):  # a poll that is stopped may end as it likes
-        while not stopping.is_set() and not found:
+        while not stopping.is_set() and not problems:
             runner.poll(acknowledge=False)
     stopped.wait()
-    found += _raises("stop() of the connector", runner.stop)
+    problems += _raises("stop() of the connector", runner.stop)
 
 
 def _of_sink(plugin: type[SinkConnector], config: dict[str, str], records: Records) -> Iterator[str]:
