@@ -149,6 +149,6 @@ def remove(name: str) -> None:
     click.echo(f"Removed {name}{': none is in use now' if known_contexts.current == name else ''}")
 
 
-def _known(found: Contexts, name: str) -> None:
-    if name not in found.by_name:
-        raise NotFoundError(f"There is no context {name}; known: {', '.join(found.by_name) or 'none'}")
+def _known(contexts: Contexts, name: str) -> None:
+    if name not in contexts.by_name:
+        raise NotFoundError(f"There is no context {name}; known: {', '.join(contexts.by_name) or 'none'}")

@@ -107,19 +107,19 @@ def markdown(root: click.Command) -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _markdown(each: Page) -> list[str]:
+def _markdown(manual_page: Page) -> list[str]:
     lines = []
-    for part in each.paragraphs():
+    for part in manual_page.paragraphs():
         if part.startswith(AS_IT_STANDS):
             block = part.removeprefix(AS_IT_STANDS).strip("\n").splitlines()
             margin = min(len(line) - len(line.lstrip()) for line in block if line.strip())
             lines += ["```", *(line[margin:].rstrip() for line in block), "```", ""]
         else:
             lines += [_escaped(" ".join(part.split())), ""]
-    lines += ["```", each.usage(), "```", ""]
+    lines += ["```", manual_page.usage(), "```", ""]
     records = [
-        parameter.get_help_record(each.context)
-        for parameter in each.command.get_params(each.context)
+        parameter.get_help_record(manual_page.context)
+        for parameter in manual_page.command.get_params(manual_page.context)
         if isinstance(parameter, click.Option) and not parameter.hidden and "--help" not in parameter.opts
     ]
     listed = [f"- `{record[0]}`{': ' if record[1] else ''}{_escaped(record[1])}" for record in records if record is not None]

@@ -189,27 +189,27 @@ def cells(record: Body) -> dict[str, Cell]:
     return {printable(place): cell for place, cell in by_place.items()}
 
 
-def _lay_out(envelope: Body, place: str, found: dict[str, Cell]) -> None:
-    _part(envelope["schema"], envelope["payload"], envelope.get("types"), place, found)
+def _lay_out(envelope: Body, place: str, cells: dict[str, Cell]) -> None:
+    _part(envelope["schema"], envelope["payload"], envelope.get("types"), place, cells)
 
 
-def _part(schema: Body | None, payload: Any, types: Any, place: str, found: dict[str, Cell]) -> None:
+def _part(schema: Body | None, payload: Any, types: Any, place: str, cells: dict[str, Cell]) -> None:
     compact = _json(payload)
     odd = isinstance(types, str)
     if isinstance(payload, dict) and payload and not odd and (schema is None or schema["type"] == "struct"):
         fields = None if schema is None else {field["field"]: field for field in schema["fields"]}
         type_only = None if schema is None else {name: part for name, part in schema.items() if name not in ("fields", "field")}
-        found[place] = Cell(compact, _type(schema) or "object", True, _json(type_only))
+        cells[place] = Cell(compact, _type(schema) or "object", True, _json(type_only))
         for name, item in payload.items():
             of = types.get(name) if isinstance(types, dict) else None
-            _part(None if fields is None else fields[name], item, of, f"{place}.{name}", found)
+            _part(None if fields is None else fields[name], item, of, f"{place}.{name}", cells)
         return
     kind = _type(schema)
     if odd:
         kind = f"{kind}, but holds {types}" if kind else str(types)
     text = compact if odd or payload is None else _logical(schema, payload) or compact
     exact = {name: part for name, part in (schema or {}).items() if name != "field"}
-    found[place] = Cell(text, kind, False, _json([exact, payload, types]))
+    cells[place] = Cell(text, kind, False, _json([exact, payload, types]))
 
 
 def _logical(schema: Body | None, payload: Any) -> str | None:

@@ -68,7 +68,7 @@ def problems(client: ConnectClient, lines: Iterable[str]) -> list[str]:
     return [_with_remedy(line, there) for line in texts]
 
 
-def _with_remedy(line: str, there: Callable[[], list[str]]) -> str:
+def _with_remedy(line: str, list_names: Callable[[], list[str]]) -> str:
     setting = ""
     if match := _NO_CONNECTOR.match(line):
         reason, name = f"There is no connector class {match[1]} on the worker", match[1]
@@ -78,7 +78,7 @@ def _with_remedy(line: str, there: Callable[[], list[str]]) -> str:
             setting = f"{place[1]}: "
     else:
         return line
-    if (near := _nearest(name, there())) is not None:
+    if (near := _nearest(name, list_names())) is not None:
         short = near.rpartition(".")[2]
         # As the user has it: configs may leave the ending out.
         short = short if _CONNECTOR.search(name.lower()) else short.removesuffix("Connector")

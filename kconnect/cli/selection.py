@@ -200,13 +200,13 @@ def _typed(name: str) -> str:
     return re.sub(r"([^\w@%+=:,./-])", r"\\\1", name)
 
 
-def _there(known: Sequence[str]) -> str:
-    if not known:
+def _there(names: Sequence[str]) -> str:
+    if not names:
         return "the cluster has none"
-    some = ", ".join(known[:5])
-    if len(known) <= 5:
+    some = ", ".join(names[:5])
+    if len(names) <= 5:
         return f"the cluster has {some}"
-    return f"the cluster has {some} and {len(known) - 5} more (kconnect get connectors)"
+    return f"the cluster has {some} and {len(names) - 5} more (kconnect get connectors)"
 
 
 def _results(

@@ -139,6 +139,6 @@ def dump(found: Any) -> str:
     return text if terminal.harmless(text) == text else _dumped(found, False)
 
 
-def _dumped(found: Any, allow_unicode: bool) -> str:
-    text: str = yaml.dump(found, Dumper=_Dumper, sort_keys=False, allow_unicode=allow_unicode, width=1000)
+def _dumped(value: Any, allow_unicode: bool) -> str:
+    text: str = yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=allow_unicode, width=1000)
     return text

@@ -113,14 +113,14 @@ def _step(manifest: Manifest, config: Config | None, state: str | None, bare: bo
     return Step(manifest.name, action, manifest, changes, new_state, state, offsets)
 
 
-def _differs(wanted: str | None, now: str | None) -> bool:
+def _differs(declared: str | None, now: str | None) -> bool:
     """
     Return whether the state has to be asked for. What failed, or is not running yet, is meant to run: nothing else is known of
     it. Of a connector without a status nothing is known at all, and to ask for a state that is so already does no harm.
     """
-    if wanted is None or now is None:
-        return wanted is not None
-    return wanted != now if wanted != "RUNNING" else now in ("PAUSED", "STOPPED")
+    if declared is None or now is None:
+        return declared is not None
+    return declared != now if declared != "RUNNING" else now in ("PAUSED", "STOPPED")
 
 
 # -- in words ---------------------------------------------------------------------------------------------------------

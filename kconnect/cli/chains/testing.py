@@ -136,15 +136,15 @@ def _read(file: Path, worker: Path | None, with_config: bool) -> tuple[list[Case
     return cases, connector_file.worker_with(manifests.as_config(asked, f"{file}: `worker`"), f"{file}: `worker`")
 
 
-def _run(case: Case, file: Path, given: Mapping[str, str] | None, settings: WorkerSettings, plugins: Registry) -> Result:
-    """`given` is the config in place of the case's own."""
+def _run(case: Case, file: Path, config: Mapping[str, str] | None, settings: WorkerSettings, plugins: Registry) -> Result:
+    """`config` is the one in place of the case's own."""
     from kconnect.preview import cases as engine
 
     began = time.monotonic()
     result = Result(case)
     try:
         # A chain of its own for each: transforms remember schemas, and predicates may remember anything.
-        chain = connector_file.build("config", given or _config(case, file), case.kind, settings, plugins)
+        chain = connector_file.build("config", config or _config(case, file), case.kind, settings, plugins)
     except InputError as error:
         result.problem = str(error)
         return result
@@ -182,9 +182,9 @@ def _print(console: Console, result: Result, show: bool) -> None:
         outcome_text.show(console, 1, result.outcome)
 
 
-def _write_report(path: Path, done: list[tuple[Path, list[Result]]]) -> None:
+def _write_report(path: Path, results_by_file: list[tuple[Path, list[Result]]]) -> None:
     root = ElementTree.Element("testsuites")
-    for file, results in done:
+    for file, results in results_by_file:
         errors = sum(result.problem is not None for result in results)
         suite = ElementTree.SubElement(
             root,

@@ -75,7 +75,7 @@ def check_spark(settings: Mapping[str, str]) -> Iterator[Finding]:
         yield Finding(SKIPPED, "jars", PLACE, message, "`kconnect broker start` fetches them")
 
 
-def _other_spark(home: Path, own: str) -> Iterator[Finding]:
+def _other_spark(home: Path, pyspark_version: str) -> Iterator[Finding]:
     remedy = "unset SPARK_HOME, so that PySpark runs its own Spark"
     core = next(iter(sorted(home.glob("jars/spark-core_*.jar"))), None)
     if core is None:
@@ -83,8 +83,8 @@ def _other_spark(home: Path, own: str) -> Iterator[Finding]:
         yield Finding(ERROR, "spark", PLACE, message, remedy)
         return
     version = core.stem.rpartition("-")[2]
-    same = version.split(".")[:2] == own.split(".")[:2]
-    message = f"SPARK_HOME is {home}, Spark {version}; PySpark is {own}"
+    same = version.split(".")[:2] == pyspark_version.split(".")[:2]
+    message = f"SPARK_HOME is {home}, Spark {version}; PySpark is {pyspark_version}"
     yield Finding(OK if same else ERROR, "spark", PLACE, message, "" if same else remedy)
 
 
@@ -142,7 +142,7 @@ def _libraries() -> Iterator[Finding]:
         yield Finding(OK, "libraries", PLACE, f"{installed}, and everything else that kconnect needs")
 
 
-def _executors_python(program: str, own: tuple[int, int]) -> Iterator[Finding]:
+def _executors_python(program: str, expected: tuple[int, int]) -> Iterator[Finding]:
     code = "import sys, kconnect, pyspark; print(*sys.version_info[:2], kconnect.__version__, pyspark.__version__)"
     setting = f"spark.pyspark.python={program}"
     try:
@@ -160,8 +160,10 @@ def _executors_python(program: str, own: tuple[int, int]) -> Iterator[Finding]:
         return
     major, minor, version, spark = process.stdout.split()
     ours = (metadata.version("kconnect"), metadata.version("pyspark"))
-    if (int(major), int(minor)) != own:
-        message = f"{setting} is Python {major}.{minor}, and the driver's is {_text(own)}: Spark refuses to run tasks like that"
+    if (int(major), int(minor)) != expected:
+        message = (
+            f"{setting} is Python {major}.{minor}, and the driver's is {_text(expected)}: Spark refuses to run tasks like that"
+        )
         yield Finding(ERROR, "python", PLACE, message, "use the same Python for both")
     elif (version, spark) != ours:
         message = f"{setting} has kconnect {version} and PySpark {spark}, the driver {ours[0]} and {ours[1]}"

@@ -63,11 +63,11 @@ def beside_each_other(checks: Sequence[Check], limit_s: float) -> list[Finding]:
     return findings
 
 
-def _run(each: _Running) -> None:
-    check = each.check
+def _run(running: _Running) -> None:
+    check = running.check
     try:
         for finding in check.run():
-            each.found.append(finding)
+            running.found.append(finding)
     except Exception as error:  # noqa: BLE001 - one check must not take what the others found away
         text = f"The check of {check.name} failed ({type(error).__name__}: {' '.join(str(error).split())})"
-        each.found.append(Finding(ERROR, check.name, check.location, text))
+        running.found.append(Finding(ERROR, check.name, check.location, text))

@@ -59,13 +59,13 @@ def _purpose(host: dict[str, Any]) -> str:
     return ", ".join(purposes)
 
 
-def _table(found: dict[str, Any]) -> list[str]:
+def _table(cluster: dict[str, Any]) -> list[str]:
     from kconnect.cli.layout import table
 
     rows = []
-    for worker in found["workers"]:
+    for worker in cluster["workers"]:
         hosts = [f"{host['host']}:{host['connectors']}+{host['tasks']}" for host in worker["hosts"]]
-        row = (worker["worker_id"], state(worker, found["leader"]), str(worker["connectors"]), str(worker["tasks"]))
+        row = (worker["worker_id"], state(worker, cluster["leader"]), str(worker["connectors"]), str(worker["tasks"]))
         rows.append((*row, " ".join(hosts)))
     heads = ("WORKER", "STATE", "CONNECTORS", "TASKS", "HOSTS (NUMBER:CONNECTORS+TASKS)")
     return table(heads, rows, right=("CONNECTORS", "TASKS"))

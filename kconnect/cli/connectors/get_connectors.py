@@ -112,15 +112,15 @@ def tasks_in_words(tasks: Sequence[Mapping[str, Any]]) -> str:
     return (", ".join(f"{count} {state}" for state, count in sorted(states.items()) if count) or "0") + tried
 
 
-def _item(name: str, found: Mapping[str, Any]) -> dict[str, Any]:
-    status = found.get("status", {})
+def _item(name: str, parts: Mapping[str, Any]) -> dict[str, Any]:
+    status = parts.get("status", {})
     item: dict[str, Any] = {"name": name}
-    if "info" in found:
-        item["config"] = dict(found["info"]["config"])
+    if "info" in parts:
+        item["config"] = dict(parts["info"]["config"])
     state = _WANTABLE.get(status.get("connector", {}).get("state"))
     if state is not None:
         item["state"] = state
-    item["type"] = found.get("info", {}).get("type") or status.get("type")
+    item["type"] = parts.get("info", {}).get("type") or status.get("type")
     item["status"] = {key: value for key, value in status.items() if key in ("connector", "tasks")}
     return item
 
@@ -135,9 +135,9 @@ def _is_wanted(item: Mapping[str, Any], state: str | None, kind: str | None) -> 
     return (state is None or state in states) and (kind is None or item.get("type") == kind)
 
 
-def _add_topics(client: ConnectClient, found: Sequence[dict[str, Any]]) -> None:
-    topics = selection.of_each([item["name"] for item in found], lambda name: topics_in_words(client, name))
-    for item in found:
+def _add_topics(client: ConnectClient, connectors: Sequence[dict[str, Any]]) -> None:
+    topics = selection.of_each([item["name"] for item in connectors], lambda name: topics_in_words(client, name))
+    for item in connectors:
         item["topics"] = topics[item["name"]]
 
 

@@ -210,7 +210,7 @@ def _unit(name: str | None, task: int | None) -> tuple[str | None, int | None]:
     return name, task
 
 
-def _show(lines: Iterator[str | None], wanted: Wanted, tail: int | None) -> None:
+def _show(lines: Iterator[str | None], entry_filter: Wanted, tail: int | None) -> None:
     """
     Print the entries that are wanted. A None among the lines: all that was there has been read, so that the last entries are
     known, and what is new follows.
@@ -226,7 +226,7 @@ def _show(lines: Iterator[str | None], wanted: Wanted, tail: int | None) -> None
         line = raw.rstrip("\r\n")
         entry = reader.entry(line)
         if entry is not current:
-            current, shown = entry, wanted.has(entry)
+            current, shown = entry, entry_filter.has(entry)
             if shown and tail is not None:
                 last.append([])
         if not shown:
@@ -238,7 +238,7 @@ def _show(lines: Iterator[str | None], wanted: Wanted, tail: int | None) -> None
             last[-1].append(line)
     _write_last(last)
     if not any_shown:
-        click.echo(wanted.why_nothing(), err=True)
+        click.echo(entry_filter.why_nothing(), err=True)
 
 
 def _write_last(last: deque[list[str]]) -> None:

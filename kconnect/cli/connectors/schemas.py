@@ -89,10 +89,10 @@ def schemas(
         output.table(("topic", "part", "version", "since", "field", "type"), rows)
 
 
-def _content(known: list[dict[str, Any]], name: str, topic: str) -> str:
-    contents = [inferred["content"] for inferred in known if (inferred["topic"], inferred["part"]) == (topic, "value")]
+def _content(schemas: list[dict[str, Any]], name: str, topic: str) -> str:
+    contents = [inferred["content"] for inferred in schemas if (inferred["topic"], inferred["part"]) == (topic, "value")]
     if not contents or contents[0] is None:
-        topics = ", ".join(dict.fromkeys(inferred["topic"] for inferred in known if inferred["content"])) or "none"
+        topics = ", ".join(dict.fromkeys(inferred["topic"] for inferred in schemas if inferred["content"])) or "none"
         raise NotFoundError(f"{name} has inferred no schema of the values of {topic}; its topics with one: {topics}")
     return str(contents[0])
 

@@ -109,23 +109,23 @@ class Look:
             "advice": [] if of_number["error"] is None else report["advice"],
         }
 
-    def _task(self, name: str, task: Mapping[str, Any], past: changes.History | None, seen: Scrape | None) -> dict[str, Any]:
+    def _task(self, name: str, task: Mapping[str, Any], past: changes.History | None, scraped: Scrape | None) -> dict[str, Any]:
         number: int = task["id"]
-        numbers = None if seen is None else dict(seen.tasks.get((name, number), {}))
+        numbers = None if scraped is None else dict(scraped.tasks.get((name, number), {}))
         unit = _unit(UnitId(name, number), task, past)
         retries = task.get("retrying")
         return {"id": number, "version": task.get("version"), **unit, "numbers": numbers, "retrying": retries}
 
-    def _lag(self, config: Mapping[str, str | None], found: Mapping[str, Any], seen: Scrape | None) -> dict[str, Any]:
+    def _lag(self, config: Mapping[str, str | None], report: Mapping[str, Any], scraped: Scrape | None) -> dict[str, Any]:
         """`{"total", "partitions": [{"topic", "partition", "committed", "end", "lag"}]}`; of /metrics: no partitions."""
-        if not self._brokers.known or found["offsets"] is None:
-            lags = [task["numbers"]["lag"] for task in found["tasks"] if task["numbers"] and "lag" in task["numbers"]]
-            if seen is not None and lags and len(lags) == len(found["tasks"]):
+        if not self._brokers.known or report["offsets"] is None:
+            lags = [task["numbers"]["lag"] for task in report["tasks"] if task["numbers"] and "lag" in task["numbers"]]
+            if scraped is not None and lags and len(lags) == len(report["tasks"]):
                 return {"total": int(sum(lags)), "partitions": []}
-            raise BadRequestError(_NO_BROKERS if found["offsets"] is not None else "its committed offsets are not known")
+            raise BadRequestError(_NO_BROKERS if report["offsets"] is not None else "its committed offsets are not known")
         if config.get("consumer.override.bootstrap.servers"):
             raise BadRequestError("it reads from brokers of its own (consumer.override.bootstrap.servers)")
-        return lag(found["offsets"], {*(found["topics"] or ()), *_named_topics(config)}, self._brokers.client_config("admin"))
+        return lag(report["offsets"], {*(report["topics"] or ()), *_named_topics(config)}, self._brokers.client_config("admin"))
 
     def _plugins(self, config: Mapping[str, str | None]) -> list[dict[str, str | None]]:
         classes = [(role, config.get(role)) for role in _ROLES_OF_PLUGINS]
@@ -256,6 +256,6 @@ def _named_topics(config: Mapping[str, str | None]) -> list[str]:
     return [topic.strip() for topic in (config.get("topics") or "").split(",") if topic.strip()]
 
 
-def _only(found: set[str]) -> str | None:
+def _only(versions: set[str]) -> str | None:
     """Several versions are installed: which one a config means, `*.plugin.version` says, and the metrics."""
-    return next(iter(found)) if len(found) == 1 else None
+    return next(iter(versions)) if len(versions) == 1 else None

@@ -71,27 +71,27 @@ def of_task(found: Mapping[str, Any], now: float) -> list[str]:
     return lines
 
 
-def _what(found: Mapping[str, Any]) -> str:
-    return f"{found['type'] or 'of an unknown type'}, {found['class']}{_version(found['version'])}"
+def _what(report: Mapping[str, Any]) -> str:
+    return f"{report['type'] or 'of an unknown type'}, {report['class']}{_version(report['version'])}"
 
 
-def _state(found: Mapping[str, Any], now: float) -> str:
-    if found["state"] is None:
-        return f"{paint('unknown')}: {found['unknown'].get('state', 'no worker has reported it')}"
+def _state(unit: Mapping[str, Any], now: float) -> str:
+    if unit["state"] is None:
+        return f"{paint('unknown')}: {unit['unknown'].get('state', 'no worker has reported it')}"
     since = (
         "; the time of its last change is not known (see Changes)"
-        if found["since_ms"] is None
-        else _since(found["since_ms"], now)
+        if unit["since_ms"] is None
+        else _since(unit["since_ms"], now)
     )
-    return f"{paint(found['state'])} on {found['worker_id']}{since}"
+    return f"{paint(unit['state'])} on {unit['worker_id']}{since}"
 
 
 def _since(at_ms: int, now: float) -> str:
     return f" since {clock(at_ms)} ({age(now - at_ms / 1000)})"
 
 
-def _label(found: Mapping[str, Any]) -> str:
-    return "Waiting" if found["state"] == "UNASSIGNED" else "Failure"
+def _label(unit: Mapping[str, Any]) -> str:
+    return "Waiting" if unit["state"] == "UNASSIGNED" else "Failure"
 
 
 def _failure(label: str, error: Mapping[str, Any], verbose: bool) -> list[str]:
@@ -104,13 +104,13 @@ def _failure(label: str, error: Mapping[str, Any], verbose: bool) -> list[str]:
     return lines
 
 
-def _retrying(label: str, found: Mapping[str, Any]) -> list[str]:
+def _retrying(label: str, unit: Mapping[str, Any]) -> list[str]:
     """Return the line of a connector instance or a task that makes a call again; none if it does not."""
-    return [] if found["retrying"] is None else labelled(label, [paint(retrying.in_words(found["retrying"]), "yellow")])
+    return [] if unit["retrying"] is None else labelled(label, [paint(retrying.in_words(unit["retrying"]), "yellow")])
 
 
-def _tasks(found: Mapping[str, Any], now: float, verbose: bool) -> list[str]:
-    tasks = found["tasks"]
+def _tasks(report: Mapping[str, Any], now: float, verbose: bool) -> list[str]:
+    tasks = report["tasks"]
     if not tasks:
         return labelled("Tasks", ["none"])
     states: dict[str, int] = {}
@@ -145,25 +145,25 @@ def _failures(tasks: Iterable[Mapping[str, Any]], verbose: bool) -> Iterator[tup
         yield ",".join(shown[:3]) + ("…" if len(shown) > 3 else ""), failed[0]["error"]
 
 
-def _numbers(found: Mapping[str, Any], now: float) -> list[str]:
-    numbers = found["numbers"]
+def _numbers(report: Mapping[str, Any], now: float) -> list[str]:
+    numbers = report["numbers"]
     if numbers is None:
-        return labelled("Rate", _why(found, "numbers"))
+        return labelled("Rate", _why(report, "numbers"))
     texts = []
     if "in_per_s" in numbers or "out_per_s" in numbers:
         texts.append(f"{_known(numbers, 'in_per_s')} records/s in, {_known(numbers, 'out_per_s')} out, over the last minute")
     if "in_total" in numbers or "out_total" in numbers:
         texts.append(f"{_known(numbers, 'in_total')} in, {_known(numbers, 'out_total')} out since its tasks started")
-    if not texts and found["tasks"]:
+    if not texts and report["tasks"]:
         texts.append("unknown: no task has reported its numbers yet")
     if "progress_at" in numbers:
         texts.append(f"last record moved {age(now - numbers['progress_at'])} ago")
     if numbers.get("errors"):
-        queue = found["errors"]["topic"]
+        queue = report["errors"]["topic"]
         letters = f", {number(numbers.get('dead_letters', 0))} of them are in {queue}" if queue else ""
         texts.append(f"{number(numbers['errors'])} records failed, {number(numbers.get('skipped', 0))} were dropped{letters}")
-    if "numbers" in found["unknown"]:
-        texts.append(f"incomplete: {found['unknown']['numbers']}")
+    if "numbers" in report["unknown"]:
+        texts.append(f"incomplete: {report['unknown']['numbers']}")
     return labelled("Rate", texts or ["nothing runs"])
 
 
@@ -172,10 +172,10 @@ def _known(numbers: Mapping[str, float], key: str) -> str:
     return number(numbers[key]) if key in numbers else "?"
 
 
-def _lag(found: Mapping[str, Any], verbose: bool) -> list[str]:
-    lag = found["lag"]
+def _lag(report: Mapping[str, Any], verbose: bool) -> list[str]:
+    lag = report["lag"]
     if lag is None:
-        return labelled("Lag", _why(found, "lag"))
+        return labelled("Lag", _why(report, "lag"))
     texts = [f"{number(lag['total'])} records"]
     behind = sorted(lag["partitions"], key=lambda row: -row["lag"])
     for row in behind if verbose else behind[:5]:
@@ -186,10 +186,10 @@ def _lag(found: Mapping[str, Any], verbose: bool) -> list[str]:
     return labelled("Lag", texts)
 
 
-def _offsets(found: Mapping[str, Any], verbose: bool) -> list[str]:
-    offsets = found["offsets"]
+def _offsets(report: Mapping[str, Any], verbose: bool) -> list[str]:
+    offsets = report["offsets"]
     if offsets is None:
-        return labelled("Offsets", _why(found, "offsets"))
+        return labelled("Offsets", _why(report, "offsets"))
     shown = offsets if verbose else offsets[:5]
     texts = [f"{_plain(row['partition'])} at {_plain(row['offset'])}" for row in shown]
     if len(offsets) > len(shown):
@@ -197,24 +197,24 @@ def _offsets(found: Mapping[str, Any], verbose: bool) -> list[str]:
     return labelled("Offsets", texts or ["none stored yet"])
 
 
-def _changes(found: Mapping[str, Any], now: float, most: int) -> list[str]:
-    if found["changes"] is None:
-        return labelled("Changes", _why(found, "changes"))
-    if not found["changes"]:
+def _changes(report: Mapping[str, Any], now: float, most: int) -> list[str]:
+    if report["changes"] is None:
+        return labelled("Changes", _why(report, "changes"))
+    if not report["changes"]:
         return labelled("Changes", ["the internal topics have no record of it"])
-    last = found["changes"][-most:] if most else []
+    last = report["changes"][-most:] if most else []
     texts = [
         f"{clock(event['at_ms'])}  {'' if event['task'] is None else 'task ' + str(event['task']) + ' '}{event['text']}"
         for event in last
     ]
-    if len(found["changes"]) > len(last):
-        texts.append(f"and {len(found['changes']) - len(last)} earlier ones (--changes N)")
-    restarts = f"{found['restarts']} since {clock(found['seen_since_ms'])}, where the internal topics begin"
+    if len(report["changes"]) > len(last):
+        texts.append(f"and {len(report['changes']) - len(last)} earlier ones (--changes N)")
+    restarts = f"{report['restarts']} since {clock(report['seen_since_ms'])}, where the internal topics begin"
     return [*labelled("Restarts", [restarts]), *(labelled("Changes", texts) if texts else [])]
 
 
-def _why(found: Mapping[str, Any], what: str) -> list[str]:
-    return [f"{paint('unknown')}: {found['unknown'].get(what, 'nothing reports it')}"]
+def _why(report: Mapping[str, Any], what: str) -> list[str]:
+    return [f"{paint('unknown')}: {report['unknown'].get(what, 'nothing reports it')}"]
 
 
 def _plain(value: Any) -> str:

@@ -98,11 +98,11 @@ def prefix(letters: Iterable[Letter], takes: Callable[[Letter], bool]) -> Prefix
     return matching
 
 
-def _scattered(found: Prefix) -> str:
-    ends = ", ".join(f"--queue-partition {place} --offset :{end - 1}" for place, end in sorted(found.ends.items()))
-    could = f"; the first {found.count:,} of them can be deleted with {ends}" if ends else ""
+def _scattered(matching: Prefix) -> str:
+    ends = ", ".join(f"--queue-partition {place} --offset :{end - 1}" for place, end in sorted(matching.ends.items()))
+    could = f"; the first {matching.count:,} of them can be deleted with {ends}" if ends else ""
     return (
-        f"{counted(found.beyond)} that match stand behind others that don't, and Kafka deletes only from the beginning of a "
+        f"{counted(matching.beyond)} that match stand behind others that don't, and Kafka deletes only from the beginning of a "
         f"partition: nothing was deleted{could}"
     )
 

@@ -104,15 +104,15 @@ def list_queues(target: Target, brokers: Brokers, sample: int, form: str) -> int
     return status
 
 
-def _look(brokers: Brokers, found: Found, sample: int) -> None:
+def _look(brokers: Brokers, entry: Found, sample: int) -> None:
     """UnavailableError if no broker answers: then none does for the other queues either."""
     try:
-        with Queue(brokers.client_config, found.queue) as queue:
-            look(queue, found, sample)
+        with Queue(brokers.client_config, entry.queue) as queue:
+            look(queue, entry, sample)
     except UnavailableError:
         raise
     except ConnectError as error:
-        found.problem, found.letters = " ".join(str(error).split()), None
+        entry.problem, entry.letters = " ".join(str(error).split()), None
 
 
 def look(queue: Queue, found: Found, sample: int) -> None:
@@ -127,18 +127,18 @@ def look(queue: Queue, found: Found, sample: int) -> None:
         found.letters = found.looked_at
 
 
-def _notes(found: list[Found], asked: bool) -> list[str]:
+def _notes(entries: list[Found], asked: bool) -> list[str]:
     notes = []
     if not asked:
         notes.append("To count the letters, give --bootstrap-server HOST:PORT")
-    notes += [f"{entry.queue} can't be read: {entry.problem}" for entry in found if entry.problem]
-    missing = [entry.queue for entry in found if entry.there is False]
+    notes += [f"{entry.queue} can't be read: {entry.problem}" for entry in entries if entry.problem]
+    missing = [entry.queue for entry in entries if entry.there is False]
     if missing:
         notes.append(f"No task has created these topics yet: {', '.join(missing)}")
-    partly = [entry.queue for entry in found if entry.letters is not None and entry.looked_at < entry.letters]
+    partly = [entry.queue for entry in entries if entry.letters is not None and entry.looked_at < entry.letters]
     if partly:
         notes.append(f"Times and causes of these are from the newest letters only (--sample): {', '.join(partly)}")
-    silent = sorted({owner.connector for entry in found for owner in entry.owners if not owner.told})
+    silent = sorted({owner.connector for entry in entries for owner in entry.owners if not owner.told})
     if silent:
         setting = "errors.deadletterqueue.context.headers.enable=true"
         notes.append(

@@ -131,11 +131,11 @@ def replay(
     return 1 if plan.failed else 0
 
 
-def _plan(queue: Queue, choice: Choice, rules: Rules, done: dict[int, Done]) -> Plan:
-    return plan(filter(choice.takes, queue.letters(queue.bounds(choice))), done, rules)
+def _plan(queue: Queue, choice: Choice, rules: Rules, replays: dict[int, Done]) -> Plan:
+    return plan(filter(choice.takes, queue.letters(queue.bounds(choice))), replays, rules)
 
 
-def _write(brokers: Brokers, queue: Queue, made: Plan, again: bool) -> None:
+def _write(brokers: Brokers, queue: Queue, replay_plan: Plan, again: bool) -> None:
     written = 0
 
     def count(number: int) -> None:
@@ -143,38 +143,38 @@ def _write(brokers: Brokers, queue: Queue, made: Plan, again: bool) -> None:
         written += number
 
     with Sender(brokers.client_config, queue) as sender:
-        remaining, done_before = sender.still(made.outgoing, again)
+        remaining, done_before = sender.still(replay_plan.outgoing, again)
         try:
             sender.send(remaining, done_before, count)
         finally:
-            count_of_others = len(made.outgoing) - len(remaining)
+            count_of_others = len(replay_plan.outgoing) - len(remaining)
             meanwhile = f"; {count_of_others:,} had been replayed meanwhile" if count_of_others else ""
             of = "" if written == len(remaining) else f" of {len(remaining):,}"
             click.echo(f"Replayed {written:,}{of} {'letter' if written == 1 and not of else 'letters'}{meanwhile}", err=True)
 
 
-def _tell(made: Plan, queue: str, whole: bool, form: str, dry_run: bool) -> None:
+def _tell(replay_plan: Plan, queue: str, whole: bool, form: str, dry_run: bool) -> None:
     if form != "table":
-        output.write(made.as_json(), form)
-    elif made.outgoing or made.left:
-        rows = made.rows
+        output.write(replay_plan.as_json(), form)
+    elif replay_plan.outgoing or replay_plan.left:
+        rows = replay_plan.rows
         output.table(("letter", "from", "to", "left, because"), map(_row, rows if whole else rows[:_SHOWN]))
         if not whole and len(rows) > _SHOWN:
             click.echo(f"… and {len(rows) - _SHOWN:,} more (--dry-run shows all)", err=True)
     would = "would go" if dry_run else "to go"
-    texts = [f"{counted(number)} {would} to {topic}" for topic, number in sorted(made.targets.items())]
-    if made.left:
-        texts.append(f"{counted(len(made.left))} left")
-    if made.passed_by:
-        texts.append(f"{made.passed_by:,} replayed before (--again replays them, too)")
-    if made.more:
+    texts = [f"{counted(number)} {would} to {topic}" for topic, number in sorted(replay_plan.targets.items())]
+    if replay_plan.left:
+        texts.append(f"{counted(len(replay_plan.left))} left")
+    if replay_plan.passed_by:
+        texts.append(f"{replay_plan.passed_by:,} replayed before (--again replays them, too)")
+    if replay_plan.more:
         texts.append("more letters match, beyond --limit")
     click.echo(f"{queue}: {'; '.join(texts) or 'no letter matches'}", err=True)
 
 
-def _row(each: Outgoing | Left) -> tuple[str, ...]:
-    letter = each.letter
+def _row(decision: Outgoing | Left) -> tuple[str, ...]:
+    letter = decision.letter
     place, origin = f"{letter.partition}@{letter.offset}", printable(letter.origin or "-")
-    if isinstance(each, Left):
-        return place, origin, "-", printable(each.why)
-    return place, f"{origin} (claimed)" if each.proof is Proof.CLAIMED else origin, each.to, ""
+    if isinstance(decision, Left):
+        return place, origin, "-", printable(decision.why)
+    return place, f"{origin} (claimed)" if decision.proof is Proof.CLAIMED else origin, decision.to, ""

@@ -108,8 +108,8 @@ def _decoded(letter: Letter, tried: Chains | None) -> dict[str, Any] | str | Non
     return outcome.record
 
 
-def _json(letter: Letter, body: Any, done: dict[int, Done]) -> dict[str, Any]:
-    document = {**letter.as_json(), "replayed": includes(done, letter.partition, letter.offset)}
+def _json(letter: Letter, body: Any, replays: dict[int, Done]) -> dict[str, Any]:
+    document = {**letter.as_json(), "replayed": includes(replays, letter.partition, letter.offset)}
     if isinstance(body, str):
         document["decode_error"] = body
     elif body is not None:
@@ -124,10 +124,10 @@ def _row(letter: Letter) -> tuple[str, ...]:
     return f"{letter.partition}@{letter.offset}", letter.origin or "-", letter.connector or "-", letter.why, message, at
 
 
-def _print(console: Console, letter: Letter, body: dict[str, Any] | str | None, done: dict[int, Done]) -> None:
+def _print(console: Console, letter: Letter, body: dict[str, Any] | str | None, replays: dict[int, Done]) -> None:
     at = "no time" if letter.timestamp is None else moment(letter.timestamp)
     head = Text.assemble((printable(letter.place), "bold"), f"  {at}")
-    if includes(done, letter.partition, letter.offset):
+    if includes(replays, letter.partition, letter.offset):
         head.append("  replayed", "green")
     echo(console, head)
     for label, text, style in _lines(letter, body):

@@ -77,8 +77,8 @@ def _before(side: Side, needed: tuple[int, int]) -> bool:
     return match is not None and tuple(map(int, match.groups())) < needed
 
 
-def _immovable(seen: Seen) -> Iterator[str]:
-    config = seen.config or {}
+def _immovable(connector: Seen) -> Iterator[str]:
+    config = connector.config or {}
     if OFFSETS_STORAGE_TOPIC.read(config):
         yield (
             "it keeps its offsets in a topic of its own (offsets.storage.topic), and both clusters would write to it. Take "
@@ -93,9 +93,9 @@ def _immovable(seen: Seen) -> Iterator[str]:
         )
 
 
-def _offsets(seen: Seen, kind: str, shared: bool, copy: bool, source: Side, target: Side) -> Iterator[str]:
-    if seen.offsets is None:
-        yield f"{source.url} does not show its offsets: {seen.no_offsets}"
+def _offsets(connector: Seen, kind: str, shared: bool, copy: bool, source: Side, target: Side) -> Iterator[str]:
+    if connector.offsets is None:
+        yield f"{source.url} does not show its offsets: {connector.no_offsets}"
     if kind == "sink" and not shared and not copy:
         yield (
             f"it is a sink, and the two Connect clusters use different Kafka clusters ({source.kafka_cluster or 'unknown'} and "
@@ -104,9 +104,9 @@ def _offsets(seen: Seen, kind: str, shared: bool, copy: bool, source: Side, targ
         )
 
 
-def _validated(target: Side, seen: Seen) -> tuple[list[str], list[str]]:
+def _validated(target: Side, connector: Seen) -> tuple[list[str], list[str]]:
     """Return the target's answer on the config: problems, and notes on what can't be known."""
-    config, name = seen.config or {}, seen.connector_class
+    config, name = connector.config or {}, connector.connector_class
     try:
         answer = target.ask(lambda: target.client.validate(name, config))
     except RestError as error:

@@ -66,30 +66,31 @@ def decide(name: str, here: Seen, there: Seen, entry: Entry | None, pair: Pair) 
     return _fresh(name, here, there, pair, "STOPPED" if came_from_there and here.at_rest and there.at_rest else None)
 
 
-def _fresh(name: str, here: Seen, there: Seen, pair: Pair, meant: str | None) -> Decision:
-    """Decide where nothing was begun that matters now; `meant` is the state if another one is shown for the time being."""
-    if not here.there:
-        where = f"; {pair.target} has it" if there.there else ""
+def _fresh(name: str, at_source: Seen, at_target: Seen, pair: Pair, real_state: str | None) -> Decision:
+    """Decide where nothing was begun that matters now; `real_state` is the state if another one is shown for the time being."""
+    if not at_source.there:
+        where = f"; {pair.target} has it" if at_target.there else ""
         return _refuse(f"there is no connector {name} at {pair.source}{where}")
-    new_state = meant or _wanted(here)
-    if not there.there:
+    new_state = real_state or _wanted(at_source)
+    if not at_target.there:
         return Decision(Doing.MOVE, new_state)
-    if here.connector_class != there.connector_class:
+    if at_source.connector_class != at_target.connector_class:
         return _refuse(
-            f"{pair.target} has another connector of this name, of class {there.connector_class}. Delete or rename one of them"
+            f"{pair.target} has another connector of this name, of class {at_target.connector_class}. Delete or "
+            "rename one of them"
         )
-    if not there.at_rest:
-        if here.at_rest and meant is None:
-            return Decision(Doing.NOTHING, there.state or "", f"it is {there.state} at {pair.target} already")
+    if not at_target.at_rest:
+        if at_source.at_rest and real_state is None:
+            return Decision(Doing.NOTHING, at_target.state or "", f"it is {at_target.state} at {pair.target} already")
         return _refuse(
-            f"it is {here.state} at {pair.source} and {_shown(there)} at {pair.target}. Stop it at the cluster that it should "
-            "not run on"
+            f"it is {at_source.state} at {pair.source} and {_shown(at_target)} at {pair.target}. Stop it at the "
+            "cluster that it should not run on"
         )
-    if not here.at_rest or meant is not None:
+    if not at_source.at_rest or real_state is not None:
         return Decision(
             Doing.MOVE, new_state, "the stopped connector of the same name there gets this one's config and offsets"
         )
-    if pair.shared or same_offsets(here.offsets, there.offsets):
+    if pair.shared or same_offsets(at_source.offsets, at_target.offsets):
         return Decision(Doing.NOTHING, "STOPPED", "it is stopped at both clusters, with the same offsets")
     return _refuse(
         "it is stopped at both clusters, with different offsets, and kconnect can't know which ones are newer. Resume the one "
@@ -97,56 +98,61 @@ def _fresh(name: str, here: Seen, there: Seen, pair: Pair, meant: str | None) ->
     )
 
 
-def _go_on(name: str, here: Seen, there: Seen, entry: Entry, pair: Pair) -> Decision:
+def _go_on(name: str, at_source: Seen, at_target: Seen, entry: Entry, pair: Pair) -> Decision:
     """A move of the same direction was begun and not finished."""
     if entry.phase is Phase.SWITCHING:
-        if not there.there:
+        if not at_target.there:
             return _refuse(
                 f"it was copied to {pair.target} and is gone from there. It may have run there in between: check what it "
                 "wrote. To move it anew, give another journal (--state)"
             )
-        if here.there and not here.at_rest:
-            ran = not there.at_rest or not (pair.shared or same_offsets(there.offsets, entry.offsets))
+        if at_source.there and not at_source.at_rest:
+            ran = not at_target.at_rest or not (pair.shared or same_offsets(at_target.offsets, entry.offsets))
             if ran:
                 return _refuse(
                     f"it was started again at {pair.source} after it had been copied to {pair.target}, and has run at both. "
                     "Stop the one that should not continue"
                 )
-            return Decision(Doing.MOVE, _wanted(here), f"it was started again at {pair.source} in the meantime")
+            return Decision(Doing.MOVE, _wanted(at_source), f"it was started again at {pair.source} in the meantime")
         return Decision(Doing.FINISH, entry.wanted, "it has been copied; what remains is to bring it into its state")
-    if not here.there:
+    if not at_source.there:
         return _refuse(f"the connector {name} was deleted at {pair.source} before its move was finished")
-    if there.there and not there.at_rest:
+    if at_target.there and not at_target.at_rest:
         return _refuse(
-            f"it is {_shown(there)} at {pair.target}: somebody started it before its offsets from {pair.source} were there. "
-            "Stop it there"
+            f"it is {_shown(at_target)} at {pair.target}: somebody started it before its offsets from {pair.source} were "
+            "there. Stop it there"
         )
-    new_state = entry.wanted if here.state == "STOPPED" else _wanted(here)
+    new_state = entry.wanted if at_source.state == "STOPPED" else _wanted(at_source)
     return Decision(Doing.MOVE, new_state, "its move continues where it was interrupted")
 
 
-def _undo(here: Seen, there: Seen, entry: Entry, pair: Pair) -> Decision:
-    if here.there and not here.at_rest:
+def _undo(at_source: Seen, at_target: Seen, entry: Entry, pair: Pair) -> Decision:
+    if at_source.there and not at_source.at_rest:
         return _refuse(
             f"its move to {pair.source} was not finished, and somebody started it there. Stop the one that should not continue"
         )
-    if not there.there:
+    if not at_target.there:
         return _refuse(f"its move from {pair.target} was not finished, and it is gone from there")
     return Decision(Doing.UNDO, entry.wanted, f"its move to {pair.source} was not finished")
 
 
-def _same_cluster(here: Seen, there: Seen) -> bool:
+def _same_cluster(at_source: Seen, at_target: Seen) -> bool:
     """Two clusters with the same topics show the same statuses. A worker's address is its own."""
-    return here.there and here.config == there.config and here.worker == there.worker and bool(here.worker)
+    return (
+        at_source.there
+        and at_source.config == at_target.config
+        and at_source.worker == at_target.worker
+        and bool(at_source.worker)
+    )
 
 
-def _wanted(here: Seen) -> str:
+def _wanted(connector: Seen) -> str:
     """The state to restore. What failed, or has no worker at the moment, is meant to run."""
-    return here.state if here.state in ("PAUSED", "STOPPED") else "RUNNING"
+    return connector.state if connector.state in ("PAUSED", "STOPPED") else "RUNNING"
 
 
-def _shown(seen: Seen) -> str:
-    return f"{seen.state} with {len(seen.tasks)} task(s)"
+def _shown(connector: Seen) -> str:
+    return f"{connector.state} with {len(connector.tasks)} task(s)"
 
 
 def _refuse(words: str) -> Decision:

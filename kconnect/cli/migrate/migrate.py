@@ -168,26 +168,26 @@ class _Run:
         asking.confirm(f"Move {what} from {self.source.url} to {self.target.url}?", self.yes)
         return self._move_all(todo, kept)
 
-    def _chosen(self, names: Sequence[str], kept: journal.Journal) -> list[str]:
+    def _chosen(self, names: Sequence[str], moves: journal.Journal) -> list[str]:
         """
         Return the connectors that are meant, also those that the journal alone knows: what was deleted at the source since it
         moved, or half way back.
         """
         at_source = list(self.source.ask(self.source.client.connectors))
-        begun = [name for name, entry in kept.entries.items() if name not in at_source and (names or entry.unfinished)]
+        begun = [name for name, entry in moves.entries.items() if name not in at_source and (names or entry.unfinished)]
         return selection.match(names, [*at_source, *begun]) if names else [*at_source, *begun]
 
-    def _look(self, name: str, kept: journal.Journal) -> Plan:
-        return checks.look(name, self.source, self.target, kept.entries.get(name), self.copy_sink_offsets)
+    def _look(self, name: str, moves: journal.Journal) -> Plan:
+        return checks.look(name, self.source, self.target, moves.entries.get(name), self.copy_sink_offsets)
 
-    def _to_delete(self, plan: Plan, kept: journal.Journal) -> bool:
-        entry = kept.entries.get(plan.name)
+    def _to_delete(self, plan: Plan, moves: journal.Journal) -> bool:
+        entry = moves.entries.get(plan.name)
         return self.delete and plan.source.there and entry is not None and entry.source == self.source.url
 
-    def _move_all(self, plans: Sequence[Plan], kept: journal.Journal) -> int:
+    def _move_all(self, plans: Sequence[Plan], moves: journal.Journal) -> int:
         remaining: list[str] = []
         for number, plan in enumerate(plans):
-            move = Move(plan.name, self.source, self.target, kept, plan.source, plan.shared, _teller(plan.name))
+            move = Move(plan.name, self.source, self.target, moves, plan.source, plan.shared, _teller(plan.name))
             try:
                 state = move.carry_out(plan.decision)
                 if self.delete and state != "FAILED":
@@ -196,7 +196,7 @@ class _Run:
                     remaining.append(plan.name)
             except ConnectError as error:
                 click.echo(f"{layout.unobeyed(plan.name)}: {error}", err=True)
-                click.echo(situation(plan.name, self.source, self.target, kept.entries.get(plan.name)), err=True)
+                click.echo(situation(plan.name, self.source, self.target, moves.entries.get(plan.name)), err=True)
                 state = "not moved"
             if state in ("FAILED", "not moved"):
                 if state == "FAILED":
@@ -251,5 +251,5 @@ def _show(plans: Sequence[Plan]) -> None:
             click.echo(f"{layout.unobeyed(plan.name)}: {note}")
 
 
-def _state(seen: Seen) -> str:
-    return (seen.state or "") if seen.there else "-"
+def _state(connector: Seen) -> str:
+    return (connector.state or "") if connector.there else "-"

@@ -72,12 +72,12 @@ class Move:
 
     # --- the way there ---
 
-    def _copy(self, wanted: str) -> Entry:
+    def _copy(self, final_state: str) -> Entry:
         """Copy until the target has everything, and only has to start it."""
         source, target, name = self.source, self.target, self.name
         before = self._journal.entries.get(name)
         is_new = before is not None and before.unfinished and before.source == source.url and before.made
-        entry = Entry(source.url, target.url, Phase.STOPPING, wanted, is_new)
+        entry = Entry(source.url, target.url, Phase.STOPPING, final_state, is_new)
         self._journal.write(name, entry)
         # Also if it shows STOPPED: it may be about to start.
         source.ask(lambda: source.client.stop(name))
@@ -114,11 +114,11 @@ class Move:
             raise MoveError(f"Its offsets can't be read: {state.no_offsets}")
         return state
 
-    def _hand_config(self, seen: Seen, there: Seen) -> None:
-        target, name, config = self.target, self.name, seen.config or {}
-        if there.config == config:
+    def _hand_config(self, at_source: Seen, at_target: Seen) -> None:
+        target, name, config = self.target, self.name, at_source.config or {}
+        if at_target.config == config:
             return
-        if there.there:
+        if at_target.there:
             target.ask(lambda: target.client.put_config(name, config))
             self._say(f"replaced the config at {target.url}")
             return
@@ -166,32 +166,32 @@ class Move:
         self._say(f"{state} at {target.url}")
         return state
 
-    def _bring(self, side: Side, wanted: str) -> str:
+    def _bring(self, side: Side, final_state: str) -> str:
         """Into its state, and wait for it; FAILED is a state in which it may end."""
         name = self.name
-        if wanted == "STOPPED":
+        if final_state == "STOPPED":
             side.ask(lambda: side.client.stop(name))
             side.at_rest(name)
-            return wanted
-        side.ask(lambda: (side.client.pause if wanted == "PAUSED" else side.client.resume)(name))
+            return final_state
+        side.ask(lambda: (side.client.pause if final_state == "PAUSED" else side.client.resume)(name))
         began = time.monotonic()
         while True:
             now = side.look(name)
             states = {now.state, *now.tasks}
             waited = time.monotonic() - began
-            if states == {wanted} and (now.tasks or waited > _NO_TASKS_S):
-                return wanted
+            if states == {final_state} and (now.tasks or waited > _NO_TASKS_S):
+                return final_state
             if "FAILED" in states:
                 return "FAILED"
             if waited > side.limit:
                 raise MoveError(
-                    f"It was not {wanted} at {side.url} within {side.limit:g} s; it is {', '.join(map(str, states))}"
+                    f"It was not {final_state} at {side.url} within {side.limit:g} s; it is {', '.join(map(str, states))}"
                 )
             time.sleep(_PAUSE_S)
 
     # --- the way back from half way ---
 
-    def _undo(self, wanted: str) -> str:
+    def _undo(self, final_state: str) -> str:
         """Undo a move: what was made here is deleted, and where it came from, it gets its state back."""
         new_side, old_side, name = self.source, self.target, self.name
         if self._journal.entries[name].made and (copy := new_side.settled(name)).there:
@@ -199,7 +199,7 @@ class Move:
                 raise MoveError(f"Somebody started it at {new_side.url}: it is {copy.state} there")
             self._delete(new_side)
             self._say(f"deleted at {new_side.url}, where it had not run")
-        state = self._bring(old_side, wanted)
+        state = self._bring(old_side, final_state)
         self._journal.forget(name)
         self._say(f"{state} at {old_side.url}, as before")
         return state

@@ -50,34 +50,34 @@ def report(found: Takeover, worker_file: str) -> Iterator[str]:
     yield "Kafka Connect's with the file that they had."
 
 
-def _members(found: Takeover) -> str:
-    match found.alive:
+def _members(planned: Takeover) -> str:
+    match planned.alive:
         case Alive.UNKNOWN:
             return "you may not see who is in the workers' group"
         case Alive.NOBODY:
             return "no worker is in the group"
         case alive:
             kind = "kconnect" if alive is Alive.KCONNECT else "Kafka Connect"
-            return f"workers of {kind} in the group: {listed(found.members)}"
+            return f"workers of {kind} in the group: {listed(planned.members)}"
 
 
-def _steps(found: Takeover, file: str) -> Iterator[str]:
+def _steps(planned: Takeover, file: str) -> Iterator[str]:
     steps = [
-        ("Nothing prevents the takeover", [f"kconnect migrate --same-topics --worker-file {file}"], not found.problems),
+        ("Nothing prevents the takeover", [f"kconnect migrate --same-topics --worker-file {file}"], not planned.problems),
         (
             "Stop all workers of Kafka Connect, and keep them from starting again",
             ["on each node; for example, systemctl stop connect-distributed"],
-            found.alive in (Alive.NOBODY, Alive.KCONNECT),
+            planned.alive in (Alive.NOBODY, Alive.KCONNECT),
         ),
         (
             "Save the topics, as a precaution",
             [f"kconnect topics export connect.jsonl.gz --worker-file {file}"],
-            found.alive is Alive.KCONNECT,
+            planned.alive is Alive.KCONNECT,
         ),
         (
             "Start a worker of kconnect on each node, with the same file",
             [f"kconnect worker {file}"],
-            found.alive is Alive.KCONNECT,
+            planned.alive is Alive.KCONNECT,
         ),
         ("Check that all connectors run", ["kconnect cluster", "kconnect get connectors"], False),
     ]

@@ -50,17 +50,17 @@ def get(wanted: Wanted, target: Target, brokers: Brokers, form: str) -> None:
         _tables(offsets_of, brokers)
 
 
-def _document(client: ConnectClient, wanted: Wanted, found: list[tuple[Subject, Entries]]) -> Any:
-    if wanted.patterns == tuple(one_subject.name for one_subject, _ in found) and len(found) == 1:
-        return {"offsets": found[0][1]}
+def _document(client: ConnectClient, choice: Wanted, offsets: list[tuple[Subject, Entries]]) -> Any:
+    if choice.patterns == tuple(one_subject.name for one_subject, _ in offsets) and len(offsets) == 1:
+        return {"offsets": offsets[0][1]}
     from kconnect.cli.offsets.export import document
 
-    return document(client, found)
+    return document(client, offsets)
 
 
-def _tables(found: list[tuple[Subject, Entries]], brokers: Brokers) -> None:
-    sinks = [(one_subject, offsets) for one_subject, offsets in found if one_subject.kind == "sink" and offsets]
-    sources = [(one_subject, offsets) for one_subject, offsets in found if one_subject.kind != "sink" and offsets]
+def _tables(offsets_found: list[tuple[Subject, Entries]], brokers: Brokers) -> None:
+    sinks = [(one_subject, offsets) for one_subject, offsets in offsets_found if one_subject.kind == "sink" and offsets]
+    sources = [(one_subject, offsets) for one_subject, offsets in offsets_found if one_subject.kind != "sink" and offsets]
     if sinks:
         more = ("end", "lag") if brokers.known else ()
         headings = ("connector", "topic", "partition", "offset", *more)
@@ -76,11 +76,11 @@ def _tables(found: list[tuple[Subject, Entries]], brokers: Brokers) -> None:
         output.table(("connector", "partition", "offset"), rows)
 
 
-def _sink(each: Subject, offsets: Entries, brokers: Brokers) -> list[tuple[str, ...]]:
+def _sink(sink: Subject, offsets: Entries, brokers: Brokers) -> list[tuple[str, ...]]:
     at = sink_offsets(offsets)
     if not brokers.known:
-        return [(each.name, place.topic, str(place.partition), str(offset)) for place, offset in at.items()]
-    positions = each.positions(brokers)
+        return [(sink.name, place.topic, str(place.partition), str(offset)) for place, offset in at.items()]
+    positions = sink.positions(brokers)
     existing = set(positions.partitions({place.topic for place in at}))
     spans = positions.spans([place for place in at if place in existing])
     rows: list[tuple[str, ...]] = []
@@ -88,5 +88,5 @@ def _sink(each: Subject, offsets: Entries, brokers: Brokers) -> list[tuple[str, 
         # A topic may be gone, while the group keeps its offsets.
         span = spans.get(place)
         more = ("-", "-") if span is None else (str(span.end), str(max(span.end - offset, 0)))
-        rows.append((each.name, place.topic, str(place.partition), str(offset), *more))
+        rows.append((sink.name, place.topic, str(place.partition), str(offset), *more))
     return rows

@@ -101,14 +101,14 @@ def saved(body: Any, where: str) -> list[Saved]:
     return list(by_name.values())
 
 
-def _saved(each: Any, where: str) -> Saved:
-    if not isinstance(each, dict) or not isinstance(each.get("name"), str):
+def _saved(item: Any, where: str) -> Saved:
+    if not isinstance(item, dict) or not isinstance(item.get("name"), str):
         raise InputError(f"{where}: it needs a name")
-    kind = each.get("type")
+    kind = item.get("type")
     if kind not in ("source", "sink"):
-        raise InputError(f"{where}: the type of {each['name']} is {kind}, but must be source or sink")
-    offsets = entries.checked(kind, each, f"{where} ({each['name']})")
-    return Saved(each["name"], kind, str(each.get("class", "")), offsets)
+        raise InputError(f"{where}: the type of {item['name']} is {kind}, but must be source or sink")
+    offsets = entries.checked(kind, item, f"{where} ({item['name']})")
+    return Saved(item["name"], kind, str(item.get("class", "")), offsets)
 
 
 def of_one(body: Any, where: str, name: str, kind: str) -> Entries:

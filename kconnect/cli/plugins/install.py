@@ -168,37 +168,37 @@ def _with(python: str, context: click.Context) -> int:
     return subprocess.run(interpreter.command("kconnect", *arguments, python=python)).returncode
 
 
-def _no_plugin(wanted: Plan) -> str:
+def _no_plugin(planned: Plan) -> str:
     return (
-        f"{wanted.plugin.name} {wanted.plugin.version} is not a plugin: its package has no entry points for kconnect. Its "
+        f"{planned.plugin.name} {planned.plugin.version} is not a plugin: its package has no entry points for kconnect. Its "
         'author must declare them, as in this pyproject.toml: [project.entry-points."kconnect.connectors"] Acme = '
         '"acme:AcmeConnector"'
     )
 
 
-def _works(stage: Path, wanted: Plan) -> bool:
+def _works(stage: Path, planned: Plan) -> bool:
     from kconnect.plugins import doctor, examination
 
     plugins = trial.registry([stage.parent])
     problems = [problem for problem in examination.registry(plugins) if problem.location == str(stage)]
     problems += examination.directory(stage, examination.beside_kconnect())
     problems += doctor.try_classes(plugins, [stage.parent], trial.at(plugins, stage))
-    return trial.works(problems, stage, wanted.target)
+    return trial.works(problems, stage, planned.target)
 
 
-def _report(wanted: Plan, directories: list[Path], before: Registry) -> None:
+def _report(planned: Plan, directories: list[Path], before: Registry) -> None:
     from packaging.utils import canonicalize_name
 
     from kconnect.plugins import examination
 
     after = trial.registry(directories)
-    click.echo(f"Installed {wanted.plugin.name} {wanted.plugin.version} in {wanted.target}")
-    installed = trial.at(after, wanted.target)
+    click.echo(f"Installed {planned.plugin.name} {planned.plugin.version} in {planned.target}")
+    installed = trial.at(after, planned.target)
     for described in installed:
         click.echo(f"  {described.kind.replace('_', ' ')}  {described.class_name} {described.version}")
-    elsewhere = examination.differences(wanted.target, examination.beside_kconnect(), directories)
-    for name, distribution in sorted(examination.inside(wanted.target).items()):
-        if name == canonicalize_name(wanted.plugin.name):
+    elsewhere = examination.differences(planned.target, examination.beside_kconnect(), directories)
+    for name, distribution in sorted(examination.inside(planned.target).items()):
+        if name == canonicalize_name(planned.plugin.name):
             continue
         versions_elsewhere = ", ".join(f"{where} has {version}" for where, version in elsewhere.get(name, {}).items())
         apart = "each keeps its own"

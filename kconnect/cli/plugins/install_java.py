@@ -86,22 +86,22 @@ def install(source: Source, directories: list[Path], options: Options) -> int:
     return 0
 
 
-def _is_there(wanted: JavaPlan, options: Options) -> bool:
-    if wanted.replaced is None or options.force:
+def _is_there(planned: JavaPlan, options: Options) -> bool:
+    if planned.replaced is None or options.force:
         return False
-    click.echo(f"{wanted.target} has {wanted} already (--force installs it again)")
+    click.echo(f"{planned.target} has {planned} already (--force installs it again)")
     return True
 
 
 @contextmanager
-def _stage(wanted: JavaPlan, options: Options) -> Iterator[Path]:
+def _stage(planned: JavaPlan, options: Options) -> Iterator[Path]:
     if options.dry_run:
         with tempfile.TemporaryDirectory(prefix="kconnect-plugin-") as directory:
-            stage = Path(directory).resolve() / wanted.target.name
+            stage = Path(directory).resolve() / planned.target.name
             stage.mkdir()
             yield stage
     else:
-        with installation.stage(wanted.target) as stage:
+        with installation.stage(planned.target) as stage:
             yield stage
 
 
@@ -110,19 +110,19 @@ def _says_nothing(problems: list[examination.Problem]) -> bool:
     return all("no class in it is a plugin" in problem.message for problem in problems)
 
 
-def _first(plugin: PluginDesc, known: list[PluginDesc]) -> str:
+def _first(plugin: PluginDesc, plugins: list[PluginDesc]) -> str:
     """Return where workers get the class from."""
     key = (plugin.kind, plugin.class_name, plugin.version)
     return next(
-        (candidate.location for candidate in known if (candidate.kind, candidate.class_name, candidate.version) == key), ""
+        (candidate.location for candidate in plugins if (candidate.kind, candidate.class_name, candidate.version) == key), ""
     )
 
 
-def _lines(own: list[PluginDesc], place: Path, left_out: list[Path]) -> Iterator[str]:
+def _lines(plugins: list[PluginDesc], place: Path, left_out: list[Path]) -> Iterator[str]:
     """Yield the plugins, a line each."""
-    for plugin in own:
+    for plugin in plugins:
         yield f"  {plugin.type or plugin.kind.replace('_', ' ')}  {plugin.class_name} {plugin.version}"
-    if needed := java_examination.needed(own):
+    if needed := java_examination.needed(plugins):
         yield f"  needs Java {max(needed.values())} or newer"
     jars = sorted(file.name for file in place.rglob("*") if file.name.lower().endswith(".jar"))
     more = f" and {len(jars) - _SHOWN} more" if len(jars) > _SHOWN else ""

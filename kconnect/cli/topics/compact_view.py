@@ -61,11 +61,18 @@ def compact_view(
         click.echo(f"Led by {leader} when the topics were last written, term {summary['workers']['term']}")
 
 
-def _names(found: dict[str, Any]) -> str:
-    return ", ".join(topic["name"] for topic in found["topics"].values())
+def _names(summary: dict[str, Any]) -> str:
+    return ", ".join(topic["name"] for topic in summary["topics"].values())
 
 
-def _row(name: str, found: dict[str, Any]) -> tuple[str, ...]:
-    states = Counter(unit["state"] for unit in found["status"].values())
+def _row(name: str, connector: dict[str, Any]) -> tuple[str, ...]:
+    states = Counter(unit["state"] for unit in connector["status"].values())
     text = ", ".join(f"{count} {state}" for state, count in sorted(states.items())) or "none"
-    return (name, found["target_state"], str(found["tasks"]), text, str(len(found["offsets"])), str(len(found["topics"])))
+    return (
+        name,
+        connector["target_state"],
+        str(connector["tasks"]),
+        text,
+        str(len(connector["offsets"])),
+        str(len(connector["topics"])),
+    )

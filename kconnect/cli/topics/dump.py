@@ -130,13 +130,13 @@ def matches(connector: str | None, patterns: tuple[str, ...]) -> bool:
     )
 
 
-def _show(found: Iterable[Stored], wanted: _Wanted, mask: Mask, lines: _Lines) -> int:
+def _show(records: Iterable[Stored], choice: _Wanted, mask: Mask, lines: _Lines) -> int:
     from kconnect.internal_topics.meaning import meaning
 
     count = 0
-    for record in found:
+    for record in records:
         decoded = meaning(record, mask)
-        if wanted.has(record, decoded.connector):
+        if choice.has(record, decoded.connector):
             count += 1
             lines.write(record, decoded, mask)
     return count
@@ -169,7 +169,7 @@ class _Lines:
     def _line(self, role: str, at: str, moment: str, text: str) -> str:
         return f"{role:<{self._widths[0]}}  {at:<{self._widths[1]}}  {moment:<23}  {text}"
 
-    def _data(self, record: Stored, told: Any, mask: Mask) -> dict[str, Any]:
+    def _data(self, record: Stored, decoded: Any, mask: Mask) -> dict[str, Any]:
         key = None if record.key is None else mask.text(record.key.decode("utf-8", "backslashreplace"))
         return {
             "topic": record.role.value,
@@ -178,9 +178,9 @@ class _Lines:
             "offset": record.offset,
             "timestamp_ms": record.timestamp_ms,
             "key": key,
-            "kind": told.kind,
-            "connector": told.connector,
-            "text": told.text,
+            "kind": decoded.kind,
+            "connector": decoded.connector,
+            "text": decoded.text,
             "tombstone": record.value is None,
-            "value": told.value,
+            "value": decoded.value,
         }

@@ -95,14 +95,16 @@ def restore(
     click.echo(f"Restored {', '.join(step.name for step in steps)}; reading back found all records as they should be.")
 
 
-def _names(contents: Contents, brokers: Brokers, given: dict[Topic, str | None]) -> dict[Topic, str]:
+def _names(contents: Contents, brokers: Brokers, names_given: dict[Topic, str | None]) -> dict[Topic, str]:
     of_brokers = {Topic(role): name for role, name in brokers.topics.known().items()}
     names = {
-        role: given[role] or of_brokers.get(role) or facts.name for role, facts in contents.topics.items() if role in given
+        role: names_given[role] or of_brokers.get(role) or facts.name
+        for role, facts in contents.topics.items()
+        if role in names_given
     }
-    if given[Topic.CONFIG] is None and Topic.CONFIG in of_brokers:
+    if names_given[Topic.CONFIG] is None and Topic.CONFIG in of_brokers:
         names[Topic.ASSIGNMENT] = brokers.topics.assignment
-    if Topic.SCHEMAS in names and given[Topic.SCHEMAS] is None:
+    if Topic.SCHEMAS in names and names_given[Topic.SCHEMAS] is None:
         names[Topic.SCHEMAS] = _schemas(contents, brokers, names.get(Topic.CONFIG))
     return names
 

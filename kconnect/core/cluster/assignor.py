@@ -53,19 +53,19 @@ def assign(
 
 
 def _best_move(
-    names: list[str], kept: Mapping[str, list[UnitId]], loads: Mapping[str, int], weights: Mapping[UnitId, int]
+    names: list[str], units_by_worker: Mapping[str, list[UnitId]], loads: Mapping[str, int], weights: Mapping[UnitId, int]
 ) -> tuple[UnitId, str, str] | None:
     """
     Return a move from the most loaded worker that has one: the unit that comes nearest to halving the difference to the least
     loaded worker.
     """
-    target = min(names, key=lambda name: (loads[name], len(kept[name]), name))
+    target = min(names, key=lambda name: (loads[name], len(units_by_worker[name]), name))
     for source in sorted(names, key=lambda name: (-loads[name], name)):
         difference = loads[source] - loads[target]
         if not weights:
             # Thousands of units may have to move: no need to look at each for each.
-            return (kept[source][-1], source, target) if difference > 1 else None
-        light = [unit for unit in kept[source] if weights.get(unit, 1) < difference]
+            return (units_by_worker[source][-1], source, target) if difference > 1 else None
+        light = [unit for unit in units_by_worker[source] if weights.get(unit, 1) < difference]
         if light:
             # The last of equals: those that came last move first.
             best = min(abs(difference - 2 * weights.get(unit, 1)) for unit in light)

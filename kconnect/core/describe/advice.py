@@ -39,16 +39,16 @@ def of(found: Mapping[str, Any]) -> list[str]:
     return list(dict.fromkeys(_all(found)))
 
 
-def _all(found: Mapping[str, Any]) -> Iterator[str]:
-    name, state = quote(found["name"]), found["state"]
-    failed = [task for task in found["tasks"] if task["state"] == "FAILED"]
-    for unit in [found, *found["tasks"]]:
+def _all(report: Mapping[str, Any]) -> Iterator[str]:
+    name, state = quote(report["name"]), report["state"]
+    failed = [task for task in report["tasks"] if task["state"] == "FAILED"]
+    for unit in [report, *report["tasks"]]:
         if unit["error"] is not None and unit["state"] == "FAILED":
-            yield from _remedies(unit["error"], name, _records(found, unit["error"]))
+            yield from _remedies(unit["error"], name, _records(report, unit["error"]))
     if state == "FAILED":
         yield f"The connector failed: fix the cause, then `kconnect restart {name}{' --failed' if failed else ''}`"
     elif failed:
-        tasks = "Its task" if len(found["tasks"]) == 1 else f"{len(failed)} of {len(found['tasks'])} tasks"
+        tasks = "Its task" if len(report["tasks"]) == 1 else f"{len(failed)} of {len(report['tasks'])} tasks"
         yield f"{tasks} failed: fix the cause, then `kconnect restart {name} --failed`"
     if state == "PAUSED":
         yield f"It is paused, and moves nothing: `kconnect resume {name}`"
@@ -59,27 +59,27 @@ def _all(found: Mapping[str, Any]) -> Iterator[str]:
         )
     if state is None:
         yield "No worker has reported its state yet: ask again in a moment. If that does not help, look at the workers' logs."
-    yield from _waiting(found)
-    if any(task["retrying"] is not None for task in found["tasks"]):
+    yield from _waiting(report)
+    if any(task["retrying"] is not None for task in report["tasks"]):
         yield f"Its tasks are retrying, and will not fail: fix the cause; `kconnect logs {name}` shows more"
-    if found["retrying"] is not None:
+    if report["retrying"] is not None:
         yield (
             "It asks its connector for task configs again and again, and fails if it gets none within five minutes: fix the "
             f"cause; `kconnect logs {name}` shows more"
         )
-    elif state == "RUNNING" and not found["tasks"]:
+    elif state == "RUNNING" and not report["tasks"]:
         yield (
             "It runs and has no tasks: perhaps it found nothing to do, or no worker has asked it for tasks yet. `kconnect logs "
             f"{name}` may show why."
         )
-    yield from _numbers(found, name, bool(failed))
+    yield from _numbers(report, name, bool(failed))
 
 
-def _waiting(found: Mapping[str, Any]) -> Iterator[str]:
-    waiting = [task["id"] for task in found["tasks"] if task["state"] in ("UNASSIGNED", "RESTARTING")]
-    if not waiting and found["state"] not in ("UNASSIGNED", "RESTARTING"):
+def _waiting(report: Mapping[str, Any]) -> Iterator[str]:
+    waiting = [task["id"] for task in report["tasks"] if task["state"] in ("UNASSIGNED", "RESTARTING")]
+    if not waiting and report["state"] not in ("UNASSIGNED", "RESTARTING"):
         return
-    reasons = [unit.get("waits_for") or "" for unit in (found, *found["tasks"])]
+    reasons = [unit.get("waits_for") or "" for unit in (report, *report["tasks"])]
     stuck = next((reason for reason in reasons if any(sign in reason for sign in _STUCK)), None)
     silent = next((reason for reason in reasons if reason.startswith(("not running: ", "not known: "))), None)
     if silent is not None:
@@ -88,14 +88,14 @@ def _waiting(found: Mapping[str, Any]) -> Iterator[str]:
         yield f"It waits for Spark, which does not start it: {stuck}. The worker's log has more"
     elif any(reason.startswith("waiting for Spark: ") for reason in reasons):
         yield "It waits for Spark, which takes seconds to start. If it takes longer, the worker's log says what Spark tries"
-    elif found["moving"]:
+    elif report["moving"]:
         yield "A rebalance is under way: `kconnect cluster` shows what moves. This ends by itself."
     else:
         yield "It waits for a worker to start it. If that takes long, check that all workers are there: `kconnect cluster`"
 
 
-def _numbers(found: Mapping[str, Any], name: str, failed: bool) -> Iterator[str]:
-    numbers, lag, errors = found["numbers"] or {}, found["lag"], found["errors"]
+def _numbers(report: Mapping[str, Any], name: str, failed: bool) -> Iterator[str]:
+    numbers, lag, errors = report["numbers"] or {}, report["lag"], report["errors"]
     if numbers.get("skipped"):
         where = errors["topic"]
         look = (
@@ -104,20 +104,20 @@ def _numbers(found: Mapping[str, Any], name: str, failed: bool) -> Iterator[str]
             else ("they are lost, because errors.deadletterqueue.topic.name is not set")
         )
         yield f"{int(numbers['skipped'])} records failed and were dropped since its tasks started: {look}"
-    if lag and lag["total"] and numbers.get("in_per_s") == 0 and found["state"] == "RUNNING" and not failed:
+    if lag and lag["total"] and numbers.get("in_per_s") == 0 and report["state"] == "RUNNING" and not failed:
         yield f"It runs, {lag['total']} records wait, and none was read in the last minute: `kconnect logs {name}`"
 
 
-def _records(found: Mapping[str, Any], error: Mapping[str, Any]) -> str:
+def _records(report: Mapping[str, Any], error: Mapping[str, Any]) -> str:
     """
     Return the options by which `kconnect preview` takes records: the one that failed, a sink's topic, or a file for a source.
     """
-    if found["type"] != "sink":
+    if report["type"] != "sink":
         return "--input RECORDS"
     if place := _FAILED_AT.search(error["reported_as"] or error["first_cause"]):
         return f"--topic {quote(place[1])} --partition {place[2]} --offset {place[3]} --limit 1"
-    partitions = (found["lag"] or {}).get("partitions") or ()
-    topics = [*(found["topics"] or ()), *(row["topic"] for row in partitions), "TOPIC"]
+    partitions = (report["lag"] or {}).get("partitions") or ()
+    topics = [*(report["topics"] or ()), *(row["topic"] for row in partitions), "TOPIC"]
     return f"--topic {topics[0]}"
 
 

@@ -84,27 +84,27 @@ def of(name: str, stamped: Iterable[tuple[LogRecord, int]]) -> History:
     return history
 
 
-def _status(found: History, name: str, decoded: records.StatusRecord | records.Broken, at_ms: int) -> None:
+def _status(history: History, name: str, decoded: records.StatusRecord | records.Broken, at_ms: int) -> None:
     if not isinstance(decoded, records.StatusChange) or decoded.unit.connector != name:
         return
     unit, status = decoded.unit, decoded.status
-    before = found.states.get(unit)
+    before = history.states.get(unit)
     if status is None:
-        found.states.pop(unit, None)
-        found.since.pop(unit, None)
+        history.states.pop(unit, None)
+        history.since.pop(unit, None)
         return
     if status.state is before:
         return
-    found.states[unit], found.since[unit] = status.state, at_ms
+    history.states[unit], history.since[unit] = status.state, at_ms
     if status.state is State.RUNNING and before not in _RUNS_ON:
-        found.starts[unit] = found.starts.get(unit, 0) + 1
-    _add(found, Event(at_ms, f"{status.state.value} on {status.worker_id}", unit))
+        history.starts[unit] = history.starts.get(unit, 0) + 1
+    _add(history, Event(at_ms, f"{status.state.value} on {status.worker_id}", unit))
 
 
-def _add(found: History, event: Event) -> None:
-    if found.begins_ms is None:
-        found.begins_ms = event.at_ms
-    found.events.append(event)
+def _add(history: History, event: Event) -> None:
+    if history.begins_ms is None:
+        history.begins_ms = event.at_ms
+    history.events.append(event)
 
 
 def _change(before: Config | None, after: Config) -> str:

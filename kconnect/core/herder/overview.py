@@ -79,7 +79,7 @@ class Overview:
         rows = [row for changed, row in self._rows.values() if changed > version]
         return False, rows, [name for name, deleted_at in self._gone.items() if deleted_at > version]
 
-    def _row(self, name: str, said: Mapping[UnitId, UnitReport]) -> Row:
+    def _row(self, name: str, reports: Mapping[UnitId, UnitReport]) -> Row:
         log = self._desk.log
         config = log.config.connectors[name].properties
         described = self._classes.known(config) if config.get("connector.class") else None
@@ -90,8 +90,8 @@ class Overview:
         for unit in tasks:
             state = _state(statuses[unit])
             states[state] = states.get(state, 0) + 1
-        task_reports = [said[unit] for unit in tasks if unit in said]
-        retrying = [*task_reports, said[UnitId(name)]] if UnitId(name) in said else task_reports
+        task_reports = [reports[unit] for unit in tasks if unit in reports]
+        retrying = [*task_reports, reports[UnitId(name)]] if UnitId(name) in reports else task_reports
         return {
             "name": name,
             "type": "unknown" if described is None else described["type"],
@@ -128,10 +128,10 @@ def _state(status: UnitStatus | None) -> str:
     return (State.UNASSIGNED if status is None else status.state).value
 
 
-def _why(statuses: Mapping[UnitId, UnitStatus | None], own: Collection[UnitReport]) -> str | None:
+def _why(statuses: Mapping[UnitId, UnitStatus | None], reports: Collection[UnitReport]) -> str | None:
     """The first line of what failed, or of what is tried again."""
     traces = [status.trace for status in statuses.values() if status is not None and status.trace]
-    reasons = [report.retrying for report in own if report.retrying]
+    reasons = [report.retrying for report in reports if report.retrying]
     return next((text.strip().partition("\n")[0][:300] for text in (*traces, *reasons)), None)
 
 
@@ -140,8 +140,8 @@ def _ms(report: UnitReport, name: str) -> int | None:
     return int(seconds * 1000) if seconds else None
 
 
-def _earliest(own: Collection[UnitReport], name: str) -> int | None:
-    return min(filter(None, (_ms(report, name) for report in own)), default=None)
+def _earliest(reports: Collection[UnitReport], name: str) -> int | None:
+    return min(filter(None, (_ms(report, name) for report in reports)), default=None)
 
 
 def total(own: Collection[UnitReport], key: str) -> float | None:

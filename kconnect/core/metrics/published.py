@@ -74,5 +74,5 @@ def _end(attribute: str) -> str:
     return _NO_NAME.sub("_", attribute).lstrip("_")
 
 
-def _labels(given: Mapping[str, str]) -> Labels:
-    return tuple((_name(label), text) for label, text in given.items())
+def _labels(texts: Mapping[str, str]) -> Labels:
+    return tuple((_name(label), text) for label, text in texts.items())

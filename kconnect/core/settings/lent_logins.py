@@ -57,9 +57,9 @@ def problem(worker: Mapping[str, str], prefix: str, own: Mapping[str, str]) -> s
     )
 
 
-def _has_login(own: Mapping[str, str]) -> bool:
-    by_token = any(name.startswith("sasl.oauthbearer.") and "client" in name for name in own)
-    return "sasl.jaas.config" in own or {"sasl.username", "sasl.password"} <= own.keys() or by_token
+def _has_login(settings: Mapping[str, str]) -> bool:
+    by_token = any(name.startswith("sasl.oauthbearer.") and "client" in name for name in settings)
+    return "sasl.jaas.config" in settings or {"sasl.username", "sasl.password"} <= settings.keys() or by_token
 
 
 def _servers(text: str | None) -> frozenset[str]:

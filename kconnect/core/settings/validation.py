@@ -117,15 +117,15 @@ def errors_message(infos: Mapping[str, Any]) -> str:
 def _refuse_nulls(
     config: Mapping[str, str | None],
     values: dict[str, ConfigValue],
-    own: Mapping[str, ConfigValue],
+    own_values: Mapping[str, ConfigValue],
     aliases: Sequence[Section],
 ) -> None:
     """Tell of each null. Connect accepts those of the connector's own settings, and the connector then fails on them."""
     by_alias = {section.prefix + value.name: value for section in aliases for value in section.values}
     for name in (name for name, value in config.items() if value is None):
-        if name in own:
-            own[name].value = None
-            errors = own[name].errors
+        if name in own_values:
+            own_values[name].value = None
+            errors = own_values[name].errors
             errors[:] = [NULL_VALUE, *(error for error in errors if not error.startswith("Missing required configuration"))]
         else:
             named_value = by_alias[name] if name in by_alias else values.setdefault(name, ConfigValue(name))

@@ -86,13 +86,13 @@ class StatusState:
                 del self._of[unit.connector]
 
 
-def _late(known: UnitStatus | None, status: UnitStatus, unit: UnitId) -> bool:
+def _late(before: UnitStatus | None, status: UnitStatus, unit: UnitId) -> bool:
     """A task's old owner may say UNASSIGNED after the new owner said RUNNING (KAFKA-12525): generations tell."""
     return (
         not unit.is_connector
         and status.state is State.UNASSIGNED
-        and known is not None
-        and known.state is State.RUNNING
-        and known.generation >= status.generation
-        and known.worker_id != status.worker_id
+        and before is not None
+        and before.state is State.RUNNING
+        and before.generation >= status.generation
+        and before.worker_id != status.worker_id
     )

@@ -127,8 +127,8 @@ class SourceConversion:
         return Converted(messages, frozenset(self._chain.topics), records, records, origins, cut.error)
 
 
-def _kept(origins: Sequence[Any], done: list[T | None]) -> tuple[Sequence[Any], list[T]]:
-    remaining = [result for result in done if result is not None]
-    if len(remaining) == len(done):
+def _kept(origins: Sequence[Any], results: list[T | None]) -> tuple[Sequence[Any], list[T]]:
+    remaining = [result for result in results if result is not None]
+    if len(remaining) == len(results):
         return origins, remaining
-    return [origin for origin, result in zip(origins, done) if result is not None], remaining
+    return [origin for origin, result in zip(origins, results) if result is not None], remaining

@@ -138,25 +138,25 @@ class Steps:
 
     @staticmethod
     def _require_records(
-        step: Step, done: list[Any], record: type[Any], origins: Sequence[Any], errors: Errors, cut: Cut | None
+        step: Step, results: list[Any], record: type[Any], origins: Sequence[Any], errors: Errors, cut: Cut | None
     ) -> None:
         """See to it that a transform gave records and Nones: with anything else, that record has failed."""
         allowed = (record, type(None))
-        if all(issubclass(kind, allowed) for kind in set(map(type, done))):
+        if all(issubclass(kind, allowed) for kind in set(map(type, results))):
             return
         component = Component(f"the transform {step.alias}", step.class_name)
-        for at, result in enumerate(done):
+        for at, result in enumerate(results):
             if isinstance(result, allowed):
                 continue
             name = step.class_name or step.alias
             error = DataError(f"{name}.apply() returned {kind_of(result)}, but must return a record, or None to drop it")
             try:
-                done[at] = errors.handle(Stage.TRANSFORMATION, component, origins[at], error)
+                results[at] = errors.handle(Stage.TRANSFORMATION, component, origins[at], error)
             except Exception as final:
                 if cut is None:
                     raise
                 cut.error = final
-                del done[at:]
+                del results[at:]
                 return
 
 

@@ -123,13 +123,13 @@ class PutConfig(Request[Created]):
         return (yield from desk.exclusively(name, work()))
 
 
-def _require_unchanged(desk: Desk, name: str, expected: frozenset[str], wanted: Properties) -> None:
+def _require_unchanged(desk: Desk, name: str, expected: frozenset[str], new_config: Properties) -> None:
     """Raise ChangedError if the config is not what the caller has read, nor what the caller wants: it may ask once more."""
     connector = desk.log.config.connectors.get(name)
     if connector is None:
         raise ChangedError(f"Connector {name} is not there any more, so its config was not changed (If-Match)")
     properties = connector.properties
-    if expected != {"*"} and views.config_tag(properties) not in expected and dict(properties) != dict(wanted):
+    if expected != {"*"} and views.config_tag(properties) not in expected and dict(properties) != dict(new_config):
         raise ChangedError(f"Somebody else has changed the config of {name} meanwhile, so it was not changed (If-Match)")
 
 

@@ -320,10 +320,10 @@ def _zombies(name: str, verb: str) -> str:
     )
 
 
-def _message(done: str, answered: bool) -> str:
+def _message(verb: str, answered: bool) -> str:
     if answered:
-        return f"The offsets for this connector have been {done} successfully"
+        return f"The offsets for this connector have been {verb} successfully"
     return (
-        f"The framework-managed offsets for this connector have been {done} successfully. However, if this "
-        f"connector manages offsets externally, they will need to be manually {done} in the system that the connector uses."
+        f"The framework-managed offsets for this connector have been {verb} successfully. However, if this "
+        f"connector manages offsets externally, they will need to be manually {verb} in the system that the connector uses."
     )
