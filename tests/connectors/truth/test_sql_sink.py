@@ -60,8 +60,9 @@ steps: st.SearchStrategy[list[Step]] = st.lists(
         st.tuples(st.just("produce"), st.integers(0, 2), kinds),
         st.tuples(st.just("put"), st.integers(0, 1), st.sampled_from((1, 5, 500))),
         st.tuples(st.sampled_from(("commit", "go_back", "kill", "restart", "abandon")), st.integers(0, 1)),
-        st.tuples(st.sampled_from(("kill within", "break within")), st.integers(0, 1), st.integers(1, 12)),
+        st.tuples(st.sampled_from(("kill within", "break within", "stop within")), st.integers(0, 1), st.integers(1, 12)),
         st.tuples(st.just("outage"), st.integers(0, 1), st.integers(1, 12), st.integers(0, 4)),
+        st.tuples(st.just("lock"), st.integers(0, 1), st.integers(1, 3)),
         st.tuples(st.just("move"), st.integers(0, 2), st.integers(0, 1)),
         st.tuples(st.sampled_from(("stir", "widen", "add a column"))),
     ),
@@ -209,10 +210,17 @@ class Play:
         elif name == "add a column":
             if "extra" not in self._columns():
                 self.database.execute(f"alter table {self.table} add column extra integer default 5")
-        elif name == "outage":
-            self._outage(*arguments)
         else:
-            self._within(name == "kill within", *arguments)
+            # A trouble needs a put that meets it.
+            for place in engine.places:
+                if engine.owner[place] == arguments[0]:
+                    engine.produce(self._make("row"), place)
+            if name == "outage":
+                self._outage(*arguments)
+            elif name == "lock":
+                self._lock(*arguments)
+            else:
+                self._within(name.split()[0], *arguments)
 
     def _outage(self, number: int, statement: int, more: int) -> None:
         """The server is away from a statement of the next put on, and for some more puts."""
@@ -230,8 +238,34 @@ class Play:
         self.engine.put_through(number, 1 + more, lambda: mend(link))
         sa.event.remove(engine, "before_cursor_execute", before)
 
-    def _within(self, kills: bool, number: int, statement: int) -> None:
-        """A statement of the next put finds the process or the connection at its end."""
+    def _lock(self, number: int, tries: int) -> None:
+        """Somebody else has the table until the next put has given way so often; the server lets nobody wait for long."""
+        engine = cast(SqlSinkTask, self.engine.tasks[number].task)._engine
+        assert engine is not None
+        lock, impatience = {
+            "postgresql": (f"lock table {self.table} in exclusive mode", "set lock_timeout = '20ms'"),
+            "mariadb": (f"lock tables {self.table} write", "set lock_wait_timeout = 0"),
+            "sqlite": ("begin immediate", "select 1"),
+        }[self.database.backend]
+
+        def begun(connection: sa.Connection) -> None:
+            with contextlib.closing(connection.connection.cursor()) as cursor:
+                cursor.execute(impatience)
+
+        def free() -> None:
+            other.rollback()
+            if self.database.backend == "mariadb":
+                other.exec_driver_sql("unlock tables")
+
+        sa.event.listen(engine, "begin", begun)
+        level = {"isolation_level": "AUTOCOMMIT"} if self.database.backend == "sqlite" else {}
+        with self.database.engine.execution_options(**level).connect() as other:
+            other.exec_driver_sql(lock)
+            self.engine.put_through(number, tries, free)
+        sa.event.remove(engine, "begin", begun)
+
+    def _within(self, how: str, number: int, statement: int) -> None:
+        """A statement of the next put finds the process or the connection at its end, or the task told to stop."""
         task = cast(SqlSinkTask, self.engine.tasks[number].task)
         engine = task._engine
         assert engine is not None
@@ -240,15 +274,20 @@ class Play:
         def before(connection: Any, cursor: Any, *_: Any) -> None:
             if next(count) != statement:
                 return
-            if kills:
+            if how == "kill":
                 raise KilledError
-            self._break(cursor.connection)
+            if how == "stop":
+                task.interrupt()
+            else:
+                self._break(cursor.connection)
 
         sa.event.listen(engine, "before_cursor_execute", before)
         try:
             self.engine.put(number)
         finally:
             sa.event.remove(engine, "before_cursor_execute", before)
+        if how == "stop":
+            self.engine.restart(number)
 
     def _break(self, driver: Any) -> None:
         """End the connection, as the server does."""
