@@ -2,7 +2,8 @@
 The Spark driver process of a worker: it tails the worker's placement and keeps a Spark task running for each host in it.
 
 `main.py` starts it as a child and starts it again when it dies. Its only argument comes as one JSON line on standard input,
-where no process list shows it; the end of standard input is the end of the worker, and so of this process.
+where no process list shows it. The end of standard input is the end of this process, and without a word before it also that
+of the worker: then this process has the worker's hosts end, and others take over its units.
 Read next: `spark/hosts.py`.
 """
 
@@ -18,13 +19,16 @@ from typing import Any
 
 import orjson
 
+from kconnect.core.cluster.placement import given_up
+from kconnect.core.settings.worker import WorkerSettings
 from kconnect.core.state import assignment_records, records
 from kconnect.core.state.assignment import AssignmentState
 from kconnect.core.state.assignment_records import Placement
 from kconnect.core.state.records import LoggerLevel, Topic
+from kconnect.errors import ConnectError
 from kconnect.host import main as host
 from kconnect.kafka import clients
-from kconnect.kafka.log import LogReader
+from kconnect.kafka.log import LogReader, LogWriter
 from kconnect.processes import logs, standard_error, worker_file
 from kconnect.processes.levels import PythonLoggers
 from kconnect.spark import masters, session, sizes
@@ -35,17 +39,19 @@ from kconnect.spark.output import Output
 log = logging.getLogger("kconnect.host.driver")  # Run as a program, its own name would be __main__.
 
 _JVM_CHECK_S = 0.5
+_LAST_WORD_S = 6.0
+"""Later, a next life of the worker may have begun, and would have to say again what it wants."""
 
 
 def main() -> int:
     direct = standard_error.take()
     order: dict[str, Any] = orjson.loads(sys.stdin.buffer.readline())
     settings = worker_file.of_order(order)
-    ended, up = threading.Event(), threading.Event()
+    ended, up, orphaned = threading.Event(), threading.Event(), threading.Event()
     # Ctrl-C in a terminal reaches the whole group; the worker decides when this process ends.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, lambda *_: _end(ended, up))
-    threading.Thread(target=_watch_parent, daemon=True).start()
+    threading.Thread(target=_watch_parent, args=(orphaned,), daemon=True).start()
 
     started = time.monotonic()
     host_count = sizes.hosts(settings.task_hosts, settings.spark)
@@ -96,6 +102,8 @@ def main() -> int:
             log.error("%s: the driver ends, to be started again", error)
             status = 1
             break
+    if orphaned.is_set() and last_placement is not None and settings.scheduled_rebalance_max_delay_ms == 0:
+        _give_up(settings, last_placement, order["incarnation"])
     hosts.close(3.0 if status == 0 else 0.0)
     if status == 0:
         spark.stop()
@@ -119,11 +127,28 @@ def _payloads(order: dict[str, Any], placement: Placement | None) -> dict[int, b
     }
 
 
-def _watch_parent() -> None:
-    sys.stdin.buffer.read()
+def _give_up(settings: WorkerSettings, placement: Placement, incarnation: str) -> None:
+    """
+    Speak for the worker, which was killed: its group waits for it until its session is over, and the next life of it can't see
+    whether hosts on other machines have ended.
+    """
+    if placement.hosts is None or placement.leaving or placement.incarnation != incarnation:
+        return
+    log.info("The worker %s has ended without a word: its units are given to others", settings.worker_id)
+    try:
+        writer = LogWriter(clients.internal(settings, "driver"), clients.topics(settings), _LAST_WORD_S)
+        writer.write([assignment_records.placement(given_up(placement))], _LAST_WORD_S)
+    except ConnectError as error:
+        log.warning("That could not be said, so the others wait until its session is over: %s", error)
+
+
+def _watch_parent(orphaned: threading.Event) -> None:
+    # A worker that stops its driver says so, and also what becomes of its units.
+    if not sys.stdin.buffer.read():
+        orphaned.set()
     os.kill(os.getpid(), signal.SIGTERM)
     # If Spark hangs, the hosts must not outlive the worker by long.
-    time.sleep(10)
+    time.sleep(15)
     os._exit(1)
 
 

@@ -79,6 +79,8 @@ def run(payloads: Iterable[bytes]) -> None:
             host = Host(settings, plugins, order["host"], order["incarnation"], incarnation, contained, spec)
             options.wanted = Options(*settings.java, *host.memory.limited, report=contained.java_report)
             environments.enter((*spec.directories, *environments.of_providers(host.plugins, settings.raw)))
+            # Spark's daemon sends it to all that it has forked, once it sees that its executor is gone.
+            signal.signal(signal.SIGHUP, host.lose_executor)
             host.run()
         finally:
             contained.close()
@@ -137,10 +139,12 @@ class Host:
         self._desired_offsets: dict[UnitId, int] = {}
         self._renewals = Renewals()
         self._announced = Announced(self._state.config, self._state.assignment)
+        self._without_executor_since: float | None = None
 
     def run(self) -> None:
         log.info("Host %d of worker %s starts", self._number, self.settings.worker_id)
         while True:
+            self._watch_executor()
             # Before anything is read: what is read now may say that others have had this host's units since.
             in_touch = self.holds_lease()
             follows = self._reader.at_end
@@ -235,6 +239,28 @@ class Host:
                 unit.expires_at = None
                 log.info("%s is restarted: a secret or value that its config refers to has expired", unit_id)
                 self._state.renew(unit_id)
+
+    def lose_executor(self, *_: object) -> None:
+        """
+        End in order, as Spark's executor has ended: nobody starts this host again while its record says that it runs units, and
+        on another machine nobody can see whether it lives. Called from a handler of signals.
+        """
+        if self._without_executor_since is None:
+            self._without_executor_since = time.monotonic()
+
+    def _watch_executor(self) -> None:
+        since = self._without_executor_since
+        if since is None:
+            return
+        self._state.leave("Spark's executor has ended")
+        settings = self.settings
+        # After the session and the grace others take it that nothing runs here any more.
+        limit_ms = min(
+            settings.task_shutdown_graceful_timeout_ms + settings.offset_flush_timeout_ms, settings.session_timeout_ms
+        )
+        limit_s = limit_ms / 1000
+        if time.monotonic() - since > limit_s:
+            self._die(f"Spark's executor has ended, and units have not stopped within {limit_s:.0f} s")
 
     def _watch_log(self) -> None:
         """

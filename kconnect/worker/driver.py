@@ -151,6 +151,9 @@ def last_words(lines: Sequence[str]) -> str:
 def _close(child: subprocess.Popen[bytes]) -> None:
     try:
         assert child.stdin is not None
-        child.stdin.close()
+        if not child.stdin.closed:
+            # The end alone would mean that this process has died.
+            child.stdin.write(b"stop\n")
+            child.stdin.close()
     except BrokenPipeError:
         log.debug("The Spark driver had ended before it was asked to")

@@ -156,6 +156,7 @@ class HostState:
         self._confirmed: Units = frozenset()
         self.predecessor: Held | None = None
         self._exited = False
+        self._asked_to_leave: str | None = None
         self._changed = True
         """Whether something has happened since `decide` last found nothing to do."""
         self._config_end = 0
@@ -247,6 +248,11 @@ class HostState:
         if unit in self._stopping and unit not in self._stuck:
             self._stuck.add(unit)
             self._changed = True
+
+    def leave(self, reason: str) -> None:
+        """End this host, whatever the log wants of it: its units stop in order, and are free when it exits."""
+        self._asked_to_leave = reason
+        self._changed = True
 
     def renew(self, unit: UnitId) -> None:
         """Stop a unit and start it anew, where it runs."""
@@ -426,6 +432,8 @@ class HostState:
         self._declared = None
 
     def _reason_to_leave(self) -> str | None:
+        if self._asked_to_leave is not None:
+            return self._asked_to_leave
         placement = self.assignment.placements.get(self.worker)
         if placement is None or placement.hosts is None:
             return "the worker is gone"

@@ -191,6 +191,14 @@ class _Plan:
         return self._wanted.weights.get(unit, 1)
 
 
+def given_up(placement: Placement) -> Placement:
+    """
+    Return the placement of a worker that was found dead by who outlives it: as if it had been asked to end, so that its hosts
+    end in order, and others are given its units before the group notices that it is gone.
+    """
+    return replace(placement, hosts={}, specs={}, leaving=True, revision=placement.revision + 1)
+
+
 def without_units(state: AssignmentState, worker: str) -> set[int]:
     """The hosts that the placement of this worker names for nothing, and that hold nothing."""
     placement = state.placements.get(worker)

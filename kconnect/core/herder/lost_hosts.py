@@ -22,7 +22,7 @@ _REPLACED_MS = 10_000
 class LostHosts:
     """
     Times are milliseconds of the herder's clock. `stops_after_ms` is how long a host may run that nobody can see: without its
-    executor it ends at once, and without the log within this time.
+    executor, or without the log, it ends within this time.
     """
 
     def __init__(self, stops_after_ms: int) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kconnect.core.cluster.host import HostState, SetTarget, Stop
+from kconnect.core.cluster.host import Exit, HostState, SetTarget, Stop
 from kconnect.core.state import assignment_records, records
 from kconnect.core.state.assignment_records import Assignment, Placement
 from kconnect.core.state.records import Entry, LogRecord, TargetState, Topic, UnitId
@@ -98,3 +98,13 @@ def test_that_the_topic_ends_there_is_enough() -> None:
     host.state.reached({(Topic.CONFIG, 0): 1010})
     host.decide()
     assert set(host.specs) == {TASK, UnitId("y")}
+
+
+def test_a_host_that_is_to_leave_stops_its_units_and_says_so_before_it_exits() -> None:
+    host = Alone()
+    host.decide()
+    assert host.declared[-1].units == {TASK}
+    host.state.leave("the executor has ended")
+    assert host.decide() == [Exit("the executor has ended")]
+    # Its worker still wants it, so the record stays; but nobody waits for what it lists.
+    assert host.declared[-1].units == frozenset()

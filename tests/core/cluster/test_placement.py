@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 
 from kconnect.core.cluster.host import Declare, Exit, HostState, Start, Stop
-from kconnect.core.cluster.placement import Wanted, place, released_by_the_dead, without_units
+from kconnect.core.cluster.placement import Wanted, given_up, place, released_by_the_dead, without_units
 from kconnect.core.state import assignment_records, records
 from kconnect.core.state.assignment import AssignmentState
 from kconnect.core.state.assignment_records import PLAIN, Assignment, Held, HostSpec, Placement
@@ -267,6 +267,16 @@ class TestHost:
     def test_under_another_spec_its_number_is_not_its_own_and_it_goes_without_a_word(self) -> None:
         self.place(TWO)
         assert self.decide() == [Exit("the worker no longer places units here")]
+
+    def test_when_its_worker_was_found_dead_it_stops_all_and_takes_back_its_record(self) -> None:
+        self.place(ONE)
+        self.decide()
+        self.write(assignment_records.placement(given_up(self.state.assignment.placements["w"])))
+        stop, *_, taken_back, left = self.decide()
+        assert stop == Stop(UnitId("a"))
+        assert taken_back == Declare(Held("w", 1, None))
+        assert isinstance(left, Exit)
+        assert not self.state.assignment.placements["w"].takes_units
 
     def test_when_its_number_is_used_otherwise_it_stops_all_and_takes_back_its_record(self) -> None:
         self.place(ONE)

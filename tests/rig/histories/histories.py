@@ -17,9 +17,10 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from kconnect.core.cluster.host import UnitSpec
+from kconnect.core.cluster.placement import given_up
 from kconnect.core.herder import effects, events
-from kconnect.core.state import records
-from kconnect.core.state.assignment_records import HostSpec
+from kconnect.core.state import assignment_records, records
+from kconnect.core.state.assignment_records import HostSpec, Placement
 from kconnect.core.state.records import FOLDED, Entry, LogRecord, State, Topic, UnitId
 from kconnect.core.state.status import StatusState
 from kconnect.errors import ConnectError
@@ -95,6 +96,8 @@ class History(Users):
         self._silent: dict[str, int] = {}
         self._electing: int | None = None
         self._no_host_before: dict[tuple[str, int], int] = {}
+        self._last_words: list[tuple[int, Placement]] = []
+        """What drivers of workers that were killed will say of their last placements, and when."""
         for name in WORKERS[:workers]:
             self.add_worker(name, self.pick((1, 1, 2)))
 
@@ -215,6 +218,10 @@ class History(Users):
         return [*self.workers.values(), *self.twins]  # type: ignore[list-item]
 
     def _time_passes(self) -> None:
+        for due, placement in list(self._last_words):
+            if self.now >= due:
+                self._last_words.remove((due, placement))
+                self.log.append([assignment_records.placement(given_up(placement))])
         for member in [member for member, since in self._silent.items() if self.now - since >= self.session_ms]:
             del self._silent[member]
             self.group.leave(member)
@@ -346,7 +353,10 @@ class History(Users):
     # --- actions: faults ---
 
     def _do_kill_worker(self, action: Action) -> None:
-        """Suspended or not; without its hosts if `number` is odd: they live on until the log tells them, or Spark ends."""
+        """
+        Suspended or not. With its hosts if `number` is even; else they live on until the log tells them, or Spark ends. Spark's
+        driver may outlive it, and speak for it, at once or later; and hosts may see the end of their executors.
+        """
         workers = self._processes()
         if workers:
             worker = workers[action.worker % len(workers)]
@@ -354,6 +364,12 @@ class History(Users):
             self._end(worker)
             for host in hosts if action.number % 2 == 0 else ():
                 self.kill_host(host.worker, host.number)
+            for host in hosts if action.number % 8 in (3, 5) else ():
+                host.state.leave("the executor has ended")
+            placement = worker.herder.log.assignment.placements.get(worker.name)
+            is_own = placement is not None and placement.incarnation == worker.incarnation and not placement.leaving
+            if placement is not None and is_own and action.number % 8 in (3, 7):
+                self._last_words.append((self.now + self.pick((0, 0, 500, 3000)), placement))
 
     def _do_add_worker(self, action: Action) -> None:
         """At once under the name of one that was killed, and even of one that is suspended and knows nothing of it."""
