@@ -163,7 +163,7 @@ def fetch_kafka(python: Path, log: Path) -> None:
 
 def prepare_spark(python: Path, log: Path) -> None:
     """Without the archive of classes everything works, only later."""
-    quick = "from kconnect.spark import archive; import sys; sys.exit(0 if archive.is_there() else 1)"
+    quick = "from kconnect.spark import class_archive; import sys; sys.exit(0 if class_archive.is_there() else 1)"
     if subprocess.run([python, "-c", quick], cwd="/").returncode == 0:
         return
     with Step("Preparing Spark", 0) as step:

@@ -19,10 +19,11 @@ import kconnect
 from kconnect.api.config import ConfigDef, ConfigKey, Importance, Type
 from kconnect.api.converter import Converter
 from kconnect.api.record import Header
-from kconnect.converters import avro_depth, avro_schema, avro_schema_readers, schema_registry
+from kconnect.converters import avro_depth, avro_schema, avro_schema_readers
 from kconnect.converters.avro_schema import Dialect
 from kconnect.converters.avro_types import Avro, Encoding, check_elements, dumps, parse
 from kconnect.converters.avro_values import Readers, Writers, read_default
+from kconnect.converters.schema_registries import open_registry
 from kconnect.converters.schema_registry import RegisteredSchema, Registry, texts_of_references
 from kconnect.converters.schema_registry_login import CONFIG_KEYS
 from kconnect.data.kept import Kept, weight_of
@@ -166,7 +167,7 @@ class AvroConverter(Converter):
         """The newest topic and schema written: mostly the next record's too."""
         self._last: tuple[str, bytes, Reading] | None = None
         """The newest topic and head read."""
-        self._registry = schema_registry.open_registry(parsed)
+        self._registry = open_registry(parsed)
 
     # --- to Kafka ---
 

@@ -2,8 +2,8 @@
 A schema registry as converters need it: ids of schemas by subject, and schemas by id.
 
 `schema_registry_http.py` asks one over HTTP, by Confluent's client; `MemoryRegistry` is one in this process, shared by all who
-name the same `mock://` scope, for tests. `open_registry` chooses. Both keep nothing: their callers cache. Used by `avro.py`;
-nothing here knows of Avro but the name of the type.
+name the same `mock://` scope, for tests. `schema_registries.py` chooses. Both keep nothing: their callers cache. Used by
+`avro.py`; nothing here knows of Avro but the name of the type.
 
 The mock of Confluent's client is not used for `mock://`. Tried with 2.16: each client has a registry of its own, whatever the
 scope; an equal schema gets another id in each subject; a blank makes another schema; two threads both register version 1.
@@ -13,12 +13,10 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
-from kconnect.converters.schema_registry_login import URL
-from kconnect.errors import ConfigError, DataError
+from kconnect.errors import DataError
 
 _MOST_REFERENCES, _DEEPEST = 1000, 50
 """Each is a request; a registry may answer with ever more of them."""
@@ -63,26 +61,6 @@ class Registry(Protocol):
 
     def by_version(self, subject: str, version: int | None = None) -> RegisteredSchema:
         """Return a version of a subject; the newest if `version` is None."""
-
-
-def open_registry(settings: Mapping[str, Any]) -> Registry:
-    """
-    Return the registry that the settings name, as `schema_registry_login.CONFIG_KEYS` has parsed them. Raise ConfigError if
-    they can't be used.
-    """
-    urls = [url.rstrip("/") for url in settings[URL] if url]
-    if not urls:
-        raise ConfigError(URL, settings[URL], "No schema registry is named; give its URL, such as http://localhost:8081")
-    scopes = {url[len("mock://") :] for url in urls if url.startswith("mock://")}
-    if scopes:
-        if len(scopes) > 1 or not all(url.startswith("mock://") for url in urls):
-            # Their texts stay out of it: there may be a password in one.
-            raise ConfigError(f"Only one mock scope is permitted for '{URL}', and no other URLs beside it")
-        return MemoryRegistry.of(scopes.pop())
-    # Here, for it takes 20 MB and longer to import than all else of AvroConverter: who has none over HTTP does without.
-    from kconnect.converters.schema_registry_http import HttpRegistry
-
-    return HttpRegistry(urls, settings)
 
 
 def texts_of_references(registry: Registry, schema: RegisteredSchema) -> list[str]:

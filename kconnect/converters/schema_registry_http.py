@@ -1,5 +1,5 @@
 """
-A schema registry over HTTP: Confluent's client, and what becomes of its answers and errors. Opened by `schema_registry.py`.
+A schema registry over HTTP: Confluent's client, and what becomes of its answers and errors. Opened by `schema_registries.py`.
 
 The client is asked once for each thing and keeps nothing, as retries are the task's (`errors.retry.timeout`) and caches the
 converter's (`schemas.cache.config`). Beside the client this module has a login for each URL, the URL that answered last

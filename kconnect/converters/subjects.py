@@ -15,7 +15,8 @@ from kconnect.converters import avro_schema, avro_schema_readers
 from kconnect.converters.avro_schema import Dialect
 from kconnect.converters.avro_types import dumps, parse
 from kconnect.converters.avro_values import read_default
-from kconnect.converters.schema_registry import Registry, open_registry, texts_of_references
+from kconnect.converters.schema_registries import open_registry
+from kconnect.converters.schema_registry import Registry, texts_of_references
 from kconnect.converters.schema_registry_login import CONFIG_KEYS
 from kconnect.data.schema import Schema
 from kconnect.errors import ConfigError, ConnectError, DataError, RetriableError

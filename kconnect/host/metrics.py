@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from kconnect.core.cluster.silence import BEAT_S
 from kconnect.core.metrics import report
 from kconnect.core.metrics.report import Beat, HostReport, Starts, UnitReport
-from kconnect.core.metrics.task import Values
 from kconnect.core.settings.worker import WorkerSettings
 from kconnect.core.state.records import UnitId
+from kconnect.core.task.meters import Values
 from kconnect.host.memory import Memory
 from kconnect.jvm import beans
 from kconnect.jvm.logs import name_of

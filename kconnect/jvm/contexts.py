@@ -17,6 +17,7 @@ import jpype
 from kconnect.api.record import TopicPartition
 from kconnect.errors import RetriableError
 from kconnect.jvm import machine, values
+from kconnect.jvm.errors import translated
 
 log = logging.getLogger(__name__)
 
@@ -79,8 +80,6 @@ class _Connector:
 
     @_answering
     def raiseError(self, error: Any) -> None:
-        from kconnect.jvm.errors import translated
-
         self._it.raise_error(translated(error))
 
     def pluginMetrics(self) -> Any:

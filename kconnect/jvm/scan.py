@@ -3,7 +3,8 @@ Which Java plugins there are in a directory or jar of `plugin.path`: found by Co
 
 `found` is called by `plugins/scan.py`, in the worker, its hosts and commands. What a scan has found is kept in the cache under
 a name that is made of the path, size and time of each file, so that one process of many pays for it: it is a JVM in a process
-of its own (`python -m kconnect.jvm.scan`), for a worker never loads a plugin. Read next: `machine.py`.
+of its own (`python -m kconnect.jvm.scan`), for a worker never loads a plugin; only that one imports JPype. Read next:
+`machine.py`.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 import psutil
 
-from kconnect.spark import archive, home, masters
+from kconnect.spark import class_archive, home, masters
 from kconnect.spark.daemon import KCONNECTS, PRELOAD, SAFE_PATH
 from kconnect.spark.errors import SparkLost, reason
 from kconnect.spark.output import Output
@@ -166,7 +166,7 @@ def start(
     from pyspark.java_gateway import launch_gateway
     from pyspark.sql import SparkSession
 
-    conf = settings({_DRIVER_JVM: JVM + archive.options(), **user}, preload, hosts, hidden, name)
+    conf = settings({_DRIVER_JVM: JVM + class_archive.options(), **user}, preload, hosts, hidden, name)
     home.name_it(os.environ)
     # The setting alone has no effect for a session that Python starts. On other machines the user's names their Python.
     os.environ["PYSPARK_PYTHON"] = user.get("spark.pyspark.python", sys.executable)

@@ -11,8 +11,8 @@ from typing import Any
 
 from kconnect.api.connector import Connector
 from kconnect.api.task import Task
-from kconnect.core.metrics.task import About
 from kconnect.core.settings import aliases
+from kconnect.core.task.meters import About
 from kconnect.plugins import chain
 from kconnect.plugins.java_names import task_class_name
 from kconnect.plugins.registry import class_name

@@ -2,8 +2,9 @@
 The chain of a task, made of plugins of both languages: what the pump is given, and what is to be closed in the end.
 
 Called by `source_task.py` and `sink_task.py`. A chain runs as a whole in the language of its task where that can be, so that a
-record crosses over once or never; else in Python, with converters in Java if one of them is. Read next: `languages.py`, which
-tells the cases apart; `transforms.py` and `converters.py` for parts in Python, `java_chain.py` for parts in Java.
+record crosses over once or never; else in Python, with converters in Java if one of them is. What is Java's is imported for
+such a chain only: a host without Java plugins has no JPype. Read next: `languages.py`, which tells the cases apart;
+`transforms.py` and `converters.py` for parts in Python, `java_chain.py` for parts in Java.
 """
 
 from __future__ import annotations

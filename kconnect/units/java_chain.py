@@ -3,8 +3,8 @@ The chain of a task whose connector is Java's: all of it runs in Java, so that a
 converters of a task in Python, if one of them is Java's.
 
 Called by `chains.py`. A built-in converter, transform or predicate that stands for one of Connect's runs as Connect's own class
-here, which gives the same result without a crossing. Read next: `kconnect/jvm/chain.py`; for parts in Python, `converters.py`
-and `transforms.py`.
+here, which gives the same result without a crossing. JPype is imported for such a chain only. Read next:
+`kconnect/jvm/chain.py`; for parts in Python, `converters.py` and `transforms.py`.
 """
 
 from __future__ import annotations

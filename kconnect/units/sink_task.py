@@ -18,13 +18,13 @@ from math import inf
 from typing import Any
 
 from kconnect.api.task import SinkTask
-from kconnect.core.metrics.task import SinkMeter
-from kconnect.core.metrics.windows import Windows
 from kconnect.core.state.records import TargetState
 from kconnect.core.task.errant import Errant
 from kconnect.core.task.lifecycle import Event
+from kconnect.core.task.meters import SinkMeter
 from kconnect.core.task.ports import Listener
 from kconnect.core.task.sink_pump import Ports, SinkPump
+from kconnect.core.task.windows import Windows
 from kconnect.kafka import clients
 from kconnect.kafka.consumer import TaskConsumer
 from kconnect.kafka.refusals import Access

@@ -17,17 +17,17 @@ from typing import Any
 
 from kconnect.api.record import SourceRecord
 from kconnect.api.task import TransactionContext
-from kconnect.core.metrics.task import SourceMeter
-from kconnect.core.metrics.windows import Windows
 from kconnect.core.settings.source import SourceSettings
 from kconnect.core.state.records import TargetState
 from kconnect.core.task import delivery, positions
 from kconnect.core.task.delivery import AtLeastOnce, Delivery, ExactlyOnce
 from kconnect.core.task.errors import Counts
 from kconnect.core.task.lifecycle import Event
+from kconnect.core.task.meters import SourceMeter
 from kconnect.core.task.ports import PolledPlugin, Producer
 from kconnect.core.task.source_pump import SourcePump
 from kconnect.core.task.transactions import boundary_of
+from kconnect.core.task.windows import Windows
 from kconnect.errors import RetriableError
 from kconnect.kafka import clients
 from kconnect.kafka.producer import TaskProducer

@@ -17,7 +17,6 @@ from typing import Any, Protocol
 
 from kconnect.api.config import HIDDEN
 from kconnect.core.cluster.host import UnitSpec
-from kconnect.core.metrics.task import About, SinkMeter, SourceMeter, Times
 from kconnect.core.settings import secrets
 from kconnect.core.settings.common import RELOAD_ACTION
 from kconnect.core.settings.references import Resolved
@@ -25,6 +24,7 @@ from kconnect.core.settings.worker import WorkerSettings
 from kconnect.core.state.records import State, TargetState
 from kconnect.core.task.errors import Counts, error_class
 from kconnect.core.task.lifecycle import Event, Lifecycle
+from kconnect.core.task.meters import About, SinkMeter, SourceMeter, Times
 from kconnect.core.task.ports import OffsetStore
 from kconnect.errors import ConnectError, StartAgainError, WithdrawnError
 from kconnect.jvm import beans

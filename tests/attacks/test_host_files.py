@@ -14,7 +14,7 @@ from kconnect.connectors.datagen.connector import DatagenSourceConnector
 from kconnect.connectors.file_sink import FileStreamSinkTask
 from kconnect.connectors.file_source import FileStreamSourceConnector, FileStreamSourceTask
 from kconnect.connectors.host_files import HostFiles
-from kconnect.connectors.objects import options, stores
+from kconnect.connectors.objects import opening, options
 from kconnect.connectors.objects.connector import ObjectStoreSinkConnector
 from kconnect.connectors.objects.settings import CONFIG
 from kconnect.connectors.objects.source import ObjectStoreSourceConnector
@@ -151,7 +151,7 @@ def test_a_link_that_comes_in_between_is_not_followed(place: Path) -> None:
 
 def store(url: str, worker: dict[str, str], **more: str) -> Any:
     props = {"store": url, "format.class": "JsonFormat", "flush.size": "1", **{k.replace("_", "."): v for k, v in more.items()}}
-    return stores.opened(CONFIG.parse(props), props, worker)
+    return opening.opened(CONFIG.parse(props), props, worker)
 
 
 @pytest.mark.parametrize("form", ["file://{}", "FILE://{}", "file:{}", "file://localhost{}", "file:///{}"])

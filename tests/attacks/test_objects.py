@@ -24,7 +24,7 @@ from pyarrow import parquet
 from kconnect.api import ConnectError, DataError, RetriableError, SinkRecord, Struct, schema
 from kconnect.connectors import patterns
 from kconnect.connectors.limits import TooMuchError
-from kconnect.connectors.objects import hadoop, readers, settings, source_settings, stores
+from kconnect.connectors.objects import hadoop, opening, readers, settings, source_settings, stores
 from kconnect.connectors.objects.connector import ObjectStoreSinkConnector
 from kconnect.connectors.objects.hadoop import HadoopStore
 from kconnect.connectors.objects.readers import Budget
@@ -679,7 +679,7 @@ def test_a_link_leads_no_source_out_of_what_the_worker_allows(tmp_path: Path) ->
     (folder / "folder").symlink_to(tmp_path / "out")
     (folder / "within.json").symlink_to("a.json")
     props = {"store": f"file://{folder}", "format.class": "JsonFormat"}
-    store = stores.opened(source_settings.CONFIG.parse(props), props, {"connector.files.allowed.paths": str(folder)})
+    store = opening.opened(source_settings.CONFIG.parse(props), props, {"connector.files.allowed.paths": str(folder)})
     assert [listed.name for listed in store.names("")] == ["a.json", "within.json"]
 
 
@@ -715,7 +715,7 @@ def test_a_name_that_no_client_has_keeps_no_sink_from_a_bucket() -> None:
         login = {"aws.access.key.id": "a", "aws.secret.access.key": "b"}
         props = {"s3.bucket.name": "bucket", "store.url": bucket.url, **login, "format.class": "JsonFormat"}
         config = {**props, "mode": "GENERIC", "topic.regex.list": "t:.*"}
-        stores.opened(source_settings.CONFIG.parse(config), config, {}).probe()
+        opening.opened(source_settings.CONFIG.parse(config), config, {}).probe()
         with (
             SourceRunner(ObjectStoreSourceConnector, config) as runner,
             pytest.raises(ConnectError, match=r"topics//a\.json.*Take that file away"),

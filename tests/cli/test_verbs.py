@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from kconnect.cli import waiting
-from kconnect.cli.connectors import get_connectors, target_states
+from kconnect.cli import target_states, waiting
+from kconnect.cli.connectors import get_connectors
 from kconnect.core.herder.request import Request
 from kconnect.core.herder.requests.configs import CreateConnector, DeleteConnector
 from kconnect.core.herder.requests.connectors import GetConnector, GetStatus, ListConnectors

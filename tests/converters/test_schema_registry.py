@@ -31,13 +31,8 @@ from starlette.routing import Route
 
 from kconnect.api.config import ConfigDef
 from kconnect.converters.avro import AvroConverter
-from kconnect.converters.schema_registry import (
-    MemoryRegistry,
-    Reference,
-    Registry,
-    open_registry,
-    texts_of_references,
-)
+from kconnect.converters.schema_registries import open_registry
+from kconnect.converters.schema_registry import MemoryRegistry, Reference, Registry, texts_of_references
 from kconnect.converters.schema_registry_login import CONFIG_KEYS
 from kconnect.data import schema as s
 from kconnect.data.schema import Struct

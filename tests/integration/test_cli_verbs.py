@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kconnect.cli.connectors import target_states
+from kconnect.cli import target_states
 from kconnect.rest.client import ConnectClient
 from tests.cli.calls import Called, call
 from tests.rig.systems import recorder

@@ -17,10 +17,10 @@ from kconnect.core.metrics.families import Snapshot, UnitNow, families
 from kconnect.core.metrics.published import Published
 from kconnect.core.metrics.report import UnitReport
 from kconnect.core.metrics.table import Kind
-from kconnect.core.metrics.task import About, SinkMeter, SourceMeter, Times
-from kconnect.core.metrics.windows import Windows
 from kconnect.core.state.records import State, UnitId
 from kconnect.core.task.errors import Counts
+from kconnect.core.task.meters import About, SinkMeter, SourceMeter, Times
+from kconnect.core.task.windows import Windows
 from kconnect.rest import metrics
 
 from .conftest import Http, assert_error

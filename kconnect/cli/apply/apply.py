@@ -11,13 +11,12 @@ from pathlib import Path
 
 import click
 
-from kconnect.cli import asking, connection, output
+from kconnect.cli import asking, connection, output, target_states
 from kconnect.cli.apply import applying
 from kconnect.cli.apply.options import files, hiding, pruning, read
 from kconnect.cli.apply.output import Show, summary
 from kconnect.cli.apply.plan import DELETE, UNCHANGED
 from kconnect.cli.connection import Target
-from kconnect.cli.connectors import target_states
 from kconnect.cli.detailed_exit import DIFFERS, DetailedExit
 
 

@@ -10,9 +10,8 @@ from typing import Any
 
 import click
 
-from kconnect.cli import refusals
+from kconnect.cli import refusals, target_states
 from kconnect.cli.apply.plan import CREATE, DELETE, Step
-from kconnect.cli.connectors import target_states
 from kconnect.cli.files import Problems
 from kconnect.cli.manifests import Config, Manifest
 from kconnect.core.settings import unknown

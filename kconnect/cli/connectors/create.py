@@ -6,12 +6,11 @@ from pathlib import Path
 
 import click
 
-from kconnect.cli import connection, selection
+from kconnect.cli import connection, selection, target_states
 from kconnect.cli.apply import plan as apply_plan
 from kconnect.cli.apply import run as apply_run
 from kconnect.cli.apply.options import files, read
 from kconnect.cli.connection import Target
-from kconnect.cli.connectors import target_states
 
 
 @click.command()

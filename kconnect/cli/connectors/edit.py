@@ -8,13 +8,12 @@ from typing import Any
 
 import click
 
-from kconnect.cli import connection, main, manifests, selection
+from kconnect.cli import connection, main, manifests, selection, target_states
 from kconnect.cli.apply import plan as apply_plan
 from kconnect.cli.apply import run as apply_run
 from kconnect.cli.apply.output import Show
 from kconnect.cli.apply.plan import UNCHANGED
 from kconnect.cli.connection import Target
-from kconnect.cli.connectors import target_states
 from kconnect.cli.files import InputError
 from kconnect.cli.manifests import Config, Manifest
 from kconnect.errors import ConflictError

@@ -9,14 +9,13 @@ from typing import Any
 
 import click
 
-from kconnect.cli import connection, refusals, selection
+from kconnect.cli import connection, refusals, selection, target_states
 from kconnect.cli.apply import plan as apply_plan
 from kconnect.cli.apply import run as apply_run
 from kconnect.cli.apply.options import hiding
 from kconnect.cli.apply.output import Show
 from kconnect.cli.apply.plan import CHANGE, Step
 from kconnect.cli.connection import Target
-from kconnect.cli.connectors import target_states
 from kconnect.cli.files import InputError, reason_of
 from kconnect.cli.manifests import Config, Manifest, as_text
 from kconnect.rest.client import ConnectClient, RestError

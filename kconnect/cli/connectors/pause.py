@@ -1,12 +1,11 @@
-"""`kconnect pause`, `kconnect resume` and `kconnect stop`. Read next: `target_states.py`."""
+"""`kconnect pause`, `kconnect resume` and `kconnect stop`. Read next: `cli/target_states.py`."""
 
 from __future__ import annotations
 
 import click
 
-from kconnect.cli import connection, selection
+from kconnect.cli import connection, selection, target_states
 from kconnect.cli.connection import Target
-from kconnect.cli.connectors import target_states
 from kconnect.cli.selection import Wanted
 
 

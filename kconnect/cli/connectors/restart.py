@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kconnect.cli import connection, selection
+from kconnect.cli import connection, selection, target_states
 from kconnect.cli.connection import Target
-from kconnect.cli.connectors import target_states
 from kconnect.cli.selection import Wanted
 
 if TYPE_CHECKING:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import click
 
-from kconnect.cli import connection, selection
+from kconnect.cli import connection, selection, target_states
 from kconnect.cli.connection import Target
-from kconnect.cli.connectors import target_states
 from kconnect.cli.selection import Wanted
 
 _STATES = ["RUNNING", "PAUSED", "STOPPED", "FAILED", "deleted"]

@@ -15,7 +15,7 @@ from typing import Any
 
 import kconnect
 from kconnect.api import SourceRecord, SourceTask
-from kconnect.connectors.datagen import connector, weights
+from kconnect.connectors.datagen import settings, weights
 from kconnect.connectors.datagen.generators import Block
 from kconnect.connectors.libraries import Informed
 
@@ -38,25 +38,25 @@ class DatagenSourceTask(Informed, SourceTask):
         return kconnect.__version__
 
     def start(self, props: dict[str, str]) -> None:
-        config = connector.CONFIG.parse(props)
-        self._topic: str = config[connector.TOPIC]
-        self._iterations: int = config[connector.ITERATIONS]
-        task = int(props.get(connector.TASK_ID, 0))
-        self._partition = {connector.TASK_ID: task}
+        config = settings.CONFIG.parse(props)
+        self._topic: str = config[settings.TOPIC]
+        self._iterations: int = config[settings.ITERATIONS]
+        task = int(props.get(settings.TASK_ID, 0))
+        self._partition = {settings.TASK_ID: task}
         stored = self.context.offsets.offset(self._partition) or {}
-        self._next: int = stored.get(connector.ITERATION, 0)
-        seed = config[connector.SEED]
-        self._own_seed: int = seed if seed is not None else stored.get(connector.SEED, time.time_ns())
+        self._next: int = stored.get(settings.ITERATION, 0)
+        seed = config[settings.SEED]
+        self._own_seed: int = seed if seed is not None else stored.get(settings.SEED, time.time_ns())
         # Faker's pools are the same for all tasks, as those of one shop's customers are.
-        self._generator = connector.read(config, str(self._own_seed), self.worker)
+        self._generator = settings.read(config, str(self._own_seed), self.worker)
         # Of records that are large, fewer are made at once.
         self._size = max(1, min(_BLOCK, weights.AT_ONCE // self._generator.weight))
         self._dice = f"{self._own_seed} {task}"
-        key = connector.key_field(config)
+        key = settings.key_field(config)
         self._key = self._generator.schema.field(key) if key else None
-        self._start_of_time = connector.start_of_time(config)
-        self._step: int = config[connector.TIME_STEP]
-        self._pace = _Pace(config[connector.RATE], config[connector.MAX_INTERVAL], self._own_seed)
+        self._start_of_time = settings.start_of_time(config)
+        self._step: int = config[settings.TIME_STEP]
+        self._pace = _Pace(config[settings.RATE], config[settings.MAX_INTERVAL], self._own_seed)
 
     def stop(self) -> None:
         self._stopped.set()
@@ -94,7 +94,7 @@ class DatagenSourceTask(Informed, SourceTask):
         for record, value, moment in zip(records, self._block[at : at + count], self._times[at : at + count]):
             iteration += 1
             record.value, record.timestamp = value, moment
-            record.source_offset = {connector.ITERATION: iteration, connector.SEED: seed}
+            record.source_offset = {settings.ITERATION: iteration, settings.SEED: seed}
         if key is not None:
             for record in records:
                 record.key = record.value[key.name]

@@ -71,12 +71,12 @@ def _mismatches(config: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 def _problems_of_store(config: Mapping[str, Any], props: Mapping[str, str], worker: Mapping[str, str]) -> list[tuple[str, str]]:
     try:
-        from kconnect.connectors.objects import partitioners, stores
+        from kconnect.connectors.objects import opening, partitioners, stores
     except ImportError:
         return [(settings.FORMAT, f"{INSTALL}.")]
     try:
         partitioners.Partitioner(config)
-        store = stores.opened(config, props, worker, PROBE_S)
+        store = opening.opened(config, props, worker, PROBE_S)
     except ConfigError as error:
         return [(error.name or settings.STORE, f"{error}.")]
     try:

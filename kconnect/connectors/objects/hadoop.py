@@ -2,7 +2,7 @@
 HadoopStore: files in HDFS, by its web address (WebHDFS), so that no machine of ours needs Hadoop.
 
 A file is written beside its place under a name that begins with a dot, and then renamed: nobody sees half of it. Opened by
-`stores.opened`. Errors become obstore's, of which `stores.py` knows what they mean.
+`opening.py`. Errors become obstore's, of which `stores.py` knows what they mean.
 """
 
 from __future__ import annotations

@@ -14,9 +14,7 @@ from kconnect.api import ConfigDef, ConfigError, ConnectError, SourceTask
 from kconnect.connectors.common import CheckedSource
 from kconnect.connectors.libraries import Informed
 from kconnect.connectors.objects import connector, settings, source_settings
-
-FILE, RECORDS, WHOLE = "file", "records", "whole"
-"""The source partition has the name of a file; its offset, how many records were read, and whether those were all."""
+from kconnect.connectors.objects.source_settings import FILE, RECORDS, WHOLE
 
 
 class ObjectStoreSourceConnector(Informed, CheckedSource):
@@ -51,11 +49,11 @@ class ObjectStoreSourceConnector(Informed, CheckedSource):
 
 def _problems_of_store(config: Mapping[str, Any], props: Mapping[str, str], worker: Mapping[str, str]) -> list[tuple[str, str]]:
     try:
-        from kconnect.connectors.objects import stores
+        from kconnect.connectors.objects import opening, stores
     except ImportError:
         return [(settings.FORMAT, f"{connector.INSTALL}.")]
     try:
-        store = stores.opened(config, props, worker, connector.PROBE_S)
+        store = opening.opened(config, props, worker, connector.PROBE_S)
     except ConfigError as error:
         return [(error.name or settings.STORE, f"{error}.")]
     try:

@@ -25,6 +25,8 @@ LONGEST_RECORD = 256 * 1024**2
 NUMBER, COUNT = "task.number", "task.count"
 """In the configs of tasks only."""
 GENERIC, RESTORE = "GENERIC", "RESTORE_BACKUP"
+FILE, RECORDS, WHOLE = "file", "records", "whole"
+"""The source partition has the name of a file; its offset, how many records were read, and whether those were all."""
 
 _FILES, _TROUBLE = "Files and topics", "Records and retries"
 _STORE = (

@@ -22,8 +22,9 @@ from kconnect.connectors import interrupts, names
 from kconnect.connectors.common import Patience, Polling
 from kconnect.connectors.libraries import Informed
 from kconnect.connectors.limits import TooMuchError
-from kconnect.connectors.objects import readers, settings, source, source_settings, spool, stores
+from kconnect.connectors.objects import opening, readers, settings, source_settings, spool, stores
 from kconnect.connectors.objects.readers import Budget, Rows
+from kconnect.connectors.objects.source_settings import FILE, RECORDS, WHOLE
 from kconnect.connectors.patterns import LateError
 
 log = logging.getLogger(__name__)
@@ -99,7 +100,7 @@ class ObjectStoreSourceTask(Informed, Polling):
 
     def start(self, props: dict[str, str]) -> None:
         config = self._config = source_settings.CONFIG.parse(props)
-        self._store = self._opened = stores.opened(config, props, self.worker)
+        self._store = self._opened = opening.opened(config, props, self.worker)
         self._routes = source_settings.routes(config)
         self._restores = config[source_settings.MODE].upper() == source_settings.RESTORE
         self._restored = source_settings.restored(config)
@@ -181,8 +182,8 @@ class ObjectStoreSourceTask(Informed, Polling):
             remedy = of_backups if self._restores else f"{source_settings.TOPICS} has to match them"
             shown = names.shown(stranger)
             log.warning("None of the files in %s is one that is read, as %s: %s", self._store.shown, shown, remedy)
-        offsets = self.context.offsets.offsets([{source.FILE: file.name} for file in new_files]) if new_files else []
-        fresh = [file for file, offset in zip(new_files, offsets) if not (offset and offset.get(source.WHOLE))]
+        offsets = self.context.offsets.offsets([{FILE: file.name} for file in new_files]) if new_files else []
+        fresh = [file for file, offset in zip(new_files, offsets) if not (offset and offset.get(WHOLE))]
         # What is not there any more is forgotten: whoever puts files there, and takes them away, must not fill the memory.
         self._known = {**known_files, **{file.name: file.modified for file in new_files}}
         self._absent = {name: modified for name, modified in self._absent.items() if name in known_files}
@@ -221,7 +222,7 @@ class ObjectStoreSourceTask(Informed, Polling):
         return match["topic"], int(match["partition"]), int(match["offset"])
 
     def _fetch(self, file: File) -> None:
-        offset = self.context.offsets.offset({source.FILE: file.name}) or {}
+        offset = self.context.offsets.offset({FILE: file.name}) or {}
         directory = self._config[settings.SPOOL]
         copy, path = spool.nameless(directory)
         try:
@@ -241,7 +242,7 @@ class ObjectStoreSourceTask(Informed, Polling):
                 return
             raise
         self._waiting.popleft()
-        self._read = offset.get(source.RECORDS, 0)
+        self._read = offset.get(RECORDS, 0)
         config, separator = self._config, self._config[settings.SEPARATOR]
         budget = Budget(
             path.stat().st_size,
@@ -311,16 +312,16 @@ class ObjectStoreSourceTask(Informed, Polling):
         self._piece = self._next()
         records = self._records(file, piece, first)
         if self._piece is None and self._trouble is None:
-            records[-1].source_offset = {source.RECORDS: self._read, source.WHOLE: True}
+            records[-1].source_offset = {RECORDS: self._read, WHOLE: True}
             self.release()
         return records
 
     def _records(self, file: File, piece: Rows, first: int) -> list[SourceRecord]:
         value_schema, values = piece
-        template = SourceRecord({source.FILE: file.name}, None, file.topic, file.partition, None, None, value_schema, None)
+        template = SourceRecord({FILE: file.name}, None, file.topic, file.partition, None, None, value_schema, None)
         records: Sequence[SourceRecord] = [template.copy() for _ in values]
         for number, (record, value) in enumerate(zip(records, values), first):
-            record.value, record.source_offset = value, {source.RECORDS: number}
+            record.value, record.source_offset = value, {RECORDS: number}
         return list(records)
 
     def _failed(self, error: Exception) -> NoReturn:

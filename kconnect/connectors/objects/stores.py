@@ -2,8 +2,8 @@
 Stores: where files go, and what their errors mean.
 
 A file is sent when it is whole, by one request or by parts that the store puts together at the end, so that nobody ever sees
-half of one. Parts of a file that can't be sent are given up by obstore. Opened by the tasks and the connectors. HDFS, which
-obstore does not know, is in `hadoop.py`.
+half of one. Parts of a file that can't be sent are given up by obstore. Opened by `opening.py`. HDFS, which obstore does not
+know, is in `hadoop.py`.
 """
 
 from __future__ import annotations
@@ -39,27 +39,6 @@ _REASON = re.compile(r"(?:HTTP error: |source: )?(error sending request|operatio
 class Listed(NamedTuple):
     name: str
     modified: datetime.datetime
-
-
-def opened(
-    config: Mapping[str, Any], props: Mapping[str, str], worker: Mapping[str, str], longest_s: float = float("inf")
-) -> Store:
-    """
-    The store of a parsed config; `props` are all its settings, with those of the store itself. `worker` has the worker's
-    limits.
-    """
-    url: str = config[settings.STORE]
-    files = HostFiles(worker)
-    if config[settings.SPOOL]:
-        files.check(settings.SPOOL, config[settings.SPOOL])
-    if url.startswith("hdfs://"):
-        text = "HDFS is reached by its web address: webhdfs://host:9870/folder with the name node's host and HTTP port"
-        raise ConfigError(settings.STORE, url, text)
-    if url.startswith(("webhdfs://", "swebhdfs://")):
-        from kconnect.connectors.objects.hadoop import HadoopStore
-
-        return HadoopStore(config, longest_s)
-    return Store(config, props, longest_s, files)
 
 
 class Store:

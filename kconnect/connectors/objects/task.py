@@ -26,7 +26,7 @@ from kconnect.connectors import interrupts
 from kconnect.connectors.common import Patience, bad_record
 from kconnect.connectors.groups import Group, Origins, groups_of
 from kconnect.connectors.libraries import Informed
-from kconnect.connectors.objects import settings, spool, stores
+from kconnect.connectors.objects import opening, settings, spool, stores
 from kconnect.connectors.objects.files import Bad, Files
 from kconnect.connectors.objects.partitioners import Partitioner
 from kconnect.connectors.slices import Slice, record_at, slices_of
@@ -50,7 +50,7 @@ class ObjectStoreSinkTask(Informed, SinkTask):
 
     def start(self, props: dict[str, str]) -> None:
         config = self._config = settings.CONFIG.parse(props)
-        self._store = self._opened = stores.opened(config, props, self.worker)
+        self._store = self._opened = opening.opened(config, props, self.worker)
         self._partitioner = Partitioner(config)
         self._schedule_s: float = config[settings.SCHEDULE] / 1000
         self._patience = Patience(settings.RETRIES, config[settings.RETRIES], config[settings.BACKOFF])

@@ -16,8 +16,8 @@ from kconnect.core.metrics import table
 from kconnect.core.metrics.published import Labels, Published
 from kconnect.core.metrics.report import UnitReport, Usage
 from kconnect.core.metrics.table import Kind, Metric
-from kconnect.core.metrics.task import Values
 from kconnect.core.state.records import State, UnitId
+from kconnect.core.task.meters import Values
 
 Sample = tuple[tuple[str, ...], float]
 """The labels' values, in the order of `Metric.labels`, and the number."""

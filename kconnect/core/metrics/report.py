@@ -15,8 +15,8 @@ from typing import Any
 import orjson
 
 from kconnect.core.metrics.published import Published
-from kconnect.core.metrics.task import About, Values
 from kconnect.core.state.records import UnitId
+from kconnect.core.task.meters import About, Values
 
 FORMAT = 1
 _LONGEST_UNREAD_S = 1e9

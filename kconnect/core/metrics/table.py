@@ -4,7 +4,7 @@ Every metric, declared once: Connect's group and attribute, its kind and its mea
 `families.py` fills the rows with numbers, `rest/metrics.py` writes them out, and docs/metrics.md lists them (a test keeps that
 page equal to this table). A name is `kafka_connect_`, the group without `-metrics`, and the attribute, with underscores; a
 counter ends in `_total`. The usual rules for Prometheus' JMX exporter give the same names, except for counters. Read next:
-`task.py`, which has the numbers of tasks.
+`core/task/meters.py`, which has the numbers of tasks.
 """
 
 from __future__ import annotations

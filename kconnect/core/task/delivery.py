@@ -20,10 +20,10 @@ from typing import Any, Protocol
 
 from kconnect.api.record import RecordMetadata
 from kconnect.api.task import TransactionContext
-from kconnect.core.metrics.task import SourceMeter
 from kconnect.core.task.chain import Outgoing
 from kconnect.core.task.converted import Converted, Held, identity
 from kconnect.core.task.errors import PRODUCER, Errors, Stage
+from kconnect.core.task.meters import SourceMeter
 from kconnect.core.task.ports import (
     DeadLetters,
     Life,

@@ -17,12 +17,12 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 from kconnect.api.record import OffsetAndMetadata, SinkRecord, TopicPartition
-from kconnect.core.metrics.task import SinkMeter
 from kconnect.core.task import positions
 from kconnect.core.task.answers import AnswerError
 from kconnect.core.task.batch import Batch, Messages
 from kconnect.core.task.errant import Errant
 from kconnect.core.task.errors import Counts, Errors
+from kconnect.core.task.meters import SinkMeter
 from kconnect.core.task.ports import Consumer, DeadLetters, Life, Listener, SinkPlugin
 from kconnect.core.task.sink_context import SinkContext
 from kconnect.core.task.sink_offsets import Offsets, SinkOffsets

@@ -16,15 +16,15 @@ from typing import Any, NamedTuple
 from kconnect.api.connector import SinkConnector
 from kconnect.api.record import OffsetAndMetadata, SinkRecord, TopicPartition
 from kconnect.api.task import SinkTask
-from kconnect.core.metrics.task import SinkMeter
-from kconnect.core.metrics.windows import Windows
 from kconnect.core.settings.errors import ErrorSettings
 from kconnect.core.task.batch import Batch, Records
 from kconnect.core.task.errant import Errant
 from kconnect.core.task.errors import Errors, Failure
+from kconnect.core.task.meters import SinkMeter
 from kconnect.core.task.ports import Listener
 from kconnect.core.task.sink_context import SinkContext
 from kconnect.core.task.sink_pump import Ports, SinkPump
+from kconnect.core.task.windows import Windows
 from kconnect.errors import ConnectError
 from kconnect.kafka.memory_clients import MemoryConsumer
 from kconnect.testing.plugins.configs import accepted

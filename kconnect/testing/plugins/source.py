@@ -16,8 +16,6 @@ from kconnect.api.connector import SourceConnector
 from kconnect.api.record import Header, RecordMetadata, SourceRecord
 from kconnect.api.task import SourceTask, TransactionContext
 from kconnect.converters.json import JsonConverter
-from kconnect.core.metrics.task import SourceMeter
-from kconnect.core.metrics.windows import Windows
 from kconnect.core.settings.source import BOUNDARY
 from kconnect.core.state import offsets as stored_offsets
 from kconnect.core.state.offsets import OffsetState
@@ -27,11 +25,13 @@ from kconnect.core.task.converted import Converted
 from kconnect.core.task.delivery import ExactlyOnce
 from kconnect.core.task.destination import at_place
 from kconnect.core.task.errors import Counts, strict
+from kconnect.core.task.meters import SourceMeter
 from kconnect.core.task.ports import OffsetRecord, Pairs
 from kconnect.core.task.source_offsets import SourceOffsets
 from kconnect.core.task.source_pump import SourcePump
 from kconnect.core.task.topic_use import TopicUse
 from kconnect.core.task.transactions import PollBoundary, TaskBoundary
+from kconnect.core.task.windows import Windows
 from kconnect.data.schema import validate
 from kconnect.errors import ConnectError, DataError, RetriableError
 from kconnect.kafka.memory_clients import MemoryProducer

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from kconnect.api import ConnectError, SchemaType, SourceRecord, schema
-from kconnect.connectors.datagen import connector, task
+from kconnect.connectors.datagen import settings, task
 from kconnect.connectors.datagen.connector import DatagenSourceConnector
 from kconnect.testing import SourceRunner, check_plugin, config_errors, config_infos
 
@@ -48,14 +48,14 @@ def plain(records: list[SourceRecord]) -> list[Any]:
     return [(each.key, each.value, each.source_offset) for each in records]
 
 
-@pytest.mark.parametrize("quickstart", connector.QUICKSTARTS)
+@pytest.mark.parametrize("quickstart", settings.QUICKSTARTS)
 def test_a_quickstart_makes_records_that_fit_their_schema(quickstart: str) -> None:
     with runner(quickstart=quickstart) as source:
         for each in source.read(50):
             assert each.value_schema is not None and each.key_schema is not None
             schema.validate(each.value_schema, each.value)
             schema.validate(each.key_schema, each.key)
-            assert each.key == each.value[connector.QUICKSTARTS[quickstart]]
+            assert each.key == each.value[settings.QUICKSTARTS[quickstart]]
 
 
 def test_the_plugin_keeps_to_the_rules() -> None:
@@ -352,13 +352,13 @@ def test_without_faker_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) 
 
 def test_settings_that_do_not_apply_are_not_shown() -> None:
     found = config_infos(DatagenSourceConnector, {**BASE, "quickstart": "users"})["configs"]
-    infos = {each["value"]["name"]: each["value"] for each in found if each["value"]["name"] in connector.CONFIG.keys}
+    infos = {each["value"]["name"]: each["value"] for each in found if each["value"]["name"] in settings.CONFIG.keys}
     assert [name for name, value in infos.items() if not value["visible"]] == [
         "schema.string",
         "schema.filename",
         "event.time.step.ms",
     ]
-    assert infos["quickstart"]["recommended_values"] == list(connector.QUICKSTARTS)
+    assert infos["quickstart"]["recommended_values"] == list(settings.QUICKSTARTS)
 
 
 @pytest.mark.parametrize(

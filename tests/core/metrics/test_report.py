@@ -10,8 +10,8 @@ import pytest
 from kconnect.core.metrics import report
 from kconnect.core.metrics.published import Published
 from kconnect.core.metrics.report import HostReport, Report, Starts, UnitReport, Usage
-from kconnect.core.metrics.task import About
 from kconnect.core.state.records import UnitId
+from kconnect.core.task.meters import About
 
 UNIT = UnitReport(
     "w:8083",

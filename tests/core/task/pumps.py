@@ -12,20 +12,20 @@ from typing import Any
 from kconnect.api.converter import Converter
 from kconnect.api.record import OffsetAndMetadata, RecordMetadata, SourceRecord, TopicPartition
 from kconnect.converters.string import StringConverter
-from kconnect.core.metrics.task import SinkMeter, SourceMeter
-from kconnect.core.metrics.windows import Windows
 from kconnect.core.settings.errors import ErrorSettings
 from kconnect.core.task import delivery, sink_pump
 from kconnect.core.task.chain import Converters, SinkChain, SourceChain
 from kconnect.core.task.delivery import AtLeastOnce, Delivery, ExactlyOnce
 from kconnect.core.task.errant import Errant
 from kconnect.core.task.errors import Errors, Failure
+from kconnect.core.task.meters import SinkMeter, SourceMeter
 from kconnect.core.task.ports import Listener, OffsetRecord, Pairs, Producer
 from kconnect.core.task.sink_pump import Intake, SinkConversion, SinkPump
 from kconnect.core.task.source_pump import SourceConversion, SourcePump
 from kconnect.core.task.steps import Step, Steps
 from kconnect.core.task.topic_use import TopicUse
 from kconnect.core.task.transactions import PollBoundary
+from kconnect.core.task.windows import Windows
 from kconnect.errors import ConnectError
 from kconnect.kafka.memory_clients import MemoryConsumer, MemoryProducer
 from kconnect.testing.plugins.world import Always

@@ -14,8 +14,6 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kconnect.api.record import OffsetAndMetadata, SourceRecord, TopicPartition
-from kconnect.core.metrics.task import SinkMeter, SourceMeter
-from kconnect.core.metrics.windows import Windows
 from kconnect.core.state import records
 from kconnect.core.state.records import Entry, Topic, UnitId
 from kconnect.core.task import delivery, sink_pump
@@ -23,11 +21,13 @@ from kconnect.core.task.chain import Outgoing
 from kconnect.core.task.converted import Converted
 from kconnect.core.task.delivery import AtLeastOnce, Delivery, ExactlyOnce
 from kconnect.core.task.errors import Counts, strict
+from kconnect.core.task.meters import SinkMeter, SourceMeter
 from kconnect.core.task.ports import Listener, OffsetRecord, Pairs
 from kconnect.core.task.sink_pump import SinkPump
 from kconnect.core.task.source_pump import SourcePump
 from kconnect.core.task.topic_use import TopicUse
 from kconnect.core.task.transactions import IntervalBoundary, PollBoundary
+from kconnect.core.task.windows import Windows
 from kconnect.errors import ConnectError, RetriableError
 from kconnect.kafka.memory_clients import MemoryConsumer, MemoryProducer
 from kconnect.testing.plugins.world import Always, NoTopics

@@ -22,8 +22,8 @@ from kconnect.core.herder.request import Office, Request
 from kconnect.core.metrics.families import Snapshot, UnitNow
 from kconnect.core.metrics.published import Published
 from kconnect.core.metrics.report import HostReport, Report, Starts, UnitReport, Usage
-from kconnect.core.metrics.task import Values
 from kconnect.core.state.records import State, UnitId
+from kconnect.core.task.meters import Values
 
 PROTOCOL = "kconnect"
 

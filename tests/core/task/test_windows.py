@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kconnect.core.metrics.windows import Sampled, Windows
+from kconnect.core.task.windows import Sampled, Windows
 
 
 def sampled(*given: tuple[float, float], count: int = 2) -> Sampled:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from kconnect.core.metrics import table
-from kconnect.core.metrics.task import SinkMeter, SourceMeter, Times
-from kconnect.core.metrics.windows import Windows
 from kconnect.core.task.errors import Counts
 from kconnect.core.task.lifecycle import Phase
+from kconnect.core.task.meters import SinkMeter, SourceMeter, Times
+from kconnect.core.task.windows import Windows
 
 W = Windows()
 

@@ -2,7 +2,7 @@
 What `pause`, `resume`, `stop`, `restart` and `wait` share: `--wait`, `--timeout`, and when a state has been reached.
 
 A connector's state is wanted at once and reached later: a worker answers as soon as it has written down what is wanted. Read
-next: `pause.py`.
+next: `connectors/pause.py`.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 What one task counts: plain numbers, which the task's thread updates once a batch and a thread of its host reads.
 
 The pumps of `core/task` count with a `SourceMeter` or a `SinkMeter`, which `units/source_task.py` and `units/sink_task.py`
-make. The keys of `values` are the attributes of `table.py`. `now` is in seconds of any steady clock. It is always the same
-clock, and `clock` reads it too: in `core/task`, only meters measure how long something takes. An unknown number, such as the
-average of nothing, is None. Read next: `report.py`, for how the numbers get to the worker.
+make. The keys of `values` are the attributes of `core/metrics/table.py`. `now` is in seconds of any steady clock. It is always
+the same clock, and `clock` reads it too: in `core/task`, only meters measure how long something takes. An unknown number, such
+as the average of nothing, is None. Read next: `core/metrics/report.py`, for how the numbers get to the worker.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
-from kconnect.core.metrics.windows import Sampled, Windows
 from kconnect.core.task.errors import Counts
 from kconnect.core.task.lifecycle import Phase
+from kconnect.core.task.windows import Sampled, Windows
 
 Values = dict[str, "float | None"]
 

@@ -2,7 +2,7 @@
 Averages, maxima and rates over a recent period, in windows like those of Kafka's own metrics.
 
 The last `metrics.num.samples` windows of `metrics.sample.window.ms` count; older ones are forgotten. A task's thread writes
-them once a batch, and a thread of its host reads them. Times are in seconds of any steady clock. Read next: `task.py`.
+them once a batch, and a thread of its host reads them. Times are in seconds of any steady clock. Read next: `meters.py`.
 """
 
 from __future__ import annotations
