@@ -2,8 +2,7 @@
  * Who did what: the last lines of the worker's audit log, for admins.
  */
 
-import { load } from "./connector.js";
-import { button, h } from "./dom.js";
+import { button, h, load } from "./dom.js";
 
 /**
  * @param {import("./main.js").Place} place

@@ -2,9 +2,8 @@
  * The views of the cluster: workers and their hosts, what is wrong with the internal topics, and the levels of loggers.
  */
 
-import { load } from "./connector.js";
 import { notice } from "./dialogs.js";
-import { badge, button, commands, fill, h, table } from "./dom.js";
+import { badge, button, commands, fill, h, load, table } from "./dom.js";
 import { ago, number, size } from "./format.js";
 
 const LEVELS = ["OFF", "ERROR", "WARN", "INFO", "DEBUG", "TRACE"];

@@ -2,9 +2,8 @@
  * A connector's config: read, in the groups of its plugin, with secrets hidden; and edited (`editor.js`).
  */
 
-import { load } from "./connector.js";
 import { confirm, notice } from "./dialogs.js";
-import { button, commands, fill, h, table } from "./dom.js";
+import { button, commands, fill, h, load, table } from "./dom.js";
 import { drop, keep, kept } from "./drafts.js";
 import { groupOf } from "./form.js";
 import { pluginsOf, schemasOf } from "./plugins.js";

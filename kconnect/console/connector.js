@@ -9,7 +9,7 @@ import { charts } from "./charts.js";
 import { config } from "./config.js";
 import { needed, perform } from "./connectors.js";
 import { confirm, each, notice } from "./dialogs.js";
-import { badge, button, commands, fill, h, table } from "./dom.js";
+import { badge, button, commands, fill, h, load, table } from "./dom.js";
 import { ago, moment, number, said, size } from "./format.js";
 import { letters } from "./letters.js";
 import { offsets } from "./offsets.js";
@@ -100,20 +100,6 @@ export function connector({ api, feed, path, query, go }) {
     changed,
     closed: () => tab.closed?.(),
   };
-}
-
-/**
- * Read what a tab shows, and say so if that can't be read.
- *
- * @param {HTMLElement} element
- * @param {() => Promise<(import("./dom.js").Child)[]>} read
- */
-export async function load(element, read) {
-  try {
-    fill(element, ...(await read()));
-  } catch (error) {
-    fill(element, h("p", { class: "error" }, error instanceof Error ? error.message : String(error)));
-  }
 }
 
 /**

@@ -2,9 +2,8 @@
  * A new connector: a plugin is chosen, a config filled in, validated, and created running, paused or stopped.
  */
 
-import { load } from "./connector.js";
 import { notice } from "./dialogs.js";
-import { button, fill, h } from "./dom.js";
+import { button, fill, h, load } from "./dom.js";
 import { kept } from "./drafts.js";
 
 const DRAFT = "draft:new";

@@ -93,3 +93,17 @@ export function table(titles, rows, more) {
 export function commands(text) {
   return text.split("`").map((part, index) => (index % 2 ? h("code", null, part) : part));
 }
+
+/**
+ * Fill an element with what is read, or with the reason why that can't be read.
+ *
+ * @param {HTMLElement} element
+ * @param {() => Promise<(Child)[]>} read
+ */
+export async function load(element, read) {
+  try {
+    fill(element, ...(await read()));
+  } catch (error) {
+    fill(element, h("p", { class: "error" }, error instanceof Error ? error.message : String(error)));
+  }
+}

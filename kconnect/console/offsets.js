@@ -2,9 +2,8 @@
  * A connector's offsets: seen, altered and reset. Connectors must be stopped for that, which the worker says, too.
  */
 
-import { load } from "./connector.js";
 import { confirm, notice } from "./dialogs.js";
-import { button, fill, h, table } from "./dom.js";
+import { button, fill, h, load, table } from "./dom.js";
 import { rewind } from "./rewind.js";
 
 /**

@@ -2,8 +2,7 @@
  * What is installed on the worker: plugins with their versions and places, and which of them a connector's config names.
  */
 
-import { load } from "./connector.js";
-import { h, table } from "./dom.js";
+import { h, load, table } from "./dom.js";
 
 /** @typedef {import("./api.js").Api} Api */
 
