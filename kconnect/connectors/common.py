@@ -8,6 +8,7 @@ Each connector derives from `Checked` and says in `problems` what is wrong with 
 from __future__ import annotations
 
 import datetime
+import decimal
 import threading
 import time
 from abc import abstractmethod
@@ -48,6 +49,7 @@ trouble of the machine.
 
 
 _STOP_S = 1.0
+_MOST_DIGITS = 1000
 
 
 class Checked(Connector):
@@ -242,6 +244,16 @@ def point_in_time(text: str, zone: datetime.tzinfo = datetime.timezone.utc) -> d
     # Python 3.10 does not read a Z.
     moment = datetime.datetime.fromisoformat(text[:-1] + "+00:00" if text.endswith("Z") else text)
     return moment if moment.tzinfo else moment.replace(tzinfo=zone)
+
+
+def integer(value: Any) -> int:
+    """
+    Return what `int` makes of a value. Raise ValueError, as that does, for what is none, and also for a decimal that no integer
+    of ours is near: of the twelve characters of 1E+999999999 Python makes a billion digits, and all else waits for it.
+    """
+    if isinstance(value, decimal.Decimal) and not (value.is_finite() and value.adjusted() <= _MOST_DIGITS):
+        raise ValueError(f"{value} is no integer, or too large")
+    return int(value)
 
 
 def milliseconds(value: Any) -> int:

@@ -20,16 +20,19 @@ import pytest
 import sqlalchemy as sa
 
 from kconnect import cel
-from kconnect.api import DataError, SinkConnector, SinkRecord, Struct, schema
+from kconnect.api import DataError, Header, SinkConnector, SinkRecord, Struct, schema
 from kconnect.cel import CelError
 from kconnect.connectors import documents, limits, names
 from kconnect.connectors.file_sink import FileStreamSinkConnector
+from kconnect.connectors.groups import groups_of
 from kconnect.connectors.http import links
 from kconnect.connectors.iceberg.connector import IcebergSinkConnector
 from kconnect.connectors.limits import TooMuchError
 from kconnect.connectors.objects.avro_blocks import check_elements
 from kconnect.connectors.objects.connector import ObjectStoreSinkConnector
-from kconnect.connectors.sql import pg_texts, room
+from kconnect.connectors.search.actions import Action, Bad, Maker
+from kconnect.connectors.search.connector import OpenSearchSinkConnector
+from kconnect.connectors.sql import loose, pg_texts, reader, room
 from kconnect.converters.avro import AvroConverter
 from kconnect.converters.json import JsonConverter
 from kconnect.converters.schema_registry import MemoryRegistry
@@ -249,6 +252,32 @@ def test_no_decimal_of_a_table_ends_the_process(tmp_path: Path) -> None:
             runner.put([each])
         runner.put([])
         assert [each.original_offset for each, _ in runner.reported] == list(range(1, len(given)))
+
+
+@pytest.mark.parametrize(
+    "far", [FAR[-1], decimal.Decimal("-7E+10000000"), decimal.Decimal("NaN"), decimal.Decimal("-Infinity")]
+)
+def test_no_decimal_is_written_out_as_an_integer(far: decimal.Decimal) -> None:
+    """
+    Who may write to a topic sends 1E999999999 as a version of a document, and who is a database as a number without a fraction:
+    of that Python makes a billion digits, and all else of the host waits.
+    """
+    config = {"topics": "t", "connection.url": "http://localhost:1", "external.version.header": "v"}
+    maker = Maker(OpenSearchSinkConnector().config().parse(config))
+    versions = (far, decimal.Decimal(8), "9")
+    records = [
+        SinkRecord("t", 0, None, "k", None, {"a": 1}, at, headers=[Header("v", version)]) for at, version in enumerate(versions)
+    ]
+    with soon():
+        bad, *good = [each for group in groups_of(records) for each in maker.actions(group)]
+    assert isinstance(bad, Bad) and "is no version" in str(bad.error)
+    assert [b'"version":%d,' % number in each.lines[0] for each, number in zip(good, (8, 9)) if isinstance(each, Action)] == [
+        True
+    ] * 2
+    for read in (loose.whole, reader._whole):
+        with soon(), pytest.raises(ValueError, match="is no integer, or too large"):
+            read(far)
+        assert read(decimal.Decimal("7.0")) == 7
 
 
 def test_a_value_that_has_no_text_ends_no_file(tmp_path: Path) -> None:

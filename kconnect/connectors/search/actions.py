@@ -17,7 +17,7 @@ import orjson
 
 from kconnect.api import DataError, Schema, SchemaType, SinkRecord, Struct, schema
 from kconnect.connectors import documents, names
-from kconnect.connectors.common import MISFITS, milliseconds
+from kconnect.connectors.common import MISFITS, integer, milliseconds
 from kconnect.connectors.groups import Group
 from kconnect.connectors.search import settings
 from kconnect.connectors.targets import Targets
@@ -236,7 +236,7 @@ def _of_version(number: int) -> bytes:
 def _header(record: SinkRecord, name: str) -> int:
     text: Any = next((header.value for header in reversed(list(record.headers)) if header.key == name), None)
     try:
-        number = int(text)
+        number = integer(text)
     except (TypeError, ValueError, OverflowError):
         number = -1
     # Another one would be refused together with all others of the request.

@@ -11,15 +11,17 @@ import datetime
 from typing import Any
 
 from kconnect.api import DataError
+from kconnect.connectors.common import integer
 
 _BOOLEANS = {0: False, 1: True, "false": False, "true": True}
 
 
 def whole(value: Any) -> int:
     """Return an integer. DataError for a fraction."""
-    if int(value) != value:
+    number = integer(value)
+    if number != value:
         raise DataError(f"{value!r:.40} is no integer")
-    return int(value)
+    return number
 
 
 def double(value: Any) -> float:

@@ -21,7 +21,7 @@ from sqlalchemy.types import NullType
 
 from kconnect.api import ConnectError, DataError, SchemaType, SourceRecord, Struct, schema
 from kconnect.connectors import names
-from kconnect.connectors.common import MISFITS
+from kconnect.connectors.common import MISFITS, integer
 from kconnect.connectors.sql import database, positions
 from kconnect.connectors.sql import source_settings as settings
 from kconnect.connectors.sql.fields import Options, ReadField, may_be_null, moment_of, zone_of
@@ -281,7 +281,7 @@ class Reader:
         """The greatest number that has been there for long enough."""
         greatest = connection.execute(sa.select(sa.func.max(number)).select_from(self.relation.source)).scalar()
         if greatest is not None and (not self._seen or greatest > self._seen[-1][1]):
-            self._seen.append((now, int(greatest)))
+            self._seen.append((now, integer(greatest)))
         while len(self._seen) > 1 and self._seen[1][0] <= now - self._id_delay_s:
             self._seen.popleft()
         return self._seen[0][1] if self._seen and self._seen[0][0] <= now - self._id_delay_s else None
@@ -461,7 +461,7 @@ def _whole_numbers(column: Sequence[Any]) -> list[int]:
 
 def _whole(number: Any) -> int:
     """Return a number as offsets have it. DataError for a fraction: rows behind its whole part would be read for ever."""
-    whole = int(number)
+    whole = integer(number)
     if not isinstance(number, str) and whole != number:
         remedy = f"name a column of integers in {settings.INCREMENTING}, or read it by a {settings.QUERY} that multiplies it"
         raise DataError(f"the number {number}, which says what is new, is no integer: {remedy}")
