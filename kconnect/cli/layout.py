@@ -133,7 +133,7 @@ def table(
 
 def unobeyed(text: str) -> str:
     """Write what a terminal would obey, and what ends a line or turns its direction, as JSON does it."""
-    return _OBEYED.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return _OBEYED.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def _narrow(widths: dict[int, int], names: Sequence[int], room: int) -> None:

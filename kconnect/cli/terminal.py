@@ -20,7 +20,7 @@ _echo = click.echo
 
 def harmless(text: str) -> str:
     """Write what a terminal would obey as JSON does it, so that output in JSON stays what it is."""
-    return _OBEYED.sub(lambda found: found[0] if len(found[0]) > 1 else f"\\u{ord(found[0]):04x}", text)
+    return _OBEYED.sub(lambda match: match[0] if len(match[0]) > 1 else f"\\u{ord(match[0]):04x}", text)
 
 
 def _harmless_echo(

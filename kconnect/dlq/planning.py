@@ -88,7 +88,7 @@ class Plan:
     @property
     def rows(self) -> list[Outgoing | Left]:
         """All, in the queue's order."""
-        return sorted([*self.outgoing, *self.left], key=lambda each: (each.letter.partition, each.letter.offset))
+        return sorted([*self.outgoing, *self.left], key=lambda row: (row.letter.partition, row.letter.offset))
 
 
 @dataclass(frozen=True)

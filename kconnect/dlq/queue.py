@@ -117,7 +117,7 @@ class Queue:
             newest[letter.partition].append(letter)
         chosen = [letter for some in newest.values() for letter in some]
         if len(newest) > 1:
-            chosen.sort(key=lambda each: (each.timestamp or 0, each.partition, each.offset))
+            chosen.sort(key=lambda letter: (letter.timestamp or 0, letter.partition, letter.offset))
         return chosen[-limit:]
 
     def at(self, partition: int, offsets: Sequence[int], topic: str | None = None) -> dict[int, Letter]:

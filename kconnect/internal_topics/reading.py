@@ -71,7 +71,7 @@ def describe(client: Client, names: Mapping[Topic, str], group: str = "") -> Con
         if topic is None:
             contents.missing[role] = name
             continue
-        partitions = sorted(topic.partitions, key=lambda each: each.id)
+        partitions = sorted(topic.partitions, key=lambda partition: partition.id)
         settings, own_settings = cluster.settings(name)
         contents.topics[role] = TopicFacts(
             name, tuple(len(p.replicas) for p in partitions), tuple(len(p.isr) for p in partitions), settings, own_settings

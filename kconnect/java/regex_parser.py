@@ -67,7 +67,7 @@ class _Parser(PatternReader):
                 )
         if len(self._reference_case) > 1:
             raise self._unsupported("A reference under (?i) beside one under (?iu)", "use one of the two")
-        text = re.sub(r"\\g<(\d+)>", lambda found: found[0] if int(found[1]) <= self._count else "(?!)", root.text)
+        text = re.sub(r"\\g<(\d+)>", lambda match: match[0] if int(match[1]) <= self._count else "(?!)", root.text)
         self._limit(len(text))
         ascii_case = "i" in self._reference_case
         if ascii_case:

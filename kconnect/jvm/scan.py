@@ -162,7 +162,7 @@ def _archives(place: Path, above: frozenset[tuple[int, int]] = frozenset()) -> I
     status = os.stat(place)
     within = above | {(status.st_dev, status.st_ino)}
     with os.scandir(place) as entries:
-        for entry in sorted(entries, key=lambda each: each.name):
+        for entry in sorted(entries, key=lambda child: child.name):
             try:
                 is_directory = entry.is_dir()
             except OSError:

@@ -293,7 +293,7 @@ class Access:
 
     def _show(self) -> None:
         """Show the refusal that has lasted longest; what the task itself tries again is not touched."""
-        refusal = min(self._refusals.items(), key=lambda each: each[1].first_at, default=None)
+        refusal = min(self._refusals.items(), key=lambda item: item[1].first_at, default=None)
         if refusal is None and self._waits is None:
             if self._shown:
                 self._counts.goes_on()

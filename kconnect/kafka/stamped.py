@@ -49,7 +49,10 @@ def read(
                     value: Any = message.value()
                     role, number, offset = roles[str(message.topic())], message.partition() or 0, message.offset() or 0
                     records.append(Stamped(LogRecord(role, number, offset, key, value), int(message.timestamp()[1])))
-    return sorted(records, key=lambda each: (each.at_ms, each.record.topic.value, each.record.partition, each.record.offset))
+    return sorted(
+        records,
+        key=lambda stamped: (stamped.at_ms, stamped.record.topic.value, stamped.record.partition, stamped.record.offset),
+    )
 
 
 def _places(reader: Reader, name: str) -> list[Place]:

@@ -85,7 +85,7 @@ class Covered:
         remaining = dict(counts)
         while over > 0:
             # Down to the second largest, or as far as is needed.
-            (largest, count), *rest = sorted(remaining.items(), key=lambda each: -each[1])
+            (largest, count), *rest = sorted(remaining.items(), key=lambda item: -item[1])
             dropped = min(over, max(1, count - (rest[0][1] if rest else 0)))
             remaining[largest] -= dropped
             over -= dropped

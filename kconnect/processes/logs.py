@@ -132,7 +132,7 @@ def printable(text: str) -> str:
     Return the text with control characters escaped as in JSON, but for the ends of lines and tabulators: a plugin's text may
     have some that a terminal obeys.
     """
-    return _CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return _CONTROL.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def _java_trace(_: Any, __: str, line: Line) -> Line:

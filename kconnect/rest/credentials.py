@@ -124,7 +124,9 @@ def nobody() -> Credentials:
 def _stand_in(passwords: Mapping[str, tuple[Caller, PasswordHash]]) -> PasswordHash:
     # scrypt's costs are the same for all lines that `kconnect user` made; where they differ, the dearest hides the most.
     dearest = max(
-        (password_hash for _, password_hash in passwords.values()), key=lambda each: each.r * each.p << each.ln, default=None
+        (password_hash for _, password_hash in passwords.values()),
+        key=lambda stored: stored.r * stored.p << stored.ln,
+        default=None,
     )
     return (dearest or PasswordHash(15, 8, 3, bytes(16), bytes(32))).stand_in()
 

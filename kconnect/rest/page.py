@@ -82,7 +82,7 @@ def _example(row: Operation) -> tuple[Answer, str] | None:
 
 
 def _curl(row: Operation, address: str) -> str:
-    path = re.sub(r"{(\w+)}", lambda found: quote(str(schemas.example(schemas.PATH_PARAMETERS[found[1]]))), row.path)
+    path = re.sub(r"{(\w+)}", lambda match: quote(str(schemas.example(schemas.PATH_PARAMETERS[match[1]]))), row.path)
     words = ["curl"] if row.method == "GET" else ["curl", "-X", row.method]
     line = shlex.join([*words, address + path])
     if row.body is not None:

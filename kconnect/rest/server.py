@@ -278,7 +278,7 @@ def _create(listener: Listener) -> socket.socket:
     if listener.host:
         addresses = socket.getaddrinfo(listener.host, listener.port, type=socket.SOCK_STREAM)
         # As in Java, one address; IPv4 first, for that is what most clients make of `localhost`.
-        family, _, _, _, where = min(addresses, key=lambda each: each[0] != socket.AF_INET)
+        family, _, _, _, where = min(addresses, key=lambda address: address[0] != socket.AF_INET)
         return socket.create_server(where[:2], family=family, backlog=_BACKLOG)
     everywhere = ("", listener.port)
     if socket.has_dualstack_ipv6():

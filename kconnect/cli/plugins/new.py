@@ -142,4 +142,4 @@ def _write(place: Path, kind: str, texts: dict[str, str]) -> None:
 
 
 def _filled(template: str, texts: dict[str, str]) -> str:
-    return re.sub(r"\{\{(\w+)\}\}", lambda found: texts[found[1]], template)
+    return re.sub(r"\{\{(\w+)\}\}", lambda match: texts[match[1]], template)

@@ -78,7 +78,7 @@ class SqlSourceTask(Informed, Polling):
     def read(self) -> list[SourceRecord] | None:
         reader, now = self._reader, time.monotonic()
         if reader is None:
-            reader = min(self._readers, key=lambda each: each.due_at)
+            reader = min(self._readers, key=lambda candidate: candidate.due_at)
             if reader.due_at > now:
                 self.stopped.wait(min(reader.due_at - now, _LONGEST_WAIT_S))
                 return None
