@@ -178,9 +178,9 @@ def _settled(kind: Schema | None) -> Schema:
     return INT if kind == UINT else kind
 
 
-def settled(found: Schema | None) -> Schema | None:
+def settled(inferred: Schema | None) -> Schema | None:
     """Return the schema of a field that `infer` found, if it is any. Raise CelError for a type that records don't know."""
-    return None if found is None or found == NULL else _settled(found)
+    return None if inferred is None or inferred == NULL else _settled(inferred)
 
 
 class Parts:
@@ -240,48 +240,48 @@ _INTEGERS = {SchemaType.INT8: 8, SchemaType.INT16: 16, SchemaType.INT32: 32, Sch
 _AS_THEY_ARE = {float: SchemaType.FLOAT64, str: SchemaType.STRING, bool: SchemaType.BOOLEAN, bytes: SchemaType.BYTES}
 
 
-def fit(wanted: Schema | None, value: Any) -> Any:
+def fit(target: Schema | None, value: Any) -> Any:
     """The value as one of the schema, or of none; CelError if it is not. See `Fit`."""
-    if value is None or (wanted is not None and wanted.name is None and wanted.type is _AS_THEY_ARE.get(type(value))):
+    if value is None or (target is not None and target.name is None and target.type is _AS_THEY_ARE.get(type(value))):
         return value
-    return Fit()(wanted, value)
+    return Fit()(target, value)
 
 
 class Fit(Parts):
     """Makes values of CEL's fit a schema: numbers its width, maps its structs. CelError for one that it does not take."""
 
-    def __call__(self, wanted: Schema | None, value: Any) -> Any:
+    def __call__(self, target: Schema | None, value: Any) -> Any:
         self.count()
         if value is None:
             return None
         value = plain(value)
-        if wanted is None:
+        if target is None:
             return self._bare(value)
         kind = type(value)
-        if wanted.name in _OF_LOGICAL and wanted.name != schema.DECIMAL:
+        if target.name in _OF_LOGICAL and target.name != schema.DECIMAL:
             if kind is datetime.datetime:
                 return value
-        elif wanted.type in _INTEGERS:
-            bits = _INTEGERS[wanted.type]
+        elif target.type in _INTEGERS:
+            bits = _INTEGERS[target.type]
             if kind is int or kind is Uint:
                 if -(1 << bits - 1) <= value < 1 << bits - 1:
                     return int(value)
-                raise CelError(f"{value} does not fit {wanted.type.value}")
-        elif wanted.type in (SchemaType.FLOAT32, SchemaType.FLOAT64):
+                raise CelError(f"{value} does not fit {target.type.value}")
+        elif target.type in (SchemaType.FLOAT32, SchemaType.FLOAT64):
             if kind is float or kind is int or kind is Uint:
                 return float(value)
-        elif wanted.type is SchemaType.STRUCT:
+        elif target.type is SchemaType.STRUCT:
             if kind is Struct or isinstance(value, dict):
-                return self._struct(wanted, value)
-        elif wanted.type is SchemaType.ARRAY:
+                return self._struct(target, value)
+        elif target.type is SchemaType.ARRAY:
             if kind is list:
-                return [self(wanted.value_schema, item) for item in value]
-        elif wanted.type is SchemaType.MAP:
+                return [self(target.value_schema, item) for item in value]
+        elif target.type is SchemaType.MAP:
             if isinstance(value, dict):
-                return {self(wanted.key_schema, key): self(wanted.value_schema, item) for key, item in value.items()}
-        elif _OF_CLASS.get(kind) == _OF_PRIMITIVE[wanted.type] and wanted.name != schema.DECIMAL:
+                return {self(target.key_schema, key): self(target.value_schema, item) for key, item in value.items()}
+        elif _OF_CLASS.get(kind) == _OF_PRIMITIVE[target.type] and target.name != schema.DECIMAL:
             return value
-        raise CelError(f"a value of type {type_name(value)} is not a {wanted.name or wanted.type.value}")
+        raise CelError(f"a value of type {type_name(value)} is not a {target.name or target.type.value}")
 
     def _struct(self, target: Schema, value: Any) -> Struct:
         if type(value) is Struct:

@@ -89,6 +89,6 @@ class Done:
         return Done(end, tuple(ranges))
 
 
-def includes(done: Mapping[int, Done], partition: int, offset: int) -> bool:
-    """Whether a letter has been replayed; `done` by partition, as `Queue.replayed` gives it."""
-    return offset in done.get(partition, Done())
+def includes(replays: Mapping[int, Done], partition: int, offset: int) -> bool:
+    """Whether a letter has been replayed; `replays` by partition, as `Queue.replayed` gives it."""
+    return offset in replays.get(partition, Done())

@@ -119,11 +119,11 @@ class Rules:
             raise BadRequestError(f"Nothing can be replayed there: {self.internal.refusal(self.to_topic)}")
 
 
-def plan(letters: Iterable[Letter], done: Mapping[int, Done], rules: Rules) -> Plan:
+def plan(letters: Iterable[Letter], replays: Mapping[int, Done], rules: Rules) -> Plan:
     result = Plan()
     chosen: list[Letter] = []
     for letter in letters:
-        if not rules.again and includes(done, letter.partition, letter.offset):
+        if not rules.again and includes(replays, letter.partition, letter.offset):
             result.passed_by += 1
         elif len(chosen) == rules.limit:
             result.more = True

@@ -51,9 +51,9 @@ class Sender:
             outgoing_letter for outgoing_letter, of in letters if again or not includes(replays, of.partition, of.offset)
         ], replays
 
-    def send(self, outgoing: Sequence[Outgoing], done: dict[int, Done], written: Callable[[int], None]) -> None:
+    def send(self, outgoing: Sequence[Outgoing], replays: dict[int, Done], written: Callable[[int], None]) -> None:
         """
-        Writes them in batches, telling `written` how many each had; `done` is kept up to date.
+        Writes them in batches, telling `written` how many each had; `replays` is kept up to date.
 
         ConnectError if a record is refused: nothing of its batch counts, what was written before does. ConflictError if another
         replay of the queue has begun.
@@ -61,15 +61,15 @@ class Sender:
         lows = {place: low for place, (low, _) in self._queue.bounds().items()}
         for begin in range(0, len(outgoing), _BATCH):
             batch = outgoing[begin : begin + _BATCH]
-            after = dict(done)
+            after = dict(replays)
             places: dict[int, list[tuple[int, int]]] = defaultdict(list)
             for letter in batch:
                 places[letter.letter.partition].append(letter.letter.span)
             for place, spans in places.items():
-                after[place] = done.get(place, Done()).plus(spans, lows.get(place, 0))
+                after[place] = replays.get(place, Done()).plus(spans, lows.get(place, 0))
             notes = {Place(self._queue.name, p): (after[p].end, after[p].metadata) for p in places}
             self._write(batch, notes)
-            done.update(after)
+            replays.update(after)
             written(len(batch))
 
     def _write(self, batch: Sequence[Outgoing], notes: Mapping[Place, tuple[int, str]]) -> None:

@@ -19,10 +19,10 @@ from kconnect.internal_topics.meaning import counted
 from kconnect.internal_topics.view import View
 
 
-def check(now: View, later: View, kept: list[Stored], contents: Contents, exactly_once: bool) -> Iterator[Finding]:
-    """`later` and `kept` are what compaction leaves; `exactly_once` as in `checking.check`."""
+def check(now: View, later: View, remaining: list[Stored], contents: Contents, exactly_once: bool) -> Iterator[Finding]:
+    """`later` and `remaining` are what compaction leaves; `exactly_once` as in `checking.check`."""
     yield from _task_sets(now, later, contents)
-    yield from _states(now, kept)
+    yield from _states(now, remaining)
     yield from _configs(now)
     yield from _fencing(now, exactly_once or bool(now.config.fencing))
 

@@ -117,21 +117,21 @@ class Contents:
         return [record for record in self.records if record.role is role]
 
 
-def in_time(found: list[Stored]) -> Iterator[Stored]:
+def in_time(stored: list[Stored]) -> Iterator[Stored]:
     """All of them by their times; those of one partition keep their order, whatever their times say."""
     runs: dict[tuple[Topic, int], list[Stored]] = {}
-    for record in found:
+    for record in stored:
         runs.setdefault((record.role, record.partition), []).append(record)
     return heapq.merge(*runs.values(), key=lambda record: record.timestamp_ms)
 
 
-def compacted(found: list[Stored]) -> list[Stored]:
+def compacted(stored: list[Stored]) -> list[Stored]:
     """
     Return what is left once brokers have compacted all of a topic: the last record of each key in each partition, but for
     tombstones, in the order of the offsets.
     """
     last: dict[tuple[Topic, int, bytes | None], Stored] = {}
-    for record in found:
+    for record in stored:
         place = (record.role, record.partition, record.key)
         last.pop(place, None)
         last[place] = record

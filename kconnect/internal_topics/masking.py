@@ -25,10 +25,10 @@ class Mask:
         self._secrets: set[str] = set()
 
     @classmethod
-    def of(cls, found: Iterable[Stored], show: bool = False) -> Mask:
+    def of(cls, records: Iterable[Stored], show: bool = False) -> Mask:
         """Return a mask that knows the secrets of all these records: what one has in a config, another may have in a trace."""
         mask = cls(show)
-        for record in found:
+        for record in records:
             mask.learn(record)
         return mask
 
@@ -44,8 +44,8 @@ class Mask:
             case _:
                 pass
 
-    def properties(self, given: Mapping[str, str | None]) -> dict[str, str | None]:
-        return {name: self._property(name, value) for name, value in given.items()}
+    def properties(self, config: Mapping[str, str | None]) -> dict[str, str | None]:
+        return {name: self._property(name, value) for name, value in config.items()}
 
     def _property(self, name: str, value: str | None) -> str | None:
         if self.show or value is None:

@@ -15,8 +15,8 @@ from kconnect.internal_topics.findings import Finding, Severity, about
 from kconnect.internal_topics.view import View
 
 
-def of_connectors(now: View, kept: list[Stored]) -> Iterator[Finding]:
-    """`kept` is what compaction leaves."""
+def of_connectors(now: View, remaining: list[Stored]) -> Iterator[Finding]:
+    """`remaining` is what compaction leaves."""
     names_by_remnant: dict[str, list[str]] = {}
     for name, remnants in now.gone().items():
         for what in remnants:
@@ -72,7 +72,7 @@ def of_connectors(now: View, kept: list[Stored]) -> Iterator[Finding]:
     )
     tasks = {
         decoded.name
-        for record in kept
+        for record in remaining
         if record.role is Topic.CONFIG and isinstance(decoded := decode(record.log), records.TaskConfig | records.TasksCommit)
     }
     yield from about(

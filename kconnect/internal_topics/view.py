@@ -77,15 +77,15 @@ class View:
         return remnants
 
 
-def summary(contents: Contents, mask: Mask, wanted: Callable[[str], bool]) -> dict[str, Any]:
-    """Return a summary of the connectors that are `wanted`, as JSON can hold it, secrets hidden."""
+def summary(contents: Contents, mask: Mask, is_wanted: Callable[[str], bool]) -> dict[str, Any]:
+    """Return a summary of the connectors of which `is_wanted` is true, as JSON can hold it, secrets hidden."""
     remaining = compacted(contents.records)
     view = View(remaining)
-    names = [name for name in view.config.connectors if wanted(name)]
+    names = [name for name in view.config.connectors if is_wanted(name)]
     return {
         "topics": {role.value: _topic(contents, role, remaining) for role in Topic if role in contents.topics},
         "connectors": {name: _connector(view, name, mask) for name in sorted(names)},
-        "gone": {name: remnants for name, remnants in sorted(view.gone().items()) if wanted(name)},
+        "gone": {name: remnants for name, remnants in sorted(view.gone().items()) if is_wanted(name)},
         **({"workers": _workers(view)} if Topic.ASSIGNMENT in contents.topics else {}),
     }
 

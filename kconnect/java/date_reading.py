@@ -109,59 +109,59 @@ def _reader(part: Part, after: Part | None) -> Read:
 
 
 def _literal_reader(literal: str) -> Read:
-    def read(text: str, at: int, found: Found) -> int | None:
+    def read(text: str, at: int, fields: Found) -> int | None:
         return at + len(literal) if text.startswith(literal, at) else None
 
     return read
 
 
 def _text_reader(field: Field, pattern: re.Pattern[str], first: int) -> Read:
-    def read(text: str, at: int, found: Found) -> int | None:
+    def read(text: str, at: int, fields: Found) -> int | None:
         # Before a name, unlike before a number, no space is skipped.
         match = pattern.match(text, at)
         if match is None:
             return None
-        found.set(field, (match.lastindex or 0) - 1 + first)
+        fields.set(field, (match.lastindex or 0) - 1 + first)
         return match.end()
 
     return read
 
 
 def _number_reader(field: Field, width: int | None, translate: Callable[[int], int] | None) -> Read:
-    def read(text: str, at: int, found: Found) -> int | None:
+    def read(text: str, at: int, fields: Found) -> int | None:
         number = _number(text, at, width)
         if number is None:
             return None
         value, end = number[0], number[2]
-        found.set(field, value if translate is None else translate(value))
+        fields.set(field, value if translate is None else translate(value))
         return end
 
     return read
 
 
 def _year_reader(field: Field, short: bool, width: int | None) -> Read:
-    def read(text: str, at: int, found: Found) -> int | None:
+    def read(text: str, at: int, fields: Found) -> int | None:
         number = _number(text, at, width)
         if number is None:
             return None
         value, start, end = number
         if short and end - start == 2 and text[start:end].isdecimal():
-            first = day(found.century_start // DAY_MS).year
-            found.century_in_doubt = value == first % 100
+            first = day(fields.century_start // DAY_MS).year
+            fields.century_in_doubt = value == first % 100
             value += first - first % 100 + (100 if value < first % 100 else 0)
-        found.set(field, value)
+        fields.set(field, value)
         return end
 
     return read
 
 
 def _iso_zone_reader(letters: int) -> Read:
-    def read(text: str, at: int, found: Found) -> int | None:
+    def read(text: str, at: int, fields: Found) -> int | None:
         at = _skip_space(text, at)
         if text.startswith("Z", at):
-            found.set_offset(0)
+            fields.set_offset(0)
             return at + 1
-        return _take_offset(zones.read_iso(text, at, letters), found)
+        return _take_offset(zones.read_iso(text, at, letters), fields)
 
     return read
 

@@ -161,9 +161,9 @@ def _read_nulls(body: Read, cursor: Cursor, count: int) -> Sequence[Any]:
     return [next(values) if is_present else None for is_present in presence]
 
 
-def merged(which: Iterable[int], found: Sequence[Iterable[Any]]) -> list[Any]:
+def merged(which: Iterable[int], columns: Sequence[Iterable[Any]]) -> list[Any]:
     """Values of several groups in the order that `which` gives."""
-    nexts = [iter(column).__next__ for column in found]
+    nexts = [iter(values).__next__ for values in columns]
     return [nexts[group]() for group in which]
 
 

@@ -68,18 +68,18 @@ def kind_of(schema: Schema) -> int:
     return LOGICAL.get(schema.name or "", TYPES.index(schema.type))
 
 
-def kind_of_class(found: type) -> int | None:
+def kind_of_class(value_class: type) -> int | None:
     """
     Return the kind of a value of this class without a schema. The class may be derived from one of Connect's. None if it is not
     data.
     """
-    return next((_KINDS[base] for base in found.__mro__ if base in _KINDS), None)
+    return next((_KINDS[base] for base in value_class.__mro__ if base in _KINDS), None)
 
 
-def fits(kind: int, found: type) -> bool:
+def fits(kind: int, value_class: type) -> bool:
     """Whether values of this class may stand in a column of this kind."""
     classes = _CLASSES[kind]
-    return found in classes or (issubclass(found, classes) and not issubclass(found, _EXACT))
+    return value_class in classes or (issubclass(value_class, classes) and not issubclass(value_class, _EXACT))
 
 
 class Writers:

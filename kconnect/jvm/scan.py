@@ -76,9 +76,9 @@ class Scanned(NamedTuple):
     unlisted: Sequence[str] = ()
 
     @classmethod
-    def of(cls, kept: Mapping[str, Any]) -> Scanned:
+    def of(cls, stored: Mapping[str, Any]) -> Scanned:
         """Read it from JSON."""
-        return cls([JavaPlugin(*row) for row in kept["plugins"]], kept["problems"], kept["unlisted"])
+        return cls([JavaPlugin(*row) for row in stored["plugins"]], stored["problems"], stored["unlisted"])
 
 
 class _Unscanned(Scanned):

@@ -34,10 +34,10 @@ class JavaConfigDef(ConfigDef):
             return {name: of_java(parsed.get(name), key.type) for name, key in self.keys.items()}
 
 
-def values(definition: ConfigDef, found: Iterable[Any]) -> list[ConfigValue]:
+def values(definition: ConfigDef, java_values: Iterable[Any]) -> list[ConfigValue]:
     """Java's ConfigValues, with texts in the place of values that Python has no type for."""
     result = []
-    for value in found:
+    for value in java_values:
         name = str(value.name())
         key = definition.keys.get(name)
         kind = Type.STRING if key is None else key.type

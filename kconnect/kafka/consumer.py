@@ -565,9 +565,9 @@ def places(partitions: Iterable[TopicPartition]) -> list[ck.TopicPartition]:
     return [ck.TopicPartition(*partition) for partition in partitions]
 
 
-def known_offsets(found: Iterable[ck.TopicPartition]) -> dict[TopicPartition, int]:
+def known_offsets(answers: Iterable[ck.TopicPartition]) -> dict[TopicPartition, int]:
     """Return the offsets of an answer about a group, as far as it has them."""
-    return {TopicPartition(at.topic, at.partition): at.offset for at in found if at.offset >= 0}
+    return {TopicPartition(at.topic, at.partition): at.offset for at in answers if at.offset >= 0}
 
 
 def seek(consumer: ck.Consumer, partition: TopicPartition, offset: int) -> None:

@@ -35,18 +35,18 @@ class Fold(NamedTuple):
     lost: set[Key]
 
 
-def folded(said: Mapping[Key, Any]) -> dict[tuple[str, str], Known]:
+def folded(statements: Mapping[Key, Any]) -> dict[tuple[str, str], Known]:
     """Return what is known by (part, topic): all that was said, and of two that differ in a field the first."""
-    return fold(said).known
+    return fold(statements).known
 
 
-def fold(said: Mapping[Key, Any]) -> Fold:
+def fold(statements: Mapping[Key, Any]) -> Fold:
     """
     Return what `folded` does, with the statements that lost. A statement moves to the end of the topic when its task says more:
     one that lost must not stand there then, for it would be the first.
     """
     result = Fold({}, set())
-    for key, value in said.items():
+    for key, value in statements.items():
         before = result.known.get((key.part, key.topic), Known())
         try:
             now = Known(inference.of_plain(value["shape"]), int(value["version"]), int(value.get("at", 0)))
@@ -61,16 +61,16 @@ def fold(said: Mapping[Key, Any]) -> Fold:
     return result
 
 
-def shown(said: Mapping[Key, Any]) -> Iterator[dict[str, Any]]:
+def shown(statements: Mapping[Key, Any]) -> Iterator[dict[str, Any]]:
     """
     Yield the schemas as REST gives them, by topic: `content` is what `schema.content` takes. One is made at a time: a sink may
     have a thousand topics, each with a thousand fields.
     """
     subjects: dict[tuple[str, str], list[Key]] = {}
-    for key in said:
+    for key in statements:
         subjects.setdefault((key.topic, key.part), []).append(key)
     for topic, part in sorted(subjects):
-        inferred = folded({key: said[key] for key in subjects[topic, part]}).get((part, topic))
+        inferred = folded({key: statements[key] for key in subjects[topic, part]}).get((part, topic))
         if inferred is None:
             continue
         schema = inference.schema_of(inferred.shape, inferred.version)

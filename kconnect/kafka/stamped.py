@@ -26,7 +26,7 @@ class Stamped(NamedTuple):
 
 
 def read(
-    client: Mapping[str, Any], topics: Mapping[Topic, str], wanted: Callable[[bytes], bool], limit_s: float = _LIMIT_S
+    client: Mapping[str, Any], topics: Mapping[Topic, str], is_wanted: Callable[[bytes], bool], limit_s: float = _LIMIT_S
 ) -> list[Stamped]:
     """
     All committed records whose keys are wanted, by time.
@@ -45,7 +45,7 @@ def read(
                 raise RetriableError(f"The internal topics were not read within {limit_s:.0f} s")
             for message in messages:
                 key: Any = message.key()
-                if key is not None and wanted(key):
+                if key is not None and is_wanted(key):
                     value: Any = message.value()
                     role, number, offset = roles[str(message.topic())], message.partition() or 0, message.offset() or 0
                     records.append(Stamped(LogRecord(role, number, offset, key, value), int(message.timestamp()[1])))

@@ -211,13 +211,13 @@ TABLE: Mapping[str, Row] = {
 }
 
 
-def translate(given: Mapping[str, str | None], kind: str = "producer") -> dict[str, Any]:
+def translate(settings: Mapping[str, str | None], kind: str = "producer") -> dict[str, Any]:
     """
     Settings of a `producer`, `consumer` or `admin` client as users write them, in librdkafka's terms.
 
     ConfigError, naming the setting, for a value that can't be used. Nulls count as not given.
     """
-    texts = {name: value.strip() for name, value in given.items() if value is not None}
+    texts = {name: value.strip() for name, value in settings.items() if value is not None}
     for name, value in texts.items():
         if reason := unfit(name, value):
             raise ConfigError(f"The Kafka client's setting {name} can't be used: {reason}")

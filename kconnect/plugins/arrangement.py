@@ -70,9 +70,9 @@ def and_above(name: str) -> Iterator[str]:
     return (".".join(parts[: end + 1]) for end in range(len(parts)))
 
 
-def brings(found: Container[str], name: str) -> bool:
-    """Whether a dotted name is among `found`, or below one of them."""
-    return any(prefix in found for prefix in and_above(name))
+def brings(brought: Container[str], name: str) -> bool:
+    """Whether a dotted name is among `brought`, or below one of them."""
+    return any(prefix in brought for prefix in and_above(name))
 
 
 def _layout(directory: str, origins: Mapping[str, str]) -> Layout:

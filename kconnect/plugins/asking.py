@@ -38,34 +38,36 @@ class Asking:
     def where(self) -> str:
         return f"The plugin {self._class} failed at the stage {self._stage}"
 
-    def at(self, stage: str, found: PluginDesc) -> None:
-        self._stage, self._class = stage, found.class_name
-        self._announce({"stage": stage, "class": found.class_name})
+    def at(self, stage: str, plugin: PluginDesc) -> None:
+        self._stage, self._class = stage, plugin.class_name
+        self._announce({"stage": stage, "class": plugin.class_name})
 
     def hide(self, message: str) -> str:
         """A message for others to read, without secrets."""
         return secrets.hide(message if self.submitted is None else self.submitted.text(message), self.secrets)
 
-    def make(self, found: PluginDesc) -> Any:
-        self.at("importing", found)
-        loaded = self.registry.load(found.python_path, found.kind, found.version)
-        self.at("constructing", found)
+    def make(self, plugin: PluginDesc) -> Any:
+        self.at("importing", plugin)
+        loaded = self.registry.load(plugin.python_path, plugin.kind, plugin.version)
+        self.at("constructing", plugin)
         return loaded()
 
-    def connector(self, found: PluginDesc) -> Connector:
-        connector = self.make(found)
+    def connector(self, plugin: PluginDesc) -> Connector:
+        connector = self.make(plugin)
         if not isinstance(connector, SourceConnector | SinkConnector):
             raise BadRequestError(
-                f"{found.class_name} is neither a SourceConnector nor a SinkConnector, as its entry point says"
+                f"{plugin.class_name} is neither a SourceConnector nor a SinkConnector, as its entry point says"
             )
         return connector
 
-    def config_def(self, found: PluginDesc, made: Any, given: Mapping[str, str] | None = None) -> ConfigDef:
+    def config_def(self, plugin: PluginDesc, instance: Any, config: Mapping[str, str] | None = None) -> ConfigDef:
         """`config_for`, where a plugin has it, knows of settings whose names the config makes up, such as `field.<path>`."""
-        self.at("config()", found)
-        config_def = made.config() if given is None or not hasattr(made, "config_for") else made.config_for(dict(given))
+        self.at("config()", plugin)
+        config_def = (
+            instance.config() if config is None or not hasattr(instance, "config_for") else instance.config_for(dict(config))
+        )
         if not isinstance(config_def, ConfigDef):
-            raise BadRequestError(f"{found.class_name}.config() must return a ConfigDef that is not null.")
+            raise BadRequestError(f"{plugin.class_name}.config() must return a ConfigDef that is not null.")
         return config_def
 
     def hide_passwords(self, config_def: ConfigDef, config: ConfigMap) -> None:
@@ -76,11 +78,11 @@ class Asking:
         self.secrets |= {form for value in values for form in secrets.forms(value)}
 
 
-def describe(asking: Asking, found: PluginDesc) -> dict[str, Any]:
+def describe(asking: Asking, plugin: PluginDesc) -> dict[str, Any]:
     """`class`, `type` and `version` of a connector, as it says itself."""
-    connector = asking.connector(found)
-    asking.at("version()", found)
-    return {"class": found.class_name, "type": kind_of(connector), "version": str(connector.version())}
+    connector = asking.connector(plugin)
+    asking.at("version()", plugin)
+    return {"class": plugin.class_name, "type": kind_of(connector), "version": str(connector.version())}
 
 
 def kind_of(connector: Connector) -> str:

@@ -79,9 +79,9 @@ def _java_parts(registry: Registry, config: chain.Config, worker: Mapping[str, s
     return [plugin for plugin in plugins if plugin.java]
 
 
-def places(wanted: Iterable[str]) -> set[str]:
+def places(environment: Iterable[str]) -> set[str]:
     """The directories that an environment names, those of Java plugins included."""
-    return {place for entry in wanted for place in entry.split(",")}
+    return {place for entry in environment for place in entry.split(",")}
 
 
 def of_chain(registry: Registry, config: chain.Config, worker: Mapping[str, str]) -> tuple[str, ...]:
@@ -115,21 +115,21 @@ def of_providers(registry: Registry, worker: Mapping[str, str]) -> tuple[str, ..
     return tuple(names)
 
 
-def enter(wanted: Sequence[str]) -> None:
+def enter(paths: Sequence[str]) -> None:
     """
     Have this process import from these directories first, in their order. Once in a process, before plugin code runs.
 
     What kconnect has imported already it keeps; plugin code that imports the same gets what its directory brings.
     """
-    _process.enter(wanted)
+    _process.enter(paths)
 
 
-def prepare(wanted: Sequence[str]) -> None:
+def prepare(paths: Sequence[str]) -> None:
     """
     Enter directories as `enter` does, for programs that try one chain after the other: all but the first come behind what is
     there already.
     """
-    _process.prepare(wanted)
+    _process.prepare(paths)
 
 
 def import_module(location: str, name: str) -> ModuleType:
@@ -147,12 +147,12 @@ class _Process:
         self._finder: _Finder | None = None
         self._entered = False
 
-    def enter(self, wanted: Sequence[str]) -> None:
+    def enter(self, paths: Sequence[str]) -> None:
         with self._lock:
             if self._entered:
                 raise RuntimeError("This process has entered an environment already")
             self._entered = True
-            existing = dict.fromkeys(os.path.realpath(directory) for directory in wanted if os.path.isdir(directory))
+            existing = dict.fromkeys(os.path.realpath(directory) for directory in paths if os.path.isdir(directory))
             layouts = arrangement.arrange(existing)
             tops = {name.partition(".")[0] for layout in layouts for name in layout.public}
             if any(PathFinder.find_spec(top) is not None for top in tops):
@@ -160,10 +160,10 @@ class _Process:
             self._install(layouts)
             self._evict(layouts)
 
-    def prepare(self, wanted: Sequence[str]) -> None:
+    def prepare(self, paths: Sequence[str]) -> None:
         with self._lock:
-            if wanted and not self._entered:
-                self.enter(wanted)
+            if paths and not self._entered:
+                self.enter(paths)
 
     def import_module(self, location: str, name: str) -> ModuleType:
         directory = location if location == INSTALLED else os.path.realpath(location)

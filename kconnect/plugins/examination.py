@@ -58,12 +58,12 @@ def inside(directory: Path) -> dict[str, metadata.Distribution]:
     return _by_name(metadata.distributions(path=[str(directory)]))
 
 
-def directory(place: Path, own: Distributions) -> list[Problem]:
-    """All problems of one child directory of plugin.path; `own` is what is installed beside kconnect."""
+def directory(place: Path, installed: Distributions) -> list[Problem]:
+    """All problems of one child directory of plugin.path; `installed` is what is there beside kconnect."""
     distributions = inside(place)
     return [
         *_versions(place),
-        *_dependencies(place, distributions, own),
+        *_dependencies(place, distributions, installed),
         *_shared_names(place),
         *_made_for_another_python(place, distributions),
     ]
@@ -126,7 +126,7 @@ def copies(plugin_path: Iterable[Path]) -> Iterator[Problem]:
                         )
 
 
-def differences(place: Path, own: Distributions, plugin_path: Iterable[Path]) -> dict[str, dict[str, str]]:
+def differences(place: Path, installed: Distributions, plugin_path: Iterable[Path]) -> dict[str, dict[str, str]]:
     """
     Return, for each package that a plugin brings, which other versions there are elsewhere, and where. Information only, as
     each plugin has its own.
@@ -140,7 +140,7 @@ def differences(place: Path, own: Distributions, plugin_path: Iterable[Path]) ->
     }
     versions: dict[str, dict[str, str]] = {}
     for name, distribution in inside(place).items():
-        for where, versions_there in {"kconnect": own, **other_plugins}.items():
+        for where, versions_there in {"kconnect": installed, **other_plugins}.items():
             if (
                 name in versions_there
                 and versions_there[name].version != distribution.version

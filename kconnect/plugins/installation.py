@@ -151,10 +151,10 @@ def plan(plugin_path: Path, requirement: str, pip: Pip) -> Plan:
 
 
 @contextmanager
-def staged(wanted: Plan, pip: Pip) -> Iterator[Path]:
+def staged(planned: Plan, pip: Pip) -> Iterator[Path]:
     """The plugin in a directory of its own beside the target, for as long as the context lasts; `put` makes it the plugin."""
-    with stage(wanted.target) as directory:
-        pip.install(wanted.packages, directory)
+    with stage(planned.target) as directory:
+        pip.install(planned.packages, directory)
         yield directory
 
 
@@ -173,9 +173,9 @@ def stage(target: Path) -> Iterator[Path]:
         shutil.rmtree(parent, ignore_errors=True)
 
 
-def put(staged_directory: Path, wanted: Placing) -> None:
+def put(staged_directory: Path, planned: Placing) -> None:
     """Make a staged directory the plugin, in place of the one that has this version. AlreadyExistsError if it was quicker."""
-    target, replaced = wanted.target, wanted.replaced
+    target, replaced = planned.target, planned.replaced
     former = None if replaced is None else _set_aside(replaced)
     try:
         staged_directory.rename(target)

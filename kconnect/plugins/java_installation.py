@@ -102,7 +102,7 @@ def planned(source: Source, plugin_path: Path) -> JavaPlan:
 
 
 def prepare(
-    source: Source, wanted: JavaPlan, directory: Path, tell: Callable[[str], None], most: int | None = None
+    source: Source, planned: JavaPlan, directory: Path, tell: Callable[[str], None], most: int | None = None
 ) -> JavaPlan:
     """
     Put the plugin's files into a directory that is empty; gives the plan, with name and version as its own manifest has them.
@@ -118,17 +118,17 @@ def prepare(
         fetched = maven.archive(source, directory.parent, tell)
         if fetched is None:
             maven.jars_of(source, directory, tell)
-            return wanted
+            return planned
         unpacking.unpack(fetched, directory, most)
         fetched.unlink()
-        return wanted
+        return planned
     tell(f"Unpacking {source.name}")
     if source.is_file() and unpacking.is_archive(source):
         unpacking.unpack(source, directory, most)
     else:
         unpacking.copy(source, directory)
     named = unpacking.manifest(directory)
-    return wanted if named is None else _plan(*named, wanted.plugin_path, directory / "manifest.json")
+    return planned if named is None else _plan(*named, planned.plugin_path, directory / "manifest.json")
 
 
 def of_worker(directory: Path) -> list[Path]:
@@ -144,12 +144,12 @@ def of_worker(directory: Path) -> list[Path]:
     return worker_jars
 
 
-def versioned(wanted: JavaPlan, found: Iterable[PluginDesc]) -> JavaPlan:
+def versioned(planned: JavaPlan, plugins: Iterable[PluginDesc]) -> JavaPlan:
     """Return the plan with the version of the plugin's classes, if they agree and nothing else has told one."""
-    of_classes = {plugin.version for plugin in found}
+    of_classes = {plugin.version for plugin in plugins}
     if len(of_classes) != 1 or not _NAME.fullmatch(version := of_classes.pop()):
-        return wanted
-    return wanted if version == versions.UNDEFINED else JavaPlan(wanted.name, version, wanted.plugin_path)
+        return planned
+    return planned if version == versions.UNDEFINED else JavaPlan(planned.name, version, planned.plugin_path)
 
 
 def why_nothing(directory: Path) -> str:

@@ -30,10 +30,10 @@ def plugins(settings: WorkerSettings, memory: int | None) -> Registry:
     return Registry.scan(settings.plugin_path, discovery=settings.plugin_discovery)
 
 
-def chain(config: Mapping[str, str], kind: str | None, settings: WorkerSettings, known: Registry) -> Preview:
+def chain(config: Mapping[str, str], kind: str | None, settings: WorkerSettings, plugins: Registry) -> Preview:
     """ConfigError for a setting that can't be used."""
-    environments.prepare(environments.directories(known, config, settings))
-    return Preview(config, kind or preview.kind_of(config, known), settings, known)
+    environments.prepare(environments.directories(plugins, config, settings))
+    return Preview(config, kind or preview.kind_of(config, plugins), settings, plugins)
 
 
 def _preview(request: Mapping[str, Any], memory: int | None) -> dict[str, Any]:

@@ -118,7 +118,7 @@ class _Slots:
         self._told: frozenset[int] = frozenset()
         self._served_at: float | None = None
 
-    def check(self, wanted: frozenset[int]) -> None:
+    def check(self, hosts: frozenset[int]) -> None:
         now = time.monotonic()
         if now - self._checked_at < _CHECK_S:
             return
@@ -126,7 +126,7 @@ class _Slots:
         try:
             spark = self._context._jsc.sc()
             stopped, executors = spark.isStopped(), len(spark.statusTracker().getExecutorInfos())
-            waiting = set() if stopped else {host for host in wanted if _waits(self._context, host)}
+            waiting = set() if stopped else {host for host in hosts if _waits(self._context, host)}
         except Exception as error:
             raise SparkLost(f"Spark does not answer: {reason(error)}") from error
         if stopped:
@@ -138,7 +138,7 @@ class _Slots:
         elif self._served_at is not None and now - self._served_at > _ABANDONED_S:
             raise SparkLost(f"All of Spark's executors are gone, and no new one has started for {_ABANDONED_S:.0f} s")
         self._waiting = {host: self._waiting.get(host, now) for host in waiting}
-        self._tell({host for host, since in self._waiting.items() if now - since > _WAITS_LONG_S}, len(wanted), served)
+        self._tell({host for host, since in self._waiting.items() if now - since > _WAITS_LONG_S}, len(hosts), served)
 
     def _tell(self, late: set[int], wanted: int, served: bool) -> None:
         if late and late != self._told:

@@ -63,9 +63,9 @@ class _Assignment:
     def of(self, record: Any) -> Any:
         return records.evaluate(self.program, self.setting, record)
 
-    def fit(self, wanted: Schema | None, value: Any) -> Any:
+    def fit(self, target: Schema | None, value: Any) -> Any:
         try:
-            return types.fit(wanted, value)
+            return types.fit(target, value)
         except CelError as error:
             raise records.failed(self.setting, self.program, error) from None
 
@@ -290,14 +290,14 @@ class _Plan:
         self._types = _Types(assignments, record)
         self._level: _Level | None = None
 
-    def of(self, found: list[Any], value: Struct) -> tuple[Schema, Struct]:
-        learned = [self._types.learn(place, result) for place, result in enumerate(found)]
+    def of(self, results: list[Any], value: Struct) -> tuple[Schema, Struct]:
+        learned = [self._types.learn(place, result) for place, result in enumerate(results)]
         if self._level is None or any(learned):
             self._level = self._made(value.schema)
         level = self._level
         fit = [
             assignment.fit(level.schemas[place], result)
-            for place, (assignment, result) in enumerate(zip(self._assignments, found))
+            for place, (assignment, result) in enumerate(zip(self._assignments, results))
         ]
         for place, result in enumerate(fit):
             if result is None and not level.schemas[place].optional:
@@ -327,7 +327,7 @@ class _Level:
     """A struct on the way to the fields. `schemas` are those of the assignments' fields, of this level and below."""
 
     def __init__(
-        self, before: Schema, tree: Mapping[str, Any], assignments: list[_Assignment], wanted: list[Schema | None]
+        self, before: Schema, tree: Mapping[str, Any], assignments: list[_Assignment], targets: list[Schema | None]
     ) -> None:
         self.schemas: dict[int, Schema] = {}
         self._added = 0
@@ -343,23 +343,23 @@ class _Level:
             if isinstance(what, dict):
                 if old is None or old.type is not SchemaType.STRUCT:
                     raise DataError(f"{assignments[_first(what)].setting} leads through {name}, which is not a struct")
-                level = _Level(old, what, assignments, wanted)
+                level = _Level(old, what, assignments, targets)
                 self._below.append((places[name], level))
                 self.schemas.update(level.schemas)
                 fields[name] = level.schema
             else:
-                fields[name] = self.schemas[what] = _field_schema(old, assignments[what], wanted[what])
+                fields[name] = self.schemas[what] = _field_schema(old, assignments[what], targets[what])
                 self._here.append((places[name], what))
         attributes = {"name": before.name, "version": before.version, "doc": before.doc, "parameters": before.parameters}
         self.schema: Schema = schema.struct(fields, optional=before.optional, **attributes)
 
-    def put(self, value: Struct, found: list[Any]) -> Struct:
+    def put(self, value: Struct, results: list[Any]) -> Struct:
         values = [*value.values, *[None] * self._added]
         for place, what in self._here:
-            values[place] = found[what]
+            values[place] = results[what]
         for place, level in self._below:
             if values[place] is not None:
-                values[place] = level.put(values[place], found)
+                values[place] = level.put(values[place], results)
         return Struct.unchecked(self.schema, values)
 
 

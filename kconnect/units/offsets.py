@@ -140,9 +140,9 @@ class OffsetStores:
         own_topic = own_offsets.of(self.settings, connector, config)
         return WorkerStore(connector, self.worker) if own_topic is None else OwnStore(connector, own_topic, self)
 
-    def acquire(self, own: OwnTopic) -> _Shared:
+    def acquire(self, topic: OwnTopic) -> _Shared:
         with self._lock:
-            shared = self._shared.setdefault(own.identity, _Shared(own, self.settings))
+            shared = self._shared.setdefault(topic.identity, _Shared(topic, self.settings))
             shared.users += 1
             return shared
 
@@ -163,30 +163,30 @@ class OffsetStores:
 class _Shared:
     """A topic that one or more connectors have for their own, while somebody uses it."""
 
-    def __init__(self, own: OwnTopic, settings: WorkerSettings) -> None:
+    def __init__(self, topic: OwnTopic, settings: WorkerSettings) -> None:
         expires_s = settings.session_timeout_ms / 1000 * 0.75
         self.users = 0
         self.is_the_workers = False
         self.topic = OffsetTopic(
-            own.consumer, own.topic, lambda: LogWriter(own.producer, {Topic.OFFSET: own.topic}, expires_s), limited=True
+            topic.consumer, topic.topic, lambda: LogWriter(topic.producer, {Topic.OFFSET: topic.topic}, expires_s), limited=True
         )
         self._ready = False
         self._failed_at, self._failure = 0.0, ""
         self._lock = threading.Lock()
 
-    def prepare(self, own: OwnTopic, settings: WorkerSettings, cancelled: Callable[[], bool]) -> None:
+    def prepare(self, topic: OwnTopic, settings: WorkerSettings, cancelled: Callable[[], bool]) -> None:
         """Look up, or create, the topic for one of its users. One of them asks the brokers for all who wait meanwhile."""
         asked_at = time.monotonic()
         while not self._lock.acquire(timeout=0.1):
             if cancelled():
-                raise ConnectError(f"Stopped while looking for the offset topic {own.topic}")
+                raise ConnectError(f"Stopped while looking for the offset topic {topic.topic}")
         try:
             if self._ready:
                 return
             if self._failed_at > asked_at:
                 raise ConnectError(self._failure)
-            own_offsets.ensure(own, settings, cancelled, own_offsets.AWAY_S)
-            self.is_the_workers = own_offsets.is_the_workers(own, settings)
+            own_offsets.ensure(topic, settings, cancelled, own_offsets.AWAY_S)
+            self.is_the_workers = own_offsets.is_the_workers(topic, settings)
             self._ready = True
         except ConnectError as error:
             if not cancelled():

@@ -31,12 +31,12 @@ _STUCK = ("the Spark driver ended", "the host has ended", "no core of Spark is f
 """What `core/herder/waiting.py` says of a host that does not come by itself."""
 
 
-def of(found: Mapping[str, Any]) -> list[str]:
+def of(report: Mapping[str, Any]) -> list[str]:
     """
-    `found` as `Look.connector` makes it: name, type, state, error, retrying, tasks, numbers, lag, topics, moving and errors.
+    `report` as `Look.connector` makes it: name, type, state, error, retrying, tasks, numbers, lag, topics, moving and errors.
     Nothing is said of what is not known.
     """
-    return list(dict.fromkeys(_all(found)))
+    return list(dict.fromkeys(_all(report)))
 
 
 def _all(report: Mapping[str, Any]) -> Iterator[str]:

@@ -31,9 +31,9 @@ _KAFKAS_PROVIDERS = ",".join(
 )
 
 
-def flags(given: Iterable[str]) -> list[str]:
-    """Return the options that close the gates which none of the `given` options is about."""
-    named = {option[2:].partition("=")[0] for option in given if option.startswith("-D")}
+def flags(options: Iterable[str]) -> list[str]:
+    """Return the options that close the gates which none of these options is about."""
+    named = {option[2:].partition("=")[0] for option in options if option.startswith("-D")}
     if DISALLOWED_MODULES in named:
         named.add(ALLOWED_MODULES)
     return [f"-D{name}={value}" for name, value in _CLOSED.items() if name not in named]

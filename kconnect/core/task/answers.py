@@ -99,9 +99,9 @@ def task_class(plugin: str, answer: Any) -> Callable[[], Any]:
     return answer  # type: ignore[no-any-return]
 
 
-def refusal(plugin: str, call: str, given: str, allowed: str) -> AnswerError:
-    """Return the error for an answer that can't be used: `given` is what the call returned, `allowed` what it may return."""
-    return AnswerError(f"{plugin}.{call}() returned {given}, but must return {allowed}")
+def refusal(plugin: str, call: str, returned: str, allowed: str) -> AnswerError:
+    """Return the error for an answer that can't be used: `returned` is what the call returned, `allowed` what it may return."""
+    return AnswerError(f"{plugin}.{call}() returned {returned}, but must return {allowed}")
 
 
 def kind_of(answer: Any) -> str:

@@ -18,43 +18,43 @@ _LARGEST = 2**63 - 1
 _OFFSETS = "a map of TopicPartition to OffsetAndMetadata, or None if nothing is to be committed"
 
 
-def partition_of(call: str, given: Any) -> TopicPartition:
+def partition_of(call: str, value: Any) -> TopicPartition:
     """A partition that was given to the context. AnswerError, naming the call, for what is none."""
-    if isinstance(given, tuple | list) and len(given) == 2:
-        topic, number = given
+    if isinstance(value, tuple | list) and len(value) == 2:
+        topic, number = value
         if isinstance(topic, str) and topic and _is_whole(number) and 0 <= number < 2**31:
             return TopicPartition(topic, number)
-    raise AnswerError(f"{call} was given {given!r} as a partition: it must be a topic's name and a number from 0 on")
+    raise AnswerError(f"{call} was given {value!r} as a partition: it must be a topic's name and a number from 0 on")
 
 
-def offsets_of(call: str, given: Any) -> dict[TopicPartition, int]:
+def offsets_of(call: str, value: Any) -> dict[TopicPartition, int]:
     """Offsets that were given to the context by their partitions. AnswerError, naming the call, for what is none."""
-    if not isinstance(given, Mapping):
-        raise AnswerError(f"{call} was given {kind_of(given)}: it must be a map of partitions to offsets")
-    places = {partition_of(call, partition): offset for partition, offset in given.items()}
+    if not isinstance(value, Mapping):
+        raise AnswerError(f"{call} was given {kind_of(value)}: it must be a map of partitions to offsets")
+    places = {partition_of(call, partition): offset for partition, offset in value.items()}
     return {place: offset_of(call, place, offset) for place, offset in places.items()}
 
 
-def offset_of(call: str, partition: TopicPartition, given: Any) -> int:
+def offset_of(call: str, partition: TopicPartition, value: Any) -> int:
     """An offset that was given to the context. AnswerError, naming the call, for what is none."""
-    if _is_whole(given) and 0 <= given <= _LARGEST:
-        return given  # type: ignore[no-any-return]
+    if _is_whole(value) and 0 <= value <= _LARGEST:
+        return value  # type: ignore[no-any-return]
     place = f"{partition.topic}-{partition.partition}"
-    raise AnswerError(f"{call} was given {given!r} as the offset of {place}: it must be a whole number from 0 on")
+    raise AnswerError(f"{call} was given {value!r} as the offset of {place}: it must be a whole number from 0 on")
 
 
-def milliseconds(call: str, given: Any) -> float:
+def milliseconds(call: str, value: Any) -> float:
     """A time that was given to the context, below 0 for none, as in Connect. AnswerError, naming the call, for what is none."""
-    if isinstance(given, int | float) and not isinstance(given, bool) and given < _LARGEST:
-        return given
-    raise AnswerError(f"{call} was given {given!r}: it must be a number of milliseconds")
+    if isinstance(value, int | float) and not isinstance(value, bool) and value < _LARGEST:
+        return value
+    raise AnswerError(f"{call} was given {value!r}: it must be a number of milliseconds")
 
 
-def count(call: str, given: Any) -> int:
+def count(call: str, value: Any) -> int:
     """A number of records that was given to the context. AnswerError, naming the call, for what is none."""
-    if _is_whole(given) and 0 <= given <= _LARGEST:
-        return given  # type: ignore[no-any-return]
-    raise AnswerError(f"{call} was given {given!r}: it must be a number of records")
+    if _is_whole(value) and 0 <= value <= _LARGEST:
+        return value  # type: ignore[no-any-return]
+    raise AnswerError(f"{call} was given {value!r}: it must be a number of records")
 
 
 def to_commit(plugin: str, answer: Any) -> Mapping[TopicPartition, OffsetAndMetadata]:
