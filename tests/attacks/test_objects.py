@@ -588,6 +588,26 @@ def test_a_time_that_is_none_is_one_records_fault(tmp_path: Path, moment: Any) -
 # WebHDFS.
 
 
+@pytest.mark.parametrize("size", [1, 20], ids=["one by one", "together"])
+def test_a_time_to_come_holds_back_no_records_of_others(tmp_path: Path, size: int) -> None:
+    """Who may write to a topic sends a record of the year 2500: until then no record would have been too late for its file."""
+    minute = 60_000
+    moments = [16_725_225_600_000, *(each * minute for each in range(1, 20))]
+    more = {"rotate_interval_ms": str(5 * minute), "flush_size": "1000000"}
+    records = [SinkRecord("t", 0, None, None, None, {"n": at}, at, timestamp=moment) for at, moment in enumerate(moments)]
+    with file_sink(tmp_path, **more) as runner:
+        for begin in range(0, len(records), size):
+            runner.put(records[begin : begin + size])
+        committed = runner.flush()
+    assert committed == {("t", 0): 17}
+    files = sorted((tmp_path / "store").rglob("*.json"), key=lambda path: int(path.stem.rpartition("+")[2]))
+    assert [[json.loads(line)["n"] for line in path.read_text().splitlines()] for path in files] == [
+        [*range(7)],
+        [*range(7, 12)],
+        [*range(12, 17)],
+    ]
+
+
 def hdfs(service: Hostile, **more: str) -> HadoopStore:
     given = {"store": f"webhdfs://{service.host}:{service.port}/lake", "hdfs.user": "me", **more}
     props = {"name": "n", "topics": "t", "format.class": "JsonFormat", "flush.size": "1", **given}

@@ -27,6 +27,32 @@ _IN_FOLDERS = ("file://", "webhdfs://", "swebhdfs://")
 _WITHOUT_COLONS = ("webhdfs://", "swebhdfs://")
 
 
+class _Begin:
+    """
+    When files begin: at the time of their first record, or of a later one once most records are earlier by an interval.
+
+    Else whoever writes one record with a time to come holds back those of all others, whose files would never end.
+    """
+
+    def __init__(self) -> None:
+        self._time: int | None = None
+        self._near = self._earlier = 0
+
+    def is_over(self, time: int, interval: int) -> bool:
+        """Whether a record of that time is too late for the files. If not, it counts."""
+        if self._time is None:
+            self._time = time
+        if time - self._time >= interval:
+            return True
+        if self._time - time < interval:
+            self._near += 1
+        else:
+            self._earlier += 1
+            if self._earlier > self._near:
+                self._time, self._near, self._earlier = time, self._earlier, 0
+        return False
+
+
 class Files:
     """`others` says whether a topic is another one that the connector reads, and so has files of its own."""
 
@@ -48,7 +74,7 @@ class Files:
         self._empty: set[Path] = set()
         """Files without records: all that were for them are bad."""
         self._records = 0
-        self._begin: int | None = None
+        self._begin = _Begin()
         self._schema: Schema | None = None
         self.next = -1
         """The offset behind the last record that was taken."""
@@ -107,9 +133,7 @@ class Files:
         for at, time in enumerate(times):
             if isinstance(time, Exception):
                 continue
-            if self._begin is None:
-                self._begin = time
-            elif time - self._begin >= self._interval:
+            if self._begin.is_over(time, self._interval):
                 return at
         return len(times)
 
@@ -137,7 +161,7 @@ class Files:
                 places.setdefault(folder, []).append(at)
         for folder, every in places.items():
             bad += self._append(folder, some.only(every))
-        return sorted(bad, key=lambda each: each[0])
+        return sorted(bad, key=lambda item: item[0])
 
     def _append(self, folder: str, some: Slice) -> list[Bad]:
         """Append records to a file, by halves if one of them does not fit."""
@@ -204,7 +228,7 @@ class Files:
                 self.whole.append((name, path))
         if not self.whole:
             self.safe = self.next
-        self._writers, self._records, self._begin = {}, 0, None
+        self._writers, self._records, self._begin = {}, 0, _Begin()
 
     def sent(self, path: Path) -> None:
         """The first of those that were to be sent is in the store."""

@@ -264,7 +264,8 @@ CONFIG = ConfigDef(
             -1,
             Importance.HIGH,
             "Before a record whose time is by so many ms later than that of the first, they are whole, too. -1: never. The "
-            "time is that of the partitioner, or else the record's timestamp.",
+            "time is that of the partitioner, or else the record's timestamp. If most records are earlier than the first by "
+            "so much, one of these counts as the first.",
         ),
         ConfigKey(
             SCHEDULE,
