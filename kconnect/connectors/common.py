@@ -12,8 +12,7 @@ import decimal
 import threading
 import time
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -21,15 +20,11 @@ import kconnect
 from kconnect.api import (
     Config,
     ConfigError,
-    ConfigKey,
     ConfigValue,
     ConnectError,
     Connector,
     DataError,
     ExactlyOnceSupport,
-    Importance,
-    OneOf,
-    Range,
     RetriableError,
     SinkConnector,
     SinkRecord,
@@ -37,7 +32,6 @@ from kconnect.api import (
     SourceRecord,
     SourceTask,
     TopicPartition,
-    Type,
     values,
 )
 
@@ -158,54 +152,6 @@ class Polling(SourceTask):
                 self.release()
             finally:
                 self._lock.release()
-
-
-def section(group: str, *keys: ConfigKey) -> tuple[ConfigKey, ...]:
-    """
-    Return the keys as a group of a table, in this order, but for keys that have an order of their own. A key that takes one of
-    several words recommends them.
-    """
-    return tuple(
-        replace(
-            key,
-            group=group,
-            order=number if key.order < 0 else key.order,
-            recommender=key.recommender or (_words(key.validator) if isinstance(key.validator, OneOf) else None),
-        )
-        for number, key in enumerate(keys, 1)
-    )
-
-
-def _words(rule: OneOf) -> Callable[[str, Mapping[str, Any]], list[Any]]:
-    return lambda name, values: list(rule.values)
-
-
-def retry_keys(
-    what: str, retries: str = "max.retries", pause_ms: int = 3000, heeds: str = "", **more: Any
-) -> tuple[ConfigKey, ConfigKey]:
-    """
-    Return the settings that `Patience` is made with: how many times in a row `what` is made again, and the pause. `heeds` is
-    what else the pause depends on, and `more` goes to the key of the pause.
-    """
-    return (
-        ConfigKey(
-            retries,
-            Type.INT,
-            10,
-            Importance.MEDIUM,
-            f"How many times in a row {what} before the task fails. -1: without end.",
-            Range.at_least(-1),
-        ),
-        ConfigKey(
-            "retry.backoff.ms",
-            Type.INT,
-            pause_ms,
-            Importance.LOW,
-            f"The pause before that, in ms.{heeds}",
-            Range.at_least(0),
-            **more,
-        ),
-    )
 
 
 class Patience:

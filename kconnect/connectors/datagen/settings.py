@@ -12,18 +12,16 @@ from typing import Any
 
 from kconnect.api import (
     ConfigDef,
-    ConfigKey,
     ConnectError,
-    Importance,
     NonEmptyString,
     Range,
-    Type,
     Width,
 )
-from kconnect.connectors.common import point_in_time, section
+from kconnect.connectors.common import point_in_time
 from kconnect.connectors.datagen.generators import Generator
 from kconnect.connectors.datagen.schemas import Reader
 from kconnect.connectors.host_files import HostFiles
+from kconnect.connectors.rows import DOUBLE, LONG, STRING, section
 
 TOPIC, QUICKSTART, SCHEMA, SCHEMA_FILE = "kafka.topic", "quickstart", "schema.string", "schema.filename"
 KEY_FIELD, MAX_INTERVAL, ITERATIONS, SEED = "schema.keyfield", "max.interval", "iterations", "random.seed"
@@ -53,113 +51,80 @@ def _has_start(name: str, values: Mapping[str, Any]) -> bool:
 CONFIG = ConfigDef(
     *section(
         _WHAT,
-        ConfigKey(
-            TOPIC,
-            Type.STRING,
-            importance=Importance.HIGH,
-            doc="The topic to write to.",
-            validator=NonEmptyString(),
-            width=Width.MEDIUM,
-        ),
-        ConfigKey(
+        STRING.high(TOPIC, doc="The topic to write to.", validator=NonEmptyString(), width=Width.MEDIUM),
+        STRING.high(
             QUICKSTART,
-            Type.STRING,
             "",
-            Importance.HIGH,
             "A kind of record that comes with the connector: one of the recommended values. Without it, a schema says what the "
             "records are.",
             width=Width.MEDIUM,
             dependents=(SCHEMA, SCHEMA_FILE),
             recommender=lambda name, values: list(QUICKSTARTS),
         ),
-        ConfigKey(
+        STRING.high(
             SCHEMA,
-            Type.STRING,
             "",
-            Importance.HIGH,
             "The schema of the records, in place of a quickstart: an Avro record, whose types may have arg.properties, or a "
             "JSON Schema of an object.",
             width=Width.LONG,
             visible=lambda name, values: not values.get(QUICKSTART),
         ),
-        ConfigKey(
+        STRING.high(
             SCHEMA_FILE,
-            Type.STRING,
             "",
-            Importance.HIGH,
             "The file with the schema, in place of schema.string, as all machines of the cluster name it.",
             width=Width.LONG,
             visible=lambda name, values: not values.get(QUICKSTART),
         ),
-        ConfigKey(
+        STRING.medium(
             KEY_FIELD,
-            Type.STRING,
             "",
-            Importance.MEDIUM,
             "The field whose value is the key of a record, too. By default that of the quickstart; with a schema, none.",
             width=Width.MEDIUM,
         ),
-        ConfigKey(
+        STRING.low(
             LOCALE,
-            Type.STRING,
             "en_US",
-            Importance.LOW,
             "Whose names, addresses and so on there are: one of Faker's locales.",
             recommender=lambda name, values: ["en_US", "en_GB", "de_DE", "fr_FR", "es_ES", "pt_BR", "ja_JP", "zh_CN"],
         ),
     ),
     *section(
         _HOW_MANY,
-        ConfigKey(
+        LONG.high(
             MAX_INTERVAL,
-            Type.LONG,
             500,
-            Importance.HIGH,
             "The longest pause between two records of a task, in ms. Pauses are random, of half of this on average. 0: none. "
             "Not used where records.per.second is set.",
             Range.at_least(0),
         ),
-        ConfigKey(
+        DOUBLE.high(
             RATE,
-            Type.DOUBLE,
             None,
-            Importance.HIGH,
             "How many records a second each task makes, in place of max.interval. 0: as many as it can.",
             lambda name, value: None if value is None else Range.at_least(0)(name, value),
         ),
-        ConfigKey(
-            ITERATIONS,
-            Type.LONG,
-            -1,
-            Importance.HIGH,
-            "How many records each task makes. After these it rests, and stays RUNNING. -1: no end.",
-        ),
+        LONG.high(ITERATIONS, -1, "How many records each task makes. After these it rests, and stays RUNNING. -1: no end."),
     ),
     *section(
         _TIME,
-        ConfigKey(
+        LONG.low(
             SEED,
-            Type.LONG,
             None,
-            Importance.LOW,
             "Connectors with the same seed and schema make the same values, task by task. By default each connector has its "
             "own, which its offsets keep.",
         ),
-        ConfigKey(
+        STRING.low(
             TIME_START,
-            Type.STRING,
             "",
-            Importance.LOW,
             "The time of the first record, in ISO 8601, such as 2026-01-31T12:00:00Z; the next ones follow by "
             "event.time.step.ms. By default the time of a record is when it was made, to a second. It is the record's "
             "timestamp, and the value of fields that are times.",
             dependents=(TIME_STEP,),
         ),
-        ConfigKey(
+        LONG.low(
             TIME_STEP,
-            Type.LONG,
             1000,
-            Importance.LOW,
             "With event.time.start: by how many ms each record is later than the one before.",
             Range.at_least(0),
             visible=_has_start,

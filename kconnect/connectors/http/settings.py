@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from kconnect.api import ConfigDef, ConfigError, ConfigKey, Importance, NonEmptyString, OneOf, Range, Type, Width
-from kconnect.connectors.common import Patience, retry_keys, section
+from kconnect.api import ConfigDef, ConfigError, NonEmptyString, OneOf, Range, Width
+from kconnect.connectors.common import Patience
 from kconnect.connectors.passthrough import CheckedBy, Passthrough
+from kconnect.connectors.rows import DOUBLE, INT, LONG, SECRET, STRING, retry_keys, section
 
 URL, METHOD, HEADERS, SEPARATOR = "http.api.url", "request.method", "headers", "header.separator"
 FORMAT, TEMPLATE, NULLS = "request.body.format", "request.body.template", "behavior.on.null.values"
@@ -65,136 +66,98 @@ def _has_headers(name: str, values: Mapping[str, Any]) -> bool:
 CONFIG = ConfigDef(
     *section(
         _WHERE,
-        ConfigKey(
+        STRING.high(
             URL,
-            Type.STRING,
-            importance=Importance.HIGH,
             doc="The address that requests go to. ${topic}, ${partition}, ${offset}, ${key} and fields of the value, such as "
             "${id} or ${address.city}, stand for those of the record; records of one request have the same address.",
             validator=NonEmptyString(),
             width=Width.LONG,
         ),
-        ConfigKey(
+        STRING.high(
             METHOD,
-            Type.STRING,
             "POST",
-            Importance.HIGH,
             "The method of requests. What is deleted by behavior.on.null.values=delete is so by DELETE.",
             OneOf(("POST", "PUT", "PATCH", "DELETE"), ignore_case=True),
         ),
-        ConfigKey(
+        SECRET.medium(
             HEADERS,
-            Type.PASSWORD,
             "",
-            Importance.MEDIUM,
             "Headers of each request, as name:value, separated by header.separator. They may have ${…}, as the address.",
             width=Width.LONG,
             dependents=(SEPARATOR,),
         ),
-        ConfigKey(
-            SEPARATOR, Type.STRING, "|", Importance.LOW, "What is between two headers.", NonEmptyString(), visible=_has_headers
-        ),
+        STRING.low(SEPARATOR, "|", "What is between two headers.", NonEmptyString(), visible=_has_headers),
     ),
     *section(
         _WHAT,
-        ConfigKey(
+        STRING.medium(
             FORMAT,
-            Type.STRING,
             "json",
-            Importance.MEDIUM,
             "json: the value as a JSON document. string: a text or bytes as they are, anything else as Connect shows it.",
             OneOf(("json", "string"), ignore_case=True),
         ),
-        ConfigKey(
+        STRING.medium(
             TEMPLATE,
-            Type.STRING,
             "",
-            Importance.MEDIUM,
             "A text with ${…} in place of the value: ${value} is all of it, the rest as in http.api.url. With the format json, "
             "what is put in is JSON, quotes included.",
             width=Width.LONG,
         ),
-        ConfigKey(
+        STRING.medium(
             NULLS,
-            Type.STRING,
             "ignore",
-            Importance.MEDIUM,
             "What a record without a value does: nothing, a DELETE request without a body, or it is refused as a bad record.",
             OneOf(("ignore", "delete", "fail"), ignore_case=True),
         ),
-        ConfigKey(
+        INT.high(
             BATCH,
-            Type.INT,
             1,
-            Importance.HIGH,
             "How many records one request has at most. From 2 on, its body is batch.prefix, the records with batch.separator "
             "between them, and batch.suffix, for single records, too.",
             Range.between(1, 100_000),
             dependents=(PREFIX, SUFFIX, BETWEEN),
         ),
-        ConfigKey(
+        STRING.low(
             PREFIX,
-            Type.STRING,
             None,
-            Importance.LOW,
             "What a body of several records begins with. By default [ with the format json.",
             visible=lambda name, values: (values.get(BATCH) or 1) > 1,
         ),
-        ConfigKey(
-            BETWEEN,
-            Type.STRING,
-            ",",
-            Importance.LOW,
-            "What is between two records of a body.",
-            visible=lambda name, values: (values.get(BATCH) or 1) > 1,
+        STRING.low(
+            BETWEEN, ",", "What is between two records of a body.", visible=lambda name, values: (values.get(BATCH) or 1) > 1
         ),
-        ConfigKey(
+        STRING.low(
             SUFFIX,
-            Type.STRING,
             None,
-            Importance.LOW,
             "What a body of several records ends with. By default ] with the format json.",
             visible=lambda name, values: (values.get(BATCH) or 1) > 1,
         ),
     ),
     *section(
         _LOGIN,
-        ConfigKey(
+        STRING.high(
             AUTH,
-            Type.STRING,
             "NONE",
-            Importance.HIGH,
             "How requests are authenticated. OAUTH2 gets a token by client credentials, and a new one when that is over.",
             OneOf(("NONE", "BASIC", "OAUTH2"), ignore_case=True),
             dependents=(USER, PASSWORD, TOKEN_URL, CLIENT_ID, CLIENT_SECRET, SCOPE, TOKEN_PROPERTY, CLIENT_MODE),
         ),
-        ConfigKey(USER, Type.STRING, "", Importance.MEDIUM, "The user.", visible=_auth_is("BASIC")),
-        ConfigKey(PASSWORD, Type.PASSWORD, "", Importance.MEDIUM, "The password.", visible=_auth_is("BASIC")),
-        ConfigKey(TOKEN_URL, Type.STRING, "", Importance.MEDIUM, "Where tokens come from.", visible=_auth_is("OAUTH2")),
-        ConfigKey(CLIENT_ID, Type.STRING, "", Importance.MEDIUM, "The client.", visible=_auth_is("OAUTH2")),
-        ConfigKey(CLIENT_SECRET, Type.PASSWORD, "", Importance.MEDIUM, "Its secret.", visible=_auth_is("OAUTH2")),
-        ConfigKey(
-            SCOPE,
-            Type.STRING,
-            "",
-            Importance.MEDIUM,
-            "The scope to ask for; by default none is asked for.",
-            visible=_auth_is("OAUTH2"),
-        ),
-        ConfigKey(
+        STRING.medium(USER, "", "The user.", visible=_auth_is("BASIC")),
+        SECRET.medium(PASSWORD, "", "The password.", visible=_auth_is("BASIC")),
+        STRING.medium(TOKEN_URL, "", "Where tokens come from.", visible=_auth_is("OAUTH2")),
+        STRING.medium(CLIENT_ID, "", "The client.", visible=_auth_is("OAUTH2")),
+        SECRET.medium(CLIENT_SECRET, "", "Its secret.", visible=_auth_is("OAUTH2")),
+        STRING.medium(SCOPE, "", "The scope to ask for; by default none is asked for.", visible=_auth_is("OAUTH2")),
+        STRING.low(
             TOKEN_PROPERTY,
-            Type.STRING,
             "access_token",
-            Importance.LOW,
             "The property of the answer that is the token.",
             NonEmptyString(),
             visible=_auth_is("OAUTH2"),
         ),
-        ConfigKey(
+        STRING.low(
             CLIENT_MODE,
-            Type.STRING,
             "header",
-            Importance.LOW,
             "Whether client and secret are sent in the header of the request for a token, as HTTP Basic has it, or in its "
             "body.",
             OneOf(("header", "url"), ignore_case=True),
@@ -203,20 +166,16 @@ CONFIG = ConfigDef(
     ),
     *section(
         _TROUBLE,
-        ConfigKey(
+        STRING.medium(
             ON_ERROR,
-            Type.STRING,
             "fail",
-            Importance.MEDIUM,
             "What follows when the service refuses a request for good. fail: its records go to the dead letter queue if there "
             "is one, else the task fails. log, ignore: they are passed over, with a line in the log or without.",
             OneOf(("fail", "log", "ignore"), ignore_case=True),
         ),
-        ConfigKey(
+        STRING.medium(
             RETRY_ON,
-            Type.STRING,
             "408,425,429,500-",
-            Importance.MEDIUM,
             "The status codes after which a request is made again: numbers and ranges, separated by commas. It is made again "
             "also when the service can't be reached.",
             _are_codes,
@@ -226,49 +185,29 @@ CONFIG = ConfigDef(
             heeds=" A Retry-After of the service is heeded if it asks for longer.",
             dependents=(MAX_WAIT,),
         ),
-        ConfigKey(
+        LONG.low(
             MAX_WAIT,
-            Type.LONG,
             3_600_000,
-            Importance.LOW,
             "How long a Retry-After of the service may make the task wait, in ms. If the service asks for longer, it is asked "
             "again after this time.",
             Range.between(0, 7 * 24 * 3_600_000),
             order=8,
         ),
-        ConfigKey(
+        INT.medium(
             MAX_BYTES,
-            Type.INT,
             32 * 1024 * 1024,
-            Importance.MEDIUM,
             "How many bytes an answer may have, unpacked. In memory a document in JSON takes up to 20 times as much. The "
             "source fails on a longer one; the sink cuts what it keeps of one.",
             Range.between(1024, 1024 * 1024 * 1024),
             order=9,
         ),
-        ConfigKey(
-            RATE,
-            Type.DOUBLE,
-            0.0,
-            Importance.MEDIUM,
-            "How many requests a second each task makes at most. 0: no limit.",
-            Range.at_least(0),
-            order=5,
+        DOUBLE.medium(
+            RATE, 0.0, "How many requests a second each task makes at most. 0: no limit.", Range.at_least(0), order=5
         ),
-        ConfigKey(
-            CONNECT_TIMEOUT,
-            Type.INT,
-            10_000,
-            Importance.LOW,
-            "How long it may take to connect, in ms.",
-            Range.at_least(1),
-            order=6,
-        ),
-        ConfigKey(
+        INT.low(CONNECT_TIMEOUT, 10_000, "How long it may take to connect, in ms.", Range.at_least(1), order=6),
+        INT.low(
             TIMEOUT,
-            Type.INT,
             30_000,
-            Importance.LOW,
             "How long the service may take for all of its answer, in ms: from the begin of the request to the last byte.",
             Range.at_least(1),
             order=7,
@@ -276,40 +215,28 @@ CONFIG = ConfigDef(
     ),
     *section(
         _TLS,
-        ConfigKey(
+        STRING.low(
             CA,
-            Type.STRING,
             "",
-            Importance.LOW,
             "A file in PEM with the certificates that the service's must be signed by. By default those that httpx brings "
             "along.",
         ),
-        ConfigKey(CERTIFICATE, Type.STRING, "", Importance.LOW, "A file in PEM with the client's certificate."),
-        ConfigKey(
-            KEY,
-            Type.STRING,
-            "",
-            Importance.LOW,
-            "A file in PEM with its key, if that is not in the same file. It has no passphrase.",
-        ),
-        ConfigKey(PROXY, Type.STRING, "", Importance.LOW, "The URL of an HTTP proxy."),
+        STRING.low(CERTIFICATE, "", "A file in PEM with the client's certificate."),
+        STRING.low(KEY, "", "A file in PEM with its key, if that is not in the same file. It has no passphrase."),
+        STRING.low(PROXY, "", "The URL of an HTTP proxy."),
     ),
     *section(
         _ANSWERS,
-        ConfigKey(
+        STRING.medium(
             ANSWERS,
-            Type.STRING,
             "",
-            Importance.MEDIUM,
             "A topic for the answers of the service, one for each request that it took. Empty: they are not kept.",
             width=Width.MEDIUM,
             dependents=(BROKERS,),
         ),
-        ConfigKey(
+        STRING.medium(
             BROKERS,
-            Type.STRING,
             "",
-            Importance.MEDIUM,
             "The brokers for that. What begins with reporter.producer. is the producer's, by librdkafka's names, such as "
             "reporter.producer.security.protocol.",
             width=Width.MEDIUM,

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from kconnect.api import ConfigDef, ConfigError, ConfigKey, Importance, NonEmptyString, OneOf, Range, Type, Width
-from kconnect.connectors.common import section
+from kconnect.api import ConfigDef, ConfigError, NonEmptyString, OneOf, Range, Width
 from kconnect.connectors.http import growth, origins, settings
+from kconnect.connectors.rows import BOOLEAN, INT, LIST, LONG, STRING, section
 
 TOPIC, INTERVAL, BODY = "kafka.topic", "request.interval.ms", "request.body.template"
 RECORDS, KEY, TIMESTAMP = "records.path", "key.path", "timestamp.path"
@@ -86,29 +86,19 @@ _OF_SERVICE = (
 CONFIG = ConfigDef(
     *section(
         "Service",
-        ConfigKey(
+        STRING.high(
             settings.URL,
-            Type.STRING,
-            importance=Importance.HIGH,
             doc="The address to ask. ${since}, ${cursor}, ${offset}, ${page} and ${size} stand for where the connector is, and "
             "are percent-encoded.",
             validator=NonEmptyString(),
             width=Width.LONG,
         ),
-        ConfigKey(
-            settings.METHOD,
-            Type.STRING,
-            "GET",
-            Importance.MEDIUM,
-            "The method of requests.",
-            OneOf(("GET", "POST"), ignore_case=True),
-            dependents=(BODY,),
+        STRING.medium(
+            settings.METHOD, "GET", "The method of requests.", OneOf(("GET", "POST"), ignore_case=True), dependents=(BODY,)
         ),
-        ConfigKey(
+        STRING.low(
             BODY,
-            Type.STRING,
             "",
-            Importance.LOW,
             "With the method POST: the body of requests, in JSON. It may have ${…} as the address, which are put in as JSON.",
             order=5,
             width=Width.LONG,
@@ -118,30 +108,19 @@ CONFIG = ConfigDef(
     *[settings.CONFIG.keys[name] for name in _OF_SERVICE],
     *section(
         _WHAT,
-        ConfigKey(TOPIC, Type.STRING, importance=Importance.HIGH, doc="The topic to write to.", validator=NonEmptyString()),
-        ConfigKey(
-            INTERVAL,
-            Type.LONG,
-            15_000,
-            Importance.HIGH,
-            "How long after the last page the service is asked again, in ms.",
-            Range.at_least(0),
-        ),
-        ConfigKey(
+        STRING.high(TOPIC, doc="The topic to write to.", validator=NonEmptyString()),
+        LONG.high(INTERVAL, 15_000, "How long after the last page the service is asked again, in ms.", Range.at_least(0)),
+        STRING.high(
             RECORDS,
-            Type.STRING,
             "@",
-            Importance.HIGH,
             "The JMESPath of the list of records in an answer, which is JSON. @ is all of it. A value that is no list is one "
             "record; null is none.",
             _path,
         ),
-        ConfigKey(KEY, Type.STRING, "", Importance.MEDIUM, "The JMESPath of the key in a record.", _path),
-        ConfigKey(
+        STRING.medium(KEY, "", "The JMESPath of the key in a record.", _path),
+        STRING.low(
             TIMESTAMP,
-            Type.STRING,
             "",
-            Importance.LOW,
             "The JMESPath of the timestamp in a record: milliseconds since 1970, or a time in ISO 8601. By default the time of "
             "the answer.",
             _path,
@@ -149,64 +128,46 @@ CONFIG = ConfigDef(
     ),
     *section(
         _PAGES,
-        ConfigKey(
+        STRING.high(
             PAGES,
-            Type.STRING,
             "none",
-            Importance.HIGH,
             "How the next page is found. cursor: the answer has what ${cursor} is next, or the next address, at "
             "page.cursor.path. link: its header Link has an address with rel=next. offset: ${offset} is how many records came "
             "before. page: ${page} is a number. The last two end with a page that has fewer than page.size records.",
             OneOf(("none", "cursor", "link", "offset", "page"), ignore_case=True),
             dependents=(CURSOR, FIRST, SIZE),
         ),
-        ConfigKey(
+        STRING.medium(
             CURSOR,
-            Type.STRING,
             "",
-            Importance.MEDIUM,
             "The JMESPath of the cursor, or of the next address, in an answer. Where it finds null, there is no next page.",
             _path,
             visible=_mode_is("cursor"),
         ),
-        ConfigKey(
-            FIRST, Type.INT, 1, Importance.LOW, "The number of the first page.", Range.at_least(0), visible=_mode_is("page")
+        INT.low(FIRST, 1, "The number of the first page.", Range.at_least(0), visible=_mode_is("page")),
+        INT.medium(
+            SIZE, 100, "How many records a page has, for ${size}.", Range.at_least(1), visible=_mode_is("offset", "page")
         ),
-        ConfigKey(
-            SIZE,
-            Type.INT,
-            100,
-            Importance.MEDIUM,
-            "How many records a page has, for ${size}.",
-            Range.at_least(1),
-            visible=_mode_is("offset", "page"),
-        ),
-        ConfigKey(
+        STRING.high(
             SINCE,
-            Type.STRING,
             "",
-            Importance.HIGH,
             "The JMESPath, in a record, of what says how new it is, such as an updated_at or an id that grows. The greatest "
             "one that was seen is ${since} of the next round. Without it each round is all there is.",
             _path,
             dependents=(SINCE_FIRST, EQUAL),
         ),
-        ConfigKey(SINCE_FIRST, Type.STRING, "", Importance.MEDIUM, "What ${since} is in the first round.", visible=_has_since),
-        ConfigKey(
+        STRING.medium(SINCE_FIRST, "", "What ${since} is in the first round.", visible=_has_since),
+        INT.low(
             EQUAL,
-            Type.INT,
             5000,
-            Importance.LOW,
             "How many records may be equally new. They are told from each other by marks that stand in the offset, since a "
             "service gives them once more. Beyond that the task fails.",
             Range(1, 50_000),
             visible=_has_since,
         ),
-        ConfigKey(
+        LIST.low(
             ORIGINS,
-            Type.LIST,
             "",
-            Importance.LOW,
             "Where else the address of a next page may be, as origins: https://pages.example.com. That of http.api.url is "
             "always allowed. Another one gets no login, none of the headers, no cookies and no certificate of the client, and "
             "GET requests only.",
@@ -214,34 +175,30 @@ CONFIG = ConfigDef(
             visible=_mode_is("cursor", "link"),
             dependents=(ORIGINS_INTERNAL,),
         ),
-        ConfigKey(
+        BOOLEAN.low(
             ORIGINS_INTERNAL,
-            Type.BOOLEAN,
             False,
-            Importance.LOW,
             "Whether these may have addresses that are not those of the internet: of private networks, or of this machine. It "
             "is needed, too, if they are reached by a proxy, which resolves their names by itself.",
             visible=_mode_is("cursor", "link"),
         ),
     ),
-    ConfigKey(
-        MAX_DEPTH,
-        Type.INT,
-        200,
-        Importance.LOW,
-        "How deeply objects and lists may be nested in an answer.",
-        Range.between(1, 500),
-        group="Trouble and limits",
-        order=11,
-    ),
-    ConfigKey(
-        MAX_RECORDS,
-        Type.INT,
-        250_000,
-        Importance.LOW,
-        "How many records an answer may have. All of them are in memory at once, each with a kilobyte or so beside its value.",
-        Range.at_least(1),
-        group="Trouble and limits",
-        order=12,
+    *section(
+        "Trouble and limits",
+        INT.low(
+            MAX_DEPTH,
+            200,
+            "How deeply objects and lists may be nested in an answer.",
+            Range.between(1, 500),
+            order=11,
+        ),
+        INT.low(
+            MAX_RECORDS,
+            250_000,
+            "How many records an answer may have. All of them are in memory at once, each with a kilobyte or so beside its "
+            "value.",
+            Range.at_least(1),
+            order=12,
+        ),
     ),
 )

@@ -10,16 +10,16 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from kconnect.api import ConfigDef, ConfigError, ConfigKey, Importance, OneOf, Range, Type, Width
+from kconnect.api import ConfigDef, ConfigError, OneOf, Range, Width
 from kconnect.connectors import passthrough
-from kconnect.connectors.common import retry_keys, section
 from kconnect.connectors.passthrough import CheckedBy, Passthrough
+from kconnect.connectors.rows import BOOLEAN, INT, LIST, SECRET, STRING, retry_keys, section
 
 CATALOG = "iceberg.catalog."
 """What begins with it is the catalog's."""
 PASSTHROUGH = Passthrough(CATALOG, "pyiceberg", CheckedBy.RULES)
 NAME, KIND, URI, WAREHOUSE = "iceberg.catalog", f"{CATALOG}type", f"{CATALOG}uri", f"{CATALOG}warehouse"
-CREDENTIAL, TOKEN, SECRET = f"{CATALOG}credential", f"{CATALOG}token", f"{CATALOG}s3.secret-access-key"
+CREDENTIAL, TOKEN, SECRET_KEY = f"{CATALOG}credential", f"{CATALOG}token", f"{CATALOG}s3.secret-access-key"
 TABLES, ROUTE_FIELD, DYNAMIC = "iceberg.tables", "iceberg.tables.route-field", "iceberg.tables.dynamic-enabled"
 CREATE, EVOLVE = "iceberg.tables.auto-create-enabled", "iceberg.tables.evolve-schema-enabled"
 MOST_COLUMNS = "iceberg.tables.max.columns"
@@ -115,113 +115,77 @@ def _creates(name: str, values: Mapping[str, Any]) -> bool:
 CONFIG = ConfigDef(
     *section(
         _WHERE,
-        ConfigKey(NAME, Type.STRING, "iceberg", Importance.LOW, "The catalog's name."),
-        ConfigKey(
+        STRING.low(NAME, "iceberg", "The catalog's name."),
+        STRING.high(
             KIND,
-            Type.STRING,
             "rest",
-            Importance.HIGH,
             "The kind of catalog. sql and jdbc are one in a database. All of iceberg.catalog.* is the catalog's: what "
             "pyiceberg knows for its kind, and for the files, such as iceberg.catalog.s3.endpoint. Classes only as the worker "
             "allows.",
             OneOf(KINDS, ignore_case=True),
         ),
-        ConfigKey(URI, Type.STRING, "", Importance.HIGH, "The catalog's address.", width=Width.LONG),
-        ConfigKey(
+        STRING.high(URI, "", "The catalog's address.", width=Width.LONG),
+        STRING.high(
             WAREHOUSE,
-            Type.STRING,
             "",
-            Importance.HIGH,
             "Where new tables are, such as s3://lake/warehouse, or the name that a REST catalog has for it.",
             width=Width.LONG,
         ),
-        ConfigKey(CREDENTIAL, Type.PASSWORD, "", Importance.MEDIUM, "Of a REST catalog: id:secret for OAuth 2."),
-        ConfigKey(TOKEN, Type.PASSWORD, "", Importance.MEDIUM, "Of a REST catalog: a token."),
-        ConfigKey(SECRET, Type.PASSWORD, "", Importance.MEDIUM, "For files in S3: the secret of the access key."),
+        SECRET.medium(CREDENTIAL, "", "Of a REST catalog: id:secret for OAuth 2."),
+        SECRET.medium(TOKEN, "", "Of a REST catalog: a token."),
+        SECRET.medium(SECRET_KEY, "", "For files in S3: the secret of the access key."),
     ),
     *section(
         _TABLES,
-        ConfigKey(
+        LIST.high(
             TABLES,
-            Type.LIST,
             "",
-            Importance.HIGH,
             "The tables, each with its namespace, such as shop.orders. Each gets all records, or those that its "
             "iceberg.table.*.route-regex is for. ${topic} stands for the topic's name.",
             width=Width.LONG,
         ),
-        ConfigKey(
+        STRING.medium(
             ROUTE_FIELD,
-            Type.STRING,
             "",
-            Importance.MEDIUM,
             "The field of the value that iceberg.table.*.route-regex looks at, or that has the table's name.",
             width=Width.MEDIUM,
         ),
-        ConfigKey(
-            DYNAMIC,
-            Type.BOOLEAN,
-            False,
-            Importance.MEDIUM,
-            "Whether iceberg.tables.route-field has the table's name.",
-            dependents=(ROUTE_FIELD,),
-        ),
-        ConfigKey(CREATE, Type.BOOLEAN, False, Importance.MEDIUM, "Whether a table that is missing is made."),
-        ConfigKey(
+        BOOLEAN.medium(DYNAMIC, False, "Whether iceberg.tables.route-field has the table's name.", dependents=(ROUTE_FIELD,)),
+        BOOLEAN.medium(CREATE, False, "Whether a table that is missing is made."),
+        LIST.medium(
             PARTITIONS,
-            Type.LIST,
             "",
-            Importance.MEDIUM,
             "How a new table is partitioned, such as day(at), bucket(id, 16), city. For one table: "
             "iceberg.table.*.partition-by.",
             width=Width.LONG,
             visible=_creates,
         ),
-        ConfigKey(
+        BOOLEAN.low(
             OPTIONAL,
-            Type.BOOLEAN,
             False,
-            Importance.LOW,
             "Whether all columns of a new table may be null. Otherwise those of fields that are optional.",
             visible=_creates,
         ),
-        ConfigKey(
-            EVOLVE,
-            Type.BOOLEAN,
-            False,
-            Importance.MEDIUM,
-            "Whether columns that are missing are added, and those that are too narrow made wider.",
+        BOOLEAN.medium(EVOLVE, False, "Whether columns that are missing are added, and those that are too narrow made wider."),
+        BOOLEAN.medium(
+            UPSERT, False, "Whether a record replaces the row with its id. Otherwise each is a new row.", dependents=(IDS,)
         ),
-        ConfigKey(
-            UPSERT,
-            Type.BOOLEAN,
-            False,
-            Importance.MEDIUM,
-            "Whether a record replaces the row with its id. Otherwise each is a new row.",
-            dependents=(IDS,),
-        ),
-        ConfigKey(
+        LIST.medium(
             IDS,
-            Type.LIST,
             "",
-            Importance.MEDIUM,
             "The columns of the id. For one table: iceberg.table.*.id-columns. By default those that the table names itself.",
             visible=_upserts,
         ),
-        ConfigKey(
+        LIST.low(
             LOCATIONS,
-            Type.LIST,
             "",
-            Importance.LOW,
             "Folders beside a table's own where files may be whose rows an upsert replaces, such as s3://lake/old/orders. A "
             "manifest that names a file elsewhere may have been written by somebody who wants its rows copied.",
             visible=_upserts,
         ),
-        ConfigKey(
+        INT.low(
             MOST_COLUMNS,
-            Type.INT,
             1000,
-            Importance.LOW,
             "How many columns a table may come to have by records, those within structs counted. A record with more is a bad "
             "one. A table's metadata keeps all its columns for each change of them.",
             Range.at_least(1),
@@ -229,22 +193,13 @@ CONFIG = ConfigDef(
     ),
     *section(
         _COMMITS,
-        ConfigKey(
+        INT.medium(
             INTERVAL,
-            Type.INT,
             300_000,
-            Importance.MEDIUM,
             "How often rows are committed, in ms: those of all tasks together. They are in memory until then.",
             Range.at_least(0),
         ),
-        ConfigKey(
-            ROWS,
-            Type.INT,
-            500_000,
-            Importance.MEDIUM,
-            "How many rows a task keeps in memory at most; then it commits sooner.",
-            Range.at_least(1),
-        ),
+        INT.medium(ROWS, 500_000, "How many rows a task keeps in memory at most; then it commits sooner.", Range.at_least(1)),
         *retry_keys("a commit is tried again, after what may pass,"),
     ),
 )

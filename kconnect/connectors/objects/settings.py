@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from kconnect.api import ConfigDef, ConfigError, ConfigKey, Importance, NonEmptyString, OneOf, Range, Type, Width
-from kconnect.connectors.common import is_zone, retry_keys, section
+from kconnect.api import ConfigDef, ConfigError, NonEmptyString, OneOf, Range, Width
+from kconnect.connectors.common import is_zone
 from kconnect.connectors.objects import asking
 from kconnect.connectors.passthrough import CheckedBy, Passthrough
+from kconnect.connectors.rows import BOOLEAN, INT, LIST, LONG, SECRET, STRING, retry_keys, section
 
 STORE, BUCKET, REGION, ENDPOINT = "store", "s3.bucket.name", "s3.region", "store.url"
 ACCESS_KEY, SECRET_KEY, PATH_STYLE = "aws.access.key.id", "aws.secret.access.key", "s3.path.style.access.enabled"
@@ -70,234 +71,168 @@ _BY_TIME = PARTITIONERS[2:]
 CONFIG = ConfigDef(
     *section(
         _WHERE,
-        ConfigKey(
+        STRING.high(
             STORE,
-            Type.STRING,
             "",
-            Importance.HIGH,
             "Where files go, as a URL: s3://bucket, gs://bucket, az://container, abfss://…, webhdfs://namenode:9870/folder, or "
             "file:///folder. A path behind it is a folder for all of them. In place of s3.bucket.name. Settings that begin "
             "with store.options. are the store's own.",
             width=Width.LONG,
             dependents=(BUCKET, USER, TOKEN),
         ),
-        ConfigKey(BUCKET, Type.STRING, "", Importance.HIGH, "The bucket of S3.", width=Width.LONG, visible=_without_store),
-        ConfigKey(REGION, Type.STRING, "us-west-2", Importance.MEDIUM, "The region of S3."),
-        ConfigKey(
-            ENDPOINT, Type.STRING, "", Importance.LOW, "The address of a server that is like S3, such as http://minio:9000."
-        ),
-        ConfigKey(
+        STRING.high(BUCKET, "", "The bucket of S3.", width=Width.LONG, visible=_without_store),
+        STRING.medium(REGION, "us-west-2", "The region of S3."),
+        STRING.low(ENDPOINT, "", "The address of a server that is like S3, such as http://minio:9000."),
+        SECRET.high(
             ACCESS_KEY,
-            Type.PASSWORD,
             "",
-            Importance.HIGH,
             "The access key of S3. By default the environment, a profile of the machine or of its container says who asks.",
         ),
-        ConfigKey(SECRET_KEY, Type.PASSWORD, "", Importance.HIGH, "The secret of that key."),
-        ConfigKey(
-            PATH_STYLE,
-            Type.BOOLEAN,
-            True,
-            Importance.LOW,
-            "Whether the bucket is in the path of addresses, or else in the name of the host.",
-        ),
-        ConfigKey(
-            USER, Type.STRING, "", Importance.MEDIUM, "Who writes to HDFS, where it believes what it is told.", visible=_in_hdfs
-        ),
-        ConfigKey(
+        SECRET.high(SECRET_KEY, "", "The secret of that key."),
+        BOOLEAN.low(PATH_STYLE, True, "Whether the bucket is in the path of addresses, or else in the name of the host."),
+        STRING.medium(USER, "", "Who writes to HDFS, where it believes what it is told.", visible=_in_hdfs),
+        SECRET.medium(
             TOKEN,
-            Type.PASSWORD,
             "",
-            Importance.MEDIUM,
             "A delegation token of HDFS, for a cluster with Kerberos. Somebody must renew it there.",
             visible=_in_hdfs,
         ),
     ),
     *section(
         _FILES,
-        ConfigKey(
+        STRING.high(
             FORMAT,
-            Type.STRING,
-            importance=Importance.HIGH,
             doc="The format of files: ParquetFormat, AvroFormat, JsonFormat (a line a record), CsvFormat or ByteArrayFormat. "
             "Only the last part of the name counts.",
             validator=_one_of(*FORMATS),
             dependents=(COMPRESSION, PARQUET_CODEC, AVRO_CODEC, SEPARATOR, EXTENSION),
             recommender=lambda name, values: list(FORMATS),
         ),
-        ConfigKey(
+        STRING.low(
             COMPRESSION,
-            Type.STRING,
             "none",
-            Importance.LOW,
             "How files of JSON, CSV or bytes are compressed.",
             OneOf(("none", "gzip")),
             visible=_format_is("JsonFormat", "CsvFormat", "ByteArrayFormat"),
         ),
-        ConfigKey(
+        STRING.low(
             PARQUET_CODEC,
-            Type.STRING,
             "snappy",
-            Importance.LOW,
             "How Parquet files are compressed.",
             OneOf(("none", "snappy", "gzip", "brotli", "lz4", "zstd")),
             visible=_format_is("ParquetFormat"),
         ),
-        ConfigKey(
+        STRING.low(
             AVRO_CODEC,
-            Type.STRING,
             "null",
-            Importance.LOW,
             "How Avro files are compressed.",
             OneOf(("null", "deflate", "bzip2", "xz")),
             visible=_format_is("AvroFormat"),
         ),
-        ConfigKey(
+        STRING.low(
             SEPARATOR,
-            Type.STRING,
             None,
-            Importance.LOW,
             "What is behind each record in a file of bytes; by default a line break.",
             visible=_format_is("ByteArrayFormat"),
         ),
-        ConfigKey(
-            EXTENSION,
-            Type.STRING,
-            ".bin",
-            Importance.LOW,
-            "What names of files of bytes end with.",
-            visible=_format_is("ByteArrayFormat"),
-        ),
+        STRING.low(EXTENSION, ".bin", "What names of files of bytes end with.", visible=_format_is("ByteArrayFormat")),
     ),
     *section(
         _FOLDERS,
-        ConfigKey(FOLDER, Type.STRING, "topics", Importance.HIGH, "The folder of all topics."),
-        ConfigKey(
+        STRING.high(FOLDER, "topics", "The folder of all topics."),
+        STRING.high(
             PARTITIONER,
-            Type.STRING,
             "DefaultPartitioner",
-            Importance.HIGH,
             "How folders below that of a topic are made. DefaultPartitioner: one for each partition. FieldPartitioner: by "
             "fields. TimeBasedPartitioner, DailyPartitioner, HourlyPartitioner: by time.",
             _one_of(*PARTITIONERS),
             dependents=(FIELDS, PATH, DURATION, ZONE, LOCALE, EXTRACTOR, TIME_FIELD),
             recommender=lambda name, values: list(PARTITIONERS),
         ),
-        ConfigKey(
+        LIST.medium(
             FIELDS,
-            Type.LIST,
             "",
-            Importance.MEDIUM,
             "The fields whose values make folders, such as country,address.city.",
             visible=_partitioned_by("FieldPartitioner"),
         ),
-        ConfigKey(
+        STRING.medium(
             PATH,
-            Type.STRING,
             "",
-            Importance.MEDIUM,
             "The folder of a time, such as 'year'=YYYY/'month'=MM/'day'=dd/'hour'=HH.",
             width=Width.LONG,
             visible=_partitioned_by("TimeBasedPartitioner"),
         ),
-        ConfigKey(
+        LONG.medium(
             DURATION,
-            Type.LONG,
             -1,
-            Importance.MEDIUM,
             "How long the time of a folder is, in ms. It begins at a multiple of this.",
             visible=_partitioned_by("TimeBasedPartitioner"),
         ),
-        ConfigKey(
+        STRING.medium(
             ZONE,
-            Type.STRING,
             "UTC",
-            Importance.MEDIUM,
             "The zone of folders, and of rotate.schedule.interval.ms.",
             is_zone,
             recommender=lambda name, values: ["UTC", "Europe/Berlin", "America/New_York", "Asia/Tokyo"],
         ),
-        ConfigKey(LOCALE, Type.STRING, "", Importance.LOW, "Not needed: folders have no names of months."),
-        ConfigKey(
+        STRING.low(LOCALE, "", "Not needed: folders have no names of months."),
+        STRING.medium(
             EXTRACTOR,
-            Type.STRING,
             "Wallclock",
-            Importance.MEDIUM,
             "What the time of a record is. Wallclock: when it is written. Record: its timestamp. RecordField: a field.",
             _one_of("Wallclock", "Record", "RecordField"),
             dependents=(TIME_FIELD,),
             visible=_partitioned_by(*_BY_TIME),
             recommender=lambda name, values: ["Wallclock", "Record", "RecordField"],
         ),
-        ConfigKey(
+        STRING.medium(
             TIME_FIELD,
-            Type.STRING,
             "timestamp",
-            Importance.MEDIUM,
             "That field: a Timestamp or Date, milliseconds since 1970, or a text in ISO 8601.",
             NonEmptyString(),
             visible=lambda name, values: simple(values.get(EXTRACTOR)) == "RecordField",
         ),
-        ConfigKey(SLASH, Type.STRING, "/", Importance.LOW, "What is between folders.", NonEmptyString()),
-        ConfigKey(
-            PLUS,
-            Type.STRING,
-            "+",
-            Importance.LOW,
-            "What is between topic, partition and first offset in the name of a file.",
-            NonEmptyString(),
-        ),
-        ConfigKey(PAD, Type.INT, 10, Importance.LOW, "How many digits the offset in a name has at least.", Range.at_least(0)),
+        STRING.low(SLASH, "/", "What is between folders.", NonEmptyString()),
+        STRING.low(PLUS, "+", "What is between topic, partition and first offset in the name of a file.", NonEmptyString()),
+        INT.low(PAD, 10, "How many digits the offset in a name has at least.", Range.at_least(0)),
     ),
     *section(
         _ROTATION,
-        ConfigKey(
+        INT.high(
             COUNT,
-            Type.INT,
-            importance=Importance.HIGH,
             doc="After how many records of a partition of Kafka its files are whole, and go to the store.",
             validator=Range.at_least(1),
         ),
-        ConfigKey(
+        LONG.high(
             INTERVAL,
-            Type.LONG,
             -1,
-            Importance.HIGH,
             "Before a record whose time is by so many ms later than that of the first, they are whole, too. -1: never. The "
             "time is that of the partitioner, or else the record's timestamp. If most records are earlier than the first by "
             "so much, one of these counts as the first.",
         ),
-        ConfigKey(
+        LONG.medium(
             SCHEDULE,
-            Type.LONG,
             -1,
-            Importance.MEDIUM,
             "At each multiple of so many ms of the clock, they are whole, too; then records are written at least once. -1: "
             "never.",
         ),
-        ConfigKey(
+        LONG.medium(
             BYTES,
-            Type.LONG,
             -1,
-            Importance.MEDIUM,
             "With so many bytes in them, they are whole, too; then records are written at least once. -1: however many there "
             "are.",
         ),
-        ConfigKey(
+        INT.low(
             MOST_FILES,
-            Type.INT,
             500,
-            Importance.LOW,
             "How many folders may have an open file at once, for each partition of Kafka. Before one more they are all whole: "
             "the host, which other connectors share, has only so many files open.",
             Range.between(1, 100_000),
             order=6,
         ),
-        ConfigKey(
+        STRING.high(
             COMPATIBILITY,
-            Type.STRING,
             "NONE",
-            Importance.HIGH,
             "What a record of another schema does. NONE: with it a new file begins. BACKWARD, FULL: one of an older version is "
             "written as one of the file's, one of a newer version begins a new file. FORWARD: the other way round. Versions "
             "are those of a schema registry; without them it is as NONE.",
@@ -307,38 +242,30 @@ CONFIG = ConfigDef(
     ),
     *section(
         _TROUBLE,
-        ConfigKey(
+        STRING.low(
             NULLS,
-            Type.STRING,
             "fail",
-            Importance.LOW,
             "What is done with a record without a value: fail: it is a bad record. ignore: it is passed over.",
             OneOf(("fail", "ignore"), ignore_case=True),
         ),
         *retry_keys("a file is sent again, after what may pass,", RETRIES, 5000),
-        ConfigKey(
+        LONG.low(
             TIMEOUT,
-            Type.LONG,
             60_000,
-            Importance.LOW,
             "How long a request to the store may take, in ms. Large files are sent by several.",
             Range.at_least(1),
         ),
-        ConfigKey(
+        LONG.low(
             ANSWER_SIZE,
-            Type.LONG,
             512 * 1024 * 1024,
-            Importance.LOW,
             "How many bytes of memory an answer of the store may take: a page of names, or the text of an error; not a file. "
             "It is measured by what the process grows meanwhile, for whatever reason; then the request is made again.",
             Range.at_least(16 * 1024 * 1024),
             order=6,
         ),
-        ConfigKey(
+        STRING.low(
             SPOOL,
-            Type.STRING,
             "",
-            Importance.LOW,
             "A local folder for files that are not whole yet. By default that of the system for temporary files.",
             order=5,
         ),

@@ -10,11 +10,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from kconnect.api import ConfigDef, ConfigError, ConfigKey, Importance, OneOf, Range, Type, Width
+from kconnect.api import ConfigDef, ConfigError, ConfigKey, OneOf, Range, Width
 from kconnect.connectors import patterns
-from kconnect.connectors.common import section
 from kconnect.connectors.objects import settings
 from kconnect.connectors.patterns import Pattern
+from kconnect.connectors.rows import INT, LIST, LONG, STRING, section
 
 MODE, FOLDER, TOPICS, INTERVAL = "mode", "topics.dir", "topic.regex.list", "s3.poll.interval.ms"
 BATCH, ON_ERROR = "record.batch.max.size", "behavior.on.error"
@@ -93,154 +93,105 @@ CONFIG = ConfigDef(
     *(_taken(name) for name in _STORE[1:]),
     *section(
         _FILES,
-        ConfigKey(
+        STRING.high(
             MODE,
-            Type.STRING,
             RESTORE,
-            Importance.HIGH,
             "RESTORE_BACKUP: files as ObjectStoreSink and the S3 sink write them; records go back to the topics and partitions "
             "that their names say. GENERIC: any files; topic.regex.list says where their records go.",
             OneOf((RESTORE, GENERIC), ignore_case=True),
             dependents=(TOPICS,),
         ),
-        ConfigKey(
-            FOLDER,
-            Type.STRING,
-            "topics",
-            Importance.HIGH,
-            "The folder to look in, with those in it. Empty: the whole store.",
-            width=Width.MEDIUM,
-        ),
-        ConfigKey(
+        STRING.high(FOLDER, "topics", "The folder to look in, with those in it. Empty: the whole store.", width=Width.MEDIUM),
+        LIST.high(
             TOPICS,
-            Type.LIST,
             "",
-            Importance.HIGH,
             "Topics, each with a colon and a regular expression that is found in the names of its files, such as "
             "orders:.*/orders/.*[.]json. The first one counts; what none is for is left alone.",
             _check,
             width=Width.LONG,
             visible=_generic,
         ),
-        ConfigKey(
+        STRING.medium(
             RESTORED,
-            Type.STRING,
             "",
-            Importance.MEDIUM,
             "A regular expression for the topics that RESTORE_BACKUP brings back: others are left alone. Without it, "
             "whoever may put a file into the store writes to any topic that the worker may write to, but to internal ones.",
             _check_restored,
             width=Width.LONG,
             visible=_restores,
         ),
+        _taken(
+            settings.PLUS,
+            doc="What is between the parts of a file's name, for RESTORE_BACKUP: as the sink had it.",
+            order=9,
+            visible=_restores,
+        ),
+        _taken(
+            settings.FORMAT,
+            doc="The format of files: ParquetFormat, AvroFormat, JsonFormat (a line a record), CsvFormat (with names in the "
+            "first line) or ByteArrayFormat (a line a record). Only the last part of the name counts. Files whose names end "
+            "with .gz are unpacked.",
+            order=5,
+            dependents=(settings.SEPARATOR,),
+        ),
+        _taken(settings.SEPARATOR, doc="What is between two records of bytes. By default a line's end.", order=6),
+        LONG.medium(INTERVAL, 60_000, "How often to look for new files, in ms.", Range.at_least(1), order=7),
+        INT.low(BATCH, 1000, "How many records are taken at once.", Range.at_least(1), order=8),
     ),
-    _taken(
-        settings.PLUS,
-        doc="What is between the parts of a file's name, for RESTORE_BACKUP: as the sink had it.",
-        group=_FILES,
-        order=9,
-        visible=_restores,
+    *section(
+        _TROUBLE,
+        LONG.low(
+            MAX_FILE,
+            10 * 1024**3,
+            "How many bytes a file may have, as it is in the store. It is fetched whole, into spool.dir.",
+            Range.at_least(1),
+            order=10,
+        ),
+        INT.low(
+            MAX_FILES,
+            5_000_000,
+            "How many files there may be in topics.dir. A task keeps the names of its own in memory.",
+            Range.at_least(1),
+            order=14,
+        ),
+        INT.low(
+            MAX_RATIO,
+            500,
+            "How many times its size a file may become when it is unpacked. It does not count for what is less than 64 MB "
+            "then.",
+            Range.at_least(1),
+            order=11,
+        ),
+        INT.low(
+            MAX_RECORD,
+            16 * 1024**2,
+            "How many bytes a record may have: a line, with its end in sight; in Avro a quarter of a block; in Parquet an "
+            "eighth of a page. Records are taken in smaller lots if they are long.",
+            Range.between(1024, LONGEST_RECORD),
+            order=12,
+        ),
+        INT.low(
+            MAX_DEPTH, 200, "How deeply objects and lists may be nested in a line of JSON.", Range.between(1, 500), order=13
+        ),
+        STRING.medium(
+            ON_ERROR,
+            "fail",
+            "What a file does that can't be read. fail: the task fails. log: what is left of it is passed over, and the log "
+            "says so. ignore: it is passed over.",
+            OneOf(("fail", "log", "ignore"), ignore_case=True),
+            order=1,
+        ),
+        _taken(
+            settings.RETRIES,
+            doc="How many times in a row the store is asked again, after what may pass, before the task fails. -1: without "
+            "end.",
+            default=-1,
+        ),
+        _taken(settings.BACKOFF),
+        _taken(settings.TIMEOUT, doc="How long a request to the store may take, in ms."),
+        _taken(settings.ANSWER_SIZE, order=15),
+        _taken(
+            settings.SPOOL, doc="A local folder for the file that is read. By default that of the system for temporary files."
+        ),
     ),
-    _taken(
-        settings.FORMAT,
-        doc="The format of files: ParquetFormat, AvroFormat, JsonFormat (a line a record), CsvFormat (with names in the first "
-        "line) or ByteArrayFormat (a line a record). Only the last part of the name counts. Files whose names end with .gz are "
-        "unpacked.",
-        group=_FILES,
-        order=5,
-        dependents=(settings.SEPARATOR,),
-    ),
-    _taken(settings.SEPARATOR, doc="What is between two records of bytes. By default a line's end.", group=_FILES, order=6),
-    ConfigKey(
-        INTERVAL,
-        Type.LONG,
-        60_000,
-        Importance.MEDIUM,
-        "How often to look for new files, in ms.",
-        Range.at_least(1),
-        group=_FILES,
-        order=7,
-    ),
-    ConfigKey(
-        BATCH,
-        Type.INT,
-        1000,
-        Importance.LOW,
-        "How many records are taken at once.",
-        Range.at_least(1),
-        group=_FILES,
-        order=8,
-    ),
-    ConfigKey(
-        MAX_FILE,
-        Type.LONG,
-        10 * 1024**3,
-        Importance.LOW,
-        "How many bytes a file may have, as it is in the store. It is fetched whole, into spool.dir.",
-        Range.at_least(1),
-        group=_TROUBLE,
-        order=10,
-    ),
-    ConfigKey(
-        MAX_FILES,
-        Type.INT,
-        5_000_000,
-        Importance.LOW,
-        "How many files there may be in topics.dir. A task keeps the names of its own in memory.",
-        Range.at_least(1),
-        group=_TROUBLE,
-        order=14,
-    ),
-    ConfigKey(
-        MAX_RATIO,
-        Type.INT,
-        500,
-        Importance.LOW,
-        "How many times its size a file may become when it is unpacked. It does not count for what is less than 64 MB then.",
-        Range.at_least(1),
-        group=_TROUBLE,
-        order=11,
-    ),
-    ConfigKey(
-        MAX_RECORD,
-        Type.INT,
-        16 * 1024**2,
-        Importance.LOW,
-        "How many bytes a record may have: a line, with its end in sight; in Avro a quarter of a block; in Parquet an eighth "
-        "of a page. Records are taken in smaller lots if they are long.",
-        Range.between(1024, LONGEST_RECORD),
-        group=_TROUBLE,
-        order=12,
-    ),
-    ConfigKey(
-        MAX_DEPTH,
-        Type.INT,
-        200,
-        Importance.LOW,
-        "How deeply objects and lists may be nested in a line of JSON.",
-        Range.between(1, 500),
-        group=_TROUBLE,
-        order=13,
-    ),
-    ConfigKey(
-        ON_ERROR,
-        Type.STRING,
-        "fail",
-        Importance.MEDIUM,
-        "What a file does that can't be read. fail: the task fails. log: what is left of it is passed over, and the log says "
-        "so. ignore: it is passed over.",
-        OneOf(("fail", "log", "ignore"), ignore_case=True),
-        group=_TROUBLE,
-        order=1,
-        recommender=lambda name, values: ["fail", "log", "ignore"],
-    ),
-    _taken(
-        settings.RETRIES,
-        doc="How many times in a row the store is asked again, after what may pass, before the task fails. -1: without end.",
-        default=-1,
-    ),
-    _taken(settings.BACKOFF),
-    _taken(settings.TIMEOUT, doc="How long a request to the store may take, in ms."),
-    _taken(settings.ANSWER_SIZE, order=15),
-    _taken(settings.SPOOL, doc="A local folder for the file that is read. By default that of the system for temporary files."),
 )

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from kconnect.api import ConfigDef, ConfigError, ConfigKey, Importance, NonEmptyString, OneOf, Range, Type, Width
-from kconnect.connectors.common import retry_keys, section
+from kconnect.api import ConfigDef, ConfigError, NonEmptyString, OneOf, Range, Width
+from kconnect.connectors.rows import BOOLEAN, INT, LIST, SECRET, STRING, retry_keys, section
 
 URLS, USER, PASSWORD, COMPRESS = "connection.url", "connection.username", "connection.password", "connection.compression"
 TIMEOUT, CA, CERTIFICATE, KEY = "read.timeout.ms", "ssl.ca.location", "ssl.certificate.location", "ssl.key.location"
@@ -52,100 +52,64 @@ def _are_urls(name: str, value: Any) -> None:
 CONFIG = ConfigDef(
     *section(
         _WHERE,
-        ConfigKey(
+        LIST.high(
             URLS,
-            Type.LIST,
-            importance=Importance.HIGH,
             doc="The cluster's addresses, such as https://search.example.com:9200. Requests go to them in turn.",
             validator=_are_urls,
             width=Width.LONG,
         ),
-        ConfigKey(USER, Type.STRING, "", Importance.MEDIUM, "The user.", width=Width.MEDIUM),
-        ConfigKey(PASSWORD, Type.PASSWORD, "", Importance.MEDIUM, "The user's password."),
-        ConfigKey(CA, Type.STRING, "", Importance.MEDIUM, "Who vouches for the cluster: a file in PEM."),
-        ConfigKey(CERTIFICATE, Type.STRING, "", Importance.LOW, "A certificate to show to the cluster, in PEM."),
-        ConfigKey(KEY, Type.STRING, "", Importance.LOW, "The key of that certificate, in PEM."),
-        ConfigKey(COMPRESS, Type.BOOLEAN, False, Importance.LOW, "Whether requests are compressed."),
-        ConfigKey(
-            TIMEOUT,
-            Type.INT,
-            30_000,
-            Importance.LOW,
-            "How long a request may take, in ms, with all of its answer.",
-            Range.at_least(1),
-        ),
-        ConfigKey(
-            MAX_BYTES,
-            Type.INT,
-            32 * 1024 * 1024,
-            Importance.LOW,
-            "How many bytes an answer may have, unpacked.",
-            Range.between(1024, 1024 * 1024 * 1024),
+        STRING.medium(USER, "", "The user.", width=Width.MEDIUM),
+        SECRET.medium(PASSWORD, "", "The user's password."),
+        STRING.medium(CA, "", "Who vouches for the cluster: a file in PEM."),
+        STRING.low(CERTIFICATE, "", "A certificate to show to the cluster, in PEM."),
+        STRING.low(KEY, "", "The key of that certificate, in PEM."),
+        BOOLEAN.low(COMPRESS, False, "Whether requests are compressed."),
+        INT.low(TIMEOUT, 30_000, "How long a request may take, in ms, with all of its answer.", Range.at_least(1)),
+        INT.low(
+            MAX_BYTES, 32 * 1024 * 1024, "How many bytes an answer may have, unpacked.", Range.between(1024, 1024 * 1024 * 1024)
         ),
     ),
     *section(
         _TARGET,
-        ConfigKey(
+        STRING.medium(
             INDEX,
-            Type.STRING,
             "${topic}",
-            Importance.MEDIUM,
             "The index of a topic's records; ${topic} stands for its name. Capital letters become small ones.",
             NonEmptyString(),
             width=Width.MEDIUM,
             visible=_no_stream,
         ),
-        ConfigKey(
-            INDEX_FIELD,
-            Type.STRING,
-            "",
-            Importance.LOW,
-            "A field of the value that names the record's index.",
-            width=Width.MEDIUM,
-            visible=_no_stream,
+        STRING.low(
+            INDEX_FIELD, "", "A field of the value that names the record's index.", width=Width.MEDIUM, visible=_no_stream
         ),
-        ConfigKey(CREATE, Type.BOOLEAN, True, Importance.MEDIUM, "Whether an index or a data stream that is missing is made."),
-        ConfigKey(
+        BOOLEAN.medium(CREATE, True, "Whether an index or a data stream that is missing is made."),
+        BOOLEAN.low(
             SCHEMA_IGNORE,
-            Type.BOOLEAN,
             False,
-            Importance.LOW,
             "Whether the mapping of a new index is left to the cluster, which guesses it by the first documents. Otherwise it "
             "is made by the schema of the record's value, if there is one.",
         ),
-        ConfigKey(TOPIC_SCHEMA_IGNORE, Type.LIST, "", Importance.LOW, "Topics for which schema.ignore is true."),
-        ConfigKey(
+        LIST.low(TOPIC_SCHEMA_IGNORE, "", "Topics for which schema.ignore is true."),
+        STRING.medium(
             STREAM,
-            Type.STRING,
             "none",
-            Importance.MEDIUM,
             "logs or metrics: records go into the data stream that type, dataset and namespace name. none: into an index.",
             OneOf(("none", "logs", "metrics"), ignore_case=True),
             dependents=(DATASET, NAMESPACE, MOMENT, INDEX, INDEX_FIELD),
         ),
-        ConfigKey(
-            DATASET,
-            Type.STRING,
-            "${topic}",
-            Importance.LOW,
-            "The data stream's dataset; ${topic} stands for the topic.",
-            NonEmptyString(),
-            visible=_stream,
+        STRING.low(
+            DATASET, "${topic}", "The data stream's dataset; ${topic} stands for the topic.", NonEmptyString(), visible=_stream
         ),
-        ConfigKey(
+        STRING.low(
             NAMESPACE,
-            Type.STRING,
             "${topic}",
-            Importance.LOW,
             "The data stream's namespace; ${topic} stands for the topic.",
             NonEmptyString(),
             visible=_stream,
         ),
-        ConfigKey(
+        LIST.low(
             MOMENT,
-            Type.LIST,
             "",
-            Importance.LOW,
             "The fields with a document's time, for @timestamp: the first one that the record has. By default the record's own "
             "timestamp.",
             visible=_stream,
@@ -153,67 +117,46 @@ CONFIG = ConfigDef(
     ),
     *section(
         _DOCUMENTS,
-        ConfigKey(
+        BOOLEAN.high(
             KEY_IGNORE,
-            Type.BOOLEAN,
             False,
-            Importance.HIGH,
             "Whether a document's id is made of topic, partition and offset. Otherwise it is the record's key, which is a text "
             "or an integer.",
         ),
-        ConfigKey(TOPIC_KEY_IGNORE, Type.LIST, "", Importance.LOW, "Topics for which key.ignore is true."),
-        ConfigKey(
+        LIST.low(TOPIC_KEY_IGNORE, "", "Topics for which key.ignore is true."),
+        STRING.low(
             METHOD,
-            Type.STRING,
             "insert",
-            Importance.LOW,
             "insert: a record replaces the document with its id. upsert: its fields are merged into that document.",
             OneOf(("insert", "upsert"), ignore_case=True),
         ),
-        ConfigKey(
+        STRING.low(
             VERSION,
-            Type.STRING,
             "",
-            Importance.LOW,
             "A header with a document's version, an integer. By default it is the record's offset, if the id is its key.",
         ),
-        ConfigKey(
+        STRING.low(
             NULLS,
-            Type.STRING,
             "fail",
-            Importance.LOW,
             "What a record without a value does. fail: it is a bad record. ignore: nothing. delete: it deletes the document "
             "with its key.",
             OneOf(("fail", "ignore", "delete"), ignore_case=True),
         ),
-        ConfigKey(
+        STRING.low(
             MALFORMED,
-            Type.STRING,
             "fail",
-            Importance.LOW,
             "What a document does that the cluster refuses. fail: it is a bad record. warn: it is passed over, and the log "
             "says so. ignore: it is passed over.",
             OneOf(("fail", "warn", "ignore"), ignore_case=True),
         ),
-        ConfigKey(
-            DROP,
-            Type.BOOLEAN,
-            False,
-            Importance.LOW,
-            "Whether a record that can't be made a document, for want of an id or of an object, is passed over.",
+        BOOLEAN.low(
+            DROP, False, "Whether a record that can't be made a document, for want of an id or of an object, is passed over."
         ),
     ),
     *section(
         _LIMITS,
-        ConfigKey(BATCH, Type.INT, 2000, Importance.MEDIUM, "How many documents one request has at most.", Range.at_least(1)),
-        ConfigKey(
-            BYTES,
-            Type.INT,
-            5 * 1024 * 1024,
-            Importance.LOW,
-            "How many bytes, more or less, one request has at most.",
-            Range.at_least(1),
-        ),
+        INT.medium(BATCH, 2000, "How many documents one request has at most.", Range.at_least(1)),
+        INT.low(BYTES, 5 * 1024 * 1024, "How many bytes, more or less, one request has at most.", Range.at_least(1)),
         *retry_keys("a put is tried again, after what may pass,"),
     ),
 )

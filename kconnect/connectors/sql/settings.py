@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from kconnect.api import ConfigDef, ConfigKey, Importance, NonEmptyString, OneOf, Range, Type, Width
-from kconnect.connectors.common import is_zone, retry_keys, section
+from kconnect.api import ConfigDef, ConfigKey, NonEmptyString, OneOf, Range, Width
+from kconnect.connectors.common import is_zone
+from kconnect.connectors.rows import BOOLEAN, INT, LIST, LONG, SECRET, STRING, retry_keys, section
 from kconnect.connectors.sql import answers
 
 URL, USER, PASSWORD = "connection.url", "connection.user", "connection.password"
@@ -32,48 +33,33 @@ def _needs_key(name: str, values: Mapping[str, Any]) -> bool:
 CONNECTION: tuple[ConfigKey, ...] = (
     *section(
         _WHERE,
-        ConfigKey(
+        STRING.high(
             URL,
-            Type.STRING,
-            importance=Importance.HIGH,
             doc="The database: a URL as JDBC has it, for PostgreSQL, MySQL, MariaDB or SQLite (jdbc:postgresql://host/shop), "
             "or as SQLAlchemy has it, for these and others whose driver is installed (postgresql+psycopg://host/shop).",
             validator=NonEmptyString(),
             width=Width.LONG,
         ),
-        ConfigKey(USER, Type.STRING, "", Importance.HIGH, "The user.", width=Width.MEDIUM),
-        ConfigKey(PASSWORD, Type.PASSWORD, "", Importance.HIGH, "The user's password.", width=Width.MEDIUM),
-        ConfigKey(
+        STRING.high(USER, "", "The user.", width=Width.MEDIUM),
+        SECRET.high(PASSWORD, "", "The user's password.", width=Width.MEDIUM),
+        STRING.low(
             DIALECT,
-            Type.STRING,
             "",
-            Importance.LOW,
             "Not needed: the URL says what database it is. Taken as configs of JDBC connectors have it, and not looked at.",
         ),
-        ConfigKey(
-            ATTEMPTS,
-            Type.INT,
-            3,
-            Importance.LOW,
-            "How often a task tries to connect when it starts, before it fails.",
-            Range.at_least(1),
-        ),
-        ConfigKey(CONNECT_BACKOFF, Type.LONG, 10_000, Importance.LOW, "The pause between these, in ms.", Range.at_least(0)),
-        ConfigKey(
+        INT.low(ATTEMPTS, 3, "How often a task tries to connect when it starts, before it fails.", Range.at_least(1)),
+        LONG.low(CONNECT_BACKOFF, 10_000, "The pause between these, in ms.", Range.at_least(0)),
+        LONG.low(
             ANSWER_SIZE,
-            Type.LONG,
             512 * 1024 * 1024,
-            Importance.LOW,
             "How many bytes of memory an answer of the database may take: to a statement, or to a fetch of some rows. Drivers "
             "read it whole. For PostgreSQL by psycopg, and MySQL and MariaDB by PyMySQL; others have their driver's own "
             "limits.",
             Range.at_least(1024 * 1024),
         ),
-        ConfigKey(
+        LONG.low(
             ANSWER_TIME,
-            Type.LONG,
             0,
-            Importance.LOW,
             "How long to wait for an answer, in ms, by the same drivers; then the connection is closed, and it is tried again. "
             "0: until it comes, for a query may take hours. A task that is to stop waits no longer in any case.",
             Range.at_least(0),
@@ -85,28 +71,22 @@ CONFIG = ConfigDef(
     *CONNECTION,
     *section(
         _WRITES,
-        ConfigKey(
+        STRING.high(
             MODE,
-            Type.STRING,
             "insert",
-            Importance.HIGH,
             "insert: each record is a new row. upsert: a record replaces the row with its key, or is a new one. update: it "
             "replaces that row, if there is one.",
             OneOf(("insert", "upsert", "update"), ignore_case=True),
         ),
-        ConfigKey(
+        INT.medium(
             BATCH,
-            Type.INT,
             3000,
-            Importance.MEDIUM,
             "How many rows one statement writes at most. All records of a put are one transaction.",
             Range.at_least(1),
         ),
-        ConfigKey(
+        BOOLEAN.medium(
             DELETE,
-            Type.BOOLEAN,
             False,
-            Importance.MEDIUM,
             "Whether a record without a value deletes the row with its key; that needs pk.mode=record_key. Otherwise such a "
             "record is a bad one.",
             dependents=(PK_MODE,),
@@ -114,84 +94,57 @@ CONFIG = ConfigDef(
     ),
     *section(
         _MAPPING,
-        ConfigKey(
+        STRING.high(
             PK_MODE,
-            Type.STRING,
             "none",
-            Importance.HIGH,
             "Where the primary key comes from. none: there is none. kafka: topic, partition and offset. record_key: the "
             "record's key, a struct's fields or one value. record_value: fields of the value.",
             OneOf(("none", "kafka", "record_key", "record_value"), ignore_case=True),
             dependents=(PK_FIELDS,),
         ),
-        ConfigKey(
+        LIST.medium(
             PK_FIELDS,
-            Type.LIST,
             "",
-            Importance.MEDIUM,
             "The columns of the primary key. With pk.mode=kafka three names, by default __connect_topic, __connect_partition "
             "and __connect_offset; with record_key and a key that is one value, the name of its column; with structs the "
             "fields to take, by default all.",
             width=Width.LONG,
             visible=_needs_key,
         ),
-        ConfigKey(
-            FIELDS,
-            Type.LIST,
-            "",
-            Importance.MEDIUM,
-            "The fields of the value that are written, beside the key; by default all.",
-            width=Width.LONG,
-        ),
-        ConfigKey(
+        LIST.medium(FIELDS, "", "The fields of the value that are written, beside the key; by default all.", width=Width.LONG),
+        STRING.medium(
             ZONE,
-            Type.STRING,
             "UTC",
-            Importance.MEDIUM,
             "The zone of timestamps in columns that have none.",
             is_zone,
             recommender=lambda name, values: ["UTC", "Europe/Berlin", "America/New_York", "Asia/Tokyo"],
         ),
-        ConfigKey(
+        BOOLEAN.low(
             ROUNDING,
-            Type.BOOLEAN,
             False,
-            Importance.LOW,
             "Whether values may lose what their column has no room for: digits behind the point, fractions of seconds, the "
             "time beside a date, digits of floating point numbers. Otherwise such a record is a bad one.",
         ),
     ),
     *section(
         _TABLES,
-        ConfigKey(
+        STRING.medium(
             TABLE,
-            Type.STRING,
             "${topic}",
-            Importance.MEDIUM,
             "The table of a topic's records; ${topic} stands for its name. A dot separates a schema, such as shop.${topic}.",
             NonEmptyString(),
             width=Width.LONG,
         ),
-        ConfigKey(
-            CREATE,
-            Type.BOOLEAN,
-            False,
-            Importance.MEDIUM,
-            "Whether a table that is missing is made, by the schema of the records.",
-        ),
-        ConfigKey(
+        BOOLEAN.medium(CREATE, False, "Whether a table that is missing is made, by the schema of the records."),
+        BOOLEAN.medium(
             EVOLVE,
-            Type.BOOLEAN,
             False,
-            Importance.MEDIUM,
             "Whether columns that are missing are added. Their fields must be optional or have a default, for the rows there "
             "are.",
         ),
-        ConfigKey(
+        STRING.medium(
             QUOTE,
-            Type.STRING,
             "always",
-            Importance.MEDIUM,
             "always: names of tables and columns are as they are written. never: the database folds them as it likes.",
             OneOf(("always", "never"), ignore_case=True),
         ),
@@ -199,11 +152,9 @@ CONFIG = ConfigDef(
     *section(
         _RETRIES,
         *retry_keys("a put is tried again, after what may pass,"),
-        ConfigKey(
+        STRING.medium(
             OFFSETS,
-            Type.STRING,
             "",
-            Importance.MEDIUM,
             "A table in which the sink keeps its offsets, in the transactions of the rows: then each record is written exactly "
             "once. It is made if it is missing. Empty: at least once.",
             width=Width.MEDIUM,

@@ -10,8 +10,9 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from kconnect.api import ConfigDef, ConfigError, ConfigKey, Importance, OneOf, Range, Type, Width
-from kconnect.connectors.common import is_zone, section
+from kconnect.api import ConfigDef, ConfigError, OneOf, Range, Width
+from kconnect.connectors.common import is_zone
+from kconnect.connectors.rows import BOOLEAN, INT, LIST, LONG, STRING, section
 from kconnect.connectors.sql.settings import CONNECTION
 
 MODE, INCREMENTING, TIMESTAMPS = "mode", "incrementing.column.name", "timestamp.column.name"
@@ -77,221 +78,165 @@ CONFIG = ConfigDef(
     *CONNECTION,
     *section(
         _NEW,
-        ConfigKey(
+        STRING.high(
             MODE,
-            Type.STRING,
-            importance=Importance.HIGH,
             doc="bulk: all rows, again and again. incrementing: rows whose number is greater than the last one's, so new ones "
             "only. timestamp: rows whose time is later, so new and changed ones. timestamp+incrementing: the same, by both, "
             "which tells rows of the same time apart.",
             validator=OneOf(MODES, ignore_case=True),
             dependents=(INCREMENTING, TIMESTAMPS),
         ),
-        ConfigKey(
+        STRING.medium(
             INCREMENTING,
-            Type.STRING,
             "",
-            Importance.MEDIUM,
             "The column whose number grows with each new row. Empty: the table's own column of that kind.",
             width=Width.MEDIUM,
             visible=_if(by_id),
         ),
-        ConfigKey(
+        LIST.medium(
             TIMESTAMPS,
-            Type.LIST,
             "",
-            Importance.MEDIUM,
             "The columns with the time of a row's last change. Of several, the first one that is not null counts.",
             width=Width.MEDIUM,
             visible=_if(by_time),
         ),
-        ConfigKey(
+        LONG.low(
             INITIAL,
-            Type.LONG,
             None,
-            Importance.LOW,
             "Where a table without offsets begins, in ms since 1970; -1 is the present. By default with its first row.",
             visible=_if(by_time),
         ),
-        ConfigKey(
+        LONG.high(
             DELAY,
-            Type.LONG,
             0,
-            Importance.HIGH,
             "How old a row's time must be, in ms, before the row is read: as long as the longest transaction takes. A row that "
             "gets an earlier time than one that was read already would be missed.",
             Range.at_least(0),
             visible=_if(by_time),
         ),
-        ConfigKey(
+        LONG.high(
             ID_DELAY,
-            Type.LONG,
             0,
-            Importance.HIGH,
             "With mode=incrementing, for how long a number must have been there, in ms, before rows up to it are read: as long "
             "as the longest transaction takes. A row whose transaction took a number earlier and commits later would be "
             "missed.",
             Range.at_least(0),
             visible=_if(lambda values: str(values[MODE]).lower() == BY_ID),
         ),
-        ConfigKey(
+        BOOLEAN.low(
             NON_NULL,
-            Type.BOOLEAN,
             True,
-            Importance.LOW,
             "Whether the columns that say what is new must be declared as not null. A row that has null there is never read.",
         ),
     ),
     *section(
         _TABLES,
-        ConfigKey(
+        STRING.medium(
             QUERY,
-            Type.STRING,
             "",
-            Importance.MEDIUM,
             "A SELECT to read from in place of tables. It may have a WHERE of its own: what is new is asked around it.",
             width=Width.LONG,
         ),
-        ConfigKey(SUFFIX, Type.STRING, "", Importance.LOW, "Not supported.", _is_absent),
-    ),
-    *(
-        ConfigKey(name, Type.LIST, "", Importance.MEDIUM, doc, validator, group=_TABLES, order=order, visible=_without_query)
-        for order, (name, doc, validator) in enumerate(
-            (
+        STRING.low(SUFFIX, "", "Not supported.", _is_absent),
+        *(
+            LIST.medium(name, "", doc, validator, visible=_without_query)
+            for name, doc, validator in (
                 (WHITELIST, "The tables to read, with or without their schema. By default all.", None),
                 (BLACKLIST, "The tables not to read, likewise.", None),
                 (INCLUDE, "The tables to read: regular expressions of the whole name with its schema.", _are_patterns),
                 (EXCLUDE, "The tables not to read, likewise.", _are_patterns),
-            ),
-            3,
-        )
-    ),
-    ConfigKey(
-        CATALOGS,
-        Type.STRING,
-        "",
-        Importance.MEDIUM,
-        "For MySQL and MariaDB: the databases to look in, a pattern of LIKE. By default that of the URL.",
-        group=_TABLES,
-        order=7,
-        visible=_without_query,
-    ),
-    ConfigKey(
-        SCHEMAS,
-        Type.STRING,
-        "",
-        Importance.HIGH,
-        "The schemas to look in, a pattern of LIKE. By default all but the database's own.",
-        group=_TABLES,
-        order=8,
-        visible=_without_query,
-    ),
-    ConfigKey(
-        KINDS,
-        Type.LIST,
-        "TABLE",
-        Importance.LOW,
-        "What is read of TABLE, VIEW, and for PostgreSQL PARTITIONED TABLE and MATERIALIZED VIEW. Partitions are tables.",
-        group=_TABLES,
-        order=9,
-        visible=_without_query,
-        recommender=lambda name, values: ["TABLE", "VIEW", "PARTITIONED TABLE", "MATERIALIZED VIEW"],
-    ),
-    ConfigKey(
-        LOOK,
-        Type.LONG,
-        60_000,
-        Importance.LOW,
-        "How often to look for tables that are new or gone, in ms; tasks are divided anew then.",
-        Range.at_least(1),
-        group=_TABLES,
-        order=10,
-        visible=_without_query,
+            )
+        ),
+        STRING.medium(
+            CATALOGS,
+            "",
+            "For MySQL and MariaDB: the databases to look in, a pattern of LIKE. By default that of the URL.",
+            visible=_without_query,
+        ),
+        STRING.high(
+            SCHEMAS,
+            "",
+            "The schemas to look in, a pattern of LIKE. By default all but the database's own.",
+            visible=_without_query,
+        ),
+        LIST.low(
+            KINDS,
+            "TABLE",
+            "What is read of TABLE, VIEW, and for PostgreSQL PARTITIONED TABLE and MATERIALIZED VIEW. Partitions are tables.",
+            visible=_without_query,
+            recommender=lambda name, values: ["TABLE", "VIEW", "PARTITIONED TABLE", "MATERIALIZED VIEW"],
+        ),
+        LONG.low(
+            LOOK,
+            60_000,
+            "How often to look for tables that are new or gone, in ms; tasks are divided anew then.",
+            Range.at_least(1),
+            visible=_without_query,
+        ),
     ),
     *section(
         _VALUES,
-        ConfigKey(
+        STRING.low(
             NUMBERS,
-            Type.STRING,
             "none",
-            Importance.LOW,
             "What NUMERIC columns become. none: Decimal. precision_only: integers, if there are no digits behind the point and "
             "at most 18 before it. best_fit: also FLOAT64, if there are digits behind the point and at most 18 in all. "
             "best_fit_eager_double: FLOAT64 whenever there are digits behind the point. A FLOAT64 has the nearest number: of "
             "more than 15 digits it may be another one.",
             OneOf(_MAPPINGS, ignore_case=True),
         ),
-        ConfigKey(PRECISIONS, Type.BOOLEAN, False, Importance.LOW, "An older name of numeric.mapping=precision_only."),
-        ConfigKey(
+        BOOLEAN.low(PRECISIONS, False, "An older name of numeric.mapping=precision_only."),
+        STRING.low(
             GRANULARITY,
-            Type.STRING,
             "connect_logical",
-            Importance.LOW,
             "What columns with a date and a time become. connect_logical: Timestamp, in ms. The others keep microseconds: as a "
             "number since 1970, that number as a text, or a text in ISO 8601.",
             OneOf(GRANULARITIES, ignore_case=True),
         ),
-        ConfigKey(ZONE, Type.STRING, "UTC", Importance.MEDIUM, "The zone of times in columns that have none.", is_zone),
+        STRING.medium(ZONE, "UTC", "The zone of times in columns that have none.", is_zone),
     ),
     *section(
         _TOPICS,
-        ConfigKey(
+        STRING.high(
             PREFIX,
-            Type.STRING,
-            importance=Importance.HIGH,
             doc="What the topic of a table begins with; its name follows. With a query it is the whole name.",
             width=Width.MEDIUM,
         ),
-        ConfigKey(
-            INTERVAL,
-            Type.INT,
-            5000,
-            Importance.HIGH,
-            "The pause between two looks at a table, in ms, once it was read to its end.",
-            Range.at_least(0),
+        INT.high(
+            INTERVAL, 5000, "The pause between two looks at a table, in ms, once it was read to its end.", Range.at_least(0)
         ),
-        ConfigKey(
+        INT.low(
             ROWS,
-            Type.INT,
             1000,
-            Importance.LOW,
             "How many rows are taken at once. With mode=timestamp, rows of the same time stay together all the same.",
             Range.at_least(1),
         ),
-        ConfigKey(
+        LONG.low(
             BYTES,
-            Type.LONG,
             256 * 1024 * 1024,
-            Importance.LOW,
             "How many bytes the rows may have that are in memory at once: fewer are taken if they are long. With "
             "mode=timestamp, rows of the same time that have more fail the task.",
             Range.at_least(1),
             order=6,
         ),
-        ConfigKey(
+        STRING.low(
             ISOLATION,
-            Type.STRING,
             "DEFAULT",
-            Importance.LOW,
             "The isolation of the transactions that read; DEFAULT is the database's.",
             OneOf(_ISOLATIONS, ignore_case=True),
             order=4,
         ),
-        ConfigKey(
+        INT.medium(
             RETRIES,
-            Type.INT,
             -1,
-            Importance.MEDIUM,
             "How many times in a row a query is tried again, after what may pass, before the task fails; the pause is "
             "connection.backoff.ms. -1: without end.",
             Range.at_least(-1),
             order=5,
         ),
-        ConfigKey(
+        STRING.medium(
             ON_ERROR,
-            Type.STRING,
             "fail",
-            Importance.MEDIUM,
             "What a row does that has a value of which there is no record. fail: the task fails, behind the rows before it. "
             "log: it is passed over, and the log says so, with its key, the column and the reason.",
             OneOf(("fail", "log"), ignore_case=True),
