@@ -31,6 +31,10 @@ def text_of(path: Path) -> str:
     try:
         return _of_pipe(path).decode("utf-8") if path.is_fifo() else path.read_text("utf-8")
     except OSError as error:
+        if str(path).startswith(("http:/", "https:/")):
+            raise InputError(
+                f"{path}: files are read, not addresses. Have the command read what `curl -fsS` prints, with -f -"
+            ) from None
         raise InputError(f"{path}: {error.strerror or error}") from None
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: this is not UTF-8 ({error.reason} at byte {error.start})") from None

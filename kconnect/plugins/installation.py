@@ -87,16 +87,19 @@ class InstalledPlugin:
         return None
 
 
+_FILES = (".whl", ".jar", ".zip", ".tar.gz", ".tgz", ".yaml", ".yml", ".json", ".properties")
+
+
 def requirement_of(text: str) -> str:
     """Turn what the user typed into a requirement for pip. Raise BadRequestError if it is none."""
     if text.startswith("-") or not text.strip():
         raise BadRequestError(f"{text!r} is not a requirement: write a package as acme or 'acme>=1.2', a wheel, or ./directory")
     if "://" in text or " @ " in text:
         return text
-    # As pip has it, a directory is known by its slash: `acme` alone is a name.
-    if os.sep not in text and not text.startswith(".") and not text.endswith((".whl", ".jar", ".zip", ".tar.gz")):
-        return text
     path = Path(text).expanduser()
+    # As pip has it, a directory is known by its slash: `acme` alone is a name. A file's is none, though pip would ask for it.
+    if os.sep not in text and not text.startswith(".") and not text.endswith(_FILES) and not path.is_file():
+        return text
     if not path.exists():
         raise BadRequestError(f"{text} does not exist")
     if path.is_file() and not path.name.endswith((".whl", ".zip", ".tar.gz", ".tar.bz2", ".tgz")):

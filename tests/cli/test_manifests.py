@@ -102,10 +102,11 @@ def test_a_directory_and_those_below_it(directory: Path) -> None:
     assert [each.name for each in manifests.read([Path("d")], recursive=True)] == ["a", "b", "d", "c"]
     Path("empty").mkdir()
     with pytest.raises(Unusable) as refused:
-        manifests.read([Path("empty"), Path("d"), Path("nowhere.yaml")])
+        manifests.read([Path("empty"), Path("d"), Path("nowhere.yaml"), Path("https://example.com/a.yaml")])
     assert refused.value.problems == [
         "empty has no file that ends with .yaml, .yml, .json; -R reads the directories below, too",
         "nowhere.yaml: No such file or directory",
+        "https:/example.com/a.yaml: files are read, not addresses. Have the command read what `curl -fsS` prints, with -f -",
     ]
 
 

@@ -180,6 +180,9 @@ def test_what_can_t_be_had_says_what_to_do(
         (["future"], 1, "kconnect 0.1.0 is installed here, and a plugin can't bring its own"),
         (["./nothing"], 6, "./nothing does not exist"),
         (["./a-file"], 6, "./a-file: this is neither a wheel (.whl) nor a source distribution (.tar.gz) nor a directory"),
+        # PyPI has names like these, which anybody may take.
+        (["a-file"], 6, "a-file: this is neither a wheel (.whl)"),
+        (["orders.yaml"], 6, "orders.yaml does not exist"),
         (["--", "-r"], 6, "'-r' is not a requirement: write a package as acme or 'acme>=1.2', a wheel, or ./directory"),
         (["flat", "--python", "/no/python"], 6, "--python /no/python: No such file or directory; name a Python executable"),
     ):
