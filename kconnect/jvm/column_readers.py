@@ -16,12 +16,11 @@ from typing import Any
 
 from kconnect.data.schema import Float32, Int8, Int16, Int32, Schema, SchemaType, Struct
 from kconnect.data.values import date_of
-from kconnect.jvm.column_writers import DECIMAL, TYPES, WIDE, kind_of
+from kconnect.jvm.column_writers import DECIMAL, WIDE, kind_of
 
 _FORMATS = "bhiqfd?"
 _FREE: dict[int, Callable[[Any], Any]] = {0: Int8, 1: Int16, 2: Int32, 4: Float32}
 """Numbers without a schema, which are not what Python's own numbers are taken for, by their kind."""
-_STRUCT = TYPES.index(SchemaType.STRUCT)
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 _MS = datetime.timedelta(milliseconds=1)
 

@@ -14,7 +14,7 @@ from kconnect.jvm.column_writers import DECIMAL, TYPES, fits, kind_of, kind_of_c
 
 _DEEP = 200
 _BITS = {0: 8, 1: 16, 2: 32, 3: 64}
-_STRING, _ARRAY, _MAP, _STRUCT = map(TYPES.index, (SchemaType.STRING, SchemaType.ARRAY, SchemaType.MAP, SchemaType.STRUCT))
+_ARRAY, _MAP, _STRUCT = map(TYPES.index, (SchemaType.ARRAY, SchemaType.MAP, SchemaType.STRUCT))
 
 
 def error(records: Sequence[Any], cause: Exception) -> DataError:

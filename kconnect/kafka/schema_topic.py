@@ -7,7 +7,6 @@ stands in it, `reader.py`.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -20,8 +19,6 @@ from kconnect.errors import ConnectError
 from kconnect.kafka.admin import ensure_topic
 from kconnect.kafka.positions import Place
 from kconnect.kafka.reader import Reader
-
-log = logging.getLogger(__name__)
 
 _WRITE_S = 30.0
 

@@ -102,12 +102,6 @@ def bind(connector: str, task: int | None = None) -> None:
     structlog.contextvars.bind_contextvars(connector=connector, **({} if task is None else {"task": task}))
 
 
-def register_secret(value: str) -> None:
-    """Blot the value out of every later line of this process."""
-    if value:
-        _secrets.update(secrets.forms(value))
-
-
 def hide_secrets(properties: Mapping[str, str | None]) -> None:
     """Register the values of all settings whose names say that they are secret."""
     _secrets.update(secrets.values(properties))

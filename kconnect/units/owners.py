@@ -88,13 +88,6 @@ def follow(note: Callable[[Owned], None]) -> None:
     threading.Thread.start = _start  # type: ignore[method-assign]
 
 
-def unfollow() -> None:
-    """Undo `follow`; for tests."""
-    global _note
-    _note = _nobody
-    threading.Thread.start = _plain_start  # type: ignore[method-assign]
-
-
 def run(unit: Unit, work: Callable[[], object], by_plugin: bool = False) -> None:
     """Do it in the calling thread, which belongs to the unit meanwhile, and so do those that it starts."""
     ident = threading.get_ident()

@@ -28,7 +28,7 @@ from kconnect.units.unit import Unit
 from tests.integration.units import MemoryHost, until
 
 logs.configure("json")
-logs.register_secret("canary-91c3")
+logs.hide_secrets({"password": "canary-91c3"})
 contained = Containment("i-1")
 units, results = [], {}
 

@@ -23,12 +23,14 @@ go = threading.Event()
 
 
 @pytest.fixture(autouse=True)
-def followed() -> Iterator[None]:
+def followed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     go.clear()
+    # What `follow` changes for good is as it was at the end.
+    monkeypatch.setattr(threading.Thread, "start", threading.Thread.start)
+    monkeypatch.setattr(owners, "_note", owners._note)
     owners.follow(lambda owned: None)
     yield
     go.set()
-    owners.unfollow()
 
 
 class Quiet(Numbers):

@@ -208,8 +208,7 @@ def test_secrets_are_blotted_out_wherever_they_are(format: str) -> None:
 
 def test_one_secret_may_be_part_of_another() -> None:
     def write() -> None:
-        logs.register_secret("abcd")
-        logs.register_secret("abcdefgh")
+        logs.hide_secrets({"password": "abcd", "other.password": "abcdefgh"})
         log.info("it is abcdefgh!")
 
     assert lines("text", write)[0].endswith("it is [hidden]!")

@@ -19,7 +19,7 @@ from kconnect.core.settings import references, secrets
 from kconnect.core.settings.source import EXACTLY_ONCE_SUPPORT, OFFSETS_STORAGE_TOPIC
 from kconnect.rest.client import RestError
 
-_STOP, _OFFSETS, _INITIAL_STATE = (3, 5), (3, 6), (3, 7)
+_STOP, _INITIAL_STATE = (3, 5), (3, 7)
 """Since which version of Kafka Connect a connector can be stopped, its offsets be set, and it be created stopped."""
 
 

@@ -9,7 +9,6 @@ Read next: `rows.py`, `statements.py`, `offsets.py`.
 from __future__ import annotations
 
 import contextlib
-import logging
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -31,8 +30,6 @@ from kconnect.connectors.sql.offsets import Offsets
 from kconnect.connectors.sql.rows import Bad, Maker, Rows
 from kconnect.connectors.sql.statements import Writer
 from kconnect.connectors.sql.tables import Tables
-
-log = logging.getLogger(__name__)
 
 _LOOK_S = 1.0
 """How often bad rows make it look at all tables anew."""

@@ -1,5 +1,5 @@
 """
-The framework's settings that source and sink connectors share: the table, its validators, and a typed view.
+The framework's settings that source and sink connectors share: the table, and its validators.
 
 Names, defaults, groups, orders and messages are Kafka Connect 4.3's. `source.py` and `sink.py` complete the tables and
 `connector.py` offers them to others.
@@ -7,11 +7,11 @@ Names, defaults, groups, orders and messages are Kafka Connect 4.3's. `source.py
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, TypedDict
+from typing import Any
 
-from kconnect.api.config import ConfigDef, ConfigKey, Importance, OneOf, Range, Type, Validator, Width
+from kconnect.api.config import ConfigKey, Importance, OneOf, Range, Type, Validator, Width
 from kconnect.core.settings import errors, operation
 from kconnect.core.settings.setting import BOOLEAN, CLASS, INT, LIST, STRING, Shown
 from kconnect.errors import ConfigError
@@ -199,63 +199,6 @@ def _converter_keys() -> Iterator[ConfigKey]:
             shown=Shown(COMMON, 7 + 2 * order, Width.SHORT, f"{which} converter version"),
         )
         yield from (named.key, version.key)
-
-
-@dataclass(frozen=True)
-class ConnectorSettings:
-    """The framework's settings of one connector, parsed. Made by the views of `source.py` and `sink.py`."""
-
-    name: str
-    connector_class: str
-    tasks_max: int
-    tasks_max_enforce: bool
-    transforms: tuple[str, ...]
-    predicates: tuple[str, ...]
-    raw: Mapping[str, str]
-
-    def converter(self, which: str) -> tuple[str, dict[str, str]] | None:
-        """Class and settings of the `key`, `value` or `header` converter; None if the worker's is to be used."""
-        setting = f"{which}.converter"
-        named = self.raw.get(setting)
-        return (named, self.with_prefix(f"{setting}.")) if named else None
-
-    def overrides(self, client: str) -> dict[str, str]:
-        """Return the settings that the connector overrides for its `producer`, `consumer` or `admin` client."""
-        return self.with_prefix(f"{client}.override.")
-
-    def with_prefix(self, prefix: str) -> dict[str, str]:
-        return {name[len(prefix) :]: value for name, value in self.raw.items() if name.startswith(prefix)}
-
-    def __repr__(self) -> str:
-        # The config may hold secrets, and texts of settings end up in logs.
-        return f"{type(self).__name__}({self.name})"
-
-
-class CommonFields(TypedDict):
-    """The arguments of ConnectorSettings."""
-
-    name: str
-    connector_class: str
-    tasks_max: int
-    tasks_max_enforce: bool
-    transforms: tuple[str, ...]
-    predicates: tuple[str, ...]
-    raw: Mapping[str, str]
-
-
-def common_fields(table: ConfigDef, config: Mapping[str, str]) -> tuple[dict[str, Any], CommonFields]:
-    """All parsed values of a connector's config, and of those the arguments of ConnectorSettings."""
-    parsed = table.parse(config)
-    fields = CommonFields(
-        name=NAME.of(parsed),
-        connector_class=CONNECTOR_CLASS.of(parsed),
-        tasks_max=TASKS_MAX.of(parsed),
-        tasks_max_enforce=TASKS_MAX_ENFORCE.of(parsed),
-        transforms=tuple(TRANSFORM_ALIASES.of(parsed)),
-        predicates=tuple(PREDICATE_ALIASES.of(parsed)),
-        raw=dict(config),
-    )
-    return parsed, fields
 
 
 def _is_control(character: str) -> bool:

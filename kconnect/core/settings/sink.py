@@ -1,7 +1,7 @@
 """
 The framework's settings of sink connectors, and the checks of one against another; the rest is in `common.py`.
 
-`SINK_CONFIG` is read through `connector.py`, `SinkSettings` by the sink tasks in `worker/`.
+`SINK_CONFIG` is read through `connector.py`.
 """
 
 from __future__ import annotations
@@ -14,8 +14,6 @@ from kconnect.api.config import ConfigDef, Width
 from kconnect.core.settings.common import (
     COMMON,
     HIGH,
-    ConnectorSettings,
-    common_fields,
     common_keys,
 )
 from kconnect.core.settings.errors import DEAD_LETTER_KEYS, DLQ_TOPIC
@@ -68,29 +66,6 @@ SINK_CONFIG = ConfigDef(
     TOPIC_PATTERN.key,
     *DEAD_LETTER_KEYS,
 )
-
-
-@dataclass(frozen=True, repr=False)
-class SinkSettings(ConnectorSettings):
-    topics: tuple[str, ...] = ()
-    topics_regex: str | None = None
-
-    @classmethod
-    def from_config(cls, config: Mapping[str, str]) -> SinkSettings:
-        """ConfigError for the first setting that can't be used."""
-        parsed, fields = common_fields(SINK_CONFIG, config)
-        for name, message in topics_errors(parsed).items():
-            raise ConfigError(f"{name}: {message}")
-        return cls(
-            **fields,
-            topics=tuple(TOPIC_NAMES.of(parsed)),
-            topics_regex=TOPIC_PATTERN.of(parsed) or None,
-        )
-
-    @property
-    def group_id(self) -> str:
-        """The consumer group of this connector's tasks."""
-        return self.raw.get(GROUP_ID, "").strip() or f"connect-{self.name}"
 
 
 def subscription(config: Mapping[str, str | None], if_late: bool = True) -> Callable[[str], bool] | None:

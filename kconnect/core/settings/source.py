@@ -1,21 +1,19 @@
 """
 The framework's settings of source connectors; those that sinks have as well are in `common.py`.
 
-`SOURCE_CONFIG` is read through `connector.py`, `SourceSettings` by the source tasks in `worker/`.
+`SOURCE_CONFIG` is read through `connector.py`, `SourceSettings` by tasks (`units/source_task.py`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from kconnect.api.config import ConfigDef, NonEmptyString, OneOf, Range, Width
 from kconnect.core.settings.common import (
     MEDIUM,
-    ConnectorSettings,
     IfGiven,
     Unique,
-    common_fields,
     common_keys,
 )
 from kconnect.core.settings.errors import DEAD_LETTER_KEYS
@@ -73,26 +71,16 @@ SOURCE_CONFIG = ConfigDef(
 )
 
 
-@dataclass(frozen=True, repr=False)
-class SourceSettings(ConnectorSettings):
-    topic_creation_groups: tuple[str, ...] = ()
-    exactly_once_required: bool = False
+@dataclass(frozen=True)
+class SourceSettings:
+    """The settings of transactions and offsets of a source connector."""
+
     transaction_boundary: str = "poll"
     transaction_boundary_interval_ms: int | None = None
     offsets_storage_topic: str | None = None
-    creates_topics: bool = field(default=False)
-    """Whether there is any `topic.creation.*` setting; without one, topics are left to the broker (KIP-158)."""
 
     @classmethod
     def from_config(cls, config: Mapping[str, str]) -> SourceSettings:
-        """ConfigError for the first setting that can't be used."""
-        parsed, fields = common_fields(SOURCE_CONFIG, config)
-        return cls(
-            **fields,
-            topic_creation_groups=tuple(CREATION_GROUPS.of(parsed)),
-            exactly_once_required=EXACTLY_ONCE_SUPPORT.of(parsed).lower() == "required",
-            transaction_boundary=BOUNDARY.of(parsed).lower(),
-            transaction_boundary_interval_ms=BOUNDARY_INTERVAL.of(parsed),
-            offsets_storage_topic=OFFSETS_STORAGE_TOPIC.of(parsed),
-            creates_topics=any(name.startswith("topic.creation.") for name in config),
-        )
+        """ConfigError for the first setting of the whole table that can't be used."""
+        parsed = SOURCE_CONFIG.parse(config)
+        return cls(BOUNDARY.of(parsed).lower(), BOUNDARY_INTERVAL.of(parsed), OFFSETS_STORAGE_TOPIC.of(parsed))
