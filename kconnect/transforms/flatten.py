@@ -14,6 +14,11 @@ from kconnect.transforms import common
 PURPOSE = "flattening"
 
 _PLAIN = {str, int, float, bool, type(None)}
+_ROOM, _TIMES = 256 * 1024, 16
+"""
+So many characters may all names of a record have together that were joined, and so many times those that they had. Each has
+those above it before it: fifty thousand short ones below one of half a megabyte would be 25 gigabytes.
+"""
 
 
 class _Plan(NamedTuple):
@@ -24,6 +29,24 @@ class _Plan(NamedTuple):
     parts: list[tuple[Any, bool, _Plan | None]]
     width: int
     """How many fields it becomes."""
+
+
+class _Names:
+    """The names of one record, or of a batch whose records have the same."""
+
+    def __init__(self, delimiter: str) -> None:
+        self._delimiter, self._left = delimiter, _ROOM
+
+    def joined(self, prefix: str, name: str) -> str:
+        """Return a name with those above it before it. DataError if they are too long by now."""
+        joined = f"{prefix}{self._delimiter}{name}"
+        self._left += _TIMES * (len(joined) - len(prefix)) - len(joined)
+        if self._left < 0:
+            raise DataError(
+                f"Flatten would make names of it that have more than {_ROOM} characters together, and than {_TIMES} times "
+                "those that it has: each has those above it before it"
+            )
+        return joined
 
 
 class Flatten(common.OnPart):
@@ -42,7 +65,7 @@ class Flatten(common.OnPart):
         schema = self.schema_of(record)
         if schema is None:
             flat: dict[str, Any] = {}
-            self._flatten_map(common.require_map(value, PURPOSE), "", flat)
+            self._flatten_map(common.require_map(value, PURPOSE), "", flat, _Names(self._delimiter))
             return self.changed(record, None, flat)
         value = common.require_struct(value, PURPOSE, schema)
         plan, after = self._plans(value.schema)
@@ -50,15 +73,12 @@ class Flatten(common.OnPart):
         _flatten_struct(plan, value.values, after, inside)
         return self.changed(record, after, Struct.unchecked(after, inside))
 
-    def _name(self, prefix: str, name: str) -> str:
-        return f"{prefix}{self._delimiter}{name}" if prefix else name
-
-    def _flatten_map(self, value: dict[str, Any], prefix: str, flat: dict[str, Any]) -> None:
+    def _flatten_map(self, value: dict[str, Any], prefix: str, flat: dict[str, Any], names: _Names) -> None:
         for key, item in value.items():
-            name = self._name(prefix, key)
+            name = names.joined(prefix, key) if prefix else key
             kind = None if item is None else common.type_of(item, "Flatten")
             if kind is SchemaType.MAP:
-                self._flatten_map(item, name, flat)
+                self._flatten_map(item, name, flat, names)
             elif kind is SchemaType.STRUCT:
                 raise DataError(
                     f"Flatten transformation does not support class {values.java_class(item)} for record without schemas "
@@ -71,14 +91,14 @@ class Flatten(common.OnPart):
         if column.schema is not None:
             raise Unusual
         flat: dict[str, Any] = {}
-        self._flatten_columns(column, "", flat)
+        self._flatten_columns(column, "", flat, _Names(self._delimiter))
         return Column.by_field(None, tuple(flat), list(flat.values()), len(column))
 
-    def _flatten_columns(self, column: Column, prefix: str, flat: dict[str, Any]) -> None:
+    def _flatten_columns(self, column: Column, prefix: str, flat: dict[str, Any], names: _Names) -> None:
         for key, items in zip(*column.fields()):
-            name, kinds = self._name(prefix, key), set(map(type, items))
+            name, kinds = names.joined(prefix, key) if prefix else key, set(map(type, items))
             if kinds == {dict}:
-                self._flatten_columns(Column(None, items), name, flat)
+                self._flatten_columns(Column(None, items), name, flat, names)
             elif name in flat or not kinds <= _PLAIN:
                 raise Unusual
             else:
@@ -86,17 +106,23 @@ class Flatten(common.OnPart):
 
     def _make_plan(self, schema: Schema) -> tuple[_Plan, Schema]:
         fields: list[tuple[str, Schema]] = []
-        plan = self._collect(schema, "", schema.optional, schema.default, fields)
+        plan = self._collect(schema, "", schema.optional, schema.default, fields, _Names(self._delimiter))
         return plan, common.struct_schema(fields, **common.basics(schema))
 
     def _collect(
-        self, schema: Schema, prefix: str, optional: bool, default: Struct | None, fields: list[tuple[str, Schema]]
+        self,
+        schema: Schema,
+        prefix: str,
+        optional: bool,
+        default: Struct | None,
+        fields: list[tuple[str, Schema]],
+        names: _Names,
     ) -> _Plan:
         """A field is optional, or has a default, where one of the structs around it is or has."""
         first = len(fields)
         parts: list[tuple[Any, bool, _Plan | None]] = []
         for field in schema.fields:
-            name = self._name(prefix, field.name)
+            name = names.joined(prefix, field.name) if prefix else field.name
             inner = field.schema
             may_lack = optional or inner.optional
             preset = inner.default
@@ -105,7 +131,7 @@ class Flatten(common.OnPart):
             if inner.type is SchemaType.MAP:
                 raise DataError(f"Flatten transformation does not support MAP for record with schemas (for field {name}).")
             if inner.type is SchemaType.STRUCT:
-                parts.append((inner.default, may_lack, self._collect(inner, name, may_lack, preset, fields)))
+                parts.append((inner.default, may_lack, self._collect(inner, name, may_lack, preset, fields, names)))
             else:
                 fields.append((name, inner.replace(optional=may_lack, default=preset)))
                 parts.append((inner.default, may_lack, None))

@@ -20,7 +20,7 @@ import pytest
 import sqlalchemy as sa
 
 from kconnect import cel
-from kconnect.api import DataError, Header, SinkConnector, SinkRecord, Struct, schema
+from kconnect.api import Column, DataError, Header, SinkConnector, SinkRecord, Struct, schema
 from kconnect.cel import CelError
 from kconnect.connectors import documents, limits, names
 from kconnect.connectors.file_sink import FileStreamSinkConnector
@@ -42,6 +42,7 @@ from kconnect.java import regex
 from kconnect.testing import SinkRunner
 from kconnect.transforms import numerals
 from kconnect.transforms.expression import Expression
+from kconnect.transforms.flatten import FlattenValue
 from kconnect.transforms.regex_router import RegexRouter
 from kconnect.transforms.timestamp_router import TimestampRouter
 
@@ -293,6 +294,33 @@ def test_a_value_that_has_no_text_ends_no_file(tmp_path: Path) -> None:
 
 
 # Topics.
+
+
+@pytest.mark.parametrize("has_schema", [False, True])
+def test_no_name_is_before_fifty_thousand_others(has_schema: bool) -> None:
+    """Who may write to a topic nests many fields below one of a very long name, which Flatten writes before each: 25 GB."""
+    made = FlattenValue()
+    made.configure({})
+
+    def flattened(above: str, fields: int, records: int = 1) -> Any:
+        names_below = [f"{each:05}" for each in range(fields)]
+        value: Any = {above: dict.fromkeys(names_below, 1)}
+        own = None
+        if has_schema:
+            below = schema.struct(dict.fromkeys(names_below, schema.INT32_SCHEMA))
+            own = schema.struct({above: below})
+            value = Struct(own, {above: Struct(below, value[above])})
+        record = SinkRecord("t", 0, None, None, own, value, 0)
+        batch = made.column(Column(own, [value] * 20), None).values[0] if records > 1 else made.apply(record).value
+        return {field.name: item for field, item in batch.items()} if has_schema else batch
+
+    with soon(), pytest.raises(DataError, match="Flatten would make names"):
+        flattened("x" * 5 * LONG, 5000)
+    assert flattened("x" * 100, 5000)["x" * 100 + ".00007"] == 1
+    assert len(flattened("x" * 10_000, 20)) == 20
+    if not has_schema:
+        with soon(), pytest.raises(DataError, match="Flatten would make names"):
+            flattened("x" * 5 * LONG, 5000, records=20)
 
 
 @pytest.mark.parametrize(
