@@ -121,6 +121,14 @@ def _behind(args: list[str]) -> list[str]:
     return [*rest[:end], *moved, *rest[end:]]
 
 
+_ELSEWHERE = {
+    **dict.fromkeys(("offset", "offsets"), "offsets get"),
+    **dict.fromkeys(("config", "configs"), "get connector -o yaml"),
+    **dict.fromkeys(("status", "state", "topic", "topics"), "describe"),
+}
+"""What is no kind, and may be meant nevertheless before another word; and the command for it."""
+
+
 class KindsGroup(LazyGroup):
     """
     Its commands are kinds of things, singular or plural, and are found by the other form and their first two letters too. What
@@ -134,10 +142,14 @@ class KindsGroup(LazyGroup):
         if not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
             import difflib
 
-            if near := difflib.get_close_matches(args[0], self.list_commands(ctx), 1, 0.85):
+            if args[0] in _ELSEWHERE and len(args) > 1 and not args[1].startswith("-"):
+                meant = f"kconnect {_ELSEWHERE[args[0]]} {args[1]}"
+            else:
+                meant = next(iter(difflib.get_close_matches(args[0], self.list_commands(ctx), 1, 0.85)), "")
+            if meant:
                 # Mostly not the name of a connector.
                 path = f"{ctx.command_path} connector {args[0]}"
-                reason = f"{args[0]} is not a kind. For a connector of that name: {path}. Did you mean {near[0]}?"
+                reason = f"{args[0]} is not a kind. For a connector of that name: {path}. Did you mean {meant}?"
                 raise click.UsageError(reason, ctx)
             args = ["task" if re.fullmatch(r".+/\d+", args[0]) else "connector", *args]
         return super().resolve_command(ctx, args)

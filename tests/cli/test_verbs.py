@@ -105,6 +105,20 @@ def test_kinds_before_names_are_understood(url: str, typed: str, said: str) -> N
     assert (called.status, called.out + called.err) == (0, f"{said}\n")
 
 
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("get offsets bills", "kconnect offsets get bills"),
+        ("get config bills", "kconnect get connector -o yaml bills"),
+        ("describe status bills", "kconnect describe bills"),
+    ],
+)
+def test_what_is_no_kind_is_shown_by_another_command(url: str, herder: Herder, typed: str, meant: str) -> None:
+    called = run(url, *typed.split())
+    assert called.status == 2
+    assert called.err.endswith(f"Did you mean {meant}?\n")
+
+
 def test_a_connector_may_be_called_as_a_kind_is(url: str, herder: Herder) -> None:
     herder.submit(CreateConnector("connector", FILE_SOURCE))
     assert "Restarting connector/0" in run(url, "restart", "connector/0").out
