@@ -97,25 +97,20 @@ _CHANGES = schemas.declare(
         "name": {"type": "string"},
         "since": {"type": ["integer", "null"], "description": "The first record that is left, in ms since 1970."},
         "restarts": {"type": "integer", "description": "How often it or a task came to run again."},
-        "changes": {
-            "type": "array",
-            "description": "The last 200.",
-            "items": schemas.ref(
-                schemas.declare(
-                    "Change",
-                    "One of them.",
-                    {
-                        "at": {"type": "integer", "description": "In ms since 1970."},
-                        "of": {
-                            "type": ["string", "null"],
-                            "description": "`task`, or the `connector`'s instance; null: its config.",
-                        },
-                        "task": {"type": ["integer", "null"], "description": "The task's number."},
-                        "text": {"type": "string", "examples": ["RUNNING on 10.0.0.1:8083"]},
-                    },
-                )
-            ),
-        },
+        "changes": schemas.listed(
+            "Change",
+            "One of them.",
+            {
+                "at": {"type": "integer", "description": "In ms since 1970."},
+                "of": {
+                    "type": ["string", "null"],
+                    "description": "`task`, or the `connector`'s instance; null: its config.",
+                },
+                "task": {"type": ["integer", "null"], "description": "The task's number."},
+                "text": {"type": "string", "examples": ["RUNNING on 10.0.0.1:8083"]},
+            },
+            description="The last 200.",
+        ),
     },
 )
 _SCHEMAS = schemas.declare(
@@ -123,42 +118,31 @@ _SCHEMAS = schemas.declare(
     "What a sink's tasks have inferred of JSON that has no schemas (schemas.infer).",
     {
         "name": {"type": "string"},
-        "schemas": {
-            "type": "array",
-            "items": schemas.ref(
-                schemas.declare(
-                    "InferredSchema",
-                    "Of one topic's keys or values.",
+        "schemas": schemas.listed(
+            "InferredSchema",
+            "Of one topic's keys or values.",
+            {
+                "topic": {"type": "string"},
+                "part": {"type": "string", "enum": ["key", "value"]},
+                "version": {"type": "integer", "description": "How often something was added."},
+                "at": {"type": "integer", "description": "When that was, in ms since 1970."},
+                "content": {
+                    "type": ["string", "null"],
+                    "description": "The schema, as `schema.content` takes it to pin it; null while nothing is known.",
+                },
+                "fields": schemas.listed(
+                    "InferredField",
+                    "A field, at any depth.",
                     {
-                        "topic": {"type": "string"},
-                        "part": {"type": "string", "enum": ["key", "value"]},
-                        "version": {"type": "integer", "description": "How often something was added."},
-                        "at": {"type": "integer", "description": "When that was, in ms since 1970."},
-                        "content": {
-                            "type": ["string", "null"],
-                            "description": "The schema, as `schema.content` takes it to pin it; null while nothing is known.",
-                        },
-                        "fields": {
-                            "type": "array",
-                            "items": schemas.ref(
-                                schemas.declare(
-                                    "InferredField",
-                                    "A field, at any depth.",
-                                    {
-                                        "field": {"type": "string", "examples": ["lines[].price"]},
-                                        "type": {
-                                            "type": "string",
-                                            "description": "null for one of which no value is known; mixed text for values of "
-                                            "several types.",
-                                        },
-                                    },
-                                )
-                            ),
+                        "field": {"type": "string", "examples": ["lines[].price"]},
+                        "type": {
+                            "type": "string",
+                            "description": "null for one of which no value is known; mixed text for values of several types.",
                         },
                     },
-                )
-            ),
-        },
+                ),
+            },
+        ),
     },
 )
 _MOVES = schemas.declare(
@@ -166,23 +150,18 @@ _MOVES = schemas.declare(
     "Where a sink would go on.",
     {
         "name": {"type": "string"},
-        "moves": {
-            "type": "array",
-            "items": schemas.ref(
-                schemas.declare(
-                    "Move",
-                    "A partition.",
-                    {
-                        "topic": {"type": "string"},
-                        "partition": {"type": "integer"},
-                        "now": {"type": ["integer", "null"], "description": "The committed offset; null if there is none."},
-                        "then": {"type": "integer"},
-                        "again": {"type": "integer", "description": "At most so many records come again."},
-                        "skipped": {"type": "integer", "description": "At most so many records never come."},
-                    },
-                )
-            ),
-        },
+        "moves": schemas.listed(
+            "Move",
+            "A partition.",
+            {
+                "topic": {"type": "string"},
+                "partition": {"type": "integer"},
+                "now": {"type": ["integer", "null"], "description": "The committed offset; null if there is none."},
+                "then": {"type": "integer"},
+                "again": {"type": "integer", "description": "At most so many records come again."},
+                "skipped": {"type": "integer", "description": "At most so many records never come."},
+            },
+        ),
     },
 )
 _PLACED = schemas.declare(

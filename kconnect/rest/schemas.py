@@ -433,6 +433,11 @@ def declare(name: str, summary: str, properties: dict[str, Schema]) -> str:
     return name
 
 
+def listed(name: str, summary: str, properties: dict[str, Schema], **more: Any) -> Schema:
+    """Declare an object as `declare` does, and return the schema of a list of such objects."""
+    return {"type": "array", **more, "items": ref(declare(name, summary, properties))}
+
+
 def declare_optional(name: str, summary: str, properties: dict[str, Schema]) -> str:
     """Declare a schema as `declare` does, with properties that may all be left out, and no others."""
     SCHEMAS[name] = _object(summary, {}, properties, additionalProperties=False)

@@ -35,34 +35,22 @@ _PLACES = schemas.declare(
     "PluginPlaces",
     "A worker's plugins, with where they are.",
     {
-        "plugins": {
-            "type": "array",
-            "items": schemas.ref(
-                schemas.declare(
-                    "PluginPlace",
-                    "A plugin.",
-                    {
-                        "class": {"type": "string"},
-                        "type": {"type": "string", "examples": ["source"]},
-                        "version": {"type": ["string", "null"]},
-                        "location": {
-                            "type": "string",
-                            "description": "The directory or archive of `plugin.path`; `installed`: a package beside kconnect.",
-                        },
-                    },
-                )
-            ),
-        },
-        "broken": {
-            "type": "array",
-            "items": schemas.ref(
-                schemas.declare(
-                    "BrokenPlace",
-                    "What could not be read.",
-                    {"location": {"type": "string"}, "reason": {"type": "string"}},
-                )
-            ),
-        },
+        "plugins": schemas.listed(
+            "PluginPlace",
+            "A plugin.",
+            {
+                "class": {"type": "string"},
+                "type": {"type": "string", "examples": ["source"]},
+                "version": {"type": ["string", "null"]},
+                "location": {
+                    "type": "string",
+                    "description": "The directory or archive of `plugin.path`; `installed`: a package beside kconnect.",
+                },
+            },
+        ),
+        "broken": schemas.listed(
+            "BrokenPlace", "What could not be read.", {"location": {"type": "string"}, "reason": {"type": "string"}}
+        ),
     },
 )
 _AUDIT = schemas.declare(
@@ -74,40 +62,30 @@ _TOPICS = schemas.declare(
     "InternalTopics",
     "The internal topics, and what is wrong with them.",
     {
-        "topics": {
-            "type": "array",
-            "items": schemas.ref(
-                schemas.declare(
-                    "InternalTopic",
-                    "A topic.",
-                    {
-                        "role": {"type": "string", "examples": ["config"]},
-                        "topic": {"type": "string"},
-                        "there": {"type": "boolean", "description": "Whether it exists."},
-                        "partitions": {"type": "integer"},
-                        "replication": {"type": "integer", "description": "Of the partition that has the fewest replicas."},
-                        "records": {"type": "integer"},
-                    },
-                )
-            ),
-        },
-        "findings": {
-            "type": "array",
-            "items": schemas.ref(
-                schemas.declare(
-                    "Finding",
-                    "Something that is wrong, or will be.",
-                    {
-                        "severity": {"enum": ["error", "warning", "note"]},
-                        "kind": {"type": "string"},
-                        "topic": {"type": "string", "description": "The topic's role."},
-                        "text": {"type": "string", "description": "What it is, and what it means."},
-                        "remedy": {"type": "string", "description": "What helps."},
-                        "names": {"type": "array", "items": {"type": "string"}, "description": "Whom it is about."},
-                    },
-                )
-            ),
-        },
+        "topics": schemas.listed(
+            "InternalTopic",
+            "A topic.",
+            {
+                "role": {"type": "string", "examples": ["config"]},
+                "topic": {"type": "string"},
+                "there": {"type": "boolean", "description": "Whether it exists."},
+                "partitions": {"type": "integer"},
+                "replication": {"type": "integer", "description": "Of the partition that has the fewest replicas."},
+                "records": {"type": "integer"},
+            },
+        ),
+        "findings": schemas.listed(
+            "Finding",
+            "Something that is wrong, or will be.",
+            {
+                "severity": {"enum": ["error", "warning", "note"]},
+                "kind": {"type": "string"},
+                "topic": {"type": "string", "description": "The topic's role."},
+                "text": {"type": "string", "description": "What it is, and what it means."},
+                "remedy": {"type": "string", "description": "What helps."},
+                "names": {"type": "array", "items": {"type": "string"}, "description": "Whom it is about."},
+            },
+        ),
     },
 )
 
