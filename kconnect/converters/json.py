@@ -199,6 +199,7 @@ class JsonConverter(AnyConverter):
             described = json_text.loads_exactly(content)
         except DataError as error:
             raise DataError("Failed to parse schema in converter config due to serialization error: ") from error
+        self._readers.room.begin(len(content))
         reading = self._reading(described)
         return None if reading.schema is None else reading
 
@@ -247,6 +248,7 @@ class JsonConverter(AnyConverter):
     def to_connect_data(self, topic: str, data: bytes | None, headers: Iterable[Header] | None = None) -> SchemaAndValue:
         if data is None:
             return NULL
+        self._readers.room.begin(len(data))
         if self.inferring is not None:
             return self.inferring.one(topic, data)
         if not self._enveloped:
@@ -262,6 +264,7 @@ class JsonConverter(AnyConverter):
             return self._value(b"", json_text.loads_exactly(data))
 
     def to_connect_all(self, topic: str, data: list[bytes]) -> Column | None:
+        self._readers.room.begin(sum(map(len, data)), len(data))
         if self.inferring is not None:
             return self.inferring.many(topic, data)
         if not self._enveloped:

@@ -29,6 +29,9 @@ _BITS = {SchemaType.INT8: 8, SchemaType.INT16: 16, SchemaType.INT32: 32, SchemaT
 _AS_IS = {SchemaType.BOOLEAN: bool, SchemaType.STRING: str}
 _INFINITY = float("inf")
 _GREATEST_SCALE = 100_000
+_ROOM, _ROOM_OF_BYTE = 256 * 1024, 8
+_LIGHT = 16
+"""A default of so many numbers is not counted."""
 
 
 class Inexact(Exception):
@@ -39,11 +42,37 @@ class _Nulled(Exception):
     """A text or bytes given as something else is null, which only a struct refuses."""
 
 
+class Room:
+    """
+    How many values may be made of a message that it does not have: nulls and defaults of what is missing in it.
+
+    A message with its schema says `{}` in two letters, for a struct of ten thousand fields or with a default of half a
+    megabyte, and as often as it likes: 1 MB would become 16 GB in memory, or 85 GB where it is written.
+    """
+
+    def __init__(self) -> None:
+        self.begin(0)
+
+    def begin(self, size: int, count: int = 1) -> None:
+        """Read so many messages, of `size` bytes together."""
+        self._left = count * _ROOM + _ROOM_OF_BYTE * size
+
+    def take(self, count: int) -> None:
+        """DataError if there are too many of them by now."""
+        self._left -= count
+        if self._left < 0:
+            raise DataError(
+                f"It stands for far more values than it has: fields that are missing, and defaults, are more than {_ROOM} and "
+                f"{_ROOM_OF_BYTE} for each of its bytes"
+            )
+
+
 class Readers:
-    """Readers by schema, for one converter's settings."""
+    """Readers by schema, for one converter's settings. `room` is to begin with each message."""
 
     def __init__(self, defaults: bool) -> None:
         self._defaults = defaults
+        self.room = Room()
 
     def of(self, schema: Schema, strict: bool = False) -> Convert:
         """`strict` is for what is in a struct, however deep."""
@@ -86,7 +115,7 @@ class Readers:
 
     def _or_null(self, schema: Schema, read: Convert) -> Convert:
         if schema.default is not None and self._defaults:
-            return lambda plain: schema.default if plain is None else read(plain)
+            return self._or_default(schema.default, read)
         if schema.optional:
             return lambda plain: None if plain is None else read(plain)
         message = f"Invalid null value for required {schema.type.value} field"
@@ -97,6 +126,19 @@ class Readers:
             return read(plain)
 
         return required
+
+    def _or_default(self, default: Any, read: Convert) -> Convert:
+        weight, take = _weight(default), self.room.take
+        if weight <= _LIGHT:
+            return lambda plain: default if plain is None else read(plain)
+
+        def present(plain: Any) -> Any:
+            if plain is not None:
+                return read(plain)
+            take(weight)
+            return default
+
+        return present
 
     def _of_logical(self, schema: Schema) -> Convert | None:
         if schema.name == schemas.DECIMAL:
@@ -128,10 +170,13 @@ class Readers:
 
     def _of_struct(self, schema: Schema) -> Convert:
         fields = [(field.name, self.of(field.schema, True)) for field in schema.fields]
+        width, take = len(fields), self.room.take
 
         def read(plain: Any) -> Struct:
             if type(plain) is not dict:
                 raise DataError(f"Structs should be encoded as JSON objects, but found {node_type(plain)}")
+            if len(plain) < width:
+                take(width - len(plain))
             get = plain.get
             try:
                 values = [convert(get(name)) for name, convert in fields]
@@ -146,6 +191,19 @@ class Readers:
         value = self.of(field.schema)(plain)
         schemas.validate(field.schema, value, field.name)
         return value
+
+
+def _weight(value: Any) -> int:
+    """Return how many numbers take as much memory, or room in a text, as a value."""
+    if isinstance(value, str | bytes):
+        return len(value) // 8 + 1
+    if isinstance(value, decimal.Decimal):
+        return len(value.as_tuple().digits) // 8 + 1
+    if isinstance(value, dict):
+        return 1 + sum(_weight(key) + _weight(item) for key, item in value.items())
+    if isinstance(value, list | Struct):
+        return 1 + sum(map(_weight, value.values if isinstance(value, Struct) else value))
+    return 1
 
 
 def node_type(plain: Any) -> str:
