@@ -48,9 +48,7 @@ def _task_sets(now: View, later: View, contents: Contents) -> Iterator[Finding]:
         "tasks-uncommitted",
         Topic.CONFIG,
         unfinished,
-        lambda names, several: (
-            f"Task configs of {names} have no commit after them, so they are not in effect: a leader ended between the two."
-        ),
+        "Task configs of {names} have no commit after them, so they are not in effect: a leader ended between the two.",
         heal,
     )
     gets_lost = [
@@ -65,10 +63,8 @@ def _task_sets(now: View, later: View, contents: Contents) -> Iterator[Finding]:
         "tasks-lost-by-compaction",
         Topic.CONFIG,
         gets_lost,
-        lambda names, several: (
-            f"Once the topic is compacted, the task set{'s' if several else ''} of {names} can't be read "
-            "any more: its latest records are not in the order config, tasks, commit."
-        ),
+        "Once the topic is compacted, the task set<|s> of {names} can't be read any more: its latest records are not in the "
+        "order config, tasks, commit.",
         heal,
     )
     outdated = [
@@ -84,7 +80,7 @@ def _task_sets(now: View, later: View, contents: Contents) -> Iterator[Finding]:
         "tasks-outdated",
         Topic.CONFIG,
         outdated,
-        lambda names, several: f"The config of {names} has changed since {'their' if several else 'its'} tasks were made.",
+        "The config of {names} has changed since <its|their> tasks were made.",
         heal,
     )
     without = [
@@ -97,7 +93,7 @@ def _task_sets(now: View, later: View, contents: Contents) -> Iterator[Finding]:
         "tasks-never-made",
         Topic.CONFIG,
         without,
-        lambda names, several: f"No task configs were ever written for {names}.",
+        "No task configs were ever written for {names}.",
         "A worker writes them as soon as it runs the connector. If one runs it, look at the connector's status.",
     )
 
@@ -130,10 +126,8 @@ def _states(now: View, remaining: list[Stored]) -> Iterator[Finding]:
         "stopped-with-tasks",
         Topic.CONFIG,
         stopped,
-        lambda names, several: (
-            f"{names} {'are' if several else 'is'} STOPPED and still {'have' if several else 'has'} tasks: "
-            "Kafka Connect's workers don't start these tasks when the connector is resumed."
-        ),
+        "{names} <is|are> STOPPED and still <has|have> tasks: Kafka Connect's workers don't start these tasks when the "
+        "connector is resumed.",
         "Stop it once more with `kconnect stop`, which commits an empty set of tasks.",
     )
     for record in remaining:
@@ -162,9 +156,7 @@ def _configs(now: View) -> Iterator[Finding]:
         "no-class",
         Topic.CONFIG,
         [name for name, connector in now.config.connectors.items() if not connector.properties.get("connector.class")],
-        lambda names, several: (
-            f"The config of {names} has no connector.class: no worker can start {'them' if several else 'it'}."
-        ),
+        "The config of {names} has no connector.class: no worker can start <it|them>.",
         "Submit the config again, or delete the connector.",
     )
     yield from about(
@@ -172,7 +164,7 @@ def _configs(now: View) -> Iterator[Finding]:
         "other-name",
         Topic.CONFIG,
         [name for name, connector in now.config.connectors.items() if connector.properties.get("name", name) != name],
-        lambda names, several: f"The config of {names} has a name that is not the connector's.",
+        "The config of {names} has a name that is not the connector's.",
         "Submit the config again.",
     )
 
@@ -190,10 +182,8 @@ def _fencing(now: View, exactly_once: bool) -> Iterator[Finding]:
         "fencing-missing",
         Topic.CONFIG,
         [name for name in sources if name not in now.config.fencing],
-        lambda names, several: (
-            f"The count of tasks of {names} that may have transactional producers is missing: exactly-once tasks don't start "
-            "before the leader has written it."
-        ),
+        "The count of tasks of {names} that may have transactional producers is missing: exactly-once tasks don't start "
+        "before the leader has written it.",
         "A leader with exactly.once.source.support=enabled writes it before it starts the tasks. If it does not, look at its "
         "log.",
     )
@@ -203,6 +193,6 @@ def _fencing(now: View, exactly_once: bool) -> Iterator[Finding]:
         "fencing-pending",
         Topic.CONFIG,
         pending,
-        lambda names, several: f"The producers of the previous task set of {names} have not been fenced yet.",
+        "The producers of the previous task set of {names} have not been fenced yet.",
         "The leader fences them before it starts the tasks.",
     )

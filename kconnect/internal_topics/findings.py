@@ -7,7 +7,8 @@ Made by `checking.py` and `settings.py`.
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Iterable, Sequence
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -60,13 +61,16 @@ def listed(names: Iterable[object]) -> str:
     return ", ".join(texts[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
 
 
-def about(
-    severity: Severity, kind: str, topic: Topic, names: Iterable[str], text: Callable[[str, bool], str], remedy: str = ""
-) -> list[Finding]:
+_AGREEMENT = re.compile(r"<([^<>|]*)\|([^<>|]*)>")
+
+
+def about(severity: Severity, kind: str, topic: Topic, names: Iterable[str], sentence: str, remedy: str = "") -> list[Finding]:
     """
-    Return one finding for all of `names`, none if there are none. `text` gets them as a text, and whether they are several.
+    Return one finding for all of `names`, none if there are none. The sentence has `{names}`, and words that depend on how many
+    there are: `<is|are>`.
     """
     distinct = list(dict.fromkeys(names))
     if not distinct:
         return []
-    return [Finding(severity, kind, topic, text(listed(distinct), len(distinct) > 1), remedy, distinct)]
+    agreeing = _AGREEMENT.sub(r"\2" if len(distinct) > 1 else r"\1", sentence)
+    return [Finding(severity, kind, topic, agreeing.replace("{names}", listed(distinct)), remedy, distinct)]

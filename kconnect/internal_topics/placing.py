@@ -37,9 +37,7 @@ def _partitions(role: Topic, name: str, partitions: int, remaining: list[Stored]
         "key-on-several-partitions",
         role,
         map(_text, twice),
-        lambda names, several: (
-            f"{name} has records with the same key in several partitions, so workers can't tell which one is newer: {names}."
-        ),
+        f"{name} has records with the same key in several partitions, so workers can't tell which one is newer: {{names}}.",
         remedy,
     )
     astray = [key for key, where in at.items() if len(where) == 1 and where != {partition_of(key, partitions)}]
@@ -48,11 +46,9 @@ def _partitions(role: Topic, name: str, partitions: int, remaining: list[Stored]
         "key-on-other-partition",
         role,
         map(_text, astray),
-        lambda names, several: (
-            f"{name} has {len(astray)} key{'s' if several else ''} in another partition than Java's clients would choose: "
-            f"{names}. The next write goes to the other partition, and then workers can't tell which record is newer. Either "
-            "the number of partitions was raised, or somebody writes with another partitioner."
-        ),
+        f"{name} has {len(astray)} key<|s> in another partition than Java's clients would choose: {{names}}. The next write "
+        "goes to the other partition, and then workers can't tell which record is newer. Either the number of partitions was "
+        "raised, or somebody writes with another partitioner.",
         remedy,
     )
 

@@ -26,10 +26,8 @@ def of_connectors(now: View, remaining: list[Stored]) -> Iterator[Finding]:
         "gone-target-state",
         Topic.CONFIG,
         names_by_remnant.get("target state", ()),
-        lambda names, several: (
-            f"There {'are target states' if several else 'is a target state'} of {names}, which "
-            f"{'are' if several else 'is'} gone: a new connector of that name starts in that state."
-        ),
+        "There <is a target state|are target states> of {names}, which <is|are> gone: a new connector of that name starts in "
+        "that state.",
         "Create and delete a connector of that name, which removes the state; or set the state when you create one.",
     )
     yield from about(
@@ -37,7 +35,7 @@ def of_connectors(now: View, remaining: list[Stored]) -> Iterator[Finding]:
         "gone-status",
         Topic.STATUS,
         names_by_remnant.get("status", ()),
-        lambda names, several: f"There are statuses of {names}, which {'are' if several else 'is'} gone.",
+        "There are statuses of {names}, which <is|are> gone.",
         "The leader removes them after the next rebalance: restart a worker.",
     )
     yield from about(
@@ -45,7 +43,7 @@ def of_connectors(now: View, remaining: list[Stored]) -> Iterator[Finding]:
         "gone-topic-use",
         Topic.STATUS,
         names_by_remnant.get("topics used", ()),
-        lambda names, several: f"There are records of topics that {names} used, which {'are' if several else 'is'} gone.",
+        "There are records of topics that {names} used, which <is|are> gone.",
         "Workers remove such records when they lose the tasks in a rebalance: restart a worker.",
     )
     yield from about(
@@ -53,10 +51,8 @@ def of_connectors(now: View, remaining: list[Stored]) -> Iterator[Finding]:
         "gone-offsets",
         Topic.OFFSET,
         names_by_remnant.get("offsets", ()),
-        lambda names, several: (
-            f"There are offsets of {names}, which {'are' if several else 'is'} gone: Connect keeps them on purpose. A new "
-            "connector of that name continues from there."
-        ),
+        "There are offsets of {names}, which <is|are> gone: Connect keeps them on purpose. A new connector of that name "
+        "continues from there.",
         "To start over, create the connector STOPPED and reset it with `kconnect offsets reset`.",
     )
     yield from about(
@@ -64,10 +60,7 @@ def of_connectors(now: View, remaining: list[Stored]) -> Iterator[Finding]:
         "gone-schemas",
         Topic.SCHEMAS,
         names_by_remnant.get("inferred schemas", ()),
-        lambda names, several: (
-            f"There are inferred schemas of {names}, which {'are' if several else 'is'} gone. A new connector of that name "
-            "goes on with them."
-        ),
+        "There are inferred schemas of {names}, which <is|are> gone. A new connector of that name goes on with them.",
         "To have them inferred anew, create the connector STOPPED and forget them with `kconnect schemas NAME --forget`.",
     )
     tasks = {
@@ -80,10 +73,8 @@ def of_connectors(now: View, remaining: list[Stored]) -> Iterator[Finding]:
         "gone-tasks",
         Topic.CONFIG,
         sorted(tasks - now.config.connectors.keys()),
-        lambda names, several: (
-            f"Task configs or commits of {names}, which {'are' if several else 'is'} gone, remain: nothing ever removes them. "
-            "Kafka Connect before 3.7.1 shows tasks of such connectors once the topic is compacted."
-        ),
+        "Task configs or commits of {names}, which <is|are> gone, remain: nothing ever removes them. Kafka Connect before "
+        "3.7.1 shows tasks of such connectors once the topic is compacted.",
     )
     surplus = [
         str(unit)
@@ -97,10 +88,7 @@ def of_connectors(now: View, remaining: list[Stored]) -> Iterator[Finding]:
         "surplus-status",
         Topic.STATUS,
         surplus,
-        lambda names, several: (
-            f"There {'are statuses of tasks' if several else 'is the status of a task'} that the connector "
-            f"does not have: {names}."
-        ),
+        "There <is the status of a task|are statuses of tasks> that the connector does not have: {names}.",
         "The leader removes them after the next rebalance: restart a worker.",
     )
 
@@ -119,7 +107,7 @@ def _statuses(now: View, contents: Contents) -> Iterator[Finding]:
         "no-workers",
         Topic.STATUS,
         sorted(running),
-        lambda names, several: f"The group {contents.group} has no live worker, but by their last status these run: {names}.",
+        f"The group {contents.group} has no live worker, but by their last status these run: {{names}}.",
     )
 
 
@@ -138,10 +126,8 @@ def _assignment(now: View, contents: Contents) -> Iterator[Finding]:
         "assignment-ahead",
         Topic.ASSIGNMENT,
         sorted(ahead),
-        lambda names, several: (
-            f"{facts.name} refers to records of {config.name} that do not exist, for {names}: it belongs to an earlier config "
-            "topic of that name, which was deleted or restored. Workers wait for these records."
-        ),
+        f"{facts.name} refers to records of {config.name} that do not exist, for {{names}}: it belongs to an earlier config "
+        "topic of that name, which was deleted or restored. Workers wait for these records.",
         f"Stop the workers and delete {facts.name}: a worker creates it again.",
     )
     if contents.members is not None:
@@ -152,9 +138,7 @@ def _assignment(now: View, contents: Contents) -> Iterator[Finding]:
             "workers-gone",
             Topic.ASSIGNMENT,
             former,
-            lambda names, several: (
-                f"{facts.name} still has records of workers that are not members of the group {contents.group}: {names}."
-            ),
+            f"{facts.name} still has records of workers that are not members of the group {contents.group}: {{names}}.",
             "The leader removes them once it has handed over the units of these workers."
             if members
             else "That is normal while there is no live worker; the next leader takes over their units.",
@@ -166,7 +150,7 @@ def _assignment(now: View, contents: Contents) -> Iterator[Finding]:
         "held-twice",
         Topic.ASSIGNMENT,
         doubly,
-        lambda names, several: f"{names} {'are' if several else 'is'} held by more than one host.",
+        "{names} <is|are> held by more than one host.",
         "During a handover this is normal. If it stays, look at `kconnect cluster`, and end the host that should not run it.",
     )
     deleted = sorted({unit.connector for unit in held_units} - now.config.connectors.keys())
@@ -175,7 +159,7 @@ def _assignment(now: View, contents: Contents) -> Iterator[Finding]:
         "held-gone",
         Topic.ASSIGNMENT,
         deleted,
-        lambda names, several: f"Hosts say that they run {names}, which {'are' if several else 'is'} gone.",
+        "Hosts say that they run {names}, which <is|are> gone.",
         "A live host stops it by itself; the leader removes a dead one.",
     )
 
