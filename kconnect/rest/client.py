@@ -254,10 +254,6 @@ class ConnectClient:
         body = {"letters": letters, **wanted}
         return self._object("POST", _path("kconnect", "connectors", connector, "dead-letters", "replay"), body)
 
-    def internal_topics(self) -> dict[str, Any]:
-        """Return what is wrong with the internal topics."""
-        return self._object("GET", "/kconnect/topics")
-
     def loggers(self) -> dict[str, Any]:
         return self._object("GET", "/admin/loggers")
 
