@@ -22,6 +22,8 @@ import kconnect
 
 ROOT = Path(kconnect.__file__).parents[1]
 PACKAGE = f"{ROOT}/kconnect/"
+_LOGS = f"{PACKAGE}processes/"
+"""Sees what others log, if a test before has set up the log."""
 
 _DEEP, _MANY = 5, 64
 _FILE = re.compile(r"`((?:kconnect/[\w/]+/)?)(\w+\.(?:py|java))`")
@@ -36,7 +38,7 @@ class Walk:
 
     def _looks(self, frame: FrameType, event: str, value: Any) -> None:
         code = frame.f_code
-        if not code.co_filename.startswith(PACKAGE):
+        if not code.co_filename.startswith(PACKAGE) or code.co_filename.startswith(_LOGS):
             return
         if event == "call":
             names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount + 2]
