@@ -38,7 +38,7 @@ class Walk:
 
     def _looks(self, frame: FrameType, event: str, value: Any) -> None:
         code = frame.f_code
-        if not code.co_filename.startswith(PACKAGE) or code.co_filename.startswith(_LOGS):
+        if not _counts(code.co_filename):
             return
         if event == "call":
             names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount + 2]
@@ -48,7 +48,7 @@ class Walk:
         elif event == "return" and self._holds(value):
             self.files.add(_name(code.co_filename))
             caller = frame.f_back
-            if caller is not None and caller.f_code.co_filename.startswith(PACKAGE):
+            if caller is not None and _counts(caller.f_code.co_filename):
                 self.files.add(_name(caller.f_code.co_filename))
 
     def _holds(self, value: Any, depth: int = _DEEP) -> bool:
@@ -68,6 +68,10 @@ class Walk:
         if kind.__module__ == "starlette.requests":
             return self._holds(value.scope["path"])
         return _carries(kind) and any(self._holds(field, depth - 1) for field in _fields(value))
+
+
+def _counts(path: str) -> bool:
+    return path.startswith(PACKAGE) and not path.startswith(_LOGS)
 
 
 def _name(path: str) -> str:
