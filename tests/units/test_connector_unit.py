@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import time
 from collections.abc import Iterator
 from types import MappingProxyType
@@ -348,9 +347,11 @@ def test_one_that_asks_within_each_call_keeps_no_core_busy(made: Made, units: li
         yield {"n": str(len(times))}
 
     made.configs, made.as_it_is = configs(), True
+    began = time.monotonic()
     units.append(there.unit(CONFIG, task=None))
     until(lambda: len(times) >= 5)
-    assert min(later - earlier for earlier, later in itertools.pairwise(times)) > 0.09
+    # Not from one to the next: a busy machine may hold up one of them within its call.
+    assert times[4] - began > 0.39
 
 
 def test_an_abandoned_connector_says_nothing_more(made: Made) -> None:
