@@ -100,6 +100,16 @@ def test_names_in_a_list_are_no_columns_for_all_of_it(place: dict[str, str], cat
     assert sorted(catalog.load_table("shop.orders").scan().to_arrow().column("id").to_pylist()) == [0, 2]
 
 
+def test_long_values_are_committed_sooner(place: dict[str, str], catalog: Catalog) -> None:
+    """Who may write to the topic sends values of a megabyte: half a million rows of them had room until the next commit."""
+    with sink(place, **{"iceberg.control.commit.interval-ms": "3600000", "commit.max.bytes": "4000000"}) as runner:
+        for at in range(8):
+            runner.put([record(at, {"id": at, "note": "x" * 1_000_000})])
+            runner.flush()
+        assert runner.committed == {TopicPartition("t", 0): 4}
+    assert sorted(catalog.load_table("shop.orders").scan().to_arrow().column("id").to_pylist()) == [0, 1, 2, 3]
+
+
 def test_names_of_several_records_are_no_columns_for_all_of_them() -> None:
     """Who may write to the topic has other names in each record: each may be written, and they are not in memory together."""
     objects = [{"v": {f"a{at}_{each}": 1 for each in range(300)}} for at in range(200)]

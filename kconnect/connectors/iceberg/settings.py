@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from kconnect.api import ConfigDef, ConfigError, OneOf, Range, Width
 from kconnect.connectors import passthrough
 from kconnect.connectors.passthrough import CheckedBy, Passthrough
-from kconnect.connectors.rows import BOOLEAN, INT, LIST, SECRET, STRING, retry_keys, section
+from kconnect.connectors.rows import BOOLEAN, INT, LIST, LONG, SECRET, STRING, retry_keys, section
 
 CATALOG = "iceberg.catalog."
 """What begins with it is the catalog's."""
@@ -26,7 +26,7 @@ MOST_COLUMNS = "iceberg.tables.max.columns"
 OPTIONAL, PARTITIONS = "iceberg.tables.schema-force-optional", "iceberg.tables.default-partition-by"
 UPSERT, IDS = "iceberg.tables.upsert-mode-enabled", "iceberg.tables.default-id-columns"
 LOCATIONS = "iceberg.tables.upsert.locations"
-INTERVAL, ROWS = "iceberg.control.commit.interval-ms", "commit.max.rows"
+INTERVAL, ROWS, BYTES = "iceberg.control.commit.interval-ms", "commit.max.rows", "commit.max.bytes"
 RETRIES, BACKOFF = "max.retries", "retry.backoff.ms"
 
 KINDS = ("rest", "sql", "jdbc", "hive", "glue", "dynamodb", "in-memory")
@@ -200,6 +200,13 @@ CONFIG = ConfigDef(
             Range.at_least(0),
         ),
         INT.medium(ROWS, 500_000, "How many rows a task keeps in memory at most; then it commits sooner.", Range.at_least(1)),
+        LONG.medium(
+            BYTES,
+            256 * 1024**2,
+            "How many bytes of rows a task keeps in memory, more or less; then it commits sooner. A commit takes as much "
+            "again.",
+            Range.at_least(1),
+        ),
         *retry_keys("a commit is tried again, after what may pass,"),
     ),
 )

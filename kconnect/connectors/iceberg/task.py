@@ -109,7 +109,8 @@ class IcebergSinkTask(Informed, SinkTask):
         self._is_reached = self._moves = False
         self._refused: dict[str, tuple[float, str]] = {}
         """Tables that records have named, and that may not be written to: until when that is believed, and why."""
-        self._count = 0
+        self._count = self._size = 0
+        """Of the rows in memory, and of their bytes."""
         self._due_at = 0.0
 
     def version(self) -> str:
@@ -136,6 +137,7 @@ class IcebergSinkTask(Informed, SinkTask):
         self._shares = int(props.get("tasks.max", "1")) > 1 and not self._upserts and not self._route
         self._interval_s: float = config[settings.INTERVAL] / 1000
         self._most: int = config[settings.ROWS]
+        self._most_bytes: int = config[settings.BYTES]
         self._patience = Patience(settings.RETRIES, config[settings.RETRIES], config[settings.BACKOFF])
         self._due_at = time.monotonic() + self._interval_s
         with contextlib.suppress(RetriableError):
@@ -196,9 +198,12 @@ class IcebergSinkTask(Informed, SinkTask):
         self._recount()
 
     def _recount(self) -> None:
-        self._count = sum(
-            len(table_rows) for parts in self._parts.values() for part in parts.values() for table_rows in part.rows
-        )
+        kept = [table_rows for parts in self._parts.values() for part in parts.values() for table_rows in part.rows]
+        self._count, self._size = sum(map(len, kept)), sum(table_rows.nbytes for table_rows in kept)
+
+    @property
+    def _is_full(self) -> bool:
+        return self._count >= self._most or self._size >= self._most_bytes
 
     def put(self, records: list[SinkRecord]) -> None:
         self._put(groups_of(records))
@@ -208,7 +213,7 @@ class IcebergSinkTask(Informed, SinkTask):
 
     def _put(self, groups: Sequence[Group]) -> None:
         moves = self._reach()
-        if not moves and (self._count >= self._most or time.monotonic() >= self._due_at):
+        if not moves and (self._is_full or time.monotonic() >= self._due_at):
             moves = self._commit()
         if moves and groups:
             # What was read meanwhile is none of what comes next: the worker goes there before this put is made again.
@@ -278,6 +283,7 @@ class IcebergSinkTask(Informed, SinkTask):
         if table_rows is not None and len(table_rows):
             part.rows.append(table_rows)
             self._count += len(table_rows)
+            self._size += table_rows.nbytes
 
     def _begin(self, name: str, place: TopicPartition) -> int | None:
         """
@@ -507,7 +513,7 @@ class IcebergSinkTask(Informed, SinkTask):
         places = list(staged.stage.ends)
         is_committed = staging.is_committed(staged.stage, commits.stored(table, self._connector, places))
         late = time.monotonic() - staged.since > max(_ALONE_S, 2 * self._interval_s)
-        if is_committed is False and (late or self._count >= self._most):
+        if is_committed is False and (late or self._is_full):
             # Whoever should commit for all does not, or there is no room to wait.
             self._commit_stages(table, [staged.stage])
             is_committed = staging.is_committed(staged.stage, commits.stored(table, self._connector, places))
