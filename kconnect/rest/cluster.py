@@ -5,7 +5,7 @@ from __future__ import annotations
 from starlette.responses import Response
 
 from kconnect.core.herder.requests.cluster import GetCluster
-from kconnect.rest.operation import Answer, Operation, Role
+from kconnect.rest.operation import Answer, Role
 from kconnect.rest.resource import Call, ok
 
 
@@ -14,11 +14,10 @@ async def get_cluster(call: Call) -> Response:
 
 
 OPERATIONS = (
-    Operation(
+    Role.READ.may(
         "GET /cluster",
         get_cluster,
         "Workers, leader, and what runs on which host",
-        Role.READ,
-        (Answer(200, "What the answering worker has read.", "Cluster"),),
+        Answer(200, "What the answering worker has read.", "Cluster"),
     ),
 )

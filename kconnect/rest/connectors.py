@@ -18,7 +18,7 @@ from kconnect.core.herder.requests.tasks import FenceTasks, PutTaskConfigs
 from kconnect.core.herder.requests.topics import GetTopics, ResetTopics
 from kconnect.core.state.records import TargetState
 from kconnect.rest import bodies
-from kconnect.rest.operation import Answer, Operation, Parameter, Role, refused
+from kconnect.rest.operation import Answer, Parameter, Role, refused
 from kconnect.rest.resource import Call, empty, ok
 
 # -- reads ------------------------------------------------------------------------------------------------------------
@@ -176,218 +176,192 @@ _INCLUDE_TASKS = Parameter("includeTasks", "Restart the tasks, too.", {"type": "
 _ONLY_FAILED = Parameter("onlyFailed", "Restart only what has failed.", {"type": "boolean", "default": False})
 
 OPERATIONS = (
-    Operation(
+    Role.READ.may(
         "GET /connectors",
         list_connectors,
         "The connectors' names; expanded: their statuses and configs",
-        Role.READ,
-        (Answer(200, "The names, or with `expand` an object by name.", "Connectors"),),
+        Answer(200, "The names, or with `expand` an object by name.", "Connectors"),
         query=(_EXPAND,),
         notes="With `expand=status`, a connector of which nothing has been reported yet is left out.",
     ),
-    Operation(
+    Role.ADMIN.may(
         "POST /connectors",
         create_connector,
         "Create a connector",
-        Role.ADMIN,
-        (
-            _NEW,
-            _INVALID,
-            refused(409, "A connector of this name exists, or no worker leads the cluster."),
-            refused(500, "Its initial offsets were refused, or could not be stored: no connector was created."),
-        ),
+        _NEW,
+        _INVALID,
+        refused(409, "A connector of this name exists, or no worker leads the cluster."),
+        refused(500, "Its initial offsets were refused, or could not be stored: no connector was created."),
         body="CreateConnectorRequest",
         notes="With `initial_offsets` the connector starts from these (KIP-995), and old offsets of this name are forgotten. "
         "Otherwise it continues from old offsets, if there are any.",
     ),
-    Operation(
-        f"GET {_ONE}",
-        get_connector,
-        "A connector's config and tasks",
-        Role.READ,
-        (Answer(200, "The connector.", "ConnectorInfo"), _UNKNOWN),
+    Role.READ.may(
+        f"GET {_ONE}", get_connector, "A connector's config and tasks", Answer(200, "The connector.", "ConnectorInfo"), _UNKNOWN
     ),
-    Operation(
+    Role.ADMIN.may(
         f"DELETE {_ONE}",
         delete_connector,
         "Delete a connector",
-        Role.ADMIN,
-        (Answer(204, "It is deleted. Its offsets stay."), _UNKNOWN, _NO_LEADER),
+        Answer(204, "It is deleted. Its offsets stay."),
+        _UNKNOWN,
+        _NO_LEADER,
     ),
-    Operation(
+    Role.READ.may(
         f"GET {_ONE}/config",
         get_config,
         "A connector's config, as it was submitted",
-        Role.READ,
-        (
-            Answer(200, "The config. References to config providers are not resolved.", "Config", (("ETag", _TAG),)),
-            _UNKNOWN,
-        ),
+        Answer(200, "The config. References to config providers are not resolved.", "Config", (("ETag", _TAG),)),
+        _UNKNOWN,
     ),
-    Operation(
+    Role.ADMIN.may(
         f"PUT {_ONE}/config",
         put_config,
         "Create a connector, or replace its config",
-        Role.ADMIN,
-        (_CREATED, *_STORED, _CHANGED),
+        _CREATED,
+        *_STORED,
+        _CHANGED,
         body="SubmittedConfig",
         notes=_IF_MATCH,
     ),
-    Operation(
+    Role.ADMIN.may(
         f"PATCH {_ONE}/config",
         patch_config,
         "Change some settings of a connector (KIP-477)",
-        Role.ADMIN,
-        (*_STORED, _UNKNOWN, _CHANGED),
+        *_STORED,
+        _UNKNOWN,
+        _CHANGED,
         body="ConfigPatch",
         notes=f"What the body does not name stays as it is. {_IF_MATCH}",
     ),
-    Operation(
+    Role.READ.may(
         f"GET {_ONE}/status",
         get_status,
         "The states of a connector and its tasks",
-        Role.READ,
-        (
-            Answer(200, "The states, as last reported.", "ConnectorStateInfo"),
-            refused(
-                404,
-                "No state has been reported for it.",
-            ),
+        Answer(200, "The states, as last reported.", "ConnectorStateInfo"),
+        refused(
+            404,
+            "No state has been reported for it.",
         ),
     ),
-    Operation(
-        f"GET {_ONE}/tasks",
-        get_tasks,
-        "The tasks and their configs",
-        Role.READ,
-        (Answer(200, "The tasks, by number.", "Tasks"), _UNKNOWN),
+    Role.READ.may(
+        f"GET {_ONE}/tasks", get_tasks, "The tasks and their configs", Answer(200, "The tasks, by number.", "Tasks"), _UNKNOWN
     ),
-    Operation(
+    Role.ANYONE.may(
         f"POST {_ONE}/tasks",
         put_task_configs,
         "Between workers: task configs of a connector",
-        Role.ANYONE,
-        (
-            Answer(204, "The task configs are in effect."),
-            refused(400, "The signature is missing, the body malformed, or the connector stopped."),
-            refused(403, "The signature is wrong."),
-            _UNKNOWN,
-            _NO_LEADER,
-            refused(503, "This worker has not read a session key yet."),
-        ),
+        Answer(204, "The task configs are in effect."),
+        refused(400, "The signature is missing, the body malformed, or the connector stopped."),
+        refused(403, "The signature is wrong."),
+        _UNKNOWN,
+        _NO_LEADER,
+        refused(503, "This worker has not read a session key yet."),
         body="TaskConfigs",
         notes="Needs the signature of a worker of this cluster (KIP-507). Nothing for other clients.",
         signed=True,
     ),
-    Operation(
+    Role.READ.may(
         f"GET {_ONE}/tasks/{{task}}/status",
         get_task_status,
         "The state of a task",
-        Role.READ,
-        (Answer(200, "The state, as last reported.", "TaskState"), refused(404, "No state has been reported for it.")),
+        Answer(200, "The state, as last reported.", "TaskState"),
+        refused(404, "No state has been reported for it."),
     ),
-    Operation(
+    Role.OPERATE.may(
         f"POST {_ONE}/tasks/{{task}}/restart",
         restart_task,
         "Restart a task",
-        Role.OPERATE,
-        (
-            Answer(204, "It will be restarted."),
-            refused(404, "There is no such connector, or it has no such task."),
-            refused(409, "No worker was assigned the task within the request's time."),
-        ),
+        Answer(204, "It will be restarted."),
+        refused(404, "There is no such connector, or it has no such task."),
+        refused(409, "No worker was assigned the task within the request's time."),
     ),
-    Operation(
+    Role.OPERATE.may(
         f"PUT {_ONE}/pause",
         pause_connector,
         "Pause a connector",
-        Role.OPERATE,
-        (Answer(202, "It will pause; its tasks stay where they are."), _UNKNOWN),
+        Answer(202, "It will pause; its tasks stay where they are."),
+        _UNKNOWN,
     ),
-    Operation(
+    Role.OPERATE.may(
         f"PUT {_ONE}/resume",
         resume_connector,
         "Resume a connector that is paused or stopped",
-        Role.OPERATE,
-        (Answer(202, "It will run again."), _UNKNOWN),
+        Answer(202, "It will run again."),
+        _UNKNOWN,
     ),
-    Operation(
+    Role.OPERATE.may(
         f"PUT {_ONE}/stop",
         stop_connector,
         "Stop a connector: its tasks end (KIP-875)",
-        Role.OPERATE,
-        (Answer(204, "It will stop; its tasks are gone until it is resumed."), _UNKNOWN, _NO_LEADER),
+        Answer(204, "It will stop; its tasks are gone until it is resumed."),
+        _UNKNOWN,
+        _NO_LEADER,
     ),
-    Operation(
+    Role.OPERATE.may(
         f"POST {_ONE}/restart",
         restart_connector,
         "Restart a connector, and its tasks if asked to (KIP-745)",
-        Role.OPERATE,
-        (
-            Answer(202, "With parameters: what will be restarted is shown as RESTARTING.", "ConnectorStateInfo"),
-            Answer(204, "Without parameters: the connector will be restarted, its tasks won't."),
-            refused(404, "There is no such connector, or no state has been reported for it."),
-            _NO_LEADER,
-        ),
+        Answer(202, "With parameters: what will be restarted is shown as RESTARTING.", "ConnectorStateInfo"),
+        Answer(204, "Without parameters: the connector will be restarted, its tasks won't."),
+        refused(404, "There is no such connector, or no state has been reported for it."),
+        _NO_LEADER,
         query=(_INCLUDE_TASKS, _ONLY_FAILED),
     ),
-    Operation(
+    Role.READ.may(
         f"GET {_ONE}/topics",
         get_topics,
         "The topics that a connector has used (KIP-558)",
-        Role.READ,
-        (
-            Answer(200, "The topics; none for an unknown connector.", "ConnectorTopics"),
-            refused(403, "The worker does not track topics: `topic.tracking.enable` is false."),
-        ),
+        Answer(200, "The topics; none for an unknown connector.", "ConnectorTopics"),
+        refused(403, "The worker does not track topics: `topic.tracking.enable` is false."),
     ),
-    Operation(
+    Role.OPERATE.may(
         f"PUT {_ONE}/topics/reset",
         reset_topics,
         "Forget which topics a connector has used (KIP-558)",
-        Role.OPERATE,
-        (
-            Answer(200, "They are forgotten."),
-            refused(403, "The worker does not allow it: `topic.tracking.allow.reset` is false."),
-        ),
+        Answer(200, "They are forgotten."),
+        refused(403, "The worker does not allow it: `topic.tracking.allow.reset` is false."),
     ),
-    Operation(
+    Role.READ.may(
         f"GET {_ONE}/offsets",
         get_offsets,
         "The offsets of a connector (KIP-875)",
-        Role.READ,
-        (Answer(200, "The offsets that are committed.", "ConnectorOffsets"), _UNKNOWN),
+        Answer(200, "The offsets that are committed.", "ConnectorOffsets"),
+        _UNKNOWN,
     ),
-    Operation(
+    Role.ADMIN.may(
         f"PATCH {_ONE}/offsets",
         alter_offsets,
         "Alter offsets of a stopped connector (KIP-875)",
-        Role.ADMIN,
-        (_OFFSETS_CHANGED, refused(400, f"{_NOT_STOPPED} Or the body is malformed."), _UNKNOWN, _STILL_RUNS, _NOT_CHANGED),
+        _OFFSETS_CHANGED,
+        refused(400, f"{_NOT_STOPPED} Or the body is malformed."),
+        _UNKNOWN,
+        _STILL_RUNS,
+        _NOT_CHANGED,
         body="OffsetsRequest",
         notes="What the body does not name stays as it is. A null offset resets its partition.",
     ),
-    Operation(
+    Role.ADMIN.may(
         f"DELETE {_ONE}/offsets",
         reset_offsets,
         "Reset the offsets of a stopped connector (KIP-875)",
-        Role.ADMIN,
-        (_OFFSETS_CHANGED, refused(400, _NOT_STOPPED), _UNKNOWN, _STILL_RUNS, _NOT_CHANGED),
+        _OFFSETS_CHANGED,
+        refused(400, _NOT_STOPPED),
+        _UNKNOWN,
+        _STILL_RUNS,
+        _NOT_CHANGED,
     ),
-    Operation(
+    Role.ANYONE.may(
         f"PUT {_ONE}/fence",
         fence,
         "Between workers: fence the producers of earlier tasks (KIP-618)",
-        Role.ANYONE,
-        (
-            Answer(204, "They can't write any more."),
-            refused(400, "The signature is missing, or the connector is not a source."),
-            refused(403, "The signature is wrong."),
-            _UNKNOWN,
-            _NO_LEADER,
-            refused(500, "Not all of them were fenced."),
-            refused(503, "This worker has not read a session key yet."),
-        ),
+        Answer(204, "They can't write any more."),
+        refused(400, "The signature is missing, or the connector is not a source."),
+        refused(403, "The signature is wrong."),
+        _UNKNOWN,
+        _NO_LEADER,
+        refused(500, "Not all of them were fenced."),
+        refused(503, "This worker has not read a session key yet."),
         notes="Needs the signature of a worker of this cluster (KIP-507). Nothing for other clients.",
         signed=True,
     ),

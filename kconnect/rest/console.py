@@ -22,7 +22,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from kconnect.rest import bodies, browsers, schemas
 from kconnect.rest.credentials import Caller
-from kconnect.rest.operation import Answer, Operation, Role, refused
+from kconnect.rest.operation import Answer, Role, refused
 from kconnect.rest.resource import Call, empty, ok
 from kconnect.rest.sessions import LIFETIME_S, cookie_name
 
@@ -167,49 +167,39 @@ _CREDENTIALS = schemas.declare_optional(
 )
 
 OPERATIONS = (
-    Operation(
+    Role.ANYONE.may(
         "GET /console/login",
         get_login,
         "Who is logged in, for the console",
-        Role.ANYONE,
-        (Answer(200, "Whether a login is needed, and who has one.", _LOGIN),),
+        Answer(200, "Whether a login is needed, and who has one.", _LOGIN),
     ),
-    Operation(
+    Role.ANYONE.may(
         "POST /console/login",
         log_in,
         "Log a browser in",
-        Role.ANYONE,
-        (
-            Answer(204, "The session is in a cookie.", headers=(("Set-Cookie", "For 12 hours, and this worker only."),)),
-            refused(400, "The body is malformed."),
-            refused(401, "The user, password or token is wrong."),
-            refused(403, "A page of another origin asks."),
-            refused(429, "Too many logins at once from this address."),
-        ),
+        Answer(204, "The session is in a cookie.", headers=(("Set-Cookie", "For 12 hours, and this worker only."),)),
+        refused(400, "The body is malformed."),
+        refused(401, "The user, password or token is wrong."),
+        refused(403, "A page of another origin asks."),
+        refused(429, "Too many logins at once from this address."),
         body=_CREDENTIALS,
     ),
-    Operation(
-        "DELETE /console/login",
-        log_out,
-        "Log a browser out",
-        Role.ANYONE,
-        (Answer(204, "The cookie is taken back."),),
-        changes=False,
+    Role.ANYONE.may(
+        "DELETE /console/login", log_out, "Log a browser out", Answer(204, "The cookie is taken back."), changes=False
     ),
-    Operation(
+    Role.ANYONE.may(
         "GET /console",
         get_console,
         "The web console",
-        Role.ANYONE,
-        (Answer(200, "The page. Browsers that ask for `/` are sent to it."),),
+        Answer(200, "The page. Browsers that ask for `/` are sent to it."),
         produces=("text/html",),
     ),
-    Operation(
+    Role.ANYONE.may(
         "GET /console/{file}",
         get_console_file,
         "A file of the web console",
-        Role.ANYONE,
-        (Answer(200, "The file."), refused(404, "There is no such file.")),
+        Answer(200, "The file."),
+        refused(404, "There is no such file."),
         produces=("text/javascript", "text/css", "text/html", "image/svg+xml"),
     ),
 )

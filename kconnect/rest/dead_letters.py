@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from kconnect.core.herder.requests.dead_letters import DeadLetters
 from kconnect.rest import bodies, schemas
-from kconnect.rest.operation import Answer, Operation, Parameter, Role, refused
+from kconnect.rest.operation import Answer, Parameter, Role, refused
 from kconnect.rest.preview import OUTCOME
 from kconnect.rest.resource import Call, ready
 
@@ -137,13 +137,14 @@ _GLOB = {"type": "string"}
 _ABSENT = refused(404, "There is no such connector, or it has no queue, or no task has created it yet.")
 
 OPERATIONS = (
-    Operation(
+    Role.OPERATE.may(
         "GET /kconnect/connectors/{connector}/dead-letters",
         list_dead_letters,
         "Read a connector's dead letters",
-        Role.OPERATE,
-        (Answer(200, "The newest letters, or the oldest.", _LETTERS), refused(400, "A parameter can't be used."), _ABSENT),
-        (
+        Answer(200, "The newest letters, or the oldest.", _LETTERS),
+        refused(400, "A parameter can't be used."),
+        _ABSENT,
+        query=(
             Parameter("limit", "How many.", {"type": "integer", "minimum": 1, "maximum": bodies.MOST_LETTERS, "default": 50}),
             Parameter("oldest", "The oldest rather than the newest.", {"type": "boolean", "default": False}),
             Parameter("stage", "Of this stage; a glob.", _GLOB),
@@ -156,17 +157,14 @@ OPERATIONS = (
         reveals=True,
         errand="letters",
     ),
-    Operation(
+    Role.ADMIN.may(
         "POST /kconnect/connectors/{connector}/dead-letters/replay",
         replay_dead_letters,
         "Replay dead letters, each once",
-        Role.ADMIN,
-        (
-            Answer(200, "What became of each.", _REPLAYED),
-            refused(400, "The body is malformed."),
-            _ABSENT,
-            refused(409, "Somebody else replays this queue."),
-        ),
+        Answer(200, "What became of each.", _REPLAYED),
+        refused(400, "The body is malformed."),
+        _ABSENT,
+        refused(409, "Somebody else replays this queue."),
         body=_REPLAY,
         notes="Written to the topic that the record came from, with its key, value, headers and time, in transactions that "
         "note what has been replayed: it may be asked for again. `kconnect dlq replay` does the same. What a letter's headers "

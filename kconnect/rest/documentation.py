@@ -9,7 +9,7 @@ from __future__ import annotations
 from starlette.responses import Response
 
 from kconnect.rest import openapi, page
-from kconnect.rest.operation import Answer, Operation, Role
+from kconnect.rest.operation import Answer, Role
 from kconnect.rest.resource import Call, ok
 
 
@@ -28,19 +28,14 @@ async def get_page(call: Call) -> Response:
 
 
 OPERATIONS = (
-    Operation(
-        "GET /openapi.json",
-        get_document,
-        "This API as an OpenAPI document",
-        Role.READ,
-        (Answer(200, "The document.", "OpenAPI"),),
+    Role.READ.may(
+        "GET /openapi.json", get_document, "This API as an OpenAPI document", Answer(200, "The document.", "OpenAPI")
     ),
-    Operation(
+    Role.READ.may(
         "GET /docs",
         get_page,
         "This API as a page to read",
-        Role.READ,
-        (Answer(200, "The page. It loads nothing from elsewhere."),),
+        Answer(200, "The page. It loads nothing from elsewhere."),
         produces=("text/html",),
     ),
 )

@@ -16,7 +16,7 @@ from kconnect.errors import BadRequestError, NotFoundError
 from kconnect.processes import java_loggers
 from kconnect.processes.levels import LEVELS
 from kconnect.rest import bodies
-from kconnect.rest.operation import Answer, Operation, Parameter, Role, refused
+from kconnect.rest.operation import Answer, Parameter, Role, refused
 from kconnect.rest.resource import Call, empty, ok
 
 log = logging.getLogger("kconnect.rest")
@@ -60,31 +60,27 @@ _SCOPE = Parameter(
 )
 
 OPERATIONS = (
-    Operation(
+    Role.READ.may(
         "GET /admin/loggers",
         list_loggers,
         "The levels of all loggers",
-        Role.READ,
-        (Answer(200, "By name, without those that are off.", "Loggers"),),
+        Answer(200, "By name, without those that are off.", "Loggers"),
     ),
-    Operation(
+    Role.READ.may(
         "GET /admin/loggers/{logger}",
         get_logger,
         "The level of a logger",
-        Role.READ,
-        (Answer(200, "The level.", "LoggerLevel"), refused(404, "There is no such logger.")),
+        Answer(200, "The level.", "LoggerLevel"),
+        refused(404, "There is no such logger."),
     ),
-    Operation(
+    Role.ADMIN.may(
         "PUT /admin/loggers/{logger}",
         set_logger,
         "Set the level of a logger and of those below it",
-        Role.ADMIN,
-        (
-            Answer(200, "The names of the loggers whose level changed.", "LoggerNames"),
-            Answer(204, "With `scope=cluster`: every worker will apply it."),
-            refused(400, "The body is malformed or names no level."),
-            refused(404, "There is no such level, or the name is that of a Java class for which kconnect has no logger."),
-        ),
+        Answer(200, "The names of the loggers whose level changed.", "LoggerNames"),
+        Answer(204, "With `scope=cluster`: every worker will apply it."),
+        refused(400, "The body is malformed or names no level."),
+        refused(404, "There is no such level, or the name is that of a Java class for which kconnect has no logger."),
         query=(_SCOPE,),
         body="SetLoggerLevel",
     ),

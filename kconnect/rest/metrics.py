@@ -16,7 +16,7 @@ from starlette.responses import Response
 from kconnect.core.herder.requests.metrics import GetMetrics
 from kconnect.core.metrics.families import Snapshot, families, published
 from kconnect.core.metrics.table import Kind, Metric
-from kconnect.rest.operation import Answer, Operation, Role
+from kconnect.rest.operation import Answer, Role
 from kconnect.rest.resource import Call
 
 _OPEN_METRICS = "application/openmetrics-text"
@@ -76,12 +76,11 @@ def _labels(names: tuple[str, ...], values: tuple[str, ...]) -> str:
 
 
 OPERATIONS = (
-    Operation(
+    Role.READ.may(
         "GET /metrics",
         get_metrics,
         "What this worker and its tasks count, for Prometheus",
-        Role.READ,
-        (Answer(200, "All metrics of this worker, its connectors and tasks; docs/metrics.md lists them."),),
+        Answer(200, "All metrics of this worker, its connectors and tasks; docs/metrics.md lists them."),
         produces=("text/plain", _OPEN_METRICS),
     ),
 )

@@ -37,6 +37,10 @@ class Role(enum.IntEnum):
     the worker's secrets to wherever the config says.
     """
 
+    def may(self, resource: str, handler: Handler, summary: str, *answers: Answer, **more: Any) -> Operation:
+        """Return the row of an operation that needs this role. `more` are the other fields of `Operation`."""
+        return Operation(resource, handler, summary, self, answers, **more)
+
 
 @dataclass(frozen=True, slots=True)
 class Answer:

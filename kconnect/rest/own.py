@@ -16,7 +16,7 @@ from kconnect.core.herder.requests.placement import GetPlacement
 from kconnect.core.herder.requests.schemas import ForgetSchemas, GetSchemas
 from kconnect.errors import BadRequestError
 from kconnect.rest import bodies, schemas
-from kconnect.rest.operation import Answer, Operation, Parameter, Role, refused
+from kconnect.rest.operation import Answer, Parameter, Role, refused
 from kconnect.rest.resource import Call, ok
 
 
@@ -228,15 +228,12 @@ _OVERVIEW = schemas.declare(
 )
 
 OPERATIONS = (
-    Operation(
+    Role.READ.may(
         "GET /kconnect/overview",
         get_overview,
         "All connectors at a glance, and then what changes",
-        Role.READ,
-        (
-            Answer(200, "All rows, or with `since` those that have changed.", _OVERVIEW),
-            refused(400, "`wait` is no such number."),
-        ),
+        Answer(200, "All rows, or with `since` those that have changed.", _OVERVIEW),
+        refused(400, "`wait` is no such number."),
         query=(
             Parameter("since", "`at` of the answer before: give only what is newer.", {"type": "string"}),
             Parameter(
@@ -248,71 +245,61 @@ OPERATIONS = (
         notes="The console follows it. A worker looks at most once a second, whoever asks. When too many requests of a caller "
         "wait, or of all callers, the oldest are answered before their time.",
     ),
-    Operation(
+    Role.READ.may(
         "GET /kconnect/connectors",
         list_own,
         "What only kconnect knows of the connectors",
-        Role.READ,
-        (Answer(200, "By name; some seconds old.", "OwnConnectors"),),
+        Answer(200, "By name; some seconds old.", "OwnConnectors"),
         notes="Which host has each task, what that takes, and what is tried again and again.",
     ),
-    Operation(
+    Role.READ.may(
         "GET /kconnect/connectors/{connector}",
         get_own,
         "What only kconnect knows of a connector",
-        Role.READ,
-        (Answer(200, "The same of one connector, with its name.", "OwnConnector"), refused(404, "There is no such connector.")),
+        Answer(200, "The same of one connector, with its name.", "OwnConnector"),
+        refused(404, "There is no such connector."),
     ),
-    Operation(
+    Role.READ.may(
         "GET /kconnect/connectors/{connector}/history",
         get_history,
         "The last hour of a connector's numbers",
-        Role.READ,
-        (
-            Answer(200, "What the answering worker has heard since it was started.", _HISTORY),
-            refused(404, "There is no such connector."),
-        ),
+        Answer(200, "What the answering worker has heard since it was started.", _HISTORY),
+        refused(404, "There is no such connector."),
         notes="A point every ten seconds, and none while nothing changes.",
     ),
-    Operation(
+    Role.READ.may(
         "GET /kconnect/connectors/{connector}/changes",
         get_changes,
         "What became of a connector",
-        Role.READ,
-        (Answer(200, "In the order of time.", _CHANGES), refused(404, "There is no such connector.")),
+        Answer(200, "In the order of time.", _CHANGES),
+        refused(404, "There is no such connector."),
         notes="Changes of its config, without secrets, of its target state, and of its and its tasks' states. It goes as far "
         "back as compaction has left records: some days, as a rule. They are read for this, which takes a moment.",
     ),
-    Operation(
+    Role.READ.may(
         "GET /kconnect/connectors/{connector}/schemas",
         get_schemas,
         "The schemas that were inferred",
-        Role.READ,
-        (Answer(200, "By topic; none if nothing is inferred.", _SCHEMAS), refused(404, "There is no such connector.")),
+        Answer(200, "By topic; none if nothing is inferred.", _SCHEMAS),
+        refused(404, "There is no such connector."),
         notes="What tasks have inferred of JSON that has no schemas, with `schemas.infer=true` of the JsonConverter.",
     ),
-    Operation(
+    Role.ADMIN.may(
         "DELETE /kconnect/connectors/{connector}/schemas",
         forget_schemas,
         "Forget the schemas that were inferred",
-        Role.ADMIN,
-        (
-            Answer(200, "The connector's next records decide anew.", "Message"),
-            refused(400, "The connector is not stopped."),
-            refused(404, "There is no such connector."),
-            refused(409, "Another request of this connector is under way, or a task of it still runs."),
-        ),
+        Answer(200, "The connector's next records decide anew.", "Message"),
+        refused(400, "The connector is not stopped."),
+        refused(404, "There is no such connector."),
+        refused(409, "Another request of this connector is under way, or a task of it still runs."),
     ),
-    Operation(
+    Role.READ.may(
         "GET /kconnect/connectors/{connector}/offsets/moves",
         plan_moves,
         "What it would mean to move a sink",
-        Role.READ,
-        (
-            Answer(200, "Where each partition would go on. Nothing is changed: alter the offsets for that.", _MOVES),
-            refused(400, "It is no sink, or the query does not say where to."),
-            refused(404, "There is no such connector, or none of its topics."),
-        ),
+        Answer(200, "Where each partition would go on. Nothing is changed: alter the offsets for that.", _MOVES),
+        refused(400, "It is no sink, or the query does not say where to."),
+        refused(404, "There is no such connector, or none of its topics."),
         query=(
             Parameter(
                 "to",
@@ -325,11 +312,11 @@ OPERATIONS = (
         notes="Give one of the parameters at most. Where a topic is compacted, or written in transactions, offsets are fewer "
         "records.",
     ),
-    Operation(
+    Role.READ.may(
         "GET /kconnect/connectors/{connector}/placement",
         get_placement,
         "Where a connector and its tasks run, and what they wait for",
-        Role.READ,
-        (Answer(200, "What the answering worker has read.", _PLACEMENT), refused(404, "There is no such connector.")),
+        Answer(200, "What the answering worker has read.", _PLACEMENT),
+        refused(404, "There is no such connector."),
     ),
 )

@@ -7,7 +7,7 @@ from starlette.responses import Response
 from kconnect.core.herder.requests.configs import ValidateConfig
 from kconnect.core.herder.requests.plugins import GetPluginConfig, ListPlugins
 from kconnect.errors import BadRequestError
-from kconnect.rest.operation import Answer, Operation, Parameter, Role, refused
+from kconnect.rest.operation import Answer, Parameter, Role, refused
 from kconnect.rest.resource import Call, ok
 
 
@@ -39,35 +39,28 @@ _CONNECTORS_ONLY = Parameter(
 _VERSION = Parameter("version", "An exact version, as `/connector-plugins` lists it. Default: the newest.", {"type": "string"})
 
 OPERATIONS = (
-    Operation(
+    Role.READ.may(
         "GET /connector-plugins",
         list_plugins,
         "The installed plugins",
-        Role.READ,
-        (Answer(200, "The plugins.", "Plugins"),),
+        Answer(200, "The plugins.", "Plugins"),
         query=(_CONNECTORS_ONLY,),
     ),
-    Operation(
+    Role.READ.may(
         "GET /connector-plugins/{plugin}/config",
         get_plugin_config,
         "The settings of a plugin (KIP-769)",
-        Role.READ,
-        (
-            Answer(200, "The settings: a connector's own first, then those that every connector has.", "ConfigKeys"),
-            refused(400, "The plugin is of a kind that has no settings here, or the version is a range, or not there."),
-            refused(404, "There is no such plugin."),
-        ),
+        Answer(200, "The settings: a connector's own first, then those that every connector has.", "ConfigKeys"),
+        refused(400, "The plugin is of a kind that has no settings here, or the version is a range, or not there."),
+        refused(404, "There is no such plugin."),
         query=(_VERSION,),
     ),
-    Operation(
+    Role.ADMIN.may(
         "PUT /connector-plugins/{plugin}/config/validate",
         validate_config,
         "Validate a config",
-        Role.ADMIN,
-        (
-            Answer(200, "The findings, even if the config has errors: `error_count` is their number.", "ConfigInfos"),
-            refused(400, "The body is malformed, or its `connector.class` is missing, unknown or not the plugin."),
-        ),
+        Answer(200, "The findings, even if the config has errors: `error_count` is their number.", "ConfigInfos"),
+        refused(400, "The body is malformed, or its `connector.class` is missing, unknown or not the plugin."),
         body="SubmittedConfig",
         notes="Runs the plugin's code, in a process of its own; changes nothing.",
         changes=False,

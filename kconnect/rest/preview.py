@@ -6,7 +6,7 @@ from starlette.responses import Response
 
 from kconnect.core.herder.requests.preview import PreviewChain
 from kconnect.rest import bodies, schemas
-from kconnect.rest.operation import Answer, Operation, Role, refused
+from kconnect.rest.operation import Answer, Role, refused
 from kconnect.rest.resource import Call, ready
 
 
@@ -68,16 +68,13 @@ _REQUEST = schemas.declare_optional(
 )
 
 OPERATIONS = (
-    Operation(
+    Role.ADMIN.may(
         "POST /kconnect/preview",
         preview_chain,
         "Try a connector's chain on records",
-        Role.ADMIN,
-        (
-            Answer(200, "Each record before and behind each step.", _PREVIEW),
-            refused(400, "The body is malformed, or the config's chain or a record can't be used."),
-            refused(404, "There is no such topic or partition."),
-        ),
+        Answer(200, "Each record before and behind each step.", _PREVIEW),
+        refused(400, "The body is malformed, or the config's chain or a record can't be used."),
+        refused(404, "There is no such topic or partition."),
         body=_REQUEST,
         notes="Runs the plugins' code, in a process of its own; changes nothing. In place of `key` and `value`, a sink's "
         "record may have `key_bytes` or `key_text`, and the same of its value: they pass its converters.",

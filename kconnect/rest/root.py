@@ -9,7 +9,7 @@ from starlette.responses import Response
 from kconnect import __version__
 from kconnect.core.herder.requests.worker import Health, Root
 from kconnect.errors import ConnectError, RequestTimeoutError, UnavailableError
-from kconnect.rest.operation import Answer, Operation, Role
+from kconnect.rest.operation import Answer, Role
 from kconnect.rest.resource import Call, ok
 
 log = logging.getLogger("kconnect.rest")
@@ -49,17 +49,14 @@ _WORKER = Answer(
 )
 
 OPERATIONS = (
-    Operation("GET /", get_worker, "The worker's version and its Kafka cluster", Role.READ, (_WORKER,)),
-    Operation(
+    Role.READ.may("GET /", get_worker, "The worker's version and its Kafka cluster", _WORKER),
+    Role.ANYONE.may(
         "GET /health",
         get_health,
         "Whether the worker is up (KIP-1017)",
-        Role.ANYONE,
-        (
-            Answer(200, "It answers requests.", "Health"),
-            Answer(500, "It can't answer requests at the moment.", "Health"),
-            Answer(503, "It is starting.", "Health"),
-        ),
+        Answer(200, "It answers requests.", "Health"),
+        Answer(500, "It can't answer requests at the moment.", "Health"),
+        Answer(503, "It is starting.", "Health"),
         probe=True,
     ),
 )

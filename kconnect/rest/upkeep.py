@@ -11,7 +11,7 @@ from starlette.responses import Response
 from kconnect.core.herder.requests.internal_topics import CheckTopics
 from kconnect.core.herder.requests.plugins import ListPlaces, ReloadPlugins
 from kconnect.rest import schemas
-from kconnect.rest.operation import Answer, Operation, Role
+from kconnect.rest.operation import Answer, Role
 from kconnect.rest.resource import Call, ok, ready
 
 
@@ -90,36 +90,32 @@ _TOPICS = schemas.declare(
 )
 
 OPERATIONS = (
-    Operation(
+    Role.READ.may(
         "GET /kconnect/topics",
         check_topics,
         "Check the internal topics for problems",
-        Role.READ,
-        (Answer(200, "What there is, and what is wrong, the worst first.", _TOPICS),),
+        Answer(200, "What there is, and what is wrong, the worst first.", _TOPICS),
         notes="As `kconnect topics check`. They are read whole for this, in a process of its own.",
         errand="topics",
     ),
-    Operation(
+    Role.ADMIN.may(
         "GET /kconnect/audit",
         get_audit,
         "The last lines of this worker's audit log",
-        Role.ADMIN,
-        (Answer(200, "At most 1,000, the newest at the end.", _AUDIT),),
+        Answer(200, "At most 1,000, the newest at the end.", _AUDIT),
         notes="Of this worker, since it was started. The logger `kconnect.audit` and `audit.log.file` have all of them.",
     ),
-    Operation(
+    Role.READ.may(
         "GET /kconnect/plugins",
         list_places,
         "Where this worker's plugins are",
-        Role.READ,
-        (Answer(200, "Each plugin, and what could not be read.", _PLACES),),
+        Answer(200, "Each plugin, and what could not be read.", _PLACES),
     ),
-    Operation(
+    Role.ADMIN.may(
         "POST /kconnect/plugins/reload",
         reload_plugins,
         "Make this worker read plugin.path again",
-        Role.ADMIN,
-        (Answer(200, "What has changed.", "ReloadedPlugins"),),
+        Answer(200, "What has changed.", "ReloadedPlugins"),
         notes="This reloads one worker: ask each of them. Connectors that name no version get the newest, as after a restart. "
         "Config providers, and packages installed with kconnect, stay as they are until the worker is restarted.",
     ),
