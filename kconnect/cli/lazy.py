@@ -143,13 +143,13 @@ class KindsGroup(LazyGroup):
             import difflib
 
             if args[0] in _ELSEWHERE and len(args) > 1 and not args[1].startswith("-"):
-                meant = f"kconnect {_ELSEWHERE[args[0]]} {args[1]}"
+                suggestion = f"kconnect {_ELSEWHERE[args[0]]} {args[1]}"
             else:
-                meant = next(iter(difflib.get_close_matches(args[0], self.list_commands(ctx), 1, 0.85)), "")
-            if meant:
+                suggestion = next(iter(difflib.get_close_matches(args[0], self.list_commands(ctx), 1, 0.85)), "")
+            if suggestion:
                 # Mostly not the name of a connector.
                 path = f"{ctx.command_path} connector {args[0]}"
-                reason = f"{args[0]} is not a kind. For a connector of that name: {path}. Did you mean {meant}?"
+                reason = f"{args[0]} is not a kind. For a connector of that name: {path}. Did you mean {suggestion}?"
                 raise click.UsageError(reason, ctx)
             args = ["task" if re.fullmatch(r".+/\d+", args[0]) else "connector", *args]
         return super().resolve_command(ctx, args)

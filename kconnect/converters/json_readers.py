@@ -44,7 +44,7 @@ class _Nulled(Exception):
 
 class Room:
     """
-    How many values may be made of a message that it does not have: nulls and defaults of what is missing in it.
+    A limit of the values that may be made of a message which does not have them: nulls and defaults of what is missing in it.
 
     A message with its schema says `{}` in two letters, for a struct of ten thousand fields or with a default of half a
     megabyte, and as often as it likes: 1 MB would become 16 GB in memory, or 85 GB where it is written.

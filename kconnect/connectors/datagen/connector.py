@@ -39,32 +39,34 @@ class DatagenSourceConnector(Informed, CheckedSource):
         return CONFIG
 
     def problems(self, config: Mapping[str, Any], props: Mapping[str, str]) -> list[tuple[str, str]]:
-        found = []
-        given = [name for name in (QUICKSTART, SCHEMA, SCHEMA_FILE) if config[name]]
-        if not given:
-            found.append(
+        problems = []
+        sources = [name for name in (QUICKSTART, SCHEMA, SCHEMA_FILE) if config[name]]
+        if not sources:
+            problems.append(
                 (
                     QUICKSTART,
                     f"One of {QUICKSTART}, {SCHEMA} and {SCHEMA_FILE} must say what the records are.",
                 )
             )
-        elif len(given) > 1:
-            found.append((given[1], f"{given[1]} and {given[0]} both say what the records are: leave out one of them."))
+        elif len(sources) > 1:
+            problems.append(
+                (sources[1], f"{sources[1]} and {sources[0]} both say what the records are: leave out one of them.")
+            )
         else:
             try:
                 generator = settings.read(config, "0", self.worker)
                 key = settings.key_field(config)
                 if key and generator.schema.field(key) is None:
-                    there = ", ".join(each.name for each in generator.schema.fields)
-                    found.append((KEY_FIELD, f"The schema has no field {key}, but {there}."))
+                    names = ", ".join(field.name for field in generator.schema.fields)
+                    problems.append((KEY_FIELD, f"The schema has no field {key}, but {names}."))
             except ConnectError as error:
-                found.append((LOCALE if isinstance(error, LocaleError) else given[0], str(error)))
+                problems.append((LOCALE if isinstance(error, LocaleError) else sources[0], str(error)))
         try:
             settings.start_of_time(config)
         except ValueError:
             text = f"{config[TIME_START]} is no point in time in ISO 8601, such as 2026-01-31T12:00:00Z."
-            found.append((TIME_START, text))
-        return found
+            problems.append((TIME_START, text))
+        return problems
 
     def check_offset(self, partition: Mapping[str, Any] | None, offset: Mapping[str, Any]) -> None:
         if partition is None or not isinstance(partition.get(TASK_ID), int):

@@ -52,7 +52,7 @@ def _check_room(objects: Sequence[Mapping[str, Any]]) -> None:
     Raise DataError for objects of which Arrow would make far more cells than they have values: each name that one of them has,
     at any depth, is a column for all of them. A list of 1 MB in which each object has another name would be 50 GB.
     """
-    nested = [each for each in objects if not _NESTED.isdisjoint(map(type, each.values()))]
+    nested = [item for item in objects if not _NESTED.isdisjoint(map(type, item.values()))]
     cells, values = _cells(nested, len(nested)) if nested else (0, 0)
     if cells > max(_MOST_CELLS, _CELLS_OF_VALUE * values):
         raise DataError(

@@ -198,8 +198,8 @@ class IcebergSinkTask(Informed, SinkTask):
         self._recount()
 
     def _recount(self) -> None:
-        kept = [table_rows for parts in self._parts.values() for part in parts.values() for table_rows in part.rows]
-        self._count, self._size = sum(map(len, kept)), sum(table_rows.nbytes for table_rows in kept)
+        all_rows = [table_rows for parts in self._parts.values() for part in parts.values() for table_rows in part.rows]
+        self._count, self._size = sum(map(len, all_rows)), sum(table_rows.nbytes for table_rows in all_rows)
 
     @property
     def _is_full(self) -> bool:
