@@ -91,8 +91,7 @@ def _broken(later: View) -> Iterator[Finding]:
         )
     if later.assignment.newer is not None:
         newer = later.assignment.newer
-        yield Finding(
-            Severity.ERROR,
+        yield Severity.ERROR.finding(
             "newer-format",
             Topic.ASSIGNMENT,
             f"{newer.key} was written by a newer kconnect, in format {newer.format}: workers of this version can't lead.",
@@ -106,8 +105,7 @@ def _offsets(now: View) -> Iterator[Finding]:
         for offset in now.offset.of(name):
             wrong = [field for field, value in (offset.offset or {}).items() if isinstance(value, dict | list)]
             if wrong:
-                yield Finding(
-                    Severity.ERROR,
+                yield Severity.ERROR.finding(
                     "offset-value",
                     Topic.OFFSET,
                     f"An offset of {name} holds more than plain values, in {', '.join(wrong)}: Kafka Connect's workers refuse "
@@ -126,8 +124,7 @@ def _topic_uses(remaining: list[Stored]) -> Iterator[Finding]:
             continue
         value = orjson.loads(record.value or b"{}").get("topic", {})
         if value.get("name", decoded.topic) != decoded.topic or value.get("connector", decoded.connector) != decoded.connector:
-            yield Finding(
-                Severity.WARNING,
+            yield Severity.WARNING.finding(
                 "topic-use-differs",
                 Topic.STATUS,
                 f"The key says that {decoded.connector} uses {decoded.topic}, and the value that {value.get('connector')} uses "
@@ -144,8 +141,7 @@ def _session_key(now: View, workers_live: bool, now_ms: int) -> Iterator[Finding
     try:
         base64.b64decode(keys[0].key, validate=True)
     except (binascii.Error, ValueError):
-        yield Finding(
-            Severity.ERROR,
+        yield Severity.ERROR.finding(
             "session-key",
             Topic.CONFIG,
             "The session key is not base64: workers can't sign their requests to each other.",
@@ -166,8 +162,7 @@ def _session_key(now: View, workers_live: bool, now_ms: int) -> Iterator[Finding
             else "",
         )
     elif age_ms < -_HOUR_MS:
-        yield Finding(
-            Severity.WARNING,
+        yield Severity.WARNING.finding(
             "session-key-future",
             Topic.CONFIG,
             "The session key has a time in the future: the clocks of workers differ.",

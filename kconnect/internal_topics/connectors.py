@@ -14,7 +14,7 @@ import orjson
 from kconnect.core.state import records
 from kconnect.core.state.records import Broken, TargetState, Topic
 from kconnect.internal_topics.contents import Contents, Stored, decode
-from kconnect.internal_topics.findings import Finding, Severity, about, listed
+from kconnect.internal_topics.findings import Finding, Severity, listed
 from kconnect.internal_topics.meaning import counted
 from kconnect.internal_topics.view import View
 
@@ -33,8 +33,7 @@ def _task_sets(now: View, later: View, contents: Contents) -> Iterator[Finding]:
     for name, connector in incomplete.items():
         written = _written_tasks(name, contents.of(Topic.CONFIG))
         missing = listed(task for task in range(connector.task_count) if task not in written)
-        yield Finding(
-            Severity.ERROR,
+        yield Severity.ERROR.finding(
             "commit-incomplete",
             Topic.CONFIG,
             f"The commit of {name} is for {counted(connector.task_count, 'task')}, but the config of task {missing} is missing "
@@ -43,8 +42,7 @@ def _task_sets(now: View, later: View, contents: Contents) -> Iterator[Finding]:
             (name,),
         )
     unfinished = [name for name, connector in now.config.connectors.items() if connector.deferred]
-    yield from about(
-        Severity.WARNING,
+    yield from Severity.WARNING.about(
         "tasks-uncommitted",
         Topic.CONFIG,
         unfinished,
@@ -58,8 +56,7 @@ def _task_sets(now: View, later: View, contents: Contents) -> Iterator[Finding]:
         and (after := later.config.connectors.get(name)) is not None
         and (after.inconsistent or after.task_count != connector.task_count)
     ]
-    yield from about(
-        Severity.NOTE,
+    yield from Severity.NOTE.about(
         "tasks-lost-by-compaction",
         Topic.CONFIG,
         gets_lost,
@@ -75,21 +72,15 @@ def _task_sets(now: View, later: View, contents: Contents) -> Iterator[Finding]:
         and name not in unfinished
         and now.config.target_state(name) is TargetState.STARTED
     ]
-    yield from about(
-        Severity.NOTE,
-        "tasks-outdated",
-        Topic.CONFIG,
-        outdated,
-        "The config of {names} has changed since <its|their> tasks were made.",
-        heal,
+    yield from Severity.NOTE.about(
+        "tasks-outdated", Topic.CONFIG, outdated, "The config of {names} has changed since <its|their> tasks were made.", heal
     )
     without = [
         name
         for name, connector in now.config.connectors.items()
         if connector.tasks_offset < 0 and not connector.inconsistent and now.config.target_state(name) is TargetState.STARTED
     ]
-    yield from about(
-        Severity.NOTE,
+    yield from Severity.NOTE.about(
         "tasks-never-made",
         Topic.CONFIG,
         without,
@@ -121,8 +112,7 @@ def _states(now: View, remaining: list[Stored]) -> Iterator[Finding]:
         for name, connector in now.config.connectors.items()
         if now.config.target_state(name) is TargetState.STOPPED and connector.task_count > 0
     ]
-    yield from about(
-        Severity.ERROR,
+    yield from Severity.ERROR.about(
         "stopped-with-tasks",
         Topic.CONFIG,
         stopped,
@@ -139,8 +129,7 @@ def _states(now: View, remaining: list[Stored]) -> Iterator[Finding]:
             continue
         expected = "PAUSED" if body["state.v2"] == "STOPPED" else body["state.v2"]
         if body.get("state") != expected:
-            yield Finding(
-                Severity.WARNING,
+            yield Severity.WARNING.finding(
                 "states-differ",
                 Topic.CONFIG,
                 f"The target state of {decoded.name} is {body['state.v2']} for workers since 3.5 and {body.get('state')} for "
@@ -151,16 +140,14 @@ def _states(now: View, remaining: list[Stored]) -> Iterator[Finding]:
 
 
 def _configs(now: View) -> Iterator[Finding]:
-    yield from about(
-        Severity.ERROR,
+    yield from Severity.ERROR.about(
         "no-class",
         Topic.CONFIG,
         [name for name, connector in now.config.connectors.items() if not connector.properties.get("connector.class")],
         "The config of {names} has no connector.class: no worker can start <it|them>.",
         "Submit the config again, or delete the connector.",
     )
-    yield from about(
-        Severity.WARNING,
+    yield from Severity.WARNING.about(
         "other-name",
         Topic.CONFIG,
         [name for name, connector in now.config.connectors.items() if connector.properties.get("name", name) != name],
@@ -177,8 +164,7 @@ def _fencing(now: View, exactly_once: bool) -> Iterator[Finding]:
         for name, connector in now.config.connectors.items()
         if connector.task_count and not (connector.properties.get("topics") or connector.properties.get("topics.regex"))
     ]
-    yield from about(
-        Severity.WARNING,
+    yield from Severity.WARNING.about(
         "fencing-missing",
         Topic.CONFIG,
         [name for name in sources if name not in now.config.fencing],
@@ -188,8 +174,7 @@ def _fencing(now: View, exactly_once: bool) -> Iterator[Finding]:
         "log.",
     )
     pending = [name for name in sources if name in now.config.fencing and now.config.connectors[name].pending_fencing]
-    yield from about(
-        Severity.NOTE,
+    yield from Severity.NOTE.about(
         "fencing-pending",
         Topic.CONFIG,
         pending,

@@ -14,6 +14,8 @@ from typing import Any
 
 from kconnect.core.state.records import Topic
 
+_AGREEMENT = re.compile(r"<([^<>|]*)\|([^<>|]*)>")
+
 
 class Severity(enum.Enum):
     """
@@ -24,6 +26,20 @@ class Severity(enum.Enum):
     ERROR = "error"
     WARNING = "warning"
     NOTE = "note"
+
+    def finding(self, kind: str, topic: Topic, text: str, remedy: str = "", names: Sequence[str] = ()) -> Finding:
+        return Finding(self, kind, topic, text, remedy, names)
+
+    def about(self, kind: str, topic: Topic, names: Iterable[str], sentence: str, remedy: str = "") -> list[Finding]:
+        """
+        Return one finding for all of `names`, none if there are none. The sentence has `{names}`, and words that depend on how
+        many there are: `<is|are>`.
+        """
+        distinct = list(dict.fromkeys(names))
+        if not distinct:
+            return []
+        agreeing = _AGREEMENT.sub(r"\2" if len(distinct) > 1 else r"\1", sentence)
+        return [Finding(self, kind, topic, agreeing.replace("{names}", listed(distinct)), remedy, distinct)]
 
 
 @dataclass(frozen=True)
@@ -59,18 +75,3 @@ def listed(names: Iterable[object]) -> str:
     texts = [str(name) for name in names]
     more = len(texts) - _MOST_NAMES
     return ", ".join(texts[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
-
-
-_AGREEMENT = re.compile(r"<([^<>|]*)\|([^<>|]*)>")
-
-
-def about(severity: Severity, kind: str, topic: Topic, names: Iterable[str], sentence: str, remedy: str = "") -> list[Finding]:
-    """
-    Return one finding for all of `names`, none if there are none. The sentence has `{names}`, and words that depend on how many
-    there are: `<is|are>`.
-    """
-    distinct = list(dict.fromkeys(names))
-    if not distinct:
-        return []
-    agreeing = _AGREEMENT.sub(r"\2" if len(distinct) > 1 else r"\1", sentence)
-    return [Finding(severity, kind, topic, agreeing.replace("{names}", listed(distinct)), remedy, distinct)]

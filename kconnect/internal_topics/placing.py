@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from kconnect.core.state.offsets import identity
 from kconnect.core.state.records import Broken, SourceOffset, Topic
 from kconnect.internal_topics.contents import Contents, Stored, compacted, decode
-from kconnect.internal_topics.findings import Finding, Severity, about
+from kconnect.internal_topics.findings import Finding, Severity
 from kconnect.kafka.partitioner import partition_of
 
 
@@ -32,8 +32,7 @@ def _partitions(role: Topic, name: str, partitions: int, remaining: list[Stored]
             at.setdefault(record.key, set()).add(record.partition)
     remedy = "Stop the workers, `kconnect topics export` all, and `kconnect topics restore --repartition` it into new topics."
     twice = [key for key, where in at.items() if len(where) > 1]
-    yield from about(
-        Severity.ERROR,
+    yield from Severity.ERROR.about(
         "key-on-several-partitions",
         role,
         map(_text, twice),
@@ -41,8 +40,7 @@ def _partitions(role: Topic, name: str, partitions: int, remaining: list[Stored]
         remedy,
     )
     astray = [key for key, where in at.items() if len(where) == 1 and where != {partition_of(key, partitions)}]
-    yield from about(
-        Severity.WARNING,
+    yield from Severity.WARNING.about(
         "key-on-other-partition",
         role,
         map(_text, astray),
@@ -61,8 +59,7 @@ def _same_partition(remaining: list[Stored]) -> Iterator[Finding]:
             keys.setdefault((decoded.connector, identity(decoded.partition)), set()).add(decoded.key)
     for (connector, partition), variants in keys.items():
         if len(variants) > 1:
-            yield Finding(
-                Severity.WARNING,
+            yield Severity.WARNING.finding(
                 "offset-keys-differ",
                 Topic.OFFSET,
                 f"An offset of {connector} is stored under {len(variants)} keys that differ only in the order of their fields: "

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from kconnect.core.state import records
 from kconnect.core.state.records import State, Topic
 from kconnect.internal_topics.contents import Contents, Stored, decode
-from kconnect.internal_topics.findings import Finding, Severity, about
+from kconnect.internal_topics.findings import Finding, Severity
 from kconnect.internal_topics.view import View
 
 
@@ -21,8 +21,7 @@ def of_connectors(now: View, remaining: list[Stored]) -> Iterator[Finding]:
     for name, remnants in now.gone().items():
         for what in remnants:
             names_by_remnant.setdefault(what.split(" of task ")[0], []).append(name)
-    yield from about(
-        Severity.WARNING,
+    yield from Severity.WARNING.about(
         "gone-target-state",
         Topic.CONFIG,
         names_by_remnant.get("target state", ()),
@@ -30,24 +29,21 @@ def of_connectors(now: View, remaining: list[Stored]) -> Iterator[Finding]:
         "that state.",
         "Create and delete a connector of that name, which removes the state; or set the state when you create one.",
     )
-    yield from about(
-        Severity.WARNING,
+    yield from Severity.WARNING.about(
         "gone-status",
         Topic.STATUS,
         names_by_remnant.get("status", ()),
         "There are statuses of {names}, which <is|are> gone.",
         "The leader removes them after the next rebalance: restart a worker.",
     )
-    yield from about(
-        Severity.WARNING,
+    yield from Severity.WARNING.about(
         "gone-topic-use",
         Topic.STATUS,
         names_by_remnant.get("topics used", ()),
         "There are records of topics that {names} used, which <is|are> gone.",
         "Workers remove such records when they lose the tasks in a rebalance: restart a worker.",
     )
-    yield from about(
-        Severity.NOTE,
+    yield from Severity.NOTE.about(
         "gone-offsets",
         Topic.OFFSET,
         names_by_remnant.get("offsets", ()),
@@ -55,8 +51,7 @@ def of_connectors(now: View, remaining: list[Stored]) -> Iterator[Finding]:
         "continues from there.",
         "To start over, create the connector STOPPED and reset it with `kconnect offsets reset`.",
     )
-    yield from about(
-        Severity.NOTE,
+    yield from Severity.NOTE.about(
         "gone-schemas",
         Topic.SCHEMAS,
         names_by_remnant.get("inferred schemas", ()),
@@ -68,8 +63,7 @@ def of_connectors(now: View, remaining: list[Stored]) -> Iterator[Finding]:
         for record in remaining
         if record.role is Topic.CONFIG and isinstance(decoded := decode(record.log), records.TaskConfig | records.TasksCommit)
     }
-    yield from about(
-        Severity.NOTE,
+    yield from Severity.NOTE.about(
         "gone-tasks",
         Topic.CONFIG,
         sorted(tasks - now.config.connectors.keys()),
@@ -83,8 +77,7 @@ def of_connectors(now: View, remaining: list[Stored]) -> Iterator[Finding]:
         and not unit.is_connector
         and unit.task >= connector.task_count
     ]
-    yield from about(
-        Severity.WARNING,
+    yield from Severity.WARNING.about(
         "surplus-status",
         Topic.STATUS,
         surplus,
@@ -102,8 +95,7 @@ def _statuses(now: View, contents: Contents) -> Iterator[Finding]:
     if contents.members != ():
         return
     running = [str(unit) for unit, status in now.status.units.items() if status.state in (State.RUNNING, State.RESTARTING)]
-    yield from about(
-        Severity.NOTE,
+    yield from Severity.NOTE.about(
         "no-workers",
         Topic.STATUS,
         sorted(running),
@@ -121,8 +113,7 @@ def _assignment(now: View, contents: Contents) -> Iterator[Finding]:
         *(entry.worker for entry in state.placements.values() if entry.config_offset > end),
         *(tasks.name for tasks in state.generated.values() if tasks.config_offset > end),
     }
-    yield from about(
-        Severity.ERROR,
+    yield from Severity.ERROR.about(
         "assignment-ahead",
         Topic.ASSIGNMENT,
         sorted(ahead),
@@ -133,8 +124,7 @@ def _assignment(now: View, contents: Contents) -> Iterator[Finding]:
     if contents.members is not None:
         members = {_worker_of(member) for member in contents.members}
         former = sorted(state.workers() - members)
-        yield from about(
-            Severity.NOTE,
+        yield from Severity.NOTE.about(
             "workers-gone",
             Topic.ASSIGNMENT,
             former,
@@ -145,8 +135,7 @@ def _assignment(now: View, contents: Contents) -> Iterator[Finding]:
         )
     held_units = {unit for host in state.held.values() for unit in host.units or ()}
     doubly = sorted(str(unit) for unit in held_units if len(state.holders(unit)) > 1)
-    yield from about(
-        Severity.WARNING,
+    yield from Severity.WARNING.about(
         "held-twice",
         Topic.ASSIGNMENT,
         doubly,
@@ -154,8 +143,7 @@ def _assignment(now: View, contents: Contents) -> Iterator[Finding]:
         "During a handover this is normal. If it stays, look at `kconnect cluster`, and end the host that should not run it.",
     )
     deleted = sorted({unit.connector for unit in held_units} - now.config.connectors.keys())
-    yield from about(
-        Severity.NOTE,
+    yield from Severity.NOTE.about(
         "held-gone",
         Topic.ASSIGNMENT,
         deleted,

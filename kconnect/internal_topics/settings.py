@@ -20,8 +20,7 @@ def check(contents: Contents) -> Iterator[Finding]:
     for role, name in contents.missing.items():
         if role in OWN:
             continue  # Connect has none.
-        yield Finding(
-            Severity.WARNING,
+        yield Severity.WARNING.finding(
             "topic-missing",
             role,
             f"The topic {name} does not exist; a worker creates it when it starts.",
@@ -30,8 +29,7 @@ def check(contents: Contents) -> Iterator[Finding]:
     for role, facts in contents.topics.items():
         yield from _layout(role, facts, contents.brokers)
         if facts.settings is None:
-            yield Finding(
-                Severity.WARNING,
+            yield Severity.WARNING.finding(
                 "settings-unknown",
                 role,
                 f"You may not see the settings of {facts.name}, so they were not checked.",
@@ -42,8 +40,7 @@ def check(contents: Contents) -> Iterator[Finding]:
             yield from _safety(role, facts)
             yield from _sizes(contents, role, facts)
         if facts.open_at:
-            yield Finding(
-                Severity.WARNING,
+            yield Severity.WARNING.finding(
                 "open-transaction",
                 role,
                 f"A transaction is open on {facts.name}, partition {', '.join(map(str, facts.open_at))}: readers of committed "
@@ -55,8 +52,7 @@ def check(contents: Contents) -> Iterator[Finding]:
 
 def _layout(role: Topic, facts: TopicFacts, brokers: int) -> Iterator[Finding]:
     if role in (Topic.CONFIG, Topic.ASSIGNMENT) and facts.partitions != 1:
-        yield Finding(
-            Severity.ERROR,
+        yield Severity.ERROR.finding(
             "partitions",
             role,
             f"{facts.name} has {facts.partitions} partitions, but must have one, to keep the order of its records: workers "
@@ -67,8 +63,7 @@ def _layout(role: Topic, facts: TopicFacts, brokers: int) -> Iterator[Finding]:
         )
     copies = min(facts.replicas, default=0)
     if copies < min(_COPIES, brokers):
-        yield Finding(
-            Severity.WARNING,
+        yield Severity.WARNING.finding(
             "copies",
             role,
             f"{facts.name} has {copies} cop{'y' if copies == 1 else 'ies'} of each record on a cluster of {brokers} brokers: "
@@ -79,8 +74,7 @@ def _layout(role: Topic, facts: TopicFacts, brokers: int) -> Iterator[Finding]:
         )
     behind = [n for n, (all_of_them, now) in enumerate(zip(facts.replicas, facts.in_sync)) if now < all_of_them]
     if behind:
-        yield Finding(
-            Severity.WARNING,
+        yield Severity.WARNING.finding(
             "under-replicated",
             role,
             f"Partition {', '.join(map(str, behind))} of {facts.name} has copies that are not in sync.",
@@ -100,8 +94,7 @@ def _policy(role: Topic, facts: TopicFacts) -> Iterator[Finding]:
         lost = ""
         if "delete" in policy:
             lost = f" Records older than retention.ms={facts.setting('retention.ms', '?')} are lost."
-        yield Finding(
-            Severity.ERROR,
+        yield Severity.ERROR.finding(
             "cleanup-policy",
             role,
             f"{facts.name} has cleanup.policy={policy}, not compact: workers refuse to start.{lost}",
@@ -109,8 +102,7 @@ def _policy(role: Topic, facts: TopicFacts) -> Iterator[Finding]:
         )
     retention_ms = facts.setting("delete.retention.ms")
     if retention_ms.isdigit() and int(retention_ms) < _SHORT_MS:
-        yield Finding(
-            Severity.WARNING,
+        yield Severity.WARNING.finding(
             "delete-retention",
             role,
             f"{facts.name} keeps tombstones for {retention_ms} ms only: a worker that reads the topic meanwhile may miss a "
@@ -123,16 +115,14 @@ def _safety(role: Topic, facts: TopicFacts) -> Iterator[Finding]:
     copies, minimum = min(facts.replicas, default=0), facts.setting("min.insync.replicas", "1")
     least = int(minimum) if minimum.isdigit() else 1
     if least > copies:
-        yield Finding(
-            Severity.ERROR,
+        yield Severity.ERROR.finding(
             "min-insync",
             role,
             f"{facts.name} has min.insync.replicas={least}, but only {copies}: brokers refuse every write of a worker.",
             _alter(facts, f"min.insync.replicas={max(1, copies - 1)}"),
         )
     elif least == copies > 1:
-        yield Finding(
-            Severity.WARNING,
+        yield Severity.WARNING.finding(
             "min-insync",
             role,
             f"{facts.name} needs all {copies} copies in sync (min.insync.replicas): it can't be written while one broker is "
@@ -140,16 +130,14 @@ def _safety(role: Topic, facts: TopicFacts) -> Iterator[Finding]:
             _alter(facts, f"min.insync.replicas={copies - 1}"),
         )
     elif least == 1 and copies >= _COPIES:
-        yield Finding(
-            Severity.NOTE,
+        yield Severity.NOTE.finding(
             "min-insync",
             role,
             f"{facts.name} has min.insync.replicas=1: a record that was acknowledged may be lost with one broker.",
             _alter(facts, "min.insync.replicas=2"),
         )
     if facts.setting("unclean.leader.election.enable") == "true":
-        yield Finding(
-            Severity.WARNING,
+        yield Severity.WARNING.finding(
             "unclean-election",
             role,
             f"{facts.name} allows unclean leader elections, which may lose acknowledged records.",
@@ -165,8 +153,7 @@ def _sizes(contents: Contents, role: Topic, facts: TopicFacts) -> Iterator[Findi
     key = "(no key)" if largest.key is None else largest.key[:100].decode("utf-8", "backslashreplace")
     what = f"The record {key} of {facts.name} takes about {largest.size} bytes, and max.message.bytes is {limit}"
     if largest.size > int(limit):
-        yield Finding(
-            Severity.ERROR,
+        yield Severity.ERROR.finding(
             "max-message-bytes",
             role,
             f"{what}: it was written under another limit, and can't be written again.",
@@ -174,8 +161,7 @@ def _sizes(contents: Contents, role: Topic, facts: TopicFacts) -> Iterator[Findi
             (key,),
         )
     elif largest.size > 0.8 * int(limit):
-        yield Finding(
-            Severity.WARNING,
+        yield Severity.WARNING.finding(
             "max-message-bytes",
             role,
             f"{what}: if it grows a little, it can't be written.",
