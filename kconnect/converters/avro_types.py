@@ -25,6 +25,8 @@ NAMED = frozenset(("record", "enum", "fixed"))
 MISSING: Any = object()
 """In place of a default that there is not: null is one."""
 
+_MOST_EMPTY = 4
+"""So many fields without bytes a record may have, and one more for each that has some."""
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _RESERVED = frozenset(
     ("type", "name", "namespace", "doc", "fields", "symbols", "items", "values", "size", "aliases", "default")
@@ -259,7 +261,7 @@ def check_name(part: str, whole: str) -> None:
 def check_elements(avro: Avro) -> None:
     """
     Raise DataError for a type with lists whose elements have no bytes: six bytes of a record may say that there are a billion
-    of them.
+    of them. Also for one with records of many fields without bytes, of which a list has as many as it has bytes.
     """
     _least(avro, {})
 
@@ -282,8 +284,20 @@ def _least_of_new(avro: Avro, least_by_id: dict[int, int]) -> int:
     if avro.type in ("array", "map"):
         return 1
     if avro.type == "record":
-        return sum(_least(field.type, least_by_id) for field in avro.fields)
+        least = [_least(field.type, least_by_id) for field in avro.fields]
+        empty = sum(_empty_parts(field.type) for field, size in zip(avro.fields, least) if not size)
+        if empty > _MOST_EMPTY + len(least) - least.count(0):
+            raise DataError(
+                f"The record {avro.name} has {empty} fields and fields within them without any bytes: a list of such may take "
+                "any memory, and can't be read"
+            )
+        return sum(least)
     return 0 if avro.type == "null" or (avro.type == "fixed" and avro.size == 0) else 1
+
+
+def _empty_parts(avro: Avro) -> int:
+    """Return how many types are in one without bytes, which does not contain itself."""
+    return 1 + sum(_empty_parts(field.type) for field in avro.fields)
 
 
 # --- for fastavro ---

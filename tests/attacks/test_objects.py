@@ -342,6 +342,17 @@ def test_a_list_of_nothing_has_no_billion_elements(tmp_path: Path, items: Any) -
         next(pieces("AvroFormat", path))
 
 
+def test_a_record_of_a_file_has_few_fields_of_nothing(tmp_path: Path) -> None:
+    """Who may put a file there has a thousand fields in each record of a list that take no byte."""
+    fields = [{"name": "a", "type": "int"}, {"name": "b", "type": {"type": "fixed", "name": "F", "size": 0}}]
+    fields += [{"name": f"c{at}", "type": "F"} for at in range(1000)]
+    items = {"type": "record", "name": "I", "fields": fields}
+    kind = {"type": "record", "name": "R", "fields": [{"name": "a", "type": {"type": "array", "items": items}}]}
+    path = avro(tmp_path / "a.avro", kind, [(1, b"\x04\x02\x02\x00")])
+    with pytest.raises(readers.ERRORS, match="without any bytes"):
+        next(pieces("AvroFormat", path))
+
+
 def test_a_schema_that_says_that_it_was_parsed_is_read_as_any_other(tmp_path: Path) -> None:
     """Who may put a file there has a schema with names of its own, which are for fastavro only: a list of nothing."""
     inner = {"type": "record", "name": "X", "fields": [{"name": "q", "type": "long"}]}

@@ -28,6 +28,8 @@ _LONGEST_HEAD = 16 * 1024 * 1024
 _RECORDS_IN_A_BLOCK = 4
 """A block has room for so many of the longest records."""
 _DEEPEST = 100
+_MOST_EMPTY = 4
+"""So many fields without bytes a record may have, and one more for each that has some."""
 _MOST_PARTS = 100_000
 _LEAST = 64
 _WHOLE = "kconnect_whole"
@@ -220,5 +222,8 @@ def _size_of(schema: Any, named: dict[str, _Size], depth: int) -> _Size:
     if kind in ("record", "error"):
         named[str(schema.get("name"))] = _Size(1)
         fields = [_size(field.get("type"), named, depth + 1) for field in schema.get("fields") or ()]
+        empty = [field.parts for field in fields if not field.least]
+        if sum(empty) > _MOST_EMPTY + len(fields) - len(empty):
+            raise DataError("its schema has a record of many fields without any bytes, so that few bytes may take any memory")
         return _Size(sum(field.least for field in fields), 1 + sum(field.parts for field in fields))
     return _size(kind, named, depth + 1) if isinstance(kind, str | dict | list) and kind != "enum" else _Size(1)
