@@ -66,7 +66,10 @@ def _require_struct(schema: Schema, plain: Any, path: str, where: str) -> None:
     if unknown_name is not None:
         raise Misfit(f"the field {(f'{path}.' if path else '') + unknown_name!r} is not in the pinned schema")
     for field in schema.fields:
-        require(field.schema, plain.get(field.name), f"{path}.{field.name}" if path else field.name)
+        value = plain.get(field.name)
+        # Most of what is missing may be: a list of nothing but `{}` is looked at for each field of each.
+        if value is not None or not field.schema.optional:
+            require(field.schema, value, f"{path}.{field.name}" if path else field.name)
 
 
 def _require_map(schema: Schema, plain: Any, path: str, where: str) -> None:
