@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -116,5 +117,69 @@ def test_a_key_deletes_its_own_document_or_becomes_a_letter(
         assert sorted(service.lines()) == ["DELETE /v1/users/a", "DELETE /v1/users/b"]
         wait_until(lambda: len(units.read_all(bootstrap, queue)) == 4, LIMIT_S)
         assert running(client, name)
+    finally:
+        client.delete(name)
+
+
+def costly(free: bool) -> list[tuple[bytes, list[tuple[str, bytes]]]]:
+    """Values with headers, each below a megabyte, that took a host's time for minutes, its memory, or the task for good."""
+    if free:
+        odd_name = '{"\\ud800":1}'.encode("utf-16-be")
+        return [(json.dumps({"a": "1" * 900_000}).encode(), []), (odd_name, [])]
+    nothing = {"type": "int8", "optional": True}
+    wide = {"type": "struct", "fields": [{**nothing, "field": f"{at}"} for at in range(8000)]}
+    integer = {"type": "int8", "field": "a"}
+    numbers = "{" + ",".join(f"{5 + at * ((1 << 61) - 1)}:1" for at in range(10, 20_000)) + "}"
+    below = {"type": "struct", "fields": [{**integer, "field": f"{at}"} for at in range(9000)], "field": "x" * 200_000}
+    nested = {"x" * 200_000: {f"{at}": 1 for at in range(9000)}}
+    return [
+        (envelope({"type": "array", "items": wide}, [{}] * 100_000), []),
+        (envelope({"type": "struct", "fields": [below]}, nested), []),
+        (envelope({"type": "struct", "fields": [integer]}, {"a": 1}), [("h", numbers.encode())]),
+    ]
+
+
+def envelope(schema: object, payload: object) -> bytes:
+    return json.dumps({"schema": schema, "payload": payload}, separators=(",", ":")).encode()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("free", [True, False], ids=["inferred", "with schemas"])
+def test_costly_records_are_letters_and_the_others_go_on(
+    client: ConnectClient, bootstrap: str, unique: Callable[[str], str], tmp_path: Path, free: bool
+) -> None:
+    """Who may write to the topic sends records that cost hours, gigabytes or the task: those behind them are written."""
+    name, topic, queue = unique("costly"), unique("t"), unique("q")
+    file = tmp_path / "out.txt"
+    good = [b'{"a":"first"}', b'{"a":"last"}']
+    if not free:
+        text = {"type": "struct", "fields": [{"type": "string", "field": "a"}]}
+        good = [envelope(text, json.loads(each)) for each in good]
+    values = [(good[0], []), *costly(free), (good[1], [])]
+    producer = ck.Producer({"bootstrap.servers": bootstrap})
+    for value, headers in values:
+        producer.produce(topic, value, headers=headers)
+    assert producer.flush(LIMIT_S) == 0
+    config = {
+        "connector.class": "FileStreamSink",
+        "topics": topic,
+        "file": str(file),
+        "errors.tolerance": "all",
+        "errors.deadletterqueue.topic.name": queue,
+        "errors.deadletterqueue.topic.replication.factor": "1",
+        "errors.deadletterqueue.context.headers.enable": "true",
+        "key.converter": "StringConverter",
+        "value.converter": "JsonConverter",
+        "value.converter.schemas.enable": str(not free).lower(),
+        "value.converter.schemas.infer": str(free).lower(),
+        "transforms": "flat",
+        "transforms.flat.type": "FlattenValue",
+    }
+    client.create(name, config)
+    try:
+        wait_until(lambda: file.exists() and "last" in file.read_text(), LIMIT_S)
+        assert running(client, name)
+        # A long text is one, and a header that is no map is a text.
+        wait_until(lambda: len(units.read_all(bootstrap, queue)) == len(values) - 3, LIMIT_S)
     finally:
         client.delete(name)
