@@ -7,6 +7,7 @@ from typing import Any
 
 from kconnect.api import ConfigDef, ConfigError, ConfigKey, Importance, Schema, Struct, Type
 from kconnect.data.column import Column, Unusual
+from kconnect.data.kept import Kept
 from kconnect.data.schema import EXACT
 from kconnect.transforms import common
 
@@ -37,7 +38,7 @@ class ReplaceField(common.OnPart):
         self._old_names = {self._renames[old]: old for old in common.hash_order(self._renames)}
         self._replace_null = settings[common.REPLACE_NULL]
         self._changed_schema = common.PerSchema(self._make_schema)
-        self._plans: dict[tuple[Any, ...], list[tuple[Any, Any]]] = {}
+        self._plans: Kept[tuple[Any, ...], list[tuple[Any, Any]]] = Kept(common.PerSchema.LIMIT)
 
     def apply(self, record: Any) -> Any:
         value = self.value_of(record)
@@ -82,10 +83,9 @@ class ReplaceField(common.OnPart):
 
     def _plan(self, names: tuple[Any, ...]) -> list[tuple[Any, Any]]:
         """Old and new names of what is kept. Maps mostly have the keys of the one before."""
-        if len(self._plans) >= common.PerSchema.LIMIT:
-            self._plans.clear()
         plan = [(name, self._renames.get(name, name)) for name in names if self._keeps(name)]
-        self._plans[names] = plan
+        if names not in self._plans:
+            self._plans.put(names, plan, len(names))
         return plan
 
     def _keeps(self, name: str) -> bool:

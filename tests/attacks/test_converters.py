@@ -13,14 +13,19 @@ from typing import Any
 import fastavro
 import pytest
 
+from kconnect.api import SinkRecord, SourceRecord
 from kconnect.converters.avro import AvroConverter
 from kconnect.converters.avro_depth import check_depth
 from kconnect.converters.avro_types import parse
 from kconnect.converters.json import JsonConverter
 from kconnect.converters.schema_registry import MemoryRegistry
+from kconnect.converters.simple_header import SimpleHeaderConverter
+from kconnect.converters.string import StringConverter
+from kconnect.core.task.chain import Converters, SourceChain
 from kconnect.data.schema import Schema
 from kconnect.errors import ConnectError, DataError, RetriableError
 from kconnect.transforms.common import PerSchema
+from kconnect.transforms.replace_field import ReplaceFieldValue
 from tests.attacks import hostile
 from tests.attacks.hostile import Asked, Hostile, Reply
 
@@ -64,6 +69,25 @@ def test_schemas_that_come_with_records_take_no_memory() -> None:
         transform(value.schema)
     for kept in (converter._read, converter._heads, converter._writers._kept, transform._made):
         assert 0 < len(kept) < 40
+
+
+def test_names_that_come_with_records_take_no_memory() -> None:
+    """Who may write to the topic has ten thousand other names in each record: what is made of few of them is kept."""
+    transform = ReplaceFieldValue()
+    transform.configure({"renames": "a:b"})
+    for number in range(100):
+        value = {f"{number}_{each}": 1 for each in range(10_000)}
+        transform.apply(SinkRecord("t", 0, None, None, None, value, 0))
+    assert 0 < len(transform._plans) <= 10
+
+
+def test_topics_that_records_choose_take_no_memory() -> None:
+    """Who decides about a source's records has a transform make another topic of each: few of them are kept."""
+    string = StringConverter()
+    chain = SourceChain(Converters(string, string, SimpleHeaderConverter))
+    for number in range(5000):
+        chain.apply([SourceRecord({}, {}, f"t{number}", None, None, None, None, "x")])
+    assert 0 < len(chain._null_keys) <= 1000
 
 
 def envelope(described: Any, payload: Any) -> bytes:

@@ -29,6 +29,7 @@ from kconnect.api import (
 from kconnect.connectors.sql import settings, sqlite_files, tables
 from kconnect.connectors.sql.connector import SqlSinkConnector
 from kconnect.connectors.sql.source import SqlSourceConnector
+from kconnect.connectors.sql.task import SqlSinkTask
 from kconnect.testing import SinkRunner, SourceRunner
 
 ROW = schema.struct({"id": INT32_SCHEMA, "name": OPTIONAL_STRING_SCHEMA})
@@ -52,6 +53,18 @@ def row(offset: int) -> SinkRecord:
 def ids(path: Path) -> list[int]:
     with sqlite3.connect(path) as connection:
         return [number for (number,) in connection.execute("SELECT id FROM t ORDER BY id")]
+
+
+def test_schemas_that_come_with_records_take_no_memory(tmp_path: Path) -> None:
+    """Who may write to the topic sends another long schema with each record: what was worked out for few of them is kept."""
+    with sink(tmp_path / "db") as runner:
+        for at in range(60):
+            own = schema.struct({"id": INT32_SCHEMA}, doc=f"{at}" + "x" * 900_000)
+            runner.put([record(at, Struct(own, {"id": at}), own)])
+        task = runner.task
+        assert isinstance(task, SqlSinkTask)
+        assert 0 < len(task._maker._plans) < 40
+    assert ids(tmp_path / "db") == list(range(60))
 
 
 def odd(fields: Mapping[str, Any]) -> SinkRecord:

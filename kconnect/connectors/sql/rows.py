@@ -22,6 +22,7 @@ from kconnect.connectors.groups import Group, Origins
 from kconnect.connectors.sql import database, faults, settings, types
 from kconnect.connectors.sql.tables import Tables, Wanted
 from kconnect.data.column import Unusual
+from kconnect.data.kept import Kept, weight_of
 
 _KAFKA = ("__connect_topic", "__connect_partition", "__connect_offset")
 _KAFKA_SCHEMAS = (schema.STRING_SCHEMA, schema.INT32_SCHEMA, schema.INT64_SCHEMA)
@@ -29,7 +30,7 @@ _OF_NULL = ("mysql", "mariadb", "sqlite")
 _NO_ROW: tuple[type[Exception], ...] = (*MISFITS, Unusual)
 """What is raised for values of which there is no row."""
 _KEPT = 500
-"""Plans; where each record has other fields, as maps may, there would be ever more."""
+"""Plans; where each record has other fields, or brings another schema, there would be ever more."""
 
 Bad = tuple[SinkRecord, Exception]
 
@@ -100,11 +101,11 @@ class Maker:
         self._delete: bool = config[settings.DELETE]
         self._zone = ZoneInfo(config[settings.ZONE])
         self._rounds: bool = config[settings.ROUNDING]
-        self._plans: dict[Any, tuple[sa.Table, list[_Source], list[types.Convert | None]]] = {}
+        self._plans: Kept[Any, tuple[sa.Table, list[_Source], list[types.Convert | None]]] = Kept(_KEPT)
 
     def forget(self) -> None:
         """After the tables have been forgotten."""
-        self._plans.clear()
+        self._plans = Kept(_KEPT)
 
     def rows(self, group: Group) -> tuple[Rows | None, list[Bad]]:
         """
@@ -205,9 +206,8 @@ class Maker:
                 conversions.append(types.conversion(source.wanted.schema, column, self._backend, self._zone, self._rounds))
             if len({self._name(table, source) for source in sources}) < len(sources):
                 raise DataError(f"Two of its fields are one column of the table {table.fullname}")
-            if len(self._plans) >= _KEPT:
-                self._plans.clear()
-            plan = self._plans[name] = (table, sources, conversions)
+            plan = (table, sources, conversions)
+            self._plans.put(name, plan, weight_of(key, value) + len(keys) + len(fields))
         return plan
 
     def _sources(

@@ -27,6 +27,8 @@ A message for Kafka: topic, value, key, partition (-1: the partitioner's choice)
 (0: now), headers. That is the order of the client's arguments, so that handing a message over builds nothing new.
 """
 
+_TOPICS = 1000
+"""Of so many it is known what a converter makes of no key."""
 _CONVERTERS = (Stage.KEY_CONVERTER, Stage.VALUE_CONVERTER, Stage.HEADER_CONVERTER)
 
 
@@ -169,6 +171,9 @@ class SourceChain:
         try:
             return self._null_keys[topic]
         except KeyError:
+            if len(self._null_keys) >= _TOPICS:
+                # A transform may make a topic of each record's value.
+                self._null_keys.clear()
             return self._null_keys.setdefault(topic, self._key(topic, None, None))
 
     def _with_headers(self, record: SourceRecord) -> Outgoing:
