@@ -33,7 +33,7 @@ NAMES = frozenset((*_STORES, _JAAS))
 
 _reading = threading.Lock()
 
-_OPTION = re.compile(r"""(\w+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s";]+))""")
+_OPTION = re.compile(r"""(?<!\w)(\w+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s";]+))""")
 _OAUTH = {"clientId": "sasl.oauthbearer.client.id", "clientSecret": "sasl.oauthbearer.client.secret"}
 _KERBEROS = {"principal": "sasl.kerberos.principal", "keyTab": "sasl.kerberos.keytab"}
 _LOGINS = {

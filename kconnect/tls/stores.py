@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import re
 import textwrap
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -24,7 +24,7 @@ from kconnect.api.config import HIDDEN
 from kconnect.errors import ConfigError
 from kconnect.tls import keytool
 
-_PEM_BLOCK = re.compile(r"-----BEGIN ([A-Z0-9 ]+)-----(.*?)-----END \1-----", re.DOTALL)
+_PEM_BEGIN, _PEM_END = re.compile(r"-----BEGIN ([A-Z0-9 ]+)-----"), "-----END "
 _TYPES = ("JKS", "JCEKS", "PKCS12", "PEM")
 _SECRET = re.compile(r"password$|keystore\.key$")
 
@@ -216,6 +216,21 @@ def _not_both(settings: Settings, location: str, inline: str) -> None:
         raise settings.error(location, f"{settings.prefix}{inline} is set, too: remove one of them")
 
 
+def _pem_blocks(text: str) -> Iterator[tuple[str, str]]:
+    """Yield the labels of blocks of PEM, with what is in them. A config may have many begins, and no end of them."""
+    last, at, endless = text.rfind(_PEM_END), 0, set[str]()
+    while (begin := _PEM_BEGIN.search(text, at)) is not None and begin.end() <= last:
+        label = begin[1]
+        end_mark = f"{_PEM_END}{label}-----"
+        end = -1 if label in endless else text.find(end_mark, begin.end())
+        if end < 0:
+            endless.add(label)
+            at = begin.start() + 1
+            continue
+        yield label, text[begin.end() : end]
+        at = end + len(end_mark)
+
+
 def _blocks(text: str, label: str) -> list[str]:
     """
     The PEM blocks of `text` whose label ends with `label`, with the line breaks that they ought to have.
@@ -223,7 +238,7 @@ def _blocks(text: str, label: str) -> list[str]:
     In a worker file they stand in one line, with blanks or nothing at all between their parts.
     """
     blocks = []
-    for name, body in _PEM_BLOCK.findall(text):
+    for name, body in _pem_blocks(text):
         if name.endswith(label):
             # With a colon it has headers (an encrypted key of OpenSSL's old form), in which line breaks count.
             lines = body.strip("\n") if ":" in body else "\n".join(textwrap.wrap("".join(body.split()), 64))

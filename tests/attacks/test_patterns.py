@@ -22,8 +22,17 @@ from typing import Any
 
 import pytest
 
-PACKAGES = ("connectors", "converters", "data", "transforms", "predicates", "cel", "java", "dlq", "preview")
-BOUNDED = {"kconnect.cel.times._PART": "of durations only, whose numbers have 18 digits"}
+PACKAGES = (
+    *("connectors", "converters", "data", "transforms", "predicates", "cel", "java", "dlq", "preview"),
+    *("core", "host", "kafka", "processes", "rest", "tls", "units", "worker"),
+)
+BOUNDED = {
+    "kconnect.cel.times._PART": "of durations only, whose numbers have 18 digits",
+    "kconnect.core.describe.advice._BAD_DATA": "of a cause's first 400 characters",
+    "kconnect.core.metrics.published._PROPERTY": "names that plugins give",
+    "kconnect.core.settings.cloud_rules._ACCOUNT": "of 200 characters at the end of a setting's name",
+    "kconnect.core.settings.database_rules._UP_TO_LAST": "of as many characters at the end of a parameter's",
+}
 WAYS = ("search", "match", "fullmatch", "findall")
 REPEATS = ("MAX_REPEAT", "MIN_REPEAT")
 EVERYWHERE = ("findall", "finditer", "sub", "split")

@@ -215,3 +215,13 @@ def test_settings_of_listeners_are_all_prefixed_or_none() -> None:
     assert (own.prefix, own.get("ssl.keystore.type"), own.get("ssl.client.auth")) == ("listeners.https.", "JKS", "")
     shared = Settings.of_listeners(worker, "admin.listeners.https.")
     assert (shared.prefix, shared.get("ssl.keystore.type"), shared.get("ssl.client.auth")) == ("", "PEM", "required")
+
+
+def test_blocks_that_do_not_end_are_left_out() -> None:
+    """Whoever may create connectors writes a megabyte of begins into a config: each looked for an end of its own."""
+    begins = "-----BEGIN A-----" * 60_000
+    assert stores._blocks(begins, "A") == []
+    assert stores._blocks(f"{begins}-----END B-----", "A") == []
+    block = "-----BEGIN B-----\nYQ==\n-----END B-----\n"
+    assert stores._blocks(f"-----BEGIN A-----{block} x {block}-----BEGIN C-----", "B") == [block] * 2
+    assert stores._blocks("-----BEGIN A-----BEGIN B-----\nYQ==-----END B-----", "B") == [block]
