@@ -1,4 +1,8 @@
-"""A worker that is killed: what it ran runs elsewhere long before its group has noticed, for its driver speaks for it."""
+"""
+A worker that is killed: what it ran runs elsewhere long before its group has noticed, for its driver speaks for it.
+
+By night: on a machine that stands still for seconds the driver's word is too late, and the group's session is waited for.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +20,7 @@ SESSION_MS = 900_000
 """No test waits for so long."""
 
 
+@pytest.mark.long
 @pytest.mark.timeout(900)
 def test_what_a_killed_worker_ran_does_not_wait_for_the_session(
     broker: Broker, tmp_path: Path, unique: Callable[[str], str]
