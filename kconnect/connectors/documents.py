@@ -18,7 +18,7 @@ import re
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import orjson
 
@@ -147,7 +147,7 @@ def _conversion(own: Schema) -> _Convert:
     """Return the conversion of a schema's values; None if they stay as they are."""
     cached: Any = _kept.get(own, _MISSING)
     if cached is not _MISSING:
-        return cached  # type: ignore[no-any-return]
+        return cast(_Convert, cached)
     conversion = _new_conversion(own)
     with _keeping:
         if own not in _kept:

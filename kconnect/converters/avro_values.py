@@ -15,7 +15,7 @@ from kconnect.converters import avro_logical
 from kconnect.converters.avro_schema import ANYTHING, Dialect, is_enum, is_union, union_field
 from kconnect.converters.avro_schema_readers import is_map_entry
 from kconnect.converters.avro_types import MISSING, Avro, AvroField, Encoding
-from kconnect.data.hashes import require_spread
+from kconnect.data.hashes import dict_of
 from kconnect.data.schema import Float32, Float64, Int8, Int16, Int32, Int64, Schema, SchemaType, Struct
 from kconnect.data.values import float32, java_class
 from kconnect.errors import DataError
@@ -500,12 +500,7 @@ class Readers:
         read_value = self.of(parts["value"], schema.value_schema)
 
         def read(plain: Any) -> dict[Any, Any]:
-            try:
-                pairs = [(read_key(entry["key"]), read_value(entry["value"])) for entry in plain]
-                require_spread([key for key, _ in pairs])
-                return dict(pairs)
-            except TypeError as error:
-                raise DataError("A map has a key that is a list or a map itself, which Python's can't have") from error
+            return dict_of([(read_key(entry["key"]), read_value(entry["value"])) for entry in plain])
 
         return read
 

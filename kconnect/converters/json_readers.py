@@ -18,7 +18,7 @@ from kconnect.converters.json_text import MISSING, wrapped
 from kconnect.data import schema as schemas
 from kconnect.data.column import Column, Unusual
 from kconnect.data.conversion import convert_to_long
-from kconnect.data.hashes import require_spread
+from kconnect.data.hashes import dict_of
 from kconnect.data.schema import Field, Schema, SchemaType, Struct
 from kconnect.errors import DataError
 from kconnect.java.moments import DAY_MS, date_of
@@ -321,11 +321,7 @@ def _reader_of_pairs(key: Convert, element: Convert) -> Convert:
             if len(pair) != 2:
                 raise DataError(f"Found invalid map entry, expected length 2 but found :{len(pair)}")
             entries.append((key(pair[0]), element(pair[1])))
-        try:
-            require_spread([name for name, _ in entries])
-            return dict(entries)
-        except TypeError as error:
-            raise DataError("A map has a key that is a list or a map itself, which Python's can't have") from error
+        return dict_of(entries)
 
     return read
 

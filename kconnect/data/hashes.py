@@ -1,15 +1,14 @@
 """
-Keys of maps that are not to be a dict: very many of one hash, so that each is compared with all before it.
+Maps whose keys others choose: a dict of very many keys of one hash compares each of them with all before it.
 
 Python hashes texts with a secret, but a number by what it leaves when divided by 2^61 - 1. Of 64 bits eight numbers have the
-same hash, of decimals as many as somebody likes to compute: a map of 1 MB takes minutes. In Java it takes none. Called where
-maps are read whose keys others choose.
+same hash, of decimals as many as somebody likes to compute: a map of 1 MB takes minutes. In Java it takes none. Called by the
+readers of converters and of literals.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection
 from typing import Any
 
 from kconnect.errors import DataError
@@ -17,10 +16,22 @@ from kconnect.errors import DataError
 _MOST = 1000
 
 
-def require_spread(keys: Collection[Any]) -> None:
-    """Raise DataError if a dict of these would take the square of their number; TypeError for one that has no hash."""
-    if len(keys) <= _MOST:
-        return
+def dict_of(pairs: list[tuple[Any, Any]]) -> dict[Any, Any]:
+    """
+    Return the dict of these keys with their values.
+
+    Raises:
+        DataError: a key is a list or a map, or making it would take the square of their number
+    """
+    try:
+        if len(pairs) > _MOST:
+            _require_spread([key for key, _ in pairs])
+        return dict(pairs)
+    except TypeError as error:
+        raise DataError("A map has a key that is a list or a map itself, which Python's can't have") from error
+
+
+def _require_spread(keys: list[Any]) -> None:
     hashes = list(map(hash, keys))
     commonest, count = Counter(hashes).most_common(1)[0]
     # The same key again and again is found at once.

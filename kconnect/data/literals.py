@@ -16,7 +16,7 @@ import re
 from typing import Any
 
 from kconnect.data import schema as schemas
-from kconnect.data.hashes import require_spread
+from kconnect.data.hashes import dict_of
 from kconnect.data.schema import (
     EXACT,
     NULL,
@@ -241,10 +241,9 @@ class _Parser:
 
 def _as_dict(entries: list[tuple[Any, Any]]) -> dict[Any, Any]:
     try:
-        require_spread([key for key, _ in entries])
+        return dict_of(entries)
     except DataError:
         raise _NotParsed from None
-    return dict(entries)
 
 
 def _as_map(key: Schema | None, element: Schema | None, entries: dict[Any, Any]) -> SchemaAndValue:

@@ -98,7 +98,7 @@ def requirement_of(text: str) -> str:
         return text
     path = Path(text).expanduser()
     # As pip has it, a directory is known by its slash: `acme` alone is a name. A file's is none, though pip would ask for it.
-    if os.sep not in text and not text.startswith(".") and not text.endswith(_FILES) and not path.is_file():
+    if os.sep not in text and not text.startswith(".") and not text.endswith(_FILES):
         return text
     if not path.exists():
         raise BadRequestError(f"{text} does not exist")

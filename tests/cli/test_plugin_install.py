@@ -172,7 +172,8 @@ def test_what_can_t_be_had_says_what_to_do(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "flatt").mkdir()
-    (tmp_path / "a-file").touch()
+    for name in ("a-file", "a-file.json"):
+        (tmp_path / name).touch()
     for arguments, status, words in (
         (["flatt"], 1, "No matching distribution found for flatt (-v shows its whole output); for the local directory"),
         (["flat>2"], 1, "Could not find a version that satisfies the requirement flat>2 (from versions: 1.0, 2.0)"),
@@ -181,7 +182,7 @@ def test_what_can_t_be_had_says_what_to_do(
         (["./nothing"], 6, "./nothing does not exist"),
         (["./a-file"], 6, "./a-file: this is neither a wheel (.whl) nor a source distribution (.tar.gz) nor a directory"),
         # PyPI has names like these, which anybody may take.
-        (["a-file"], 6, "a-file: this is neither a wheel (.whl)"),
+        (["a-file.json"], 6, "a-file.json: this is neither a wheel (.whl)"),
         (["orders.yaml"], 6, "orders.yaml does not exist"),
         (["--", "-r"], 6, "'-r' is not a requirement: write a package as acme or 'acme>=1.2', a wheel, or ./directory"),
         (["flat", "--python", "/no/python"], 6, "--python /no/python: No such file or directory; name a Python executable"),

@@ -21,7 +21,7 @@ from kconnect.connectors.common import point_in_time
 from kconnect.connectors.datagen.generators import Generator
 from kconnect.connectors.datagen.schemas import Reader
 from kconnect.connectors.host_files import HostFiles
-from kconnect.connectors.rows import DOUBLE, LONG, STRING, section
+from kconnect.connectors.setting_rows import DOUBLE, LONG, STRING, section
 
 TOPIC, QUICKSTART, SCHEMA, SCHEMA_FILE = "kafka.topic", "quickstart", "schema.string", "schema.filename"
 KEY_FIELD, MAX_INTERVAL, ITERATIONS, SEED = "schema.keyfield", "max.interval", "iterations", "random.seed"

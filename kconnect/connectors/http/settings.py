@@ -12,7 +12,7 @@ from typing import Any
 from kconnect.api import ConfigDef, ConfigError, NonEmptyString, OneOf, Range, Width
 from kconnect.connectors.common import Patience
 from kconnect.connectors.passthrough import CheckedBy, Passthrough
-from kconnect.connectors.rows import DOUBLE, INT, LONG, SECRET, STRING, retry_keys, section
+from kconnect.connectors.setting_rows import DOUBLE, INT, LONG, SECRET, STRING, retry_keys, section
 
 URL, METHOD, HEADERS, SEPARATOR = "http.api.url", "request.method", "headers", "header.separator"
 FORMAT, TEMPLATE, NULLS = "request.body.format", "request.body.template", "behavior.on.null.values"

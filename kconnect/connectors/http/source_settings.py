@@ -10,7 +10,7 @@ from typing import Any
 
 from kconnect.api import ConfigDef, ConfigError, NonEmptyString, OneOf, Range, Width
 from kconnect.connectors.http import growth, origins, settings
-from kconnect.connectors.rows import BOOLEAN, INT, LIST, LONG, STRING, section
+from kconnect.connectors.setting_rows import BOOLEAN, INT, LIST, LONG, STRING, section
 
 TOPIC, INTERVAL, BODY = "kafka.topic", "request.interval.ms", "request.body.template"
 RECORDS, KEY, TIMESTAMP = "records.path", "key.path", "timestamp.path"

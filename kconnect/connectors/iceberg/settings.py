@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from kconnect.api import ConfigDef, ConfigError, OneOf, Range, Width
 from kconnect.connectors import passthrough
 from kconnect.connectors.passthrough import CheckedBy, Passthrough
-from kconnect.connectors.rows import BOOLEAN, INT, LIST, LONG, SECRET, STRING, retry_keys, section
+from kconnect.connectors.setting_rows import BOOLEAN, INT, LIST, LONG, SECRET, STRING, retry_keys, section
 
 CATALOG = "iceberg.catalog."
 """What begins with it is the catalog's."""

@@ -110,7 +110,7 @@ class IcebergSinkTask(Informed, SinkTask):
         self._refused: dict[str, tuple[float, str]] = {}
         """Tables that records have named, and that may not be written to: until when that is believed, and why."""
         self._count = self._size = 0
-        """Of the rows in memory, and of their bytes."""
+        """How many rows are in memory, and how many bytes they have."""
         self._due_at = 0.0
 
     def version(self) -> str:

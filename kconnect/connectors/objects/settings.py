@@ -13,7 +13,7 @@ from kconnect.api import ConfigDef, ConfigError, NonEmptyString, OneOf, Range, W
 from kconnect.connectors.common import is_zone
 from kconnect.connectors.objects import asking
 from kconnect.connectors.passthrough import CheckedBy, Passthrough
-from kconnect.connectors.rows import BOOLEAN, INT, LIST, LONG, SECRET, STRING, retry_keys, section
+from kconnect.connectors.setting_rows import BOOLEAN, INT, LIST, LONG, SECRET, STRING, retry_keys, section
 
 STORE, BUCKET, REGION, ENDPOINT = "store", "s3.bucket.name", "s3.region", "store.url"
 ACCESS_KEY, SECRET_KEY, PATH_STYLE = "aws.access.key.id", "aws.secret.access.key", "s3.path.style.access.enabled"

@@ -14,7 +14,7 @@ from kconnect.api import ConfigDef, ConfigError, ConfigKey, OneOf, Range, Width
 from kconnect.connectors import patterns
 from kconnect.connectors.objects import settings
 from kconnect.connectors.patterns import Pattern
-from kconnect.connectors.rows import INT, LIST, LONG, STRING, section
+from kconnect.connectors.setting_rows import INT, LIST, LONG, STRING, section
 
 MODE, FOLDER, TOPICS, INTERVAL = "mode", "topics.dir", "topic.regex.list", "s3.poll.interval.ms"
 BATCH, ON_ERROR = "record.batch.max.size", "behavior.on.error"

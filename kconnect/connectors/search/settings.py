@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kconnect.api import ConfigDef, ConfigError, NonEmptyString, OneOf, Range, Width
-from kconnect.connectors.rows import BOOLEAN, INT, LIST, SECRET, STRING, retry_keys, section
+from kconnect.connectors.setting_rows import BOOLEAN, INT, LIST, SECRET, STRING, retry_keys, section
 
 URLS, USER, PASSWORD, COMPRESS = "connection.url", "connection.username", "connection.password", "connection.compression"
 TIMEOUT, CA, CERTIFICATE, KEY = "read.timeout.ms", "ssl.ca.location", "ssl.certificate.location", "ssl.key.location"

@@ -11,7 +11,7 @@ from typing import Any
 
 from kconnect.api import ConfigDef, ConfigKey, NonEmptyString, OneOf, Range, Width
 from kconnect.connectors.common import is_zone
-from kconnect.connectors.rows import BOOLEAN, INT, LIST, LONG, SECRET, STRING, retry_keys, section
+from kconnect.connectors.setting_rows import BOOLEAN, INT, LIST, LONG, SECRET, STRING, retry_keys, section
 from kconnect.connectors.sql import answers
 
 URL, USER, PASSWORD = "connection.url", "connection.user", "connection.password"

@@ -12,7 +12,7 @@ from typing import Any
 
 from kconnect.api import ConfigDef, ConfigError, OneOf, Range, Width
 from kconnect.connectors.common import is_zone
-from kconnect.connectors.rows import BOOLEAN, INT, LIST, LONG, STRING, section
+from kconnect.connectors.setting_rows import BOOLEAN, INT, LIST, LONG, STRING, section
 from kconnect.connectors.sql.settings import CONNECTION
 
 MODE, INCREMENTING, TIMESTAMPS = "mode", "incrementing.column.name", "timestamp.column.name"

@@ -9,7 +9,7 @@ over records in silence. Called by `sink_context.py` and `sink_pump.py`, for tas
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeGuard
 
 from kconnect.api.record import OffsetAndMetadata, TopicPartition
 from kconnect.core.task.answers import AnswerError, kind_of, refusal
@@ -38,7 +38,7 @@ def offsets_of(call: str, value: Any) -> dict[TopicPartition, int]:
 def offset_of(call: str, partition: TopicPartition, value: Any) -> int:
     """An offset that was given to the context. AnswerError, naming the call, for what is none."""
     if _is_whole(value) and 0 <= value <= _LARGEST:
-        return value  # type: ignore[no-any-return]
+        return value
     place = f"{partition.topic}-{partition.partition}"
     raise AnswerError(f"{call} was given {value!r} as the offset of {place}: it must be a whole number from 0 on")
 
@@ -53,7 +53,7 @@ def milliseconds(call: str, value: Any) -> float:
 def count(call: str, value: Any) -> int:
     """A number of records that was given to the context. AnswerError, naming the call, for what is none."""
     if _is_whole(value) and 0 <= value <= _LARGEST:
-        return value  # type: ignore[no-any-return]
+        return value
     raise AnswerError(f"{call} was given {value!r}: it must be a number of records")
 
 
@@ -99,5 +99,5 @@ def _can_be_kept(metadata: Any) -> bool:
         return False
 
 
-def _is_whole(value: Any) -> bool:
+def _is_whole(value: Any) -> TypeGuard[int]:
     return isinstance(value, int) and not isinstance(value, bool)
