@@ -371,7 +371,7 @@ class ConnectClient:
         name: str,
         state: str = "RUNNING",
         tasks: int | None = None,
-        timeout: float = 30.0,
+        timeout: float = 120.0,
         fail_fast: bool = False,
     ) -> dict[str, Any]:
         """

@@ -48,7 +48,7 @@ def look_until_seen(freshness: Freshness, at_least: float) -> None:
         freshness.look()
         return freshness.seen_at >= at_least
 
-    wait_until(seen, 30)
+    wait_until(seen)
 
 
 def test_it_is_as_fresh_as_the_question_whose_answer_has_been_read(reader: Reader) -> None:
@@ -57,11 +57,11 @@ def test_it_is_as_fresh_as_the_question_whose_answer_has_been_read(reader: Reade
     freshness.look()
     asked_by = time.monotonic()
     reader.answers.put(7)
-    wait_until(lambda: reader.answers.empty(), 30)
+    wait_until(lambda: reader.answers.empty())
     freshness.look()
     assert freshness.seen_at == began, "told where it ends, and not there yet"
     reader.read = 7
-    wait_until(lambda: freshness.look() or freshness.seen_at > began, 30)
+    wait_until(lambda: freshness.look() or freshness.seen_at > began)
     assert freshness.seen_at <= asked_by, "not as fresh as the answer"
 
 
@@ -98,7 +98,7 @@ def test_an_end_before_what_has_been_read_says_nothing(reader: Reader) -> None:
     began, reader.read = freshness.seen_at, 9
     reader.answers.put(3)
     freshness.look()
-    wait_until(lambda: reader.answers.empty(), 30)
+    wait_until(lambda: reader.answers.empty())
     freshness.look()
     assert freshness.seen_at == began
 

@@ -74,4 +74,4 @@ def test_nobody_waits_for_the_end_of_an_old_client() -> None:
     liveness.retire(old)
     assert not old.closed.is_set()
     go_on.set()
-    wait_until(old.closed.is_set, 30)
+    wait_until(old.closed.is_set)

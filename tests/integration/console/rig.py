@@ -16,7 +16,7 @@ from tests.rest.test_credentials import quick
 PASSWORDS = {"ann": "ann-canary-5b1f", "bob": "bob-canary-77c0", "eve": "eve-canary-09de"}
 ROLES = {"ann": "admin", "bob": "operate", "eve": "read"}
 VIEWS = ("connectors", "cluster", "plugins", "loggers", "audit")
-LIMIT_S = 120.0
+LIMIT_S = 240.0
 LIMIT_MS = LIMIT_S * 1000
 expect.set_options(timeout=LIMIT_MS)
 

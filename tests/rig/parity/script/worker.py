@@ -79,6 +79,8 @@ WORKER: list[Step] = [
     put("loggers: scope worker", "/admin/loggers/com.acme.parity?scope=worker", {"level": "ERROR"}),
     get("loggers", "/admin/loggers"),
     put("loggers: scope cluster", "/admin/loggers/com.acme.parity?scope=cluster", {"level": "INFO"}),
+    # Through the config topic: Connect gives it to its own logger once it has read it back.
+    get("loggers: of the cluster", "/admin/loggers/com.acme.parity", until=lambda _, body: body.get("level") == "INFO"),
     put("loggers: unknown scope", "/admin/loggers/com.acme.parity?scope=bogus", {"level": "TRACE"}),
     put("loggers: no level", "/admin/loggers/com.acme.parity", {}),
     put("loggers: unknown level", "/admin/loggers/com.acme.parity", {"level": "blah"}),
