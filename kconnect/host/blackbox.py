@@ -32,7 +32,7 @@ from typing import NamedTuple
 
 import orjson
 
-from kconnect.core.cluster.host import UnitSpec
+from kconnect.core.cluster.phases import UnitSpec
 from kconnect.core.state.assignment_records import Blame
 from kconnect.core.state.records import UnitId
 from kconnect.units import owners

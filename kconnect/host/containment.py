@@ -12,7 +12,7 @@ import os
 import time
 from collections.abc import Iterable
 
-from kconnect.core.cluster.host import UnitSpec
+from kconnect.core.cluster.phases import UnitSpec
 from kconnect.core.state.assignment_records import Blame, Held
 from kconnect.core.state.records import UnitId, Units
 from kconnect.host import blackbox

@@ -22,8 +22,9 @@ from collections.abc import Iterable, Mapping
 import orjson
 
 from kconnect.core.cluster import host as decisions
-from kconnect.core.cluster.host import HostState, UnitSpec
+from kconnect.core.cluster.host import HostState
 from kconnect.core.cluster.lease import Lease, Rest, stopped_after_ms
+from kconnect.core.cluster.phases import UnitSpec
 from kconnect.core.settings.worker import WorkerSettings
 from kconnect.core.state import assignment_records, records
 from kconnect.core.state.assignment_records import GeneratedTasks, HostSpec

@@ -1,10 +1,10 @@
 """
 The consumer of one sink task: a member of the connector's group that reads in batches.
 
-Made and read by `resting.py`, which stands between it and a sink task, and which is its listener: that is called from within
-`read` and `close`. From the task's thread only. No call waits for the brokers without a limit: after an outage a client may
-find none of them again (see `liveness.py`), and a commit that waits for the answer never returns. A client that has given no
-sign of life for too long is replaced by a new one, as soon as a new one reaches the brokers.
+Made and read by `core/task/resting.py`, which stands between it and a sink task, and which is its listener: that is called
+from within `read` and `close`. From the task's thread only. No call waits for the brokers without a limit: after an outage a
+client may find none of them again (see `liveness.py`), and a commit that waits for the answer never returns. A client that has
+given no sign of life for too long is replaced by a new one, as soon as a new one reaches the brokers.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import confluent_kafka as ck
 
@@ -23,6 +23,7 @@ from kconnect.core.settings.internal_topics import InternalTopics
 from kconnect.core.settings.sink import TOPIC_NAMES, TOPIC_PATTERN
 from kconnect.core.task.errors import Counts
 from kconnect.core.task.ports import Listener
+from kconnect.core.task.resting import Standing
 from kconnect.errors import ConnectError
 from kconnect.java import regex
 from kconnect.kafka import identities, liveness, servers, unreadable
@@ -50,13 +51,6 @@ _STEADY = '"join_state":"steady"'
 """What statistics say of a member that the group has taken in: without a partition, nothing else tells."""
 _STANDING_S = 5.0
 """Above what a fetch that finds nothing may hold up other requests for (`fetch.wait.max.ms`)."""
-
-
-class Standing(NamedTuple):
-    """The position of the reader of one partition, if it is known, and the committed offset of its group."""
-
-    position: int | None
-    committed: int | None
 
 
 class TaskConsumer:

@@ -1,8 +1,9 @@
 """
 One consumer in place of many: it watches partitions of which nothing new is expected, and calls whoever wants to know.
 
-A host has one `Watchers`. Sinks that rest (`resting.py`) have their partitions watched here, and read by themselves once they
-are called. What is watched is read from where the sink stood, outside of any group, and thrown away. Read next: `wakeups.py`.
+A host has one `Watchers`. Sinks that rest (`core/task/resting.py`) have their partitions watched here, and read by themselves
+once they are called. What is watched is read from where the sink stood, outside of any group, and thrown away. Read next:
+`wakeups.py`.
 """
 
 from __future__ import annotations

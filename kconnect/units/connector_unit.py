@@ -13,7 +13,7 @@ from typing import Any, cast
 
 from kconnect.api.config import ConfigDef
 from kconnect.api.connector import Connector, SinkConnector
-from kconnect.core.cluster.host import UnitSpec
+from kconnect.core.cluster.phases import UnitSpec
 from kconnect.core.settings import references
 from kconnect.core.settings.common import TASKS_MAX, TASKS_MAX_ENFORCE
 from kconnect.core.settings.connector import SINK_CONFIG, SOURCE_CONFIG

@@ -15,7 +15,8 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from kconnect.core.cluster.host import HostState, UnitSpec
+from kconnect.core.cluster.host import HostState
+from kconnect.core.cluster.phases import UnitSpec
 from kconnect.core.state.records import TargetState, UnitId
 from kconnect.errors import ConnectError
 

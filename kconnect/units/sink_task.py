@@ -4,7 +4,7 @@ The thread of a sink task: it reads, waits, pauses and stops, and steps the pump
 `core/task/sink_pump.py` is where a record goes from Kafka to the connector; here its ports are made. The task is an ordinary
 member of the consumer group `connect-<name>`, so its partitions, its lag and its offsets are Kafka's business, and a partition
 has one owner even while a task moves. One that has read nothing for long leaves that group until there is something. Run by
-`task_unit.py`. Read next: that pump, `kafka/resting.py`; for the other direction, `source_task.py`.
+`task_unit.py`. Read next: that pump, `core/task/resting.py`; for the other direction, `source_task.py`.
 """
 
 from __future__ import annotations
@@ -23,12 +23,13 @@ from kconnect.core.task.errant import Errant
 from kconnect.core.task.lifecycle import Event
 from kconnect.core.task.meters import SinkMeter
 from kconnect.core.task.ports import Listener
+from kconnect.core.task.resting import RestingConsumer
 from kconnect.core.task.sink_pump import Ports, SinkPump
 from kconnect.core.task.windows import Windows
 from kconnect.kafka import clients
 from kconnect.kafka.consumer import TaskConsumer
 from kconnect.kafka.refusals import Access
-from kconnect.kafka.resting import RestingConsumer
+from kconnect.kafka.resting import RestingClients
 from kconnect.plugins.registry import class_name
 from kconnect.units import chains, owners, withdrawn
 from kconnect.units.life import Life, topic_use
@@ -98,13 +99,10 @@ class SinkLoop:
             internal, access = settings.internal_topics, Access(client, self._reports.errors.counts, time.monotonic)
             # Not all at once: sinks of one topic come to rest together.
             round_s = _ROUND_S * random.uniform(0.8, 1)
-            self._consumer = RestingConsumer(
-                client,
-                lambda member: TaskConsumer(client, config, member, internal=internal, access=access),
-                listener,
-                watchers,
-                round_s,
+            group = RestingClients(
+                client, lambda member: TaskConsumer(client, config, member, internal=internal, access=access), watchers
             )
+            self._consumer = RestingConsumer(group, listener, round_s, time.monotonic)
             return self._consumer
 
         return SinkPump(ports, self._chain.intake, consumer, self._properties)

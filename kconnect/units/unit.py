@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping, Set
 from typing import Any, Protocol
 
 from kconnect.api.config import HIDDEN
-from kconnect.core.cluster.host import UnitSpec
+from kconnect.core.cluster.phases import UnitSpec
 from kconnect.core.settings import secrets
 from kconnect.core.settings.common import RELOAD_ACTION
 from kconnect.core.settings.references import Resolved

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kconnect.core.cluster.host import UnitSpec
+from kconnect.core.cluster.phases import UnitSpec
 from kconnect.core.state.records import TargetState
 from kconnect.units.connector_unit import ConnectorUnit
 from kconnect.units.task_unit import TaskUnit

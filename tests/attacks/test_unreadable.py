@@ -15,13 +15,14 @@ import pytest
 from kconnect.api.record import TopicPartition
 from kconnect.core.state.offsets import OffsetState
 from kconnect.core.state.records import LogRecord, Topic
+from kconnect.core.task.resting import RestingConsumer
 from kconnect.errors import ConnectError
 from kconnect.kafka import own_offsets, unreadable
 from kconnect.kafka.consumer import TaskConsumer
 from kconnect.kafka.log import LogWriter
 from kconnect.kafka.offset_order import Order
 from kconnect.kafka.own_offsets import OwnTopic
-from kconnect.kafka.resting import RestingConsumer
+from kconnect.kafka.resting import RestingClients
 from kconnect.kafka.unreadable import Stalls
 from kconnect.kafka.watch import Watchers
 from kconnect.units.offset_topic import OffsetTopic
@@ -98,7 +99,8 @@ def test_a_batch_that_nobody_can_read_is_no_silence(broker: str, monkeypatch: py
 def resting(broker: str, watchers: Watchers | None = None) -> RestingConsumer:
     client = {"bootstrap.servers": broker, "group.id": "g", "auto.offset.reset": "earliest", "enable.auto.commit": False}
     client["partition.assignment.strategy"] = "range"
-    return RestingConsumer(client, lambda own: TaskConsumer(client, {"topics": "t"}, own), _Listener(), watchers, 600.0)
+    clients = RestingClients(client, lambda own: TaskConsumer(client, {"topics": "t"}, own), watchers)
+    return RestingConsumer(clients, _Listener(), 600.0, time.monotonic)
 
 
 @pytest.mark.long

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.process
 _PROCESS = """
 import os, threading, time, types
 import plugin
-from kconnect.core.cluster.host import UnitSpec
+from kconnect.core.cluster.phases import UnitSpec
 from kconnect.core.state.records import TargetState
 from kconnect.host import blackbox
 from kconnect.units import owners

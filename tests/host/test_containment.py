@@ -19,7 +19,7 @@ pytestmark = pytest.mark.process
 
 _PROCESS = """
 import builtins, contextlib, io, json, logging.config, os, signal, socket, subprocess, sys, threading, time
-from kconnect.core.cluster.host import UnitSpec
+from kconnect.core.cluster.phases import UnitSpec
 from kconnect.core.state.records import TargetState
 from kconnect.host import output
 from kconnect.processes import logs

@@ -139,7 +139,7 @@ def test_a_dedicated_task_that_takes_too_much_at_once_gets_an_error_that_can_be_
 def test_a_task_that_wants_too_much_at_once_fails_of_the_setting_and_its_host_can_go_on() -> None:
     script = """
         from kconnect.core.state.records import TargetState
-        from kconnect.core.cluster.host import UnitSpec
+        from kconnect.core.cluster.phases import UnitSpec
         from kconnect.host.memory import Memory
         from kconnect.units.unit import Unit
         from tests.integration.units import MemoryHost

@@ -1,8 +1,12 @@
-"""Sinks that rest, against a broker: nothing is lost or repeated when a record ends that, whatever happened meanwhile."""
+"""
+Sinks that rest, against a broker: nothing is lost or repeated when a record ends that, whatever happened meanwhile. The rules
+of it are tried in `tests/core/task/test_resting.py`.
+"""
 
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -13,8 +17,9 @@ from confluent_kafka.admin import AdminClient, NewPartitions
 
 from kconnect.api.record import OffsetAndMetadata, SinkRecord, TopicPartition
 from kconnect.core.state.records import TargetState
+from kconnect.core.task.resting import RestingConsumer
 from kconnect.kafka.consumer import TaskConsumer
-from kconnect.kafka.resting import RestingConsumer
+from kconnect.kafka.resting import RestingClients
 from kconnect.kafka.watch import Watchers
 from kconnect.local.broker import Broker
 
@@ -63,7 +68,7 @@ class Sleeper:
         def make(listener: Any) -> TaskConsumer:
             return TaskConsumer(settings, {"topics": topic}, listener)
 
-        self.consumer = RestingConsumer(settings, make, self.listener, watchers, round_s)
+        self.consumer = RestingConsumer(RestingClients(settings, make, watchers), self.listener, round_s, time.monotonic)
         self.consumer.subscribe()
 
     def read(self) -> bool:
@@ -261,23 +266,6 @@ def test_a_topic_that_is_made_anew_is_read_from_its_beginning(bootstrap: str, to
     it.consumer.close(60)
 
 
-def test_paused_it_watches_nothing_and_reads_all_once_it_is_resumed(bootstrap: str, topic: str, watchers: Watchers) -> None:
-    create(bootstrap, topic)
-    write(bootstrap, topic, numbers(2))
-    it = Sleeper(bootstrap, topic, watchers)
-    it.until(2)
-    it.consumer.hold()
-    it.rest()
-    write(bootstrap, topic, ["3", "4"])
-    assert it.consumer.lags() == {TopicPartition(topic, 0): None}
-    assert it.consumer.read(100, 0.5) == []
-    assert it.consumer.resting
-    it.consumer.release()
-    it.until(4)
-    assert it.values == numbers(4)
-    it.consumer.close(60)
-
-
 def test_who_shares_a_group_or_owes_a_commit_does_not_rest(bootstrap: str, topic: str, watchers: Watchers) -> None:
     create(bootstrap, topic, 2)
     write(bootstrap, topic, numbers(2))
@@ -332,29 +320,6 @@ def test_where_the_task_wants_to_read_counts_though_nothing_was_read_there(
     it.consumer.release()
     it.until(10)
     assert it.values[7:] == ["6", "7", "9"]
-    it.consumer.close(60)
-
-
-def test_in_open_the_task_has_its_partitions_and_may_pause_them(bootstrap: str, topic: str, watchers: Watchers) -> None:
-    create(bootstrap, topic)
-    write(bootstrap, topic, numbers(2))
-    it = Sleeper(bootstrap, topic, watchers)
-    it.until(2)
-    it.rest()
-    place = TopicPartition(topic, 0)
-    seen: list[Any] = []
-
-    def opened() -> None:
-        seen.append(set(it.consumer.assignment))
-        it.consumer.pause([place])
-
-    it.listener.on_assigned = opened
-    write(bootstrap, topic, ["3"])
-    until(lambda: it.read() and not it.consumer.resting and not it.consumer.commits)
-    assert it.consumer.read(100, 0.5) == []
-    assert seen == [{place}]
-    it.consumer.resume([place])
-    it.until(3)
     it.consumer.close(60)
 
 

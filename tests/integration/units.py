@@ -13,7 +13,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from kconnect.api.connector import SinkConnector, SourceConnector
 from kconnect.api.record import SinkRecord, SourceRecord
 from kconnect.api.task import SinkTask, SourceTask
-from kconnect.core.cluster.host import UnitSpec
+from kconnect.core.cluster.phases import UnitSpec
 from kconnect.core.settings.worker import WorkerSettings
 from kconnect.core.state import records
 from kconnect.core.state.records import State, TargetState, UnitId

@@ -178,7 +178,7 @@ def test_one_owner_when_hosts_that_were_out_of_touch_stop_as_if_nothing_had_happ
 
 
 def test_one_owner_when_hosts_that_lost_their_worker_take_their_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(HostState, "_abandon_late", lambda self, now: [])
+    monkeypatch.setattr(HostState, "_late", lambda self, now: frozenset())
     assert found_by("I7 one owner", kinds=("kill_worker", "wait", "add_worker"))
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 
-from kconnect.core.cluster.host import HostState, UnitSpec
+from kconnect.core.cluster.host import HostState
+from kconnect.core.cluster.phases import UnitSpec
 from kconnect.core.state.records import State, TargetState
 from kconnect.units import gate
 from kconnect.units.gate import Tell

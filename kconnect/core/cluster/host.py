@@ -3,7 +3,7 @@ What one task host runs, decided from the log alone.
 
 `host/main.py` passes every record of the config and assignment topics to `HostState`, and performs what `decide` returns.
 `HostState` keeps the rule on which the handover rests (see `handover.py`): declare, read the declaration back, and start only
-if the log still gives the unit to this host. Read next: `host/main.py`.
+if the log still gives the unit to this host. Read next: `phases.py`, `host/main.py`.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Set
 from dataclasses import dataclass, replace
 
+from kconnect.core.cluster.phases import IN_ORDER, OWN, STUCK, Event, Phase, UnitHere, UnitsHere, UnitSpec, Wanted
 from kconnect.core.state.assignment import AssignmentState
 from kconnect.core.state.assignment_records import (
     PLAIN,
@@ -22,29 +23,8 @@ from kconnect.core.state.assignment_records import (
     Placement,
     Wait,
 )
-from kconnect.core.state.config import ConfigState, Properties
+from kconnect.core.state.config import ConfigState
 from kconnect.core.state.records import Broken, LoggerLevel, LogRecord, TargetState, Topic, UnitId, Units
-
-
-@dataclass(frozen=True, slots=True)
-class UnitSpec:
-    """
-    A unit as the log describes it. A running unit is restarted when its spec is no longer equal.
-
-    `task` is None for the connector instance, and so is `task_config`. `config_offset` is that of the record the spec
-    comes from; `run` rises with each restart that somebody asked for.
-    """
-
-    connector: str
-    task: int | None
-    connector_config: Properties
-    task_config: Properties | None
-    config_offset: int
-    run: int
-
-    @property
-    def unit(self) -> UnitId:
-        return UnitId(self.connector, -1 if self.task is None else self.task)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,19 +116,12 @@ class HostState:
         self._given_up_at: int | None = None
         self._ready_at: int | None = None
         self._readable = True
-        self._running: dict[UnitId, tuple[UnitSpec, TargetState, int]] = {}
-        self._stopping: set[UnitId] = set()
-        self._in_order: set[UnitId] = set()
-        """Those of `_stopping` that were not abandoned."""
-        self._stuck: set[UnitId] = set()
-        """Those of `_stopping` that have been given up."""
+        self._units = UnitsHere()
         self._blamed: dict[UnitId, Blame] = {}
         self._suspected: Units = frozenset()
         self._renewed: set[UnitId] = set()
         self._taken: set[UnitId] = set()
         """Units here that some record since the last decision took from this worker: others may have run them by now."""
-        self._waiting: dict[UnitId, Wait] = {}
-        """Those of `_running` that wait for the fencing of earlier task sets."""
         self._declared: Held | None = None
         self._sequence = 0
         self._read_back = 0
@@ -178,7 +151,7 @@ class HostState:
                 self._read_own(decoded)
             # Most records of a large cluster are about other workers.
             self._changed |= isinstance(decoded, Held | Assignment | Placement) and decoded.worker == self.worker
-            self._changed |= isinstance(decoded, FencingFailed) and bool(self._waiting)
+            self._changed |= isinstance(decoded, FencingFailed) and bool(self._units.within({Phase.FENCING}))
             if isinstance(decoded, Assignment) and decoded.worker == self.worker:
                 self._taken |= self.units - (decoded.units or frozenset())
         return decoded if isinstance(decoded, Broken | LoggerLevel) else None
@@ -238,16 +211,12 @@ class HostState:
 
     def stopped(self, unit: UnitId) -> None:
         """The unit's thread has ended after a `Stop`."""
-        self._stopping.discard(unit)
-        self._stuck.discard(unit)
-        self._in_order.discard(unit)
+        self._units.move(unit, Event.ENDED)
         self._changed = True
 
     def stuck(self, unit: UnitId) -> None:
         """A unit has not stopped within its limit, and is given up: it keeps this host from being used any longer."""
-        if unit in self._stopping and unit not in self._stuck:
-            self._stuck.add(unit)
-            self._changed = True
+        self._changed |= self._units.move(unit, Event.LIMIT)
 
     def leave(self, reason: str) -> None:
         """End this host, whatever the log wants of it: its units stop in order, and are free when it exits."""
@@ -269,17 +238,16 @@ class HostState:
         A task waits until `is_fenced`. This host says so, which has the leader fence; `decide` then answers `Pass`. False,
         and no answer, if the task is to stop anyway.
         """
-        running = self._running.get(spec.unit)
-        if running is None or running[0] != spec:
+        if self._units.spec_at_work(spec.unit) != spec:
             return False
-        self._waiting[spec.unit] = Wait(spec.config_offset, self._sequence + 1)
+        self._units.move(spec.unit, Event.WAITS, wait=Wait(spec.config_offset, self._sequence + 1))
         self._changed = True
         return True
 
     @property
     def units(self) -> Units:
         """The units that this host must answer for: those that run, stop, or have run and failed."""
-        return frozenset(self._running) | frozenset(self._stopping)
+        return self._units.within(OWN)
 
     def decide(self, now: int, in_touch: bool = True) -> list[HostEffect]:
         """
@@ -288,91 +256,112 @@ class HostState:
         """
         if self._ready_at is None or self._exited:
             return []
-        late = self._abandon_late(now)
+        late = self._late(now)
         if not (self._changed or self.predecessor or late):
             return []
         if self.predecessor is not None and now - self._ready_at >= self._takeover_ms:
             self.predecessor = None
         leave = self._reason_to_leave()
         to_run = {} if leave or not self._readable else self._wanted()
-        effects: list[HostEffect] = late
-        for unit, (spec, target, desired_offset) in list(self._running.items()):
-            if unit not in to_run or to_run[unit][0] != spec or unit in self._renewed or unit in self._taken:
-                del self._running[unit]
-                self._waiting.pop(unit, None)
-                self._stopping.add(unit)
-                in_order = self._readable and (in_touch or unit not in self._taken)
-                if in_order:
-                    self._in_order.add(unit)
-                effects.append(Stop(unit, abandon=not in_order))
-            elif to_run[unit][1:] != (target, desired_offset):
-                self._running[unit] = to_run[unit]
-                effects.append(SetTarget(unit, *to_run[unit][1:]))
-        if self._readable and not in_touch:
-            # What was stopping in order when the host lost touch.
-            effects += [Stop(unit, abandon=True) for unit in sorted(self._in_order & self._stopping & self._taken)]
-            self._in_order -= self._taken
+        effects: list[HostEffect] = []
+        for unit, here in list(self._units.items()):
+            effects += self._go_on(unit, here, to_run.get(unit), unit in late, in_touch)
         self._renewed.clear()
         self._taken.clear()
-        effects += self._pass()
-        own_units = self.units
-        todo = {} if self.predecessor else {unit: spec for unit, spec in to_run.items() if unit not in own_units}
         if self._readable and not self.predecessor:
             self._clear_blames(to_run)
         # Nor before its predecessor has ended: the record that lists what that one runs would be the record of a dead process.
         if leave and not self.units and not self.predecessor:
             self._exited = True
             return [*effects, *self._goodbye(), Exit(leave)]
-        effects += self._declare(frozenset(todo))
-        for unit in sorted(todo):
-            if unit in self._confirmed:
-                self._running[unit] = todo[unit]
-                effects.append(Start(*todo[unit], self._blamed[unit].reason if unit in self._blamed else None))
+        if not self.predecessor:
+            for unit, wanted in to_run.items():
+                self._units.move(unit, Event.WANTED, wanted)
+        effects += self._declare()
+        effects += self._start()
         if self._only_stuck_left(to_run.keys()):
             self._exited = True
-            effects.append(
-                Die(f"{', '.join(map(str, sorted(self._stuck)))} can't be stopped, and this host has no other units")
-            )
+            stuck = ", ".join(map(str, sorted(self._units.within(STUCK))))
+            effects.append(Die(f"{stuck} can't be stopped, and this host has no other units"))
         self._changed = bool(effects)
         return effects
 
-    def _clear_blames(self, wanted: Mapping[UnitId, tuple[UnitSpec, TargetState, int]]) -> None:
+    def _go_on(self, unit: UnitId, here: UnitHere, wanted: Wanted | None, late: bool, in_touch: bool) -> list[HostEffect]:
+        """
+        Decide what follows for a unit that is here. `wanted` is what the log wants of it, `late` that others no longer wait for
+        its end.
+        """
+        match here.phase:
+            case Phase.DECLARED:
+                if wanted is None or self.predecessor:
+                    self._units.move(unit, Event.UNWANTED)
+            case Phase.RUNNING | Phase.FENCING:
+                is_taken = unit in self._taken
+                if wanted is None or wanted.spec != here.wanted.spec or unit in self._renewed or is_taken:
+                    in_order = self._readable and (in_touch or not is_taken)
+                    self._units.move(unit, Event.STOP if in_order else Event.ABANDON)
+                    return [Stop(unit, abandon=not in_order)]
+                told: list[HostEffect] = []
+                if wanted != here.wanted:
+                    self._units.move(unit, Event.TOLD, wanted)
+                    told.append(SetTarget(unit, wanted.target, wanted.desired_offset))
+                return [*told, *self._pass(unit, here)]
+            case Phase.STOPPING | Phase.STUCK:
+                # What was stopping in order when the host lost touch.
+                if late or (self._readable and not in_touch and unit in self._taken):
+                    self._units.move(unit, Event.ABANDON)
+                    return [Stop(unit, abandon=True)]
+            case Phase.ABANDONED | Phase.STUCK_ABANDONED:
+                pass
+        return []
+
+    def _clear_blames(self, wanted: Mapping[UnitId, Wanted]) -> None:
         for unit, blame in list(self._blamed.items()):
-            spec = wanted[unit][0] if unit in wanted else None
+            spec = wanted[unit].spec if unit in wanted else None
             if spec is None or (spec.config_offset, spec.run) != blame[:2]:
                 del self._blamed[unit]
 
     def _only_stuck_left(self, wanted: Set[UnitId]) -> bool:
-        if not self._stuck or self.units != self._stuck or not wanted <= self._stuck:
+        stuck = self._units.within(STUCK)
+        if not stuck or self.units != stuck or not wanted <= stuck:
             return False
         # Who reads of the end of this process finds out why it ended. Without a log nobody reads anything.
         return not self._readable or self._read_back == self._sequence
 
-    def _pass(self) -> list[HostEffect]:
-        passes: list[HostEffect] = []
-        for unit, wait in sorted(self._waiting.items()):
-            failed = self.assignment.failed_fencings.get(unit.connector)
-            if self.is_fenced(self._running[unit][0]):
-                passes.append(Pass(unit))
-            elif failed is not None and failed.answers(self.worker, self.host, self.incarnation, wait):
-                passes.append(Pass(unit, failed.error))
-        for passing in passes:
-            assert isinstance(passing, Pass)
-            del self._waiting[passing.unit]
-        return passes
+    def _pass(self, unit: UnitId, here: UnitHere) -> list[HostEffect]:
+        if here.wait is None:
+            return []
+        failed = self.assignment.failed_fencings.get(unit.connector)
+        error = None
+        if not self.is_fenced(here.wanted.spec):
+            if failed is None or not failed.answers(self.worker, self.host, self.incarnation, here.wait):
+                return []
+            error = failed.error
+        self._units.move(unit, Event.PASSED)
+        return [Pass(unit, error)]
 
-    def _abandon_late(self, now: int) -> list[HostEffect]:
-        """Abandon units that take too long to stop in order, once the leader no longer counts on this host's worker."""
+    def _late(self, now: int) -> Units:
+        """Return the units that take too long to stop in order, once the leader no longer counts on this host's worker."""
         if self.worker in self.assignment.assignments:
             self._given_up_at = None
         elif self._given_up_at is None:
             self._given_up_at = now
         if self._given_up_at is None or now - self._given_up_at < self._grace_ms // 2:
-            return []
-        late, self._in_order = sorted(self._in_order & self._stopping), set()
-        return [Stop(unit, abandon=True) for unit in late]
+            return frozenset()
+        return self._units.within(IN_ORDER)
 
-    def _declare(self, todo: Units) -> list[HostEffect]:
+    def _start(self) -> list[HostEffect]:
+        """Start what the newest record of this host is known to name."""
+        starts: list[HostEffect] = []
+        for unit in sorted(self._units.within({Phase.DECLARED})):
+            if unit in self._confirmed:
+                wanted = self._units[unit].wanted
+                self._units.move(unit, Event.READ_BACK)
+                blame = self._blamed[unit].reason if unit in self._blamed else None
+                starts.append(Start(wanted.spec, wanted.target, wanted.desired_offset, blame))
+        return starts
+
+    def _declare(self) -> list[HostEffect]:
         if not self._readable:
             return []
         placement = self.assignment.placements.get(self.worker)
@@ -382,14 +371,14 @@ class HostState:
         held = Held(
             self.worker,
             self.host,
-            self.units | todo | inherited,
+            frozenset(self._units) | inherited,
             assigned.generation if assigned else 0,
             placement.revision if placement else 0,
             self.incarnation,
             self.worker_incarnation,
             self._process,
-            waiting=dict(self._waiting),
-            stuck=frozenset(self._stuck),
+            waiting={unit: here.wait for unit, here in self._units.items() if here.wait is not None},
+            stuck=self._units.within(STUCK),
             blamed=dict(self._blamed),
             suspected=self._suspected,
         )
@@ -410,7 +399,7 @@ class HostState:
             return []
         if self._is_given_up() and self._readable and self.predecessor is None:
             return [Declare(Held(self.worker, self.host, None))]
-        return self._declare(frozenset())
+        return self._declare()
 
     def _is_given_up(self) -> bool:
         """Whether the placement of this life of the worker has no more use for this process."""
@@ -446,14 +435,14 @@ class HostState:
             return "this host was started again elsewhere"
         return None
 
-    def _wanted(self) -> dict[UnitId, tuple[UnitSpec, TargetState, int]]:
+    def _wanted(self) -> dict[UnitId, Wanted]:
         placement = self.assignment.placements.get(self.worker)
         assigned = self.assignment.assignments.get(self.worker)
         if placement is None or assigned is None or placement.incarnation != self.worker_incarnation:
             return {}
         runs: Mapping[UnitId, int] = (placement.hosts or {}).get(self.host, {})
         behind = self._is_behind()
-        to_run: dict[UnitId, tuple[UnitSpec, TargetState, int]] = {}
+        to_run: dict[UnitId, Wanted] = {}
         for unit in runs.keys() & (assigned.units or frozenset()):
             spec = self._spec(unit, runs[unit])
             target = self.config.target_state(unit.connector)
@@ -462,7 +451,7 @@ class HostState:
             if spec is None or spec.config_offset >= placement.config_offset or (behind and not self._runs(spec)):
                 continue
             if target is not TargetState.STOPPED:
-                to_run[unit] = (spec, target, self.config.desired_offset(unit.connector))
+                to_run[unit] = Wanted(spec, target, self.config.desired_offset(unit.connector))
         return to_run
 
     def _is_behind(self) -> bool:
@@ -471,8 +460,7 @@ class HostState:
         return placement is not None and max(self.config.offset, self._config_end) < placement.config_offset
 
     def _runs(self, spec: UnitSpec) -> bool:
-        running = self._running.get(spec.unit)
-        return running is not None and running[0] == spec
+        return self._units.spec_at_work(spec.unit) == spec
 
     def _connectors_here(self) -> Set[str]:
         placement = self.assignment.placements.get(self.worker)

@@ -171,10 +171,8 @@ class Listener(Protocol):
         ...
 
 
-class Consumer(Protocol):
-    """
-    The calls that a sink task makes of its consumer, apart from reading. If a call raises ConnectError, the task has failed.
-    """
+class GroupConsumer(Protocol):
+    """What a sink task asks of a consumer of its group, apart from reading. After a ConnectError the task has failed."""
 
     @property
     def assignment(self) -> Set[TopicPartition]: ...
@@ -211,12 +209,16 @@ class Consumer(Protocol):
         """
         ...
 
-    def topic_ids(self, topics: Collection[str]) -> dict[str, str]:
-        """See `SinkTaskContext.topic_ids`."""
-        ...
-
     def end_offsets(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int]:
         """See `SinkTaskContext.end_offsets`."""
+        ...
+
+
+class Consumer(GroupConsumer, Protocol):
+    """All that a sink task asks of its consumer, apart from reading."""
+
+    def topic_ids(self, topics: Collection[str]) -> dict[str, str]:
+        """See `SinkTaskContext.topic_ids`."""
         ...
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from kconnect.core.cluster.host import Declare, Die, Exit, HostEffect, HostState, Start, Stop, UnitSpec
+from kconnect.core.cluster.host import Declare, Die, Exit, HostEffect, HostState, Start, Stop
+from kconnect.core.cluster.phases import UnitSpec
 from kconnect.core.state import assignment_records, records
 from kconnect.core.state.assignment_records import Assignment, Blame, Held, Placement
 from kconnect.core.state.records import Entry, LogRecord, Topic, UnitId

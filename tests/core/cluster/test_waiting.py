@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from kconnect.core.cluster.host import Declare, HostState, Pass, Start, Stop, UnitSpec
+from kconnect.core.cluster.host import Declare, HostState, Pass, Start, Stop
+from kconnect.core.cluster.phases import UnitSpec
 from kconnect.core.state import assignment_records, records
 from kconnect.core.state.assignment_records import Assignment, FencingFailed, Held, Placement, Wait
 from kconnect.core.state.records import Entry, LogRecord, Topic, UnitId

@@ -17,8 +17,9 @@ from dataclasses import replace
 from typing import Any
 
 from kconnect.core.cluster import host as decisions
-from kconnect.core.cluster.host import HostState, UnitSpec
+from kconnect.core.cluster.host import HostState
 from kconnect.core.cluster.lease import stopped_after_ms
+from kconnect.core.cluster.phases import UnitSpec
 from kconnect.core.herder import effects, events
 from kconnect.core.herder.effects import Body, Offsets
 from kconnect.core.herder.herder import Herder

@@ -33,7 +33,7 @@ from kconnect.kafka.memory_clients import MemoryConsumer, MemoryProducer
 from kconnect.testing.plugins.world import Always, NoTopics
 
 if TYPE_CHECKING:
-    from kconnect.core.cluster.host import UnitSpec
+    from kconnect.core.cluster.phases import UnitSpec
     from tests.rig.histories.histories import History
 
 DATA = "data"

@@ -10,8 +10,8 @@ from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from kconnect.core.cluster import host as decisions
-from kconnect.core.cluster.host import UnitSpec
 from kconnect.core.cluster.lease import paused_after_s, stopped_after_ms
+from kconnect.core.cluster.phases import UnitSpec
 from kconnect.core.herder import effects, events
 from kconnect.core.state import assignment_records, records
 from kconnect.core.state.assignment_records import HostSpec
