@@ -43,6 +43,7 @@ from kconnect.connectors import patterns
 from kconnect.connectors.iceberg import answers, catalogs, files, rows, settings, staging
 from kconnect.connectors.iceberg.connector import IcebergSinkConnector
 from kconnect.connectors.iceberg.decoder import Decoder, check_elements
+from kconnect.connectors.iceberg.stages import Stage
 from kconnect.testing import SinkRunner
 from tests.attacks.hostile import Hostile, Reply, bomb, given
 
@@ -226,7 +227,7 @@ def test_a_stage_that_is_none_of_ours_is_left(place: dict[str, str], catalog: Ca
     table = catalog.load_table("shop.orders")
     where = TopicPartition("t", 0)
 
-    def tell(data: bytes) -> list[staging.Stage]:
+    def tell(data: bytes) -> list[Stage]:
         with table.io.new_output(f"{table.location()}/kconnect/lake/t/0.json").create(overwrite=True) as file:
             file.write(data.replace(b"LOCATION", table.location().encode()))
         return staging.published(table, "lake", [where])

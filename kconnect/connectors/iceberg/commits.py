@@ -20,6 +20,7 @@ from pyiceberg.table import Table, Transaction
 from kconnect.api import ConfigError, ConnectError, TopicPartition
 from kconnect.connectors.iceberg import upserts
 from kconnect.connectors.iceberg.places import Places
+from kconnect.connectors.iceberg.stages import StaleError
 from kconnect.connectors.iceberg.tables import arrow_of
 from kconnect.connectors.identity import Mark
 
@@ -28,10 +29,6 @@ Offsets = Mapping[TopicPartition, int]
 Begins = Mapping[TopicPartition, int | None]
 Ids = Mapping[str, str]
 NO_IDS: Ids = {}
-
-
-class StaleError(Exception):
-    """An error that somebody else has committed rows of these partitions."""
 
 
 def name_of(connector: str, place: TopicPartition) -> str:

@@ -3,7 +3,7 @@ Staging: rows that a task has written into files of the table, for another task 
 
 So several tasks make one snapshot in an interval. A stage is told in a small file for each of its partitions of Kafka, in the
 folder of the table. Whoever commits it asks whether the table has the offsets that it begins with, as for rows of its own; a
-stage that is too late, or of somebody who was given up for dead, is never committed. Called by `task.py`. Read next:
+stage that is too late, or of somebody who was given up for dead, is never committed. Called by `targets.py`. Read next:
 `commits.py`.
 """
 
@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import orjson
@@ -21,20 +20,11 @@ from pyiceberg.table import Table
 
 from kconnect.api import TopicPartition
 from kconnect.connectors.iceberg import commits
+from kconnect.connectors.iceberg.stages import Stage
 
 log = logging.getLogger(__name__)
 
 _FOLDER = "kconnect"
-
-
-@dataclass(frozen=True)
-class Stage:
-    """`snapshot` is the one that would have been made, and `manifests` the file that lists its manifests."""
-
-    snapshot: int
-    manifests: str
-    begins: dict[TopicPartition, int]
-    ends: dict[TopicPartition, int]
 
 
 def made(table: Table, rows: pa.Table, begins: dict[TopicPartition, int], ends: dict[TopicPartition, int]) -> Stage:
@@ -145,10 +135,3 @@ def known(table: Table, connector: str, topics: Collection[str]) -> list[TopicPa
     prefix = commits.name_of(connector, TopicPartition("", 0)).removesuffix(".0")
     parts = [name.removeprefix(prefix).rpartition(".") for name in table.properties if name.startswith(prefix)]
     return sorted(TopicPartition(topic, int(number)) for topic, _, number in parts if topic in topics and number.isdecimal())
-
-
-def is_committed(stage: Stage, there: dict[TopicPartition, int]) -> bool | None:
-    """Whether its rows are in the table, by the table's offsets; None if they are not, and the stage can't be committed."""
-    if all(there.get(place) == begin for place, begin in stage.begins.items()):
-        return False
-    return True if all(there.get(place, -1) >= end for place, end in stage.ends.items()) else None

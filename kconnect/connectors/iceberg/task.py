@@ -1,9 +1,9 @@
 """
-IcebergSinkTask: keeps rows in memory, and commits those of each table together with their offsets.
+IcebergSinkTask: makes rows of records, and has those of each table committed together with their offsets.
 
 If there are several tasks, that with the first partition commits for all of them, once an interval: the others write their rows
 into files of the table, and tell it (`staging.py`). A task whose rows nobody commits does it itself, so nothing depends on one.
-Started by `connector.py`. Read next: `commits.py`.
+Started by `connector.py`. Read next: `pending.py`, which has what is in no table yet, and `commits.py`.
 """
 
 from __future__ import annotations
@@ -11,8 +11,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, NoReturn
 
 import pyarrow as pa
@@ -36,11 +35,12 @@ from kconnect.api import (
     TopicPartition,
 )
 from kconnect.connectors import names
-from kconnect.connectors.common import MISFITS, Patience, bad_record
+from kconnect.connectors.common import Patience, bad_record
 from kconnect.connectors.groups import Group, Origins, groups_of
-from kconnect.connectors.iceberg import catalogs, columns, commits, rows, settings, staging
-from kconnect.connectors.iceberg.staging import Stage
+from kconnect.connectors.iceberg import catalogs, columns, commits, pending, rows, settings
+from kconnect.connectors.iceberg.pending import Part, Pending
 from kconnect.connectors.iceberg.tables import Tables, arrow_of
+from kconnect.connectors.iceberg.targets import NO_ROWS, TableTarget
 from kconnect.connectors.identity import TopicIds
 from kconnect.connectors.libraries import Informed
 from kconnect.connectors.patterns import LateError, Pattern
@@ -48,8 +48,6 @@ from kconnect.connectors.slices import Slice, record_at, slices_of
 
 Begins = dict[TopicPartition, int | None]
 
-_NO_ROWS: tuple[type[Exception], ...] = (*MISFITS, pa.ArrowException)
-"""What is raised for records of which there are no rows."""
 _NO_TABLE: tuple[type[Exception], ...] = (
     ValidationException,
     ValidationError,
@@ -66,51 +64,17 @@ _REFUSALS = (ForbiddenError, BadRequestError, ConfigError, NotImplementedError, 
 _MOST_REFUSED, _REFUSED_S = 1000, 60.0
 """Rights may be granted, so a refusal of a table is not believed for longer."""
 
-_LOOK_S, _ALONE_S = 1.0, 10.0
-"""How often, at most, a task looks whether its stage is committed, and when, at the earliest, it does that itself."""
-
-
-@dataclass
-class Part:
-    """
-    Rows of one partition of Kafka that a table has not yet: those from `begin`, what the table has, up to `next`. `first` is
-    the offset of the first of them.
-    """
-
-    begin: int | None
-    next: int
-    first: int
-    rows: list[pa.Table] = field(default_factory=list)
-
-
-@dataclass(frozen=True)
-class Staged:
-    """A stage that is not committed yet, as far as is known."""
-
-    stage: Stage
-    since: float
-    firsts: Mapping[TopicPartition, int]
-    told: bool
-    """Whether others may know of it."""
-
 
 class IcebergSinkTask(Informed, SinkTask):
     reports_in_put_only = True
 
     def __init__(self) -> None:
-        self._parts: dict[str, dict[TopicPartition, Part]] = {}
-        """By table."""
-        self._staged: dict[str, Staged] = {}
-        self._next: dict[TopicPartition, int] = {}
-        """Behind the last record that was taken."""
         self._assigned: set[TopicPartition] = set()
         self._unopened: set[TopicPartition] = set()
         """What is assigned, and where nobody has looked yet how far the tables are: the catalog was away."""
-        self._is_reached = self._moves = False
+        self._is_reached = self._goes_back = False
         self._refused: dict[str, tuple[float, str]] = {}
         """Tables that records have named, and that may not be written to: until when that is believed, and why."""
-        self._count = self._size = 0
-        """How many rows are in memory, and how many bytes they have."""
         self._due_at = 0.0
 
     def version(self) -> str:
@@ -136,8 +100,7 @@ class IcebergSinkTask(Informed, SinkTask):
         self._locations: Sequence[str] = config[settings.LOCATIONS]
         self._shares = int(props.get("tasks.max", "1")) > 1 and not self._upserts and not self._route
         self._interval_s: float = config[settings.INTERVAL] / 1000
-        self._most: int = config[settings.ROWS]
-        self._most_bytes: int = config[settings.BYTES]
+        self._pending = Pending(self._interval_s, config[settings.ROWS], config[settings.BYTES], self.context.offset)
         self._patience = Patience(settings.RETRIES, config[settings.RETRIES], config[settings.BACKOFF])
         self._due_at = time.monotonic() + self._interval_s
         with contextlib.suppress(RetriableError):
@@ -168,7 +131,7 @@ class IcebergSinkTask(Informed, SinkTask):
         return moves
 
     def stop(self) -> None:
-        self._parts.clear()
+        """Nothing is open, and what is in memory only is read again."""
 
     @functools.cached_property
     def _ids(self) -> TopicIds:
@@ -184,26 +147,8 @@ class IcebergSinkTask(Informed, SinkTask):
     def close(self, partitions: Collection[TopicPartition]) -> None:
         self._assigned.difference_update(partitions)
         self._unopened.difference_update(partitions)
-        self._drop(partitions)
-
-    def _drop(self, places: Collection[TopicPartition]) -> None:
-        """Whoever reads them next begins with what the tables have."""
-        for place in places:
-            self._next.pop(place, None)
-            for parts in self._parts.values():
-                parts.pop(place, None)
-        for name, staged in list(self._staged.items()):
-            if not set(staged.stage.ends).isdisjoint(places):
-                self._staged.pop(name)
-        self._recount()
-
-    def _recount(self) -> None:
-        all_rows = [table_rows for parts in self._parts.values() for part in parts.values() for table_rows in part.rows]
-        self._count, self._size = sum(map(len, all_rows)), sum(table_rows.nbytes for table_rows in all_rows)
-
-    @property
-    def _is_full(self) -> bool:
-        return self._count >= self._most or self._size >= self._most_bytes
+        # Partitions that have rows in a stage with these go on where that begins.
+        self._goes_back |= self._pending.leave(partitions)
 
     def put(self, records: list[SinkRecord]) -> None:
         self._put(groups_of(records))
@@ -212,8 +157,9 @@ class IcebergSinkTask(Informed, SinkTask):
         self._put([Group(batch.topic, batch.key, batch.value, Origins(batch))])
 
     def _put(self, groups: Sequence[Group]) -> None:
-        moves = self._reach()
-        if not moves and (self._is_full or time.monotonic() >= self._due_at):
+        moves = self._reach() or self._goes_back
+        self._goes_back = False
+        if not moves and (self._pending.is_full or time.monotonic() >= self._due_at):
             moves = self._commit()
         if moves and groups:
             # What was read meanwhile is none of what comes next: the worker goes there before this put is made again.
@@ -224,7 +170,7 @@ class IcebergSinkTask(Informed, SinkTask):
                 # A null makes no row. All values of a group are null, or none is.
                 for name, chosen in () if group.value.has_nulls else self._routed(place, some, group):
                     self._keep(name, place, chosen, group)
-                self._next[place] = some.offsets[-1] + 1
+                self._pending.take(place, some.offsets[-1] + 1)
 
     # Rows.
 
@@ -258,10 +204,9 @@ class IcebergSinkTask(Informed, SinkTask):
             for offset in some.offsets:
                 self._bad(record_at(group, place, offset), error)
             return
-        part = self._parts.get(name, {}).get(place)
+        part = self._pending.parts(name).get(place)
         if part is None:
-            staged = self._staged.get(name)
-            begin = None if staged is None else staged.stage.ends.get(place)
+            begin = self._pending.staged_end(name, place)
             try:
                 begin = self._begin(name, place) if begin is None else begin
             except DataError as error:
@@ -277,13 +222,7 @@ class IcebergSinkTask(Informed, SinkTask):
         if not len(fresh):
             return
         table_rows = self._made(name, place, fresh, group)
-        self._parts.setdefault(name, {})[place] = part
-        part.first = fresh.offsets[0] if part.first < 0 else part.first
-        part.next = fresh.offsets[-1] + 1
-        if table_rows is not None and len(table_rows):
-            part.rows.append(table_rows)
-            self._count += len(table_rows)
-            self._size += table_rows.nbytes
+        self._pending.keep(name, place, part, fresh.offsets, table_rows)
 
     def _begin(self, name: str, place: TopicPartition) -> int | None:
         """
@@ -315,7 +254,7 @@ class IcebergSinkTask(Informed, SinkTask):
         """Their rows, without those of bad records."""
         try:
             return self._rows(name, some, self._dynamic or some.topic != place.topic)
-        except _NO_ROWS as error:
+        except NO_ROWS as error:
             if len(some) == 1:
                 problem = DataError(f"the table {name} can't have it: {' '.join(str(error).split())}")
                 self._bad(record_at(group, place, some.offsets[0]), problem)
@@ -357,28 +296,28 @@ class IcebergSinkTask(Informed, SinkTask):
 
     def _commit(self) -> bool:
         """Commit what there is; return whether some of it is to be read again."""
-        self._moves = False
-        tables = dict.fromkeys((*self._parts, *self._staged, *(self._shared() if self._shares else ())))
-        for name in tables:
+        moves = False
+        for name in dict.fromkeys((*self._pending.tables, *(self._shared() if self._shares else ()))):
             try:
                 self._ids.look(_table_of(name))
                 if self._is_of_bad_records(name):
-                    self._taken(name)
+                    self._pending.forget(name)
                 elif self._shares:
-                    self._commit_shared(name)
-                elif self._parts.get(name):
-                    self._commit_own(name)
+                    if self._tables.existing(name) is not None:
+                        moves |= self._pending.commit_shared(name, self._target(name), self._assigned, time.monotonic())
+                elif self._pending.parts(name):
+                    moves |= self._pending.commit_own(name, self._target(name))
             except self._errors as error:
                 self._tables.forget(name)
                 if not isinstance(error, ForbiddenError) or not self._is_fault_of_choice(name):
                     self._failed(name, error)
-                self._give_back(name, error)
+                moves |= self._give_back(name, error)
         self._patience.succeeded()
         # A stage is looked after more often than that.
-        look_s = min(self._interval_s, max(_LOOK_S, self._interval_s / 10))
-        self._due_at = time.monotonic() + (look_s if self._staged else self._interval_s)
+        look_s = min(self._interval_s, max(pending.LOOK_S, self._interval_s / 10))
+        self._due_at = time.monotonic() + (look_s if self._pending.waits else self._interval_s)
         self.context.request_commit()
-        return self._moves
+        return moves
 
     def _is_fault_of_choice(self, name: str) -> bool:
         """
@@ -394,55 +333,22 @@ class IcebergSinkTask(Informed, SinkTask):
         except self._errors:
             return False
 
-    def _give_back(self, name: str, error: Exception) -> None:
+    def _give_back(self, name: str, error: Exception) -> bool:
         """Have the rows of a table that may be looked at, and not be written to, come again: as bad records."""
         if len(self._refused) >= _MOST_REFUSED:
             self._refused.clear()
         self._refused[name] = time.monotonic() + _REFUSED_S, _refusal(name, error)
-        self._begin_again(list(self._parts.get(name, ())))
+        return self._pending.begin_again(list(self._pending.parts(name)))
 
     def _is_of_bad_records(self, name: str) -> bool:
         """Whether there is no such table, since all records for it were bad."""
-        parts = self._parts.get(name, {}).values()
+        parts = self._pending.parts(name).values()
         return bool(parts) and not any(part.rows for part in parts) and self._tables.existing(name) is None
 
-    def _taken(self, name: str) -> None:
-        self._parts.pop(name, None)
-        self._recount()
-
-    def _together(self, name: str, table: Table) -> tuple[pa.Table, Begins, dict[TopicPartition, int]]:
-        """
-        The rows of a table, and the offsets before and behind them. StaleError if the table has not the columns any more that
-        they were made for.
-        """
-        parts, table_schema = self._parts[name], arrow_of(table)
-        all_rows = [table_rows for part in parts.values() for table_rows in part.rows]
-        try:
-            if any(columns.lacking(table_schema, table_rows.schema) for table_rows in all_rows):
-                raise commits.StaleError
-            fitted = [rows.fitted(table_rows, table_schema) for table_rows in all_rows]
-        except _NO_ROWS:
-            raise commits.StaleError from None
-        begins = {place: part.begin for place, part in parts.items()}
-        return (
-            pa.concat_tables([table_schema.empty_table(), *fitted]),
-            begins,
-            {place: part.next for place, part in parts.items()},
-        )
-
-    def _commit_own(self, name: str) -> None:
+    def _target(self, name: str) -> TableTarget:
         table = self._table(name)
-        try:
-            together, begins, ends = self._together(name, table)
-            # It may have succeeded before, though nobody said so.
-            if commits.stored(table, self._connector, ends) != ends:
-                ids = self._tables.ids(name, table) if self._upserts else None
-                last = together if ids is None else _last_of_each(together, ids)
-                topics = self._ids.of({place.topic for place in ends})
-                commits.commit(table, last, self._connector, begins, ends, ids, topics, self._locations)
-        except commits.StaleError:
-            self._begin_again(list(self._parts[name]))
-        self._taken(name)
+        ids = self._tables.ids(name, table) if self._upserts else None
+        return TableTarget(table, self._connector, self._ids.of, ids, self._locations)
 
     def _table(self, name: str) -> Table:
         table = self._tables.existing(name)
@@ -462,82 +368,10 @@ class IcebergSinkTask(Informed, SinkTask):
             raise ConnectError(text) from None
         return table
 
-    # Commits of several tasks.
-
     def _shared(self) -> set[str]:
         """The tables that this task may have to commit for others."""
         tables = {self._named(name, place.topic) for name in self._names for place in self._assigned}
         return {name for name in tables if _is_table(name)}
-
-    def _commit_shared(self, name: str) -> None:
-        if self._tables.existing(name) is None:
-            return
-        table = self._table(name)
-        known_places = staging.known(table, self._connector, {place.topic for place in self._assigned})
-        leads = bool(known_places) and known_places[0] in self._assigned
-        staged = self._staged.get(name)
-        if staged is not None:
-            self._look_after(name, table, staged)
-        elif self._parts.get(name):
-            try:
-                together, begins, ends = self._together(name, table)
-            except commits.StaleError:
-                self._begin_again(list(self._parts[name]))
-                return
-            if None in begins.values():
-                # Who commits for all does not know of such a partition.
-                self._commit_own(name)
-            else:
-                stage = staging.made(table, together, {place: begin or 0 for place, begin in begins.items()}, ends)
-                firsts = {place: part.first for place, part in self._parts[name].items()}
-                self._staged[name] = Staged(stage, time.monotonic(), firsts, told=not leads)
-                self._taken(name)
-                if not leads:
-                    staging.publish(table, self._connector, stage)
-        if leads:
-            published = staging.published(
-                table, self._connector, [place for place in known_places if place not in self._assigned]
-            )
-            own_stages = [self._staged[name].stage] if name in self._staged else []
-            self._commit_stages(table, [*own_stages, *published])
-            if name in self._staged:
-                self._look_after(name, table, self._staged[name])
-
-    def _commit_stages(self, table: Table, stages: Sequence[Stage]) -> None:
-        """Whether a stage was too late, its task sees by the table's offsets."""
-        with contextlib.suppress(commits.StaleError):
-            topics = self._ids.of({place.topic for stage in stages for place in stage.ends})
-            staging.commit(table, self._connector, stages, topics)
-
-    def _look_after(self, name: str, table: Table, staged: Staged) -> None:
-        places = list(staged.stage.ends)
-        is_committed = staging.is_committed(staged.stage, commits.stored(table, self._connector, places))
-        late = time.monotonic() - staged.since > max(_ALONE_S, 2 * self._interval_s)
-        if is_committed is False and (late or self._is_full):
-            # Whoever should commit for all does not, or there is no room to wait.
-            self._commit_stages(table, [staged.stage])
-            is_committed = staging.is_committed(staged.stage, commits.stored(table, self._connector, places))
-        if is_committed is None:
-            self._begin_again(places)
-        if is_committed is not False:
-            self._staged.pop(name, None)
-            if staged.told:
-                staging.withdraw(table, self._connector, staged.stage)
-
-    def _begin_again(self, places: Sequence[TopicPartition]) -> None:
-        """Go back to the first record that some table has not. The other tables pass over what they have."""
-        behind = {place: self._safe(place) for place in places}
-        self._drop(places)
-        for place, offset in behind.items():
-            if offset is not None:
-                self.context.offset(place, offset)
-                self._moves = True
-
-    def _safe(self, place: TopicPartition) -> int | None:
-        """Return the offset behind what is in all tables; None if no record of the partition was taken."""
-        waiting = [parts[place].first for parts in self._parts.values() if place in parts]
-        waiting += [staged.firsts[place] for staged in self._staged.values() if place in staged.firsts]
-        return min(waiting, default=self._next.get(place))
 
     def _failed(self, name: str, error: Exception) -> NoReturn:
         text = f"The table {name} can't be used: {catalogs.reason(error)}"
@@ -552,7 +386,7 @@ class IcebergSinkTask(Informed, SinkTask):
 
     def pre_commit(self, offsets: dict[TopicPartition, OffsetAndMetadata]) -> dict[TopicPartition, OffsetAndMetadata]:
         """Return the offsets of what is in tables. A put that is to be made again may have taken more than is asked for."""
-        behind = {place: self._safe(place) for place in offsets}
+        behind = {place: self._pending.safe(place) for place in offsets}
         return {
             place: OffsetAndMetadata(min(offset, offsets[place].offset))
             for place, offset in behind.items()
@@ -583,9 +417,3 @@ def _field(value: Any, path: str) -> Any:
         else:
             value = value.get(name) if isinstance(value, dict) else None
     return value
-
-
-def _last_of_each(table: pa.Table, ids: Sequence[str]) -> pa.Table:
-    """The last row of each id."""
-    places = table.select(ids).append_column("_place", pa.array(range(len(table)), pa.int64()))
-    return table.take(places.group_by(list(ids)).aggregate([("_place", "max")]).column("_place_max"))

@@ -26,8 +26,7 @@ from kconnect.api import (
     TopicPartition,
     schema,
 )
-from kconnect.connectors.iceberg import commits, rows, settings
-from kconnect.connectors.iceberg import task as task_module
+from kconnect.connectors.iceberg import commits, pending, rows, settings
 from kconnect.connectors.iceberg.connector import IcebergSinkConnector
 from kconnect.connectors.identity import Mark
 from kconnect.testing import SinkRunner, check_plugin, config_errors
@@ -256,7 +255,7 @@ OTHER = TopicPartition("orders", 1)
 @pytest.fixture
 def both(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[SinkRunner, SinkRunner]]:
     """Two tasks of one connector, each with a partition that the table knows; the first one commits for both."""
-    monkeypatch.setattr(task_module, "_LOOK_S", 0.0)
+    monkeypatch.setattr(pending, "LOOK_S", 0.0)
     two = {"tasks.max": "2"}
     with lake.sink(0, **two) as first, lake.sink(1, **two) as second:
         first.open(PLACE)
@@ -313,7 +312,7 @@ def test_a_task_commits_for_itself_if_nobody_does(
     lake: Lake, both: tuple[SinkRunner, SinkRunner], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _, second = both
-    monkeypatch.setattr(task_module, "_ALONE_S", 0.0)
+    monkeypatch.setattr(pending, "ALONE_S", 0.0)
     put(second, row(101, partition=1, offset=1))
     second.put([])
     assert lake.ids() == [0, 100, 101]
@@ -339,6 +338,31 @@ def test_a_stage_of_who_was_given_up_for_dead_is_not_committed(lake: Lake, both:
         heir.put([])
         put(first, row(4))
     assert lake.ids() == [0, 1, 2, 3, 4, 100, 101, 102, 103]
+
+
+def test_a_partition_that_goes_takes_no_rows_of_others_along(lake: Lake, both: tuple[SinkRunner, SinkRunner]) -> None:
+    """They are in one stage with its own, which nobody has committed yet: a new task joins, and takes one partition only."""
+    first, second = both
+    third = TopicPartition("orders", 2)
+    second.open(third)
+    put(second, row(200, partition=2, offset=0))
+    assert lake.ids() == [0, 100, 200]
+    put(second, row(101, partition=1, offset=1), row(201, partition=2, offset=1))
+    second.close(OTHER)
+    assert second.rewinds == {third: 1}
+    with lake.sink(1, **{"tasks.max": "2"}) as heir:
+        heir.open(OTHER)
+        assert heir.rewinds == {OTHER: 1}
+        with pytest.raises(RetriableError, match="are read from where the tables are"):
+            second.put([row(202, partition=2, offset=2)])
+        # What it tells of its own takes the place of what was told of both.
+        put(heir, row(101, partition=1, offset=1))
+        put(second, row(201, partition=2, offset=1), row(202, partition=2, offset=2))
+        put(first, row(1))
+        heir.put([])
+        second.put([])
+        put(first, row(2))
+    assert lake.ids() == [0, 1, 2, 100, 101, 200, 201, 202]
 
 
 @pytest.mark.process

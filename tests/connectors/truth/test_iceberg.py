@@ -26,8 +26,7 @@ from kconnect.api import (
     TopicPartition,
     schema,
 )
-from kconnect.connectors.iceberg import commits
-from kconnect.connectors.iceberg import task as task_module
+from kconnect.connectors.iceberg import commits, pending
 from kconnect.testing import SinkRunner
 from tests.connectors.iceberg.test_iceberg_sink import Lake
 from tests.connectors.truth.budget import histories
@@ -236,7 +235,7 @@ def test_each_record_is_in_the_table_once(tasks: int, history: list[Step]) -> No
     note(f"tasks={tasks!r}, history={history!r}")
     with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory(prefix="kconnect-truth-") as folder:
         # Who waits for another task to commit its rows does so for a moment only.
-        patch.setattr(task_module, "_ALONE_S", 0.0)
+        patch.setattr(pending, "ALONE_S", 0.0)
         play = Play(lake_in(Path(folder)), tasks)
         try:
             for step in history:
@@ -289,7 +288,7 @@ class Upserts(Play):
 def test_the_last_record_of_a_key_is_in_the_table(tasks: int, history: list[Step]) -> None:
     note(f"tasks={tasks!r}, history={history!r}")
     with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory(prefix="kconnect-truth-") as folder:
-        patch.setattr(task_module, "_ALONE_S", 0.0)
+        patch.setattr(pending, "ALONE_S", 0.0)
         play = Upserts(lake_in(Path(folder)), tasks)
         try:
             for step in history:

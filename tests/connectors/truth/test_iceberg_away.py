@@ -19,7 +19,7 @@ import sqlalchemy as sa
 from hypothesis import example, given, note
 from hypothesis import strategies as st
 
-from kconnect.connectors.iceberg import task as task_module
+from kconnect.connectors.iceberg import pending
 from kconnect.connectors.iceberg.task import IcebergSinkTask
 from kconnect.testing import SinkRunner
 from tests.connectors.iceberg.test_iceberg_sink import Lake
@@ -190,7 +190,7 @@ class Keyed(Away, test_iceberg.Upserts):
 
 def played(begin: Callable[[], Away], history: Sequence[Step]) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(task_module, "_ALONE_S", 0.0)
+        patch.setattr(pending, "ALONE_S", 0.0)
         play = begin()
         play.engine.tries = _TRIES
         try:
