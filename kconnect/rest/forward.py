@@ -21,6 +21,11 @@ from kconnect.errors import ConflictError, ConnectError
 from kconnect.rest import signature, tls_errors
 
 _NEXT = {None: "true", "true": "false"}
+READ_TO = "kconnect-config-offset"
+"""
+How far a worker that answers a forwarded request had read the config topic, what it has just written included. Who forwarded it
+reads as far before it answers: its caller asks the same worker next.
+"""
 
 
 class Forwarder:
@@ -125,7 +130,7 @@ def _base(url: str) -> str:
 
 
 def _relayed(answer: httpx.Response) -> Response | None:
-    """The answer as this worker gives it to its own caller; a Location's host is set right by `resource.py`."""
+    """The answer, with a Location and `READ_TO` as they came: `resource.py` makes them this worker's own."""
     if answer.status_code >= 400:
         error = _error(answer)
         if answer.status_code == 409 and error.get("message") == BUSY:
@@ -137,8 +142,7 @@ def _relayed(answer: httpx.Response) -> Response | None:
     if answer.status_code not in (200, 201, 202, 204):
         raise ConnectError(f"Unexpected status code when handling forwarded request: {answer.status_code}")
     media_type = "application/json" if answer.content else None
-    location = answer.headers.get("location")
-    headers = None if location is None else {"Location": location}
+    headers = {name: answer.headers[name] for name in ("location", READ_TO) if name in answer.headers}
     return Response(answer.content, answer.status_code, headers, media_type)
 
 

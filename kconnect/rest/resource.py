@@ -8,6 +8,7 @@ What all resources share: how a path answers its methods, and how a handler asks
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import re
 import time
@@ -28,7 +29,7 @@ from starlette.types import Receive, Scope, Send
 
 from kconnect.core.herder.desk import ForwardError
 from kconnect.core.herder.request import Request
-from kconnect.core.herder.requests.worker import GetSessionKeys, IsMember
+from kconnect.core.herder.requests.worker import GetConfigOffset, GetSessionKeys, IsMember, ReadConfigs
 from kconnect.core.settings.browsers import Cors, HeaderRule
 from kconnect.core.state.records import SessionKey
 from kconnect.errors import ConnectError, RequestTimeoutError
@@ -36,7 +37,7 @@ from kconnect.processes.levels import Loggers
 from kconnect.rest import bodies, browsers, errands, errors, host_names, places, signature
 from kconnect.rest.audit import AuditFile
 from kconnect.rest.authentication import Gate
-from kconnect.rest.forward import Forwarder
+from kconnect.rest.forward import READ_TO, Forwarder
 from kconnect.rest.host_names import HostNames
 from kconnect.rest.notes import WORKER, noted
 from kconnect.rest.operation import JSON, Handler, Operation, Role, accepts, is_json
@@ -137,6 +138,8 @@ _REPEATABLE = frozenset(("GET", "HEAD", "PUT"))
 """What may be done twice: a leader that is gone may have done it, and the next one does it again."""
 _LOST_LOOK_S = 1.0
 """How often to look whether the worker that is to answer is still there."""
+_READ_S = 5.0
+"""How long a change that another worker has made may take to be read here, before it is answered all the same."""
 _AGAIN_S = 0.25
 """Between two tries to reach whoever has to answer."""
 
@@ -250,10 +253,10 @@ class Call:
         """
         while True:
             try:
-                return await handler(self)
+                response = await handler(self)
             except ForwardError as error:
                 authorization = self.http.headers.get("authorization")
-                response = await self._while_it_lives(
+                forwarded = await self._while_it_lives(
                     error.url,
                     self.api.forwarder.forward(
                         error.url,
@@ -266,12 +269,31 @@ class Call:
                         self.http.headers.get("if-match"),
                     ),
                 )
-                if response is not None:
+                if forwarded is not None:
                     self.note("forwarded_to", error.url)
-                    return self._as_ours(response)
+                    await self._read_as_far(forwarded)
+                    return self._as_ours(forwarded)
                 if self._left <= _AGAIN_S:
                     raise
                 await asyncio.sleep(_AGAIN_S)
+            else:
+                if self._changes and self.query("forward") is not None:
+                    # Whatever comes of that, the request was carried out.
+                    with contextlib.suppress(ConnectError):
+                        response.headers[READ_TO] = str(await self.ask(GetConfigOffset()))
+                return response
+
+    @property
+    def _changes(self) -> bool:
+        """Whether somebody changes something, who may look at it next: other workers don't."""
+        return self.http.method not in ("GET", "HEAD") and self._key is None
+
+    async def _read_as_far(self, response: Response) -> None:
+        """Read what the answering worker has written, so that this one doesn't tell of before. Not for long: it is written."""
+        offset = response.headers.get(READ_TO, "")
+        if self._changes and re.fullmatch("[0-9]{1,18}", offset):
+            with contextlib.suppress(ConnectError):
+                await self.ask(ReadConfigs(int(offset)), min(self._left, _READ_S))
 
     async def _while_it_lives(self, url: str, answer: Coroutine[Any, Any, Response | None]) -> Response | None:
         """
@@ -304,6 +326,8 @@ class Call:
 
     def _as_ours(self, response: Response) -> Response:
         """Rewrite the Location header: only the first worker knows the address that the caller used."""
+        if READ_TO in response.headers and self.query("forward") is None:
+            del response.headers[READ_TO]
         location = response.headers.get("location")
         if location is not None:
             response.headers["location"] = self._own_address() + urlsplit(location).path

@@ -29,7 +29,15 @@ from kconnect.core.herder.requests.plugins import GetPluginConfig, ListPlugins, 
 from kconnect.core.herder.requests.states import RestartConnector, RestartTask, SetTargetState, StopConnector
 from kconnect.core.herder.requests.tasks import FenceTasks
 from kconnect.core.herder.requests.topics import GetTopics, ResetTopics
-from kconnect.core.herder.requests.worker import GetSessionKeys, Health, IsMember, Root, SetLoggerLevel
+from kconnect.core.herder.requests.worker import (
+    GetConfigOffset,
+    GetSessionKeys,
+    Health,
+    IsMember,
+    ReadConfigs,
+    Root,
+    SetLoggerLevel,
+)
 from kconnect.core.metrics.families import Snapshot
 from kconnect.core.state.records import SessionKey, TargetState
 from kconnect.errors import AlreadyExistsError, BadRequestError, ForbiddenError, NotFoundError, UnavailableError
@@ -56,11 +64,14 @@ class MemoryHerder:
         self.fail_next: Exception | None = None
         self.seen: list[Request[Any]] = []
         self.metrics: Snapshot | None = None
+        self.config_offset = 7
+        self.read_to: list[int] = []
         self.lost: set[str] = set()
         """Addresses of workers that the group has lost."""
 
     def submit(self, request: Request[Any]) -> Future[Any]:
-        self.seen.append(request)
+        if not isinstance(request, GetConfigOffset):
+            self.seen.append(request)
         future: Future[Any] = Future()
         if self.hold:
             self.held.append(future)
@@ -82,6 +93,12 @@ class MemoryHerder:
     def _health(self, request: Health) -> None:
         if self.starting:
             raise UnavailableError("Worker is still starting up.")
+
+    def _config_offset(self, request: GetConfigOffset) -> int:
+        return self.config_offset
+
+    def _read_configs(self, request: ReadConfigs) -> None:
+        self.read_to.append(request.offset)
 
     def _is_member(self, request: IsMember) -> bool:
         return request.url not in self.lost
@@ -220,6 +237,8 @@ class MemoryHerder:
         Root: _root,
         Health: _health,
         IsMember: _is_member,
+        GetConfigOffset: _config_offset,
+        ReadConfigs: _read_configs,
         ListConnectors: _list,
         GetConnector: _get,
         GetConfig: _config,

@@ -19,9 +19,9 @@ from kconnect.core.herder.desk import BUSY, ForwardError
 from kconnect.core.herder.request import Request
 from kconnect.core.herder.requests.offsets import AlterOffsets, ResetOffsets
 from kconnect.core.herder.requests.tasks import PutTaskConfigs
-from kconnect.core.herder.requests.worker import GetSessionKeys
+from kconnect.core.herder.requests.worker import GetSessionKeys, ReadConfigs
 from kconnect.core.state.records import SessionKey, TargetState
-from kconnect.errors import AlreadyExistsError
+from kconnect.errors import AlreadyExistsError, RequestTimeoutError
 from kconnect.local.broker import free_port
 from kconnect.rest.app import RestSettings, build
 from kconnect.rest.server import Server
@@ -97,6 +97,43 @@ def test_a_write_is_answered_by_the_leader_with_this_worker_s_address(workers: A
     assert not follower.herder.configs
     assert call(follower, "PUT", "connectors/x/pause").status_code == 202
     assert call(follower, "DELETE", "connectors/x").status_code == 204
+
+
+class Behind(Follower):
+    """Never reads as far as the leader has written."""
+
+    def submit(self, request: Request[Any]) -> Future[Any]:
+        if isinstance(request, ReadConfigs):
+            self.seen.append(request)
+            future: Future[Any] = Future()
+            future.set_exception(RequestTimeoutError("Request timed out"))
+            return future
+        return super().submit(request)
+
+
+def test_who_forwards_a_change_has_read_it_before_it_answers(workers: Any) -> None:
+    leader = workers(MemoryHerder())
+    between = workers(Follower(leader.url))
+    follower = workers(Follower(between.url))
+    assert call(follower, "POST", "connectors", json=BODY).status_code == 201
+    assert call(between, "GET", "connectors?forward=true").status_code == 200
+    leader.herder.config_offset = 41
+    changed = call(follower, "PATCH", "connectors/x/config", json={"topic": "t"})
+    assert changed.status_code == 200
+    assert not [name for name in changed.headers if name.startswith("kconnect")]
+    assert between.herder.read_to == follower.herder.read_to == [7, 41]
+    # A refusal has changed nothing, and who answers itself has read what it has written.
+    assert call(follower, "POST", "connectors", json=BODY).status_code == 409
+    assert call(leader, "PUT", "connectors/x/pause").status_code == 202
+    assert between.herder.read_to == follower.herder.read_to == [7, 41]
+    assert leader.herder.read_to == []
+
+
+def test_a_change_that_can_t_be_read_yet_is_answered_all_the_same(workers: Any) -> None:
+    leader = workers(MemoryHerder())
+    follower = workers(Behind(leader.url))
+    assert call(follower, "POST", "connectors", json=BODY).status_code == 201
+    assert [type(request).__name__ for request in follower.herder.seen] == ["CreateConnector", "ReadConfigs"]
 
 
 def test_a_stop_and_changes_of_offsets_are_the_leader_s(workers: Any) -> None:

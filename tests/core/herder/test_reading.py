@@ -9,6 +9,7 @@ from kconnect.core.herder.herder import Herder
 from kconnect.core.herder.identity import Identity
 from kconnect.core.herder.requests.configs import CreateConnector
 from kconnect.core.herder.requests.connectors import GetStatus, GetTaskStatus
+from kconnect.core.herder.requests.worker import GetConfigOffset, ReadConfigs
 from kconnect.core.state import records
 from kconnect.core.state.records import LogRecord, State, Topic, UnitId, UnitStatus
 from kconnect.errors import NotFoundError
@@ -57,3 +58,22 @@ def test_a_status_beyond_the_tasks_of_the_config_topic_is_nobody_s(order: tuple[
     assert [type(error) for error in refusals] == [NotFoundError]
     body = cluster.call("a:1", GetStatus("x"))
     assert [task["id"] for task in body["tasks"]] == [0]
+
+
+def test_who_waits_until_a_worker_has_read_the_config_topic_so_far_is_answered_then() -> None:
+    cluster = MemoryCluster(1)
+    cluster.add_worker("a:1")
+    cluster.settle()
+    cluster.call("a:1", CreateConnector("x", {"connector.class": "FileStreamSource", "tasks.max": "1"}))
+    cluster.settle()
+    herder = cluster.workers["a:1"].herder
+    offset = cluster.call("a:1", GetConfigOffset())
+    assert offset == cluster.log.topics[Topic.CONFIG][-1].offset + 1
+
+    def answers(found: list[effects.Effect[object]]) -> list[int]:
+        return [effect.ticket for effect in found if isinstance(effect, effects.Reply)]
+
+    assert answers(herder.handle(events.Requested(98, ReadConfigs(offset)), cluster.now)) == [98]
+    assert answers(herder.handle(events.Requested(99, ReadConfigs(offset + 1)), cluster.now)) == []
+    later = LogRecord(Topic.CONFIG, 0, offset, b"target-state-nobody", None)
+    assert answers(herder.handle(events.Read((later,)), cluster.now)) == [99]

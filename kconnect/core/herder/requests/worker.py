@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from kconnect import CONNECT_VERSION
 from kconnect.core.cluster.silence import silent_after_s
 from kconnect.core.herder.effects import Body
-from kconnect.core.herder.procedures import Procedure
+from kconnect.core.herder.procedures import Procedure, Until
 from kconnect.core.herder.request import Look, Office, Request
 from kconnect.core.herder.waiting import silent_hosts
 from kconnect.core.state import records
@@ -74,6 +74,25 @@ class IsMember(Look[bool]):
 
     def look(self, office: Office) -> bool:
         return self.url in office.desk.members.values()
+
+
+@dataclass(frozen=True, slots=True)
+class GetConfigOffset(Look[int]):
+    """Tell REST itself how far this worker has read the config topic: what it has answered is before that."""
+
+    def look(self, office: Office) -> int:
+        return office.desk.log.config.offset
+
+
+@dataclass(frozen=True, slots=True)
+class ReadConfigs(Request[None]):
+    """Wait, for REST itself, until this worker has read the config topic as far as another one had."""
+
+    offset: int
+
+    def answer(self, office: Office) -> Procedure[None]:
+        yield Until(lambda: office.desk.log.config.offset >= self.offset)
+        return None
 
 
 @dataclass(frozen=True, slots=True)
