@@ -17,7 +17,7 @@ from kconnect.dlq.choice import Choice
 from kconnect.dlq.letters import Letter
 from kconnect.dlq.memory import Done, group_of
 from kconnect.errors import ConfigError, ConnectError
-from kconnect.kafka.offset_order import Order, asking
+from kconnect.kafka.offset_order import Asker, Order
 from kconnect.kafka.positions import Place
 from kconnect.kafka.reader import Message, Reader
 
@@ -58,7 +58,7 @@ class Queue:
         client, group = connect("consumer"), group_of(name)
         # Letters that a transaction has taken back never were.
         self._reader = Reader(client, group)
-        self._ask = asking({**client, "group.id": group, "enable.auto.commit": False})
+        self._ask = Asker({**client, "group.id": group, "enable.auto.commit": False})
         self.unnamed = ""
         """Why no connector is known to name it; empty if one does, or nobody has looked."""
 
@@ -66,6 +66,7 @@ class Queue:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._ask.close()
         self._reader.__exit__()
 
     @property

@@ -19,7 +19,7 @@ from kconnect.core.task.resting import Standing
 from kconnect.kafka import identities, message_headers, unreadable
 from kconnect.kafka.clients import RESET_AGE_MS
 from kconnect.kafka.consumer import TaskConsumer, known_offsets, places, seek
-from kconnect.kafka.offset_order import Order, asking
+from kconnect.kafka.offset_order import Asker, Order
 from kconnect.kafka.portions import MOST_HEADERS
 from kconnect.kafka.wakeups import Wakeups
 from kconnect.kafka.watch import Watch, Watchers
@@ -42,7 +42,7 @@ class RestingClients:
         self._waking = threading.Lock()
         self._is_closed = False
         self._thread = threading.get_ident()
-        self.order = Order(asking(self._client))
+        self.order = Order(Asker(self._client))
         self.may_rest = watchers is not None and not self._wakeups.blind
 
     @property

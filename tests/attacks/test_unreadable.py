@@ -7,6 +7,7 @@ import json
 import time
 from collections.abc import Iterator
 from typing import Any
+from unittest.mock import ANY
 
 import confluent_kafka as ck
 import pyarrow as pa
@@ -156,11 +157,15 @@ class Log:
 
     def __init__(self, **records: bytes) -> None:
         self.asked: list[int] = []
+        self.closed = 0
         self._records = {int(name[1:]): value for name, value in records.items()}
 
     def __call__(self, place: TopicPartition, offset: int) -> ck.Message | None:
         self.asked.append(offset)
         return messages(offset, value=self._records[offset])[0] if offset in self._records else None
+
+    def close(self) -> None:
+        self.closed += 1
 
 
 def order_of(log: Log, *reads: list[ck.Message]) -> list[int | None]:
@@ -197,6 +202,35 @@ def test_jumps_that_are_right_hide_no_lie_behind_them() -> None:
         assert order.failure(messages(offset), {PLACE}) is None
     now[0] = 6.0
     assert order.failure(messages(150), {PLACE}) is not None, "one is asked for in so many seconds"
+
+
+def test_to_ask_takes_little_of_the_time_where_brokers_are_far() -> None:
+    """And the last jump of a read is the one that is asked for: what is behind others came with them."""
+    now = [0.0]
+
+    class Far(Log):
+        def __call__(self, place: TopicPartition, offset: int) -> ck.Message | None:
+            now[0] += 2.5
+            return super().__call__(place, offset)
+
+    log = Far(**{f"_{offset}": b"v" for offset in range(10_000)})
+    order, spent = Order(log, lambda: now[0]), []
+    for read in range(400):
+        before = now[0]
+        offsets = range(20 * read, 20 * read + 20, 2)
+        both = [*messages(*offsets), *messages(*offsets, partition=1)]
+        assert order.failure(both, {PLACE, TopicPartition("t", 1)}) is None
+        spent.append(now[0] - before)
+        now[0] += 1.0
+    assert max(spent) <= 5.0
+    assert 0.02 < sum(spent) / now[0] < 0.08
+    # One that lies is found all the same, once there is time for it.
+    now[0] += 200
+    lie = messages(20_000, value=b"another")
+    log._records[20_000] = b"v"
+    assert order.failure([*messages(8001), *lie], {PLACE}) == (1, ANY)
+    order.close()
+    assert log.closed == 1
 
 
 def test_the_first_record_is_asked_for_where_the_start_is_known() -> None:

@@ -111,6 +111,10 @@ class Order(Protocol):
 
     def failure(self, messages: Sequence[Any], assigned: Collection[TopicPartition]) -> tuple[int, ConnectError] | None: ...
 
+    def close(self) -> None:
+        """Have no client, until there is something to ask."""
+        ...
+
 
 class Clients(Protocol):
     """What a resting consumer needs of Kafka. `wake` may be called from any thread, also after `close`."""
@@ -294,6 +298,7 @@ class RestingConsumer:
             member.close(_CLOSE_S)
         finally:
             self._member = None
+        self._clients.order.close()
         self._turn(Turn.LEAVE_PAUSED if self._held else Turn.LEAVE)
         if not self._held:
             self._watch = self._clients.watch(starts, self._call)
@@ -451,6 +456,7 @@ class RestingConsumer:
             finally:
                 self._turn(Turn.CLOSE)
                 self._clients.close()
+                self._clients.order.close()
                 if self._member is not None:
                     self._member.close(max(0.0, end - self._clock()) if limit else 0.0)
 
