@@ -129,6 +129,8 @@ class Admin:
         self._settings = dict(client)
         self._timeout = timeout
         self._client = AdminClient(self._settings)
+        self._undescribed: set[str] = set()
+        """Topics of which it was said that they may not be described."""
 
     def cluster_id(self) -> str:
         """Return the id of the cluster behind `bootstrap.servers`. Raise ConnectError if no broker answers."""
@@ -206,7 +208,10 @@ class Admin:
                 entry = self._configs(topic.name).get("cleanup.policy")
             except ck.KafkaException as error:
                 if error.args[0].code() == ck.KafkaError.TOPIC_AUTHORIZATION_FAILED:
-                    log.warning("This worker may not describe the topic %s: its cleanup policy was not checked", topic.name)
+                    # Each time that it leads it looks again.
+                    level = logging.DEBUG if topic.name in self._undescribed else logging.WARNING
+                    self._undescribed.add(topic.name)
+                    log.log(level, "This worker may not describe the topic %s: its cleanup policy was not checked", topic.name)
                     continue
                 raise ConnectError(f"The topic '{topic.name}' can't be described: {error.args[0].str()}") from error
             policy = entry.value if entry is not None else None
