@@ -253,10 +253,15 @@ export class Api {
     return /** @type {string[]} */ ((await this.get("kconnect/audit")).lines);
   }
 
-  /** @param {string} name */
-  async taskConfigs(name) {
-    const found = /** @type {{id: {task: number}, config: Config}[]} */ (await this.get(`${connector(name)}/tasks`));
-    return found.map(({ id, config }) => ({ task: id.task, config }));
+  /**
+   * What would restart if these settings changed, in a sentence.
+   *
+   * @param {string} name
+   * @param {string[]} changed
+   */
+  async restarts(name, changed) {
+    const query = new URLSearchParams(changed.map((setting) => ["changed", setting]));
+    return /** @type {string} */ ((await this.get(`kconnect/${connector(name)}/restarts?${query}`)).text);
   }
 
   /** @param {string} plugin */
@@ -348,7 +353,7 @@ export class Api {
 
   /** @param {string} name */
   async own(name) {
-    return /** @type {{name: string, tasks: OwnTask[], advice: string[]}} */ (await this.get(`kconnect/${connector(name)}`));
+    return /** @type {{name: string, tasks: OwnTask[], advice: string[], config: Config}} */ (await this.get(`kconnect/${connector(name)}`));
   }
 
   /** @param {string} name */

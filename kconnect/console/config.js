@@ -8,7 +8,8 @@ import { drop, keep, kept } from "./drafts.js";
 import { groupOf } from "./form.js";
 import { pluginsOf, schemasOf } from "./plugins.js";
 
-const HIDDEN = "••••••";
+/** As the worker writes it. */
+const HIDDEN = "[hidden]";
 
 /** @typedef {import("./api.js").Config} Config */
 
@@ -16,7 +17,7 @@ const HIDDEN = "••••••";
  * @param {import("./connector.js").About} about
  * @returns {{element: HTMLElement}}
  */
-export function config({ api, name, hurry, row, query, go }) {
+export function config({ api, name, hurry, query, go }) {
   const element = h("div", null, h("p", null, "Asking the worker …"));
   const draft = `draft.${name}`;
   // No name of a connector makes it the draft of another one.
@@ -54,18 +55,18 @@ export function config({ api, name, hurry, row, query, go }) {
       go(address);
       show();
     };
-    const tasks = await api.taskConfigs(name);
-    const consequences = (/** @type {string[]} */ changed) => restarts(base, changed, tasks, row()?.target_state);
+    const consequences = (/** @type {string[]} */ changed) => api.restarts(name, changed);
     return editor({ api, now: base, first: { ...base, name }, draft, verb: "Submit", submit, leave, consequences }).element;
   }
 
   function show() {
     return load(element, async () => {
-      const now = await api.config(name);
-      if ((editing || kept(draft) !== null) && api.may("admin")) return [await edit(now)];
+      if ((editing || kept(draft) !== null) && api.may("admin")) return [await edit(await api.config(name))];
+      // The worker knows what may be a secret.
+      const now = (await api.own(name)).config;
       const shown = h("div", null, settings(now, []));
       definitions(now).then((known) => fill(shown, settings(now, known)));
-      return [api.may("admin") ? button("Edit", () => load(element, async () => [await edit(now)]), { class: "main" }) : null, shown, pluginsOf(api, now), schemasOf(api, name, now)];
+      return [api.may("admin") ? button("Edit", () => load(element, async () => [await edit(await api.config(name))]), { class: "main" }) : null, shown, pluginsOf(api, now), schemasOf(api, name, now)];
     });
   }
 
@@ -84,27 +85,8 @@ export function config({ api, name, hurry, row, query, go }) {
 }
 
 /**
- * Which tasks a change restarts, as far as it can be told before the connector makes their configs anew.
- *
  * @param {Config} now
- * @param {string[]} changed names of settings
- * @param {{task: number, config: Config}[]} tasks
- * @param {string | undefined} target
- */
-function restarts(now, changed, tasks, target) {
-  if (target === "STOPPED") return "It is stopped: nothing restarts. It takes the new config when it is resumed.";
-  if (tasks.length === 0) return "The connector restarts. It has no tasks.";
-  // Most connectors hand all that they have been given to each task, but for how many there may be.
-  const names = Object.keys(now).filter((name) => name !== "name" && name !== "tasks.max");
-  const reached = (/** @type {Config} */ config) => changed.some((name) => (name in now ? name in config && config[name] === now[name] : names.every((each) => each in config)));
-  const sure = tasks.filter(({ config }) => reached(config)).map(({ task }) => task);
-  if (sure.length === tasks.length) return `The connector restarts, and all its tasks (${tasks.length}).`;
-  return `The connector restarts${sure.length ? `, and the tasks ${sure.join(", ")}` : ""}. Whether ${sure.length ? "the others do" : "its tasks do"} depends on the configs that it makes for them then.`;
-}
-
-/**
- * @param {Config} now
- * @param {import("./form.js").Definition[]} known until they are known, what may be secret is not shown
+ * @param {import("./form.js").Definition[]} known empty until they are known: then what a plugin declares a secret is hidden, too
  */
 function settings(now, known) {
   const by = new Map(known.map((each) => [each.name, each]));
@@ -112,8 +94,8 @@ function settings(now, known) {
   const groups = new Map();
   for (const [key, value] of Object.entries(now).sort(([a], [b]) => (a < b ? -1 : 1))) {
     const definition = by.get(key);
-    const secret = definition === undefined ? /password|secret|token|credential|key$/i.test(key) : definition.type === "PASSWORD";
-    const cell = secret && value !== null && !value.startsWith("${") ? h("span", { title: "A secret is not shown here" }, HIDDEN) : h("code", null, value ?? "null");
+    const secret = value === HIDDEN || (definition?.type === "PASSWORD" && value !== null && !value.startsWith("${"));
+    const cell = secret ? h("span", { title: "A secret is not shown here" }, HIDDEN) : h("code", null, value ?? "null");
     const rows = groups.get(groupOf(definition)) ?? [];
     rows.push([h("code", { title: definition?.documentation }, key), cell, commands(definition?.documentation ?? "")]);
     groups.set(groupOf(definition), rows);

@@ -7,7 +7,7 @@
 
 import { Code } from "./code.js";
 import { NoConfig, read, written } from "./config_text.js";
-import { button, fill, h, table } from "./dom.js";
+import { button, fill, h, load, table } from "./dom.js";
 import { drop, keep, kept } from "./drafts.js";
 import { Form } from "./form.js";
 import { preview } from "./preview.js";
@@ -27,7 +27,7 @@ const QUIET_MS = 400;
  * @param {(config: Config) => Promise<void>} about.submit
  * @param {() => void} about.leave
  * @param {HTMLElement | null} [about.more] shown beside the buttons
- * @param {(changed: string[]) => string} [about.consequences] said below what changes
+ * @param {(changed: string[]) => Promise<string>} [about.consequences] said below what changes
  * @param {(name: string) => void} [about.named] the config's name is another one now
  * @returns {{element: HTMLElement, set: (name: string, value: string) => void}}
  */
@@ -120,7 +120,9 @@ export function editor({ api, now, first, draft, verb, submit, leave, more, cons
     const number = ++asked;
     send.disabled = true;
     const changes = differences(now ?? {}, wanted);
-    if (now !== null) fill(difference, changes.length ? [h("h2", null, "What changes"), table(["Setting", "Now", "Then"], changes.map(line), { caption: "What changes" }), h("p", { class: "help" }, consequences?.(changes.map(([name]) => name)))] : h("p", null, "Nothing changes yet."));
+    const then = h("p", { class: "help" });
+    if (now !== null) fill(difference, changes.length ? [h("h2", null, "What changes"), table(["Setting", "Now", "Then"], changes.map(line), { caption: "What changes" }), then] : h("p", null, "Nothing changes yet."));
+    if (changes.length) load(then, async () => [await consequences?.(changes.map(([name]) => name))]);
     try {
       const plugin = (wanted["connector.class"] ?? "").replace(/^.*\./, "");
       const found = await api.validate(plugin || "none", wanted);

@@ -10,7 +10,7 @@ import base64
 import os
 import ssl
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from email.utils import parsedate_to_datetime
 from types import TracebackType
@@ -236,6 +236,11 @@ class ConnectClient:
     def changes(self, connector: str) -> dict[str, Any]:
         """Return a connector's history, as far as the internal topics tell it."""
         return self._object("GET", _path("kconnect", "connectors", connector, "changes"))
+
+    def restarts(self, connector: str, changed: Iterable[str]) -> dict[str, Any]:
+        """Return which tasks would restart if these settings changed, and the same as a `text`."""
+        path = _path("kconnect", "connectors", connector, "restarts")
+        return self._object("GET", path, params={"changed": list(changed)})
 
     def schemas(self, connector: str) -> dict[str, Any]:
         """Return the schemas that a sink's tasks have inferred of JSON."""

@@ -11,7 +11,7 @@ from starlette.responses import Response
 from kconnect.core.herder.requests.changes import GetChanges
 from kconnect.core.herder.requests.offsets import PlanMoves
 from kconnect.core.herder.requests.overview import GetOverview
-from kconnect.core.herder.requests.own import GetHistory, GetOwn, ListOwn
+from kconnect.core.herder.requests.own import GetHistory, GetOwn, GetRestarts, ListOwn
 from kconnect.core.herder.requests.placement import GetPlacement
 from kconnect.core.herder.requests.schemas import ForgetSchemas, GetSchemas
 from kconnect.errors import BadRequestError
@@ -40,6 +40,13 @@ async def get_overview(call: Call) -> Response:
 
 async def get_history(call: Call) -> Response:
     return ok(await call.ask(GetHistory(call.path("connector"))))
+
+
+async def get_restarts(call: Call) -> Response:
+    changed = frozenset(call.http.query_params.getlist("changed"))
+    if not changed:
+        raise BadRequestError("Name the settings that would change: changed=<name>, as often as there are some.")
+    return ok(await call.ask(GetRestarts(call.path("connector"), changed)))
 
 
 async def get_changes(call: Call) -> Response:
@@ -88,6 +95,16 @@ _HISTORY = schemas.declare(
                 "call_ms": "Milliseconds of a poll or put with records, of the task that takes longest",
             }.items()
         },
+    },
+)
+_RESTARTS = schemas.declare(
+    "Restarts",
+    "What a change of settings would restart.",
+    {
+        "name": {"type": "string"},
+        "tasks": {"type": "array", "description": "Those that are sure to restart.", "items": {"type": "integer"}},
+        "all": {"type": "boolean", "description": "Whether these are all of them that will: nothing is left open."},
+        "text": {"type": "string", "examples": ["The connector restarts, and all its tasks (2)."]},
     },
 )
 _CHANGES = schemas.declare(
@@ -266,6 +283,15 @@ OPERATIONS = (
         Answer(200, "What the answering worker has heard since it was started.", _HISTORY),
         refused(404, "There is no such connector."),
         notes="A point every ten seconds, and none while nothing changes.",
+    ),
+    Role.READ.may(
+        "GET /kconnect/connectors/{connector}/restarts",
+        get_restarts,
+        "What a change of settings would restart",
+        Answer(200, "As far as it can be told before the connector makes its tasks' configs anew.", _RESTARTS),
+        refused(400, "No setting is named."),
+        refused(404, "There is no such connector."),
+        query=(Parameter("changed", "The name of a setting that would change.", {"type": "string"}, many=True),),
     ),
     Role.READ.may(
         "GET /kconnect/connectors/{connector}/changes",

@@ -267,7 +267,17 @@ SCHEMAS: dict[str, Schema] = {
     ),
     "OwnConnector": _object(
         "What only kconnect knows of a connector.",
-        {"name": _NAME, **_OWN, "advice": _list("What to do, with commands to type; empty where nothing is wrong.", _TEXT)},
+        {
+            "name": _NAME,
+            **_OWN,
+            "advice": _list("What to do, with commands to type; empty where nothing is wrong.", _TEXT),
+            "config": {
+                "type": "object",
+                "description": "Its config as it may be shown: what may be a secret is `[hidden]`, also in a URL.",
+                "additionalProperties": {"type": ["string", "null"]},
+                "examples": [{"name": "orders", "connection.password": "[hidden]"}],
+            },
+        },
     ),
     "ConnectorTopics": _map(
         "The topics that a connector has used, under its name.",

@@ -6,13 +6,15 @@ from dataclasses import replace
 
 import pytest
 
-from kconnect.core.herder.requests.configs import CreateConnector
+from kconnect.core.herder.requests.configs import CreateConnector, PutConfig
 from kconnect.core.herder.requests.connectors import GetStatus, GetTaskStatus, ListConnectors
 from kconnect.core.herder.requests.overview import GetOverview
-from kconnect.core.herder.requests.own import GetOwn, ListOwn
+from kconnect.core.herder.requests.own import GetOwn, GetRestarts, ListOwn
+from kconnect.core.herder.requests.states import StopConnector
 from kconnect.core.metrics.report import HostReport, Starts, UnitReport, Usage
+from kconnect.core.state import records
 from kconnect.core.state.assignment_records import HostSpec
-from kconnect.core.state.records import UnitId
+from kconnect.core.state.records import LogRecord, UnitId
 from kconnect.errors import NotFoundError
 from tests.rig.histories.cluster import MemoryCluster
 
@@ -63,7 +65,8 @@ def test_what_a_task_tries_again_by_its_present_host_and_for_any_worker(cluster:
         found = cluster.call(asked, ListOwn())
         assert [task["retrying"] for task in found["x"]["tasks"]] == [expected, None]
         advice = ["Its tasks are retrying, and will not fail: fix the cause; `kconnect logs x` shows more"]
-        assert cluster.call(asked, GetOwn("x")) == {"name": "x", **found["x"], "advice": advice}
+        config = {**SOURCE, "name": "x"}
+        assert cluster.call(asked, GetOwn("x")) == {"name": "x", **found["x"], "advice": advice, "config": config}
     cluster.reports = [replace(now, values={"retrying-since-timestamp-seconds": 0.0}, retrying="")]
     assert cluster.call("a:1", GetOwn("x"))["tasks"][0]["retrying"] is None
 
@@ -92,3 +95,51 @@ def test_a_connector_whose_task_configs_are_asked_for_again(cluster: MemoryClust
 def test_a_connector_that_is_not_there(cluster: MemoryCluster) -> None:
     with pytest.raises(NotFoundError, match=r"^Connector nope not found$"):
         cluster.call("a:1", GetOwn("nope"))
+
+
+def test_its_config_is_told_without_what_may_be_a_secret(cluster: MemoryCluster) -> None:
+    secret = {"db.passphrase": "canary", "producer.override.sasl.jaas.config": "canary", "x.url": "http://ann:canary@h/"}
+    cluster.call("a:1", PutConfig("x", {**SOURCE, **secret, "db.password": "${file:/f:k}"}))
+    cluster.settle()
+    config = cluster.call("a:1", GetOwn("x"))["config"]
+    assert "canary" not in str(config)
+    assert config["db.password"] == "${file:/f:k}"
+    assert config.keys() == {*SOURCE, *secret, "db.password", "name"}
+
+
+def test_what_a_change_of_settings_restarts(cluster: MemoryCluster) -> None:
+    settings = {**SOURCE, "file": "a", "secret": "s"}
+    cluster.call("a:1", PutConfig("x", settings))
+    cluster.settle()
+
+    def restarts(*changed: str) -> tuple[list[int], bool, str]:
+        told = cluster.call("a:1", GetRestarts("x", frozenset(changed)))
+        assert told["name"] == "x"
+        return told["tasks"], told["all"], told["text"]
+
+    def have(*configs: dict[str, str]) -> None:
+        config = cluster.workers["a:1"].herder.log.config
+        for entry in records.task_configs("x", list(configs)):
+            config.apply(LogRecord(entry.topic, 0, config.offset, entry.key, entry.value))
+
+    # The first has all that its connector has been given, the second only what it needs.
+    have(settings, {"file": "a", "secret": "another"})
+    both = [0, 1], True, "The connector restarts, and all its tasks (2)."
+    first = (
+        [0],
+        False,
+        "The connector restarts, and the tasks 0. Whether the others do depends on the configs that it makes for them then.",
+    )
+    assert restarts("file") == both
+    assert restarts("secret") == first
+    assert restarts("new") == first
+    assert restarts("new", "file") == both
+    neither = "The connector restarts. Whether its tasks do depends on the configs that it makes for them then."
+    have({"file": "b"}, {})
+    assert restarts("file", "new") == ([], False, neither)
+    cluster.call("a:1", StopConnector("x"))
+    cluster.settle()
+    stopped = "It is stopped: nothing restarts. It takes the new config when it is resumed."
+    assert restarts("file") == ([], True, stopped)
+    with pytest.raises(NotFoundError):
+        cluster.call("a:1", GetRestarts("y", frozenset(("file",))))

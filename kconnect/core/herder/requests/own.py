@@ -16,10 +16,12 @@ from kconnect.core.herder import advising, effects, overview
 from kconnect.core.herder.desk import Desk
 from kconnect.core.herder.effects import Body
 from kconnect.core.herder.procedures import Procedure, ask
-from kconnect.core.herder.request import Office, Request
+from kconnect.core.herder.request import Look, Office, Request
 from kconnect.core.metrics.report import HostReport, Report, UnitReport
+from kconnect.core.settings import secrets
 from kconnect.core.state.assignment_records import Held
-from kconnect.core.state.records import UnitId
+from kconnect.core.state.config import Properties
+from kconnect.core.state.records import TargetState, UnitId
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +35,7 @@ class ListOwn(Request[Body]):
 
 @dataclass(frozen=True, slots=True)
 class GetOwn(Request[Body]):
-    """`GET /kconnect/connectors/{c}`: the same of one, and what to do about it."""
+    """`GET /kconnect/connectors/{c}`: the same of one, what to do about it, and its config without what may be secret."""
 
     name: str
 
@@ -43,7 +45,9 @@ class GetOwn(Request[Body]):
         kind = yield from office.classes.kind(self.name)
         office.desk.require(self.name)
         of_connector = _all_of(office.desk, reports, (self.name,))[self.name]
-        return {"name": self.name, **of_connector, "advice": advising.of(office.desk, self.name, kind, reports)}
+        config = secrets.masked(office.desk.log.config.connectors[self.name].properties)
+        advice = advising.of(office.desk, self.name, kind, reports)
+        return {"name": self.name, **of_connector, "advice": advice, "config": config}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +59,53 @@ class GetHistory(Request[Body]):
     def answer(self, office: Office) -> Procedure[Body]:
         office.desk.require(self.name)
         return {"name": self.name, **(yield from ask(effects.ReadHistory(self.name)))}
+
+
+@dataclass(frozen=True, slots=True)
+class GetRestarts(Look[Body]):
+    """
+    `GET /kconnect/connectors/{c}/restarts`: which tasks would restart if these settings changed, as far as that can be told
+    before the connector makes their configs anew.
+    """
+
+    name: str
+    changed: frozenset[str]
+
+    def look(self, office: Office) -> Body:
+        desk = office.desk
+        desk.require(self.name)
+        config = desk.log.config
+        numbers = sorted(config.task_ids(self.name))
+        if config.target_state(self.name) is TargetState.STOPPED:
+            text = "It is stopped: nothing restarts. It takes the new config when it is resumed."
+            return {"name": self.name, "tasks": [], "all": True, "text": text}
+        if not numbers:
+            return {"name": self.name, "tasks": [], "all": True, "text": "The connector restarts. It has no tasks."}
+        now = config.connectors[self.name].properties
+        sure = [number for number in numbers if _is_reached(now, config.task_config(UnitId(self.name, number)), self.changed)]
+        is_all = sure == numbers
+        if is_all:
+            text = f"The connector restarts, and all its tasks ({len(numbers)})."
+        else:
+            some = f", and the tasks {', '.join(map(str, sure))}" if sure else ""
+            whether = "the others do" if sure else "its tasks do"
+            text = f"The connector restarts{some}. Whether {whether} depends on the configs that it makes for them then."
+        return {"name": self.name, "tasks": sure, "all": is_all, "text": text}
+
+
+_ABOUT_TASKS = frozenset(("name", "tasks.max"))
+"""What a connector has of its own, and hands to no task."""
+
+
+def _is_reached(now: Properties, task: Properties | None, changed: Collection[str]) -> bool:
+    """
+    Whether a task's config is sure to change with these settings of its connector. Most connectors hand all that they have been
+    given to each task: what is new reaches those that have all the rest.
+    """
+    if task is None:
+        return True
+    has_all = (now.keys() - _ABOUT_TASKS) <= task.keys()
+    return any(task.get(name) == now[name] and name in task if name in now else has_all for name in changed)
 
 
 def _all_of(desk: Desk, reports: Collection[Report], names: Iterable[str]) -> Body:
