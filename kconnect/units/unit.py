@@ -266,11 +266,16 @@ class Unit(ABC):
         """The connector's config as it is stored, with references. Nulls are left out, as plugins never see them."""
         return {name: value for name, value in self.spec.connector_config.items() if value is not None}
 
-    def resolve(self, *configs: Mapping[str, str]) -> list[dict[str, str]]:
+    def resolve(self, config: Mapping[str, str], *made: Mapping[str, str]) -> list[dict[str, str]]:
         """
-        The configs as plugins get them. Asked once a start; ConfigError, naming setting and reference, if one can't be had.
+        The configs as plugins get them: the connector's, and those that it has made. Asked once a start; ConfigError, naming
+        setting and reference, if one can't be had.
+
+        No other references are resolved than those of the connector's own config: it may have put the name of a table into what
+        it has made, and whoever chose that name would choose which secret the database gets to see.
         """
-        self.resolved = self.ports.providers.resolve(configs, self.stopping.is_set)
+        configs = (config, *made)
+        self.resolved = self.ports.providers.resolve([config], self.stopping.is_set)
         plain = {value: HIDDEN for config in configs for value in secrets.plain(config)}
         logs.cover({**plain, **self.resolved.cover(*configs)})
         resolved_configs = [self.resolved.config(config) for config in configs]

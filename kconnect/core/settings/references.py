@@ -166,10 +166,23 @@ def put_back(configs: Sequence[Mapping[str, str]], raw: Mapping[str, str], resol
 
     A setting that the connector's own config has with a reference gets that text, as in Connect, whatever the connector made
     of it. In all others each value of a reference is replaced by the reference, which stands for the same.
+
+    Raises:
+        ConfigError: the connector has put a text into another setting that looks like one of these references. It got their
+            values, so somebody else has written that text, such as the name of a table, and would have it replaced by the value
     """
     with_references = {setting: text for setting, text in raw.items() if find(text)}
     if not with_references:
         return [dict(config) for config in configs]
+    own = {ref for text in with_references.values() for ref in find(text)}
+    for config in configs:
+        for setting, text in config.items():
+            if setting not in with_references and (foreign := own.intersection(find(text))):
+                raise ConfigError(
+                    f"The setting {setting} of a task can't be used: the connector has found {min(foreign)} elsewhere, "
+                    "such as in the name of a table, and it would be replaced by the secret that it stands for in the "
+                    "connector's config. Rename what is called so, or leave it out"
+                )
     by_value = {value: ref.text for ref, value in resolved.values.items() if _long_forms(value)}
     by_value |= {word: shown for text in with_references.values() for word, shown in resolved.words(text)}
     return [

@@ -95,6 +95,14 @@ def test_task_configs_get_their_references_back() -> None:
     }
 
 
+def test_a_text_that_somebody_else_has_written_as_a_reference_of_the_config_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"The setting tables of a task can't be used: .* \$\{env::HOST\} ") as raised:
+        references.put_back([{"tables": "a,${env::HOST}"}], RAW, RESOLVED)
+    assert "db.example" not in str(raised.value)
+    others = {"tables": "a,${env:OTHER},${topic}"}
+    assert references.put_back([others], RAW, RESOLVED) == [others]
+
+
 def test_what_is_too_short_to_be_a_secret_is_not_looked_for_elsewhere() -> None:
     resolved = Resolved({ENV: "1", FILE: "true"})
     made = {"db.password": "true", "task": "1", "on": "true", "port": "9091"}
