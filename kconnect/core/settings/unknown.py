@@ -7,10 +7,16 @@ Pure. The herder logs them, and the command line tells them, of Apache Kafka Con
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Mapping
+import heapq
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 _MOST, _LONGEST, _NEAR = 10, 100, 0.8
+_MOST_KNOWN, _COMPARED = 1000, 3
+"""
+Among more names none is looked for, and so many of the likest are compared letter by letter. That takes up to the third power
+of their length, and the herder waits for it, so that who may create connectors could hold up a worker for hours.
+"""
 
 _PASSED_ON = (
     "key.converter.",
@@ -42,10 +48,30 @@ def told(config: Mapping[str, Any], infos: Mapping[str, Any]) -> Iterator[str]:
         return
     unknown = sorted(name for name in config.keys() - known_names if not name.startswith(LABEL))
     for name in unknown[:_MOST]:
-        near = difflib.get_close_matches(name, known_names, 1, _NEAR) if len(name) <= _LONGEST else []
-        if near:
-            yield f"The setting {name} is unknown; did you mean {near[0]}?"
+        near = _nearest(name, known_names)
+        if near is not None:
+            yield f"The setting {name} is unknown; did you mean {near}?"
         elif not name.startswith(_PASSED_ON):
             yield f"The setting {name} is unknown, and has no effect unless a plugin reads it without declaring it"
     if len(unknown) > _MOST:
         yield f"{len(unknown) - _MOST} more settings are unknown"
+
+
+def _nearest(name: str, known_names: Collection[str]) -> str | None:
+    """Return the known name that is most like another one; None if none is like it, or if it would take long to tell."""
+    if len(name) > _LONGEST or len(known_names) > _MOST_KNOWN:
+        return None
+    matcher = difflib.SequenceMatcher(b=name)
+    alike = []
+    for known in known_names:
+        if len(known) <= _LONGEST:
+            matcher.set_seq1(known)
+            # Upper bounds, which are had quickly.
+            if matcher.real_quick_ratio() >= _NEAR and (most := matcher.quick_ratio()) >= _NEAR:
+                alike.append((most, known))
+    compared = []
+    for _, known in heapq.nlargest(_COMPARED, alike):
+        matcher.set_seq1(known)
+        compared.append((matcher.ratio(), known))
+    ratio, nearest = max(compared, default=(0.0, None))
+    return nearest if ratio >= _NEAR else None

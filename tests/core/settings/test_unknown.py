@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from typing import Any
 
 import pytest
@@ -36,6 +37,29 @@ def test_one_that_nothing_knows_is_told_with_the_nearest(name: str, near: str) -
 @pytest.mark.parametrize("name", [*KNOWN, "left.out", "said.of", "producer.override.acks", "value.converter.basic.auth.user"])
 def test_what_somebody_knows_or_may_know_is_not(name: str) -> None:
     assert list(unknown.told({name: "x"}, INFOS)) == []
+
+
+def test_names_that_are_all_alike_are_not_all_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The herder waits for this: of a thousand transforms with long names it took hours."""
+    compared = []
+
+    class Counted(difflib.SequenceMatcher[str]):
+        def ratio(self) -> float:
+            compared.append(self.a)
+            return super().ratio()
+
+    monkeypatch.setattr(difflib, "SequenceMatcher", Counted)
+
+    def infos(many: int) -> dict[str, Any]:
+        names = ("connector.class", *(f"{'ab' * 45}{number:05}" for number in range(many)))
+        return {"configs": [{"value": {"name": name}} for name in names]}
+
+    config = {f"{'ba' * 45}{number:05}": "x" for number in range(10)}
+    assert len(list(unknown.told(config, infos(900)))) == 10
+    assert 0 < len(compared) <= 30
+    compared.clear()
+    assert len(list(unknown.told(config, infos(5000)))) == 10
+    assert not compared
 
 
 def test_ten_at_most() -> None:
