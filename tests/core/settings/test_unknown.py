@@ -41,12 +41,12 @@ def test_what_somebody_knows_or_may_know_is_not(name: str) -> None:
 
 def test_names_that_are_all_alike_are_not_all_compared(monkeypatch: pytest.MonkeyPatch) -> None:
     """The herder waits for this: of a thousand transforms with long names it took hours."""
-    compared = []
+    compared: list[float] = []
 
     class Counted(difflib.SequenceMatcher[str]):
         def ratio(self) -> float:
-            compared.append(self.a)
-            return super().ratio()
+            compared.append(super().ratio())
+            return compared[-1]
 
     monkeypatch.setattr(difflib, "SequenceMatcher", Counted)
 
