@@ -43,10 +43,7 @@ async def get_history(call: Call) -> Response:
 
 
 async def get_restarts(call: Call) -> Response:
-    changed = frozenset(call.http.query_params.getlist("changed"))
-    if not changed:
-        raise BadRequestError("Name the settings that would change: changed=<name>, as often as there are some.")
-    return ok(await call.ask(GetRestarts(call.path("connector"), changed)))
+    return ok(await call.ask(GetRestarts(call.path("connector"), frozenset(call.http.query_params.getlist("changed")))))
 
 
 async def get_changes(call: Call) -> Response:
@@ -289,7 +286,6 @@ OPERATIONS = (
         get_restarts,
         "What a change of settings would restart",
         Answer(200, "As far as it can be told before the connector makes its tasks' configs anew.", _RESTARTS),
-        refused(400, "No setting is named."),
         refused(404, "There is no such connector."),
         query=(Parameter("changed", "The name of a setting that would change.", {"type": "string"}, many=True),),
     ),

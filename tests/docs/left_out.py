@@ -22,6 +22,7 @@ LEFT_OUT: dict[tuple[str, str], str] = {
     ("plugins/api.md", "INT8 to INT64"): "a table of a docstring",
     ("design.md", "flowchart"): "a drawing",
     ("design.md", "sequenceDiagram"): "a drawing",
+    ("design/handover.md", "stateDiagram"): "a drawing",
     ("getting-started.md", "kconnect broker start"): _OWN_BROKER,
     ("getting-started.md", "kconnect worker worker.properties"): _OWN_BROKER,
     ("getting-started.md", "docker compose"): "it needs Docker",

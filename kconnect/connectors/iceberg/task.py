@@ -100,7 +100,7 @@ class IcebergSinkTask(Informed, SinkTask):
         self._locations: Sequence[str] = config[settings.LOCATIONS]
         self._shares = int(props.get("tasks.max", "1")) > 1 and not self._upserts and not self._route
         self._interval_s: float = config[settings.INTERVAL] / 1000
-        self._pending = Pending(self._interval_s, config[settings.ROWS], config[settings.BYTES], self.context.offset)
+        self._pending = Pending(self._interval_s, config[settings.ROWS], config[settings.BYTES], self._go)
         self._patience = Patience(settings.RETRIES, config[settings.RETRIES], config[settings.BACKOFF])
         self._due_at = time.monotonic() + self._interval_s
         with contextlib.suppress(RetriableError):
@@ -129,6 +129,9 @@ class IcebergSinkTask(Informed, SinkTask):
                     moves = True
             self._unopened.discard(place)
         return moves
+
+    def _go(self, place: TopicPartition, offset: int) -> None:
+        self.context.offset(place, offset)
 
     def stop(self) -> None:
         """Nothing is open, and what is in memory only is read again."""

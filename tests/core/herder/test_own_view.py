@@ -130,6 +130,7 @@ def test_what_a_change_of_settings_restarts(cluster: MemoryCluster) -> None:
         False,
         "The connector restarts, and the tasks 0. Whether the others do depends on the configs that it makes for them then.",
     )
+    assert restarts() == ([], True, "Nothing restarts: no setting changes.")
     assert restarts("file") == both
     assert restarts("secret") == first
     assert restarts("new") == first

@@ -76,6 +76,8 @@ class GetRestarts(Look[Body]):
         desk.require(self.name)
         config = desk.log.config
         numbers = sorted(config.task_ids(self.name))
+        if not self.changed:
+            return {"name": self.name, "tasks": [], "all": True, "text": "Nothing restarts: no setting changes."}
         if config.target_state(self.name) is TargetState.STOPPED:
             text = "It is stopped: nothing restarts. It takes the new config when it is resumed."
             return {"name": self.name, "tasks": [], "all": True, "text": text}
