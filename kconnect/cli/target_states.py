@@ -47,18 +47,17 @@ class _Duration(click.ParamType):  # type: ignore[type-arg]  # generic in newer 
         return float(match[1]) * _UNITS[match[2]]
 
 
-def timeout(command: Callable[..., Any]) -> Callable[..., Any]:
+def timeout(default: str = "60s") -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Adds `--timeout`, in seconds."""
-    option = click.option(
-        "--timeout", type=_Duration(), default="60s", show_default=True, help="How long to wait, such as 90s or 5m."
+    return click.option(
+        "--timeout", type=_Duration(), default=default, show_default=True, help="How long to wait, such as 90s or 5m."
     )
-    return option(command)
 
 
-def waiting(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Adds `--wait`, and `--timeout` for it."""
-    wait = click.option("--wait", is_flag=True, help="Wait until all its tasks run, too; exit status 7 if late or FAILED.")
-    return wait(timeout(command))
+def waiting(goal: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Adds `--wait`, and `--timeout` for it. `goal` is what is waited for, such as `all its tasks run`."""
+    wait = click.option("--wait", is_flag=True, help=f"Wait until {goal}, too; exit status 7 if late or FAILED.")
+    return lambda command: wait(timeout()(command))
 
 
 def change(

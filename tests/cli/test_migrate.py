@@ -121,7 +121,7 @@ def test_a_rebalance_hides_no_state(pair: Pair) -> None:
 def test_what_no_worker_has_is_taken_for_running(pair: Pair) -> None:
     create(pair.old, "a", "Source", 7)
     pair.old.between["a"] = 1_000_000
-    found = pair.migrate("a", "--dry-run", "--timeout", "0.5")
+    found = pair.migrate("a", "--dry-run", "--timeout", "0.5s")
     assert found.status == 0, found.err
     assert f"a: its state is unknown, as no worker runs it at {pair.old.url} (UNASSIGNED)" in found.out
 

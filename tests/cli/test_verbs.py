@@ -494,3 +494,23 @@ def test_a_name_with_a_slash(url: str, herder: Herder) -> None:
     herder.submit(CreateConnector("a/b", FILE_SOURCE))
     assert run(url, "pause", "a/b").status == 0
     assert herder.seen[-1] == SetTargetState("a/b", TargetState.PAUSED)
+
+
+@pytest.mark.parametrize(
+    ("command", "goal"),
+    [
+        ("pause", "it and all its tasks are PAUSED"),
+        ("resume", "it and all its tasks are RUNNING"),
+        ("stop", "it is STOPPED"),
+        ("delete", "it is gone"),
+        ("restart", "all its tasks run"),
+    ],
+)
+def test_help_says_what_is_waited_for(command: str, goal: str) -> None:
+    assert f"Wait until {goal}, too" in " ".join(call(command, "--help").out.split())
+
+
+def test_an_option_has_one_name_and_one_form_everywhere() -> None:
+    for command in (("preview", "--topic", "t"), ("test", "no.yaml")):
+        assert "No such option" not in call(*command, "--worker-file", "no.properties").err
+    assert "is not a duration" in call("migrate", "--from", "a", "--to", "b", "x", "--timeout", "soon").err

@@ -26,7 +26,7 @@ from kconnect.cli.detailed_exit import DIFFERS, DetailedExit
 @click.option("--dry-run", is_flag=True, help="Show what would be done, and let the worker check the configs; change nothing.")
 @pruning
 @click.option("--wait", is_flag=True, help="Wait for all their tasks, too; a connector that is late counts as failed.")
-@target_states.timeout
+@target_states.timeout()
 @asking.option
 @hiding
 @output.option("json", "yaml")

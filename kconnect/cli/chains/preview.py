@@ -51,6 +51,7 @@ _FROM_TOPIC = 10
 @click.option("--offset", type=click.IntRange(min=0), help="Take records from this offset on; needs --partition.")
 @click.option(
     "-w",
+    "--worker-file",
     "--worker-config",
     "worker",
     type=click.Path(dir_okay=False, path_type=Path),

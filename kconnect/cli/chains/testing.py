@@ -57,6 +57,7 @@ class Result:
 @click.argument("files", nargs=-1, required=True, type=click.Path(dir_okay=False, path_type=Path), metavar="CASES.yaml...")
 @click.option(
     "-w",
+    "--worker-file",
     "--worker-config",
     "worker",
     type=click.Path(dir_okay=False, path_type=Path),

@@ -15,7 +15,7 @@ from kconnect.cli.connection import Target
 
 @click.command()
 @files
-@target_states.waiting
+@target_states.waiting("all its tasks run")
 @connection.options
 def create(target: Target, paths: tuple[Path, ...], recursive: bool, wait: bool, timeout: float) -> int:
     """

@@ -14,7 +14,7 @@ _SHOWN = 10
 @click.command()
 @selection.arguments
 @asking.option
-@target_states.waiting
+@target_states.waiting("it is gone")
 @connection.options
 def delete(wanted: Wanted, yes: bool, wait: bool, timeout: float, target: Target) -> int:
     """

@@ -25,7 +25,7 @@ from kconnect.rest.client import ConnectClient, RestError
 @click.argument("name", metavar="NAME|GLOB", shell_complete=selection.complete)
 @click.argument("changes", metavar="[KEY=VALUE|KEY-]...", nargs=-1)
 @click.option("-p", "--patch", "document", metavar="JSON", help="The changes as an object; null removes a setting.")
-@target_states.waiting
+@target_states.waiting("all its tasks run")
 @hiding
 @connection.options
 def patch(

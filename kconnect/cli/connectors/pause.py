@@ -11,7 +11,7 @@ from kconnect.cli.selection import Wanted
 
 @click.command()
 @selection.arguments
-@target_states.waiting
+@target_states.waiting("it and all its tasks are PAUSED")
 @connection.options
 def pause(wanted: Wanted, wait: bool, timeout: float, target: Target) -> int:
     """
@@ -31,7 +31,7 @@ def pause(wanted: Wanted, wait: bool, timeout: float, target: Target) -> int:
 
 @click.command()
 @selection.arguments
-@target_states.waiting
+@target_states.waiting("it and all its tasks are RUNNING")
 @connection.options
 def resume(wanted: Wanted, wait: bool, timeout: float, target: Target) -> int:
     """
@@ -51,7 +51,7 @@ def resume(wanted: Wanted, wait: bool, timeout: float, target: Target) -> int:
 
 @click.command()
 @selection.arguments
-@target_states.waiting
+@target_states.waiting("it is STOPPED")
 @connection.options
 def stop(wanted: Wanted, wait: bool, timeout: float, target: Target) -> int:
     """

@@ -36,7 +36,7 @@ class _Part:
 @click.option("--tasks", is_flag=True, help="Restart the connectors and all their tasks.")
 @click.option("--failed", is_flag=True, help="Restart only the connectors and tasks that have failed.")
 @click.option("--task", "numbers", metavar="NUMBER", type=click.IntRange(min=0), multiple=True, help="Restart this task alone.")
-@target_states.waiting
+@target_states.waiting("all its tasks run")
 @connection.options
 def restart(
     wanted: Wanted, tasks: bool, failed: bool, numbers: tuple[int, ...], wait: bool, timeout: float, target: Target

@@ -15,7 +15,7 @@ _STATES = ["RUNNING", "PAUSED", "STOPPED", "FAILED", "deleted"]
 @selection.arguments
 @click.option("--for", "state", type=click.Choice(_STATES, case_sensitive=False), required=True, help="The state to wait for.")
 @click.option("--tasks", type=click.IntRange(min=0), help="How many tasks must be in that state.")
-@target_states.timeout
+@target_states.timeout()
 @connection.options
 def wait(wanted: Wanted, state: str, tasks: int | None, timeout: float, target: Target) -> int:
     """

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import click
 
-from kconnect.cli import asking, connection, layout, output, selection
+from kconnect.cli import asking, connection, layout, output, selection, target_states
 from kconnect.cli.brokers import Brokers
 from kconnect.cli.migrate import checks, journal
 from kconnect.cli.migrate.checks import Plan
@@ -52,7 +52,7 @@ from kconnect.rest.client import RestError
     help="Your user name at both clusters. Default: each context's user. KCONNECT_PASSWORD, or KCONNECT_TOKEN, goes to both, "
     "with --dry-run, too: set neither that one of them must not have.",
 )
-@click.option("--timeout", default=120.0, show_default=True, metavar="SECONDS", help="How long to wait for a state.")
+@target_states.timeout("120s")
 @click.option("--same-topics", is_flag=True, help="Take over the whole cluster on its topics: check it, and print the steps.")
 @connection.kafka_options
 def migrate(
