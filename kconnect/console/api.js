@@ -210,6 +210,8 @@ export class Api {
    * @returns {Promise<boolean>} false if they were not
    */
   async changeConfig(name, changes, agreed) {
+    /** @type {string | null} */
+    let refused = null;
     for (;;) {
       const { data, tag } = await this._exchange("GET", `${connector(name)}/config`);
       if (!(await agreed(/** @type {Config} */ (data)))) return false;
@@ -219,6 +221,9 @@ export class Api {
       } catch (error) {
         // Somebody else was quicker in between.
         if (!(error instanceof ApiError) || error.status !== 412) throw error;
+        // Nobody was: a proxy has made another tag of the worker's.
+        if (tag === refused) throw error;
+        refused = tag;
       }
     }
   }

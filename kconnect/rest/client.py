@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from email.utils import parsedate_to_datetime
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
 
@@ -290,6 +290,11 @@ class ConnectClient:
     def get_config(self, name: str) -> dict[str, str | None]:
         return self._object("GET", _path("connectors", name, "config"))
 
+    def get_config_and_tag(self, name: str) -> tuple[dict[str, str | None], str | None]:
+        """Return a config, and the tag by which `put_config` replaces no other one; None from Kafka Connect, which has none."""
+        response = self._call("GET", _path("connectors", name, "config"))
+        return self._parsed(response), response.headers.get("ETag")
+
     def status(self, name: str) -> dict[str, Any]:
         return self._object("GET", _path("connectors", name, "status"))
 
@@ -328,9 +333,10 @@ class ConnectClient:
             body["initial_offsets"] = initial_offsets
         return self._object("POST", "/connectors", body)
 
-    def put_config(self, name: str, config: Config) -> dict[str, Any]:
-        """Create the connector, or replace its whole config."""
-        return self._object("PUT", _path("connectors", name, "config"), config)
+    def put_config(self, name: str, config: Config, tag: str | None = None) -> dict[str, Any]:
+        """Create the connector, or replace its whole config; with a `tag`, only the config that had it."""
+        answer: dict[str, Any] = self._parsed(self._call("PUT", _path("connectors", name, "config"), config, tag=tag))
+        return answer
 
     def patch_config(self, name: str, patch: Config) -> dict[str, Any]:
         """Change some settings; None removes one (KIP-477)."""
@@ -448,20 +454,26 @@ class ConnectClient:
         return answer
 
     def _json(self, method: str, path: str, body: Any = None, params: Mapping[str, Any] | None = None) -> Any:
-        response = self._call(method, path, body, params)
+        return self._parsed(self._call(method, path, body, params))
+
+    def _parsed(self, response: httpx.Response) -> Any:
         try:
             return orjson.loads(response.content)
         except orjson.JSONDecodeError:
             raise RestError(response.status_code, f"{self.url} is not a worker: {_kind(response)}") from None
 
-    def _call(self, method: str, path: str, body: Any = None, params: Mapping[str, Any] | None = None) -> httpx.Response:
+    def _call(
+        self, method: str, path: str, body: Any = None, params: Mapping[str, Any] | None = None, tag: str | None = None
+    ) -> httpx.Response:
         with self._waiting(f"the worker at {self.url} ({method} {path})"):
-            return self._asked(method, path, body, params)
+            return self._asked(method, path, body, params, {} if tag is None else {"If-Match": tag})
 
-    def _asked(self, method: str, path: str, body: Any, params: Mapping[str, Any] | None) -> httpx.Response:
+    def _asked(
+        self, method: str, path: str, body: Any, params: Mapping[str, Any] | None, headers: Mapping[str, str]
+    ) -> httpx.Response:
         deadline = time.monotonic() + self._patience
         while True:
-            response = self._send(method, path, body, params)
+            response = self._send(method, path, body, params, None, headers)
             if response.is_success:
                 return response
             error = _error(response)
@@ -478,12 +490,18 @@ class ConnectClient:
             time.sleep(min(pause, left_s))
 
     def _send(
-        self, method: str, path: str, body: Any = None, params: Mapping[str, Any] | None = None, accept: str | None = None
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        params: Mapping[str, Any] | None = None,
+        accept: str | None = None,
+        headers: Mapping[str, str] = MappingProxyType({}),
     ) -> httpx.Response:
         import httpx
 
         content = None if body is None else orjson.dumps(body)
-        headers = {} if content is None else {"Content-Type": "application/json"}
+        headers = {**headers} if content is None else {**headers, "Content-Type": "application/json"}
         if accept is not None:
             headers["Accept"] = accept
         asked = self.url

@@ -22,6 +22,7 @@ from kconnect.core.herder.requests.connectors import GetStatus, ListConnectors
 from kconnect.core.herder.requests.offsets import AlterOffsets, GetOffsets
 from kconnect.core.herder.requests.plugins import GetPluginConfig, ListPlugins
 from kconnect.core.herder.requests.states import SetTargetState, StopConnector
+from kconnect.core.herder.views import config_tag
 from kconnect.core.state.records import TargetState
 from kconnect.errors import BadRequestError
 from tests.cli.calls import Called, call, serving
@@ -743,3 +744,8 @@ def test_edit_does_not_undo_what_somebody_else_did(run: Any, herder: Herder, edi
     assert done.status == 5 and "Somebody else has changed the config of" in done.err
     Path(done.err.strip().split()[-1]).unlink()
     assert herder.configs["a"] == {"name": "a", **CONFIG, "tasks.max": "7"}
+    # While the worker checks the config, somebody else may be quicker: it is to look again before it writes.
+    Path("shown").unlink()
+    assert run("edit", "a", EDITOR=editor({"topic: t": "topic: u"}), VISUAL="").status == 0
+    (written,) = [request for request in herder.seen if isinstance(request, PutConfig) and request.config.get("topic") == "u"]
+    assert written.expected == {config_tag({"name": "a", **CONFIG, "tasks.max": "7"})}

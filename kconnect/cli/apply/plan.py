@@ -39,7 +39,7 @@ class Step:
     A step for one connector.
 
     `state` is what the worker is to be asked for, None to leave it; `state_now` what its status says. `offsets` are to be set,
-    None to leave them. A step that deletes has no manifest.
+    None to leave them. A step that deletes has no manifest. With a `tag`, only the config that had it is replaced.
     """
 
     name: str
@@ -49,6 +49,7 @@ class Step:
     state: str | None = None
     state_now: str | None = None
     offsets: list[dict[str, Any]] | None = None
+    tag: str | None = None
 
 
 def make(

@@ -74,7 +74,7 @@ def _do(client: ConnectClient, step: Step) -> None:
         if step.state is not None and not late:
             set_state(client, step.name, step.state)
         if step.differences:
-            client.put_config(step.name, step.manifest.config)
+            client.put_config(step.name, step.manifest.config, step.tag)
         if step.offsets is not None:
             client.alter_offsets(step.name, step.offsets)
         if step.state is not None and late:

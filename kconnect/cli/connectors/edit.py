@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+from dataclasses import replace
 from typing import Any
 
 import click
@@ -28,7 +29,7 @@ _REMARK = "# ! "
 
 @click.command()
 @click.argument("name", shell_complete=selection.complete)
-@target_states.waiting
+@target_states.waiting("all its tasks run")
 @connection.options
 def edit(target: Target, name: str, wait: bool, timeout: float) -> int:
     """
@@ -91,11 +92,13 @@ def _step(client: ConnectClient, name: str, text: str, config: Config, state: st
     manifest = manifests.of_text(text, "text.yaml")
     if manifest.name != name:
         raise manifests.Unusable([f"the name was {name} and can't be changed: kconnect create makes another connector"])
-    if client.get_config(name) != config:
+    current, tag = client.get_config_and_tag(name)
+    if current != config:
         raise ConflictError(f"Somebody else has changed the config of {name} meanwhile: edit it again")
     states = {} if state is None else {name: state.upper()}
     (step,) = apply_plan.make([Manifest(name, manifest.config, manifest.state, where="edited")], {name: config}, states)
-    return step
+    # The worker checks the config, which takes seconds, in which somebody else may be quicker.
+    return replace(step, tag=tag)
 
 
 def _state(client: ConnectClient, name: str) -> str | None:

@@ -34,6 +34,16 @@ def config_tag(properties: Mapping[str, str | None]) -> str:
     return f'"{hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]}"'
 
 
+def config_tags(properties: Mapping[str, str | None]) -> frozenset[str]:
+    """
+    Return what a caller may have got as the tag of this config. A proxy that compresses answers writes another one on its way:
+    nginx and others a weak one, Apache's httpd one with a suffix.
+    """
+    tag = config_tag(properties)
+    strong = {tag, *(f'{tag[:-1]}{suffix}"' for suffix in ("-gzip", "-br"))}
+    return frozenset(strong | {f"W/{each}" for each in strong})
+
+
 def tasks(config: ConfigState, name: str) -> list[dict[str, Any]]:
     if name not in config.connectors:
         raise NotFoundError(f"Connector {name} not found")

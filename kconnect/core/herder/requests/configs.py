@@ -129,7 +129,7 @@ def _require_unchanged(desk: Desk, name: str, expected: frozenset[str], new_conf
     if connector is None:
         raise ChangedError(f"Connector {name} is not there any more, so its config was not changed (If-Match)")
     properties = connector.properties
-    if expected != {"*"} and views.config_tag(properties) not in expected and dict(properties) != dict(new_config):
+    if expected != {"*"} and not views.config_tags(properties) & expected and dict(properties) != dict(new_config):
         raise ChangedError(f"Somebody else has changed the config of {name} meanwhile, so it was not changed (If-Match)")
 
 
