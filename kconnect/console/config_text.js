@@ -51,7 +51,7 @@ export function read(text, language) {
 /** @param {string} text @returns {any} */
 function fromJson(text) {
   try {
-    return JSON.parse(text);
+    return JSON.parse(text, asWritten);
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error);
     // Browsers say it in their own ways.
@@ -60,6 +60,17 @@ function fromJson(text) {
     const at = position !== undefined ? Number(position) : line === "" ? undefined : text.split("\n").slice(0, Number(line) - 1).join("\n").length + Number(column);
     throw new NoConfig(`This is no JSON: ${message}`, at);
   }
+}
+
+/**
+ * A number as it stands there, as the worker itself reads it: JavaScript's own has 53 bits, and no 1.50.
+ *
+ * @param {string} _key
+ * @param {any} value
+ * @param {{source?: string}} [context] browsers before 2025 have none
+ */
+function asWritten(_key, value, context) {
+  return typeof value === "number" && context?.source !== undefined ? context.source : value;
 }
 
 /** @param {string} text @returns {any} */

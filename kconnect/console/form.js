@@ -141,14 +141,26 @@ class Field {
     const input = this._input;
     input.setAttribute("aria-describedby", `${input.id}-said`);
     input.addEventListener("input", () => this._changed(this._name, input.value === "" ? null : input.value));
+    input.addEventListener("paste", (event) => {
+      const text = /** @type {ClipboardEvent} */ (event).clipboardData?.getData("text/plain").replace(/\r\n?/g, "\n") ?? "";
+      if (!text.includes("\n") || !(input instanceof HTMLInputElement)) return;
+      event.preventDefault();
+      const wide = this._widen();
+      wide.value = input.value;
+      wide.focus();
+      wide.setRangeText(text, input.selectionStart ?? 0, input.selectionEnd ?? input.value.length, "end");
+      this._changed(this._name, wide.value);
+    });
   }
 
   /** A field of one line would take the ends of lines away. */
   _widen() {
-    const wide = h("textarea", { id: this._input.id, spellcheck: "false", rows: "4" });
+    const secret = this._input instanceof HTMLInputElement && this._input.type === "password";
+    const wide = h("textarea", { id: this._input.id, spellcheck: "false", rows: "4", class: secret ? "secret" : null });
     this._input.replaceWith(wide);
     this._input = wide;
     this._dress();
+    return wide;
   }
 
   /**
@@ -156,7 +168,7 @@ class Field {
    * @param {string | null | undefined} given
    */
   show(value, given) {
-    if (given?.includes("\n") && this._input instanceof HTMLInputElement && this._input.type === "text") this._widen();
+    if (given?.includes("\n") && this._input instanceof HTMLInputElement) this._widen();
     const definition = this._definition;
     const standard = definition?.default_value ?? null;
     if (document.activeElement !== this._input) {

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Callable
 
-from playwright.sync_api import expect
+from playwright.sync_api import Route, expect
 
 from tests.integration.console.rig import Cluster, Watched, serious, write
 
@@ -235,3 +235,45 @@ def test_lines_stay_lines_in_a_form(watched: Watched, cluster: Cluster, connecto
     expect(page.get_by_role("button", name="Edit")).to_be_visible()
     found = cluster.client.get_config(connector)["my.query"] or ""
     assert "\n" in found and found.replace(" x", "") == "select 1\n  from t"
+
+
+def test_what_is_pasted_stays_as_it_was(watched: Watched, cluster: Cluster, connector: str) -> None:
+    cluster.client.patch_config(connector, {"my.query": "old", "my.id": "1"})
+    page = watched.log_in(view=f"connectors/{connector}/config?edit")
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    query = page.get_by_label(re.compile(r"my\.query"))
+    query.press("ControlOrMeta+a")
+    # In one line, all behind the dashes would be a comment.
+    page.evaluate("navigator.clipboard.writeText('select 1 -- one\\n  from t')")
+    query.press("ControlOrMeta+v")
+    expect(query).to_have_value("select 1 -- one\n  from t")
+    page.get_by_role("button", name="JSON", exact=True).click()
+    field = page.get_by_label("Config as JSON")
+    expect(field).to_contain_text("select 1 -- one\\n  from t")
+    # Of more bits than JavaScript's numbers have, and with a zero that these have not.
+    write(field, field.inner_text().replace('"my.id": "1"', '"my.id": 9007199254740993, "my.rate": 1.50'))
+    page.get_by_role("button", name="Submit").click()
+    expect(page.get_by_role("button", name="Edit")).to_be_visible()
+    config = cluster.client.get_config(connector)
+    assert (config["my.query"], config["my.id"], config["my.rate"]) == ("select 1 -- one\n  from t", "9007199254740993", "1.50")
+
+
+def test_a_proxy_that_rewrites_tags_keeps_nobody_waiting(watched: Watched, cluster: Cluster, connector: str) -> None:
+    """As one does that compresses answers: an unknown tag is refused again and again."""
+    page = watched.log_in(view=f"connectors/{connector}/config")
+    requests: list[str] = []
+
+    def proxied(route: Route) -> None:
+        requests.append(route.request.method)
+        answer = route.fetch()
+        route.fulfill(response=answer, headers={**answer.headers, "etag": '"of a proxy"'})
+
+    page.route(f"**/connectors/{connector}/config", proxied)
+    page.get_by_role("button", name="Edit").click()
+    page.get_by_role("button", name="JSON", exact=True).click()
+    field = page.get_by_label("Config as JSON")
+    expect(page.get_by_text("The worker takes this config.")).to_be_visible()
+    write(field, json.dumps({**json.loads(field.inner_text()), "batch.size": "77"}))
+    page.get_by_role("button", name="Submit").click()
+    expect(page.locator("#findings")).to_contain_text("Somebody else has changed the config")
+    assert requests == ["GET", "GET", "PATCH", "GET", "PATCH"]
