@@ -26,7 +26,7 @@ from kconnect.converters.avro_values import Readers, Writers, read_default
 from kconnect.converters.schema_registries import open_registry
 from kconnect.converters.schema_registry import RegisteredSchema, Registry, texts_of_references
 from kconnect.converters.schema_registry_login import CONFIG_KEYS
-from kconnect.data.kept import Kept, weight_of
+from kconnect.data.kept import Kept, weight_of, weight_of_text
 from kconnect.data.schema import NULL, Schema, SchemaAndValue
 from kconnect.errors import ConfigError, DataError
 
@@ -128,6 +128,8 @@ class Reading(NamedTuple):
     encoding: Encoding
     nested: Avro | None
     """The type, if it contains itself, so that its values may be nested as deeply as they like."""
+    weight: int = 0
+    """What it weighs, with what the schema's text has beside the schema."""
 
 
 class AvroConverter(Converter):
@@ -247,7 +249,7 @@ class AvroConverter(Converter):
         else:
             reading = self._reading(topic, head)
             self._last = (topic, head, reading)
-        schema, read, encoding, nested = reading
+        schema, read, encoding, nested, _ = reading
         stream = io.BytesIO(data)
         stream.seek(5)
         try:
@@ -277,7 +279,7 @@ class AvroConverter(Converter):
                 reading = self._new_reading(topic, id)
             except DataError as error:
                 raise DataError(f"Failed to deserialize data for topic {topic} to Avro: {error}") from error
-            self._readings.put((topic, id), reading, weight_of(reading.schema))
+            self._readings.put((topic, id), reading, reading.weight)
         return reading
 
     def _new_reading(self, topic: str, id: int) -> Reading:
@@ -293,7 +295,8 @@ class AvroConverter(Converter):
         check_elements(avro)
         encoding = Encoding(avro)
         nested = avro if avro_depth.contains_itself(avro) else None
-        return Reading(schema, Readers(encoding).of(avro, schema), encoding, nested)
+        weight = weight_of(schema) + weight_of_text(len(registered.text))
+        return Reading(schema, Readers(encoding).of(avro, schema), encoding, nested, weight)
 
     # --- both ---
 

@@ -25,7 +25,7 @@ from kconnect.converters.json_inferred import Inferring
 from kconnect.converters.json_readers import Convert, Inexact, Readers
 from kconnect.converters.json_writers import Writers, is_exact
 from kconnect.data.column import Column, Unusual
-from kconnect.data.kept import Kept, weight_of
+from kconnect.data.kept import Kept, weight_of, weight_of_text
 from kconnect.data.schema import NULL, Schema, SchemaAndValue
 from kconnect.errors import ConfigError, DataError
 
@@ -301,7 +301,8 @@ class JsonConverter(AnyConverter):
         reading = self._read.get(key)
         if reading is None:
             reading = self._reading(described)
-            self._read.put(key, reading, weight_of(reading.schema))
+            # The text may have more than the schema that is made of it.
+            self._read.put(key, reading, weight_of(reading.schema) + weight_of_text(len(key)))
         return reading
 
     def _reading(self, described: Any) -> Reading:
@@ -310,7 +311,13 @@ class JsonConverter(AnyConverter):
 
 
 def _head(envelope: bytes) -> bytes:
-    """The part of an envelope up to its payload, if that comes last and nothing but one value follows; or nothing."""
-    schema, name, _ = envelope.partition(b',"payload":')
+    """
+    Return the part of an envelope up to its payload, if nothing but one value follows, and nothing otherwise. Of a name
+    that comes twice the last one counts: behind a payload there may be another schema, and the next records that begin alike
+    would be read by that.
+    """
+    schema, name, payload = envelope.partition(b',"payload":')
     alone = json_text.loads_quickly(schema + b"}") if name else None
-    return schema + name if type(alone) is dict and alone.keys() == {"schema"} else b""
+    if type(alone) is not dict or alone.keys() != {"schema"}:
+        return b""
+    return b"" if json_text.loads_quickly(payload[:-1]) is json_text.MISSING else schema + name

@@ -30,6 +30,7 @@ _AS_IS = {SchemaType.BOOLEAN: bool, SchemaType.STRING: str}
 _INFINITY = float("inf")
 _GREATEST_SCALE = 100_000
 _ROOM, _ROOM_OF_BYTE = 256 * 1024, 8
+_COMPILED = 64 * 1024
 _LIGHT = 16
 """A default of so many numbers is not counted."""
 
@@ -56,6 +57,16 @@ class Room:
     def begin(self, size: int, count: int = 1) -> None:
         """Read so many messages, of `size` bytes together."""
         self._left = count * _ROOM + _ROOM_OF_BYTE * size
+        self._compiled = count * _COMPILED + size
+
+    def compile(self, count: int) -> None:
+        """DataError if readers of too many schemas have been made for defaults, where those within others have one for each."""
+        self._compiled -= count
+        if self._compiled < 0:
+            raise DataError(
+                "Its schema has defaults within each other that would take far more time than it is long: more than "
+                f"{_COMPILED} parts of them, and one for each of its bytes"
+            )
 
     def take(self, count: int) -> None:
         """DataError if there are too many of them by now."""

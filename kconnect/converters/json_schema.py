@@ -61,8 +61,13 @@ def _write_part(schema: Schema | None, writers: Writers) -> dict[str, Any] | Non
 
 def read(body: Any, readers: Readers) -> Schema | None:
     """The schema that a JSON form describes; None for null. DataError if it describes none."""
+    return _read(body, readers)[0]
+
+
+def _read(body: Any, readers: Readers) -> tuple[Schema | None, int]:
+    """Return a schema, and how many schemas it is, with all that are in it."""
     if body is None:
-        return None
+        return None, 0
     name = body.get("type") if isinstance(body, dict) else None
     if not isinstance(name, str):
         raise DataError("Schema must contain 'type' field")
@@ -71,8 +76,10 @@ def read(body: Any, readers: Readers) -> Schema | None:
         raise DataError(f"Unknown schema type: {name}")
     fields: list[tuple[str, Schema]] = []
     keys = values = None
+    count = 1
     if kind is SchemaType.ARRAY:
-        values = read(body.get("items"), readers)
+        values, within = _read(body.get("items"), readers)
+        count += within
         if values is None:
             raise DataError("Array schema did not specify the element type")
     elif kind is SchemaType.MAP:
@@ -80,11 +87,13 @@ def read(body: Any, readers: Readers) -> Schema | None:
             raise DataError("Map schema did not specify the key type")
         if "values" not in body:
             raise DataError("Map schema did not specify the value type")
-        keys, values = read(body["keys"], readers), read(body["values"], readers)
+        (keys, of_keys), (values, of_values) = _read(body["keys"], readers), _read(body["values"], readers)
+        count += of_keys + of_values
         if keys is None or values is None:
             raise DataError(f"{'key' if keys is None else 'value'}Schema cannot be null.")
     elif kind is SchemaType.STRUCT:
-        fields = _fields(body.get("fields"), readers)
+        fields, within = _fields(body.get("fields"), readers)
+        count += within
     version = body.get("version")
     schema = Schema(
         kind,
@@ -98,31 +107,34 @@ def read(body: Any, readers: Readers) -> Schema | None:
         value_schema=values,
     )
     if "default" not in body:
-        return schema
+        return schema, count
+    readers.room.compile(count)
     default = readers.of(schema)(body["default"])
     if default is not None:
-        return schema.replace(default=default)
+        return schema.replace(default=default), count
     if body["default"] is not None and not schema.optional:
         raise DataError("Invalid default value")
-    return schema
+    return schema, count
 
 
-def _fields(described: Any, readers: Readers) -> list[tuple[str, Schema]]:
+def _fields(described: Any, readers: Readers) -> tuple[list[tuple[str, Schema]], int]:
     if not isinstance(described, list):
         raise DataError('Struct schema\'s "fields" argument is not an array.')
     fields: list[tuple[str, Schema]] = []
+    count = 0
     try:
         for body in described:
             name = body.get("field") if isinstance(body, dict) else None
             if not isinstance(name, str):
                 raise DataError("Struct schema's field name not specified properly")
-            schema = read(body, readers)
+            schema, within = _read(body, readers)
             assert schema is not None
             fields.append((name, schema))
+            count += within
     finally:
         # Of several faults Connect tells the first: their names are wrong before anything else is.
         Schema(SchemaType.STRUCT, fields=fields)
-    return fields
+    return fields, count
 
 
 def _text(body: dict[str, Any], name: str) -> str | None:

@@ -59,10 +59,27 @@ def weight_of(*schemas: Schema | None) -> int:
     while waiting:
         schema = waiting.pop()
         fields += 1
-        if schema.name or schema.doc or schema.parameters or schema.default is not None:
-            texts += len(schema.name or "") + len(schema.doc or "")
-            texts += sum(len(name) + len(value) for name, value in schema.parameters.items())
-            texts += len(schema.default) if isinstance(schema.default, str | bytes | list | dict) else 1
+        texts += _length_of_texts(schema)
         waiting += [field.schema for field in schema.fields]
         waiting += [inner for inner in (schema.key_schema, schema.value_schema) if inner is not None]
-    return fields + texts // _TEXT
+    return fields + weight_of_text(texts)
+
+
+def own_weight(schema: Schema) -> int:
+    """Return what a schema weighs without those within it."""
+    return 1 + weight_of_text(_length_of_texts(schema))
+
+
+def weight_of_text(length: int) -> int:
+    """Return what a text of so many characters weighs."""
+    return length // _TEXT
+
+
+def _length_of_texts(schema: Schema) -> int:
+    """Return about how many characters a schema has itself, without those within it."""
+    texts = sum([len(field.name) for field in schema.fields])
+    if schema.name or schema.doc or schema.parameters or schema.default is not None:
+        texts += len(schema.name or "") + len(schema.doc or "")
+        texts += sum(len(name) + len(value) for name, value in schema.parameters.items())
+        texts += len(schema.default) if isinstance(schema.default, str | bytes | list | dict) else 1
+    return texts

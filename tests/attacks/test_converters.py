@@ -359,3 +359,60 @@ def test_schemas_that_a_schema_refers_to_have_a_size_together(service: Hostile) 
     with pytest.raises(DataError, match="refers to schemas of more than 16777216 characters together"):
         converter(service.url).to_connect_data("t", message(7, b"\0"))
     assert len(service.asked) < 10
+
+
+# What a record leaves behind for those that come later.
+
+
+def test_a_second_schema_behind_a_payload_is_nobody_elses() -> None:
+    """Who may write to the topic sends two schemas in a message: others that begin alike were read by the second one."""
+    number, text = {"type": "int32"}, {"type": "string"}
+    twice = envelope(number, 1)[:-1] + b"," + envelope(text, "x")[1:]
+    good = [envelope(number, each) for each in range(20)]
+    one, all_of_them = JsonConverter(), JsonConverter()
+    for made in (one, all_of_them):
+        assert made.to_connect_data("t", twice).value == "x", "of a name that comes twice the last one counts, as in Connect"
+    assert [one.to_connect_data("t", each).value for each in good] == list(range(20))
+    column = all_of_them.to_connect_all("t", good)
+    assert column is None or list(column) == list(range(20))
+
+
+LONG_TEXT = "x" * 900_000
+
+
+@pytest.mark.parametrize(
+    "more",
+    [{"fields": [{"type": "int8", "optional": True, "field": f"{LONG_TEXT}NUMBER"}]}, {"of whom": f"{LONG_TEXT}NUMBER"}],
+    ids=["names", "what nobody knows"],
+)
+def test_texts_of_schemas_take_no_memory(more: Any) -> None:
+    """Who may write to the topic sends a schema with a long name, or with what no schema has: a thousand were kept."""
+    made = JsonConverter()
+    for number in range(60):
+        described = json.loads(json.dumps({"type": "struct", "fields": [], **more}).replace("NUMBER", str(number)))
+        made.to_connect_data("t", envelope(described, {}))
+    assert 0 < len(made._read) < 40
+
+
+def test_texts_of_registered_schemas_take_no_memory(registry: MemoryRegistry) -> None:
+    """Who may register schemas has much in them that no record has: a thousand were kept."""
+    made = converter()
+    for number in range(60):
+        id = registry.register("t-value", json.dumps({**SIMPLE, "name": f"R{number}", "of whom": LONG_TEXT}))
+        assert made.to_connect_data("t", message(id, b"\x02")).value.get("a") == 1
+    assert 0 < len(made._readings) < 40
+
+
+def test_defaults_within_each_other_take_no_more_time_than_their_length() -> None:
+    """Who may write to the topic has three hundred structs in each other, each with a default, above very many fields."""
+
+    def within(levels: int, fields: int) -> Any:
+        leaves = [{**NOTHING, "field": f"{each}"} for each in range(fields)]
+        described = {"type": "struct", "fields": leaves, "optional": True}
+        for _ in range(levels):
+            described = {"type": "struct", "optional": True, "fields": [{**described, "field": "x", "default": None}]}
+        return described
+
+    with pytest.raises(DataError, match="defaults within each other"):
+        JsonConverter().to_connect_data("t", envelope(within(200, 10_000), {}))
+    assert JsonConverter().to_connect_data("t", envelope(within(5, 1000), {})).schema is not None
