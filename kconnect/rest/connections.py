@@ -21,6 +21,7 @@ from collections.abc import Callable
 from typing import Any
 
 import h11
+from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from kconnect.rest.line import Line
@@ -33,6 +34,10 @@ _PAUSE_S = 0.1
 _AT_ONCE = 64
 """So many connections are accepted before others have their turn."""
 _MOST = 4096
+_MOST_UNREAD = 128 * 2**20
+"""In bytes. So much of all answers together may wait for clients that do not read them."""
+_UNREAD, _LITTLE = 16 * 2**10, 4 * 2**10
+"""In bytes. An answer of which more waits is counted until less does: of all others together it is little."""
 _NO_FILES = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
 
@@ -78,6 +83,8 @@ class Connections:
         """In the order in which they were last heard of."""
         self._addresses: Counter[str] = Counter()
         """How many of them each client's address has."""
+        self._unread: dict[Connection, int] = {}
+        """How many bytes waited for its client at most, of each whose client does not read, the longest first."""
         self.line = Line()
 
     async def accept(self, listening: socket.socket, tls: ssl.SSLContext | None, make: Callable[[], Connection]) -> None:
@@ -118,11 +125,36 @@ class Connections:
         self._open[connection] = None
 
     def lost(self, connection: Connection) -> None:
+        self.read(connection)
         if connection in self._open:
             del self._open[connection]
             self._addresses[connection.peer] -= 1
             if not self._addresses[connection.peer]:
                 del self._addresses[connection.peer]
+
+    def not_read(self, connection: Connection) -> None:
+        """
+        Count the answer of a connection whose client does not read it. Of all that are not read, cut off the longest of the
+        address that has most, until the others have room: who asks for much, and reads no answer, would take all memory.
+        """
+        self._unread[connection] = connection.unread
+        while sum(self._unread.values()) > _MOST_UNREAD:
+            # By now some has been read.
+            self._unread = {waiting: waiting.unread for waiting in self._unread}
+            of_addresses: Counter[str] = Counter()
+            for waiting, size in self._unread.items():
+                of_addresses[waiting.peer] += size
+            if of_addresses.total() <= _MOST_UNREAD or len(self._unread) == 1:
+                return
+            ((most, _),) = of_addresses.most_common(1)
+            slowest = next(waiting for waiting in self._unread if waiting.peer == most)
+            log.warning("Clients do not read the answers that they ask for: those that wait for longest are cut off")
+            self.lost(slowest)
+            slowest.cut()
+
+    def read(self, connection: Connection) -> None:
+        """Count a connection's answer no more: its client has read it."""
+        self._unread.pop(connection, None)
 
     def _close_the_idlest(self) -> bool:
         """Close one that nobody is answering, if there is one: of the address that has most, as long as it has any."""
@@ -195,8 +227,42 @@ class Connection(H11Protocol):
         elif self._opening is not None:
             self._opening.cancel()
 
+    @property
+    def unread(self) -> int:
+        """How many bytes of an answer wait for the client."""
+        return 0 if self.transport is None else self.transport.get_write_buffer_size()
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        if self._all is not None:
+            self._all.not_read(self)
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        if self._all is not None:
+            self._all.read(self)
+        if not self.transport.is_closing():
+            self.handle_events()
+
+    def handle_events(self) -> None:
+        """Go on with what has come, once the client has read the answer before: the next one would wait beside it."""
+        flow = self.flow
+        assert isinstance(flow, _Flow)
+        was_behind = flow.is_behind
+        if flow.write_paused:
+            flow.is_behind = True
+        else:
+            super().handle_events()
+            flow.is_behind = self.conn.their_state is h11.DONE and bool(self.conn.trailing_data[0])
+        if flow.is_behind:
+            flow.pause_reading()
+        elif was_behind:
+            flow.resume_reading()
+
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        self.flow = _Flow(transport)
+        transport.set_write_buffer_limits(_UNREAD, _LITTLE)
         self._close_at(self.loop.time() + self.timeout_keep_alive)
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -250,6 +316,17 @@ class Connection(H11Protocol):
         self._unset_keepalive_if_required()
         if not self.transport.is_closing():
             self.timeout_keep_alive_task = self.loop.call_at(when, self.timeout_keep_alive_handler)
+
+
+class _Flow(FlowControl):
+    """Uvicorn's, which reads on whenever somebody asks for a request's body, though the next requests have come already."""
+
+    is_behind = False
+    """Whether requests have come that are not handled yet: no more is read then, or a client would fill memory with them."""
+
+    def resume_reading(self) -> None:
+        if not self.is_behind:
+            super().resume_reading()
 
 
 class _Parser(h11.Connection):

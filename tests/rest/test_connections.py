@@ -9,13 +9,14 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 
 import httpx
 import pytest
 
+from kconnect.core.herder.requests.connectors import ListConnectors
 from kconnect.rest.app import RestSettings, build
-from kconnect.rest.connections import OnceAMinute, limit
+from kconnect.rest.connections import Connection, OnceAMinute, limit
 from kconnect.rest.server import Server
 from kconnect.tls import contexts
 from kconnect.tls.stores import Settings
@@ -157,6 +158,76 @@ def test_a_warning_that_anybody_can_cause_comes_once_a_minute() -> None:
     assert [passes("a %s"), passes("a %s"), passes("b"), passes("a %s", logging.ERROR)] == [True, False, True, True]
     now = 60.0
     assert passes("a %s")
+
+
+def asking(server: Server, stack: ExitStack, pipelined: int = 1) -> socket.socket:
+    """A client that asks for a large answer, and reads nothing of it yet."""
+    raw = stack.enter_context(socket.socket())
+    raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    raw.connect(("127.0.0.1", server.port))
+    raw.sendall(b"GET /connectors HTTP/1.1\r\nHost: x\r\n\r\n" * (pipelined - 1))
+    raw.sendall(b"GET /connectors HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+    return raw
+
+
+def whole(raw: socket.socket) -> bool:
+    """Whether an answer comes whole, now that it is read."""
+    raw.settimeout(60)
+    with raw.makefile("rb") as file, suppress(ConnectionResetError):
+        head, _, body = file.read().partition(b"\r\n\r\n")
+        return f"content-length: {len(body)}\r\n".encode() in head.lower() + b"\r\n"
+    return False
+
+
+def test_answers_that_nobody_reads_do_not_take_all_memory(
+    serve: Callable[..., Server], herder: MemoryHerder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever reaches a listener asks for what is large, on as many connections as there may be, and reads no answer."""
+    monkeypatch.setattr("kconnect.rest.connections._MOST_UNREAD", 20 * 2**20)
+    herder.configs.update({f"{number:04}" + "x" * 2000: {} for number in range(4000)})
+    server = serve(100)
+    with ExitStack() as stack:
+        clients = []
+        for number in range(1, 13):
+            clients.append(asking(server, stack))
+            wait_until(lambda number=number: len(herder.seen) == number, message="it was not asked")  # type: ignore[misc]
+        url = f"http://127.0.0.1:{server.port}/connectors"
+        assert len(httpx.get(url, timeout=60).content) > 8_000_000, "who reads is answered"
+        are_whole = [whole(raw) for raw in clients]
+    assert are_whole[-1], "the newest are kept"
+    assert are_whole.count(False) >= 6, "of each there are some 4 to 8 MB that wait in the process"
+
+
+def test_the_next_answer_is_not_made_before_one_is_read(serve: Callable[..., Server], herder: MemoryHerder) -> None:
+    herder.configs.update({f"{number:04}" + "x" * 2000: {} for number in range(4000)})
+    server = serve(100)
+    with ExitStack() as stack:
+        greedy = asking(server, stack, pipelined=3)
+        wait_until(lambda: herder.seen, message="it was not asked")
+        assert httpx.get(f"http://127.0.0.1:{server.port}/", timeout=60).status_code == 200
+        assert len([request for request in herder.seen if isinstance(request, ListConnectors)]) == 1
+        greedy.settimeout(60)
+        with greedy.makefile("rb") as file:
+            assert file.read().count(b"HTTP/1.1 200") == 3, "all of them come to who reads"
+
+
+def test_requests_that_come_before_one_is_answered_do_not_take_all_memory(serve: Callable[..., Server]) -> None:
+    """A stranger sends requests as quickly as they are taken, and reads no answer."""
+    server = serve(100)
+    data, sent, stalls, largest = b"PUT /connectors/x/pause HTTP/1.1\r\nHost: x\r\n\r\n" * 2000, 0, 0, 0
+    with socket.create_connection(("127.0.0.1", server.port), timeout=60) as raw:
+        raw.setblocking(False)
+        while sent < 32 * 2**20 and stalls < 20:
+            try:
+                sent += raw.send(data)
+            except BlockingIOError:
+                stalls += 1
+                assert httpx.get(f"http://127.0.0.1:{server.port}/health", timeout=60).status_code == 200
+            for connection in list(server._uvicorns[0].server_state.connections):
+                assert isinstance(connection, Connection)
+                largest = max(largest, len(connection.conn.trailing_data[0]))
+    assert sent > 2**18, "the control"
+    assert largest < 2 * 2**20
 
 
 # -- how a request is written -----------------------------------------------------------------------------------------
