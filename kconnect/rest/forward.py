@@ -8,6 +8,7 @@ no proxy, and takes nothing along of the caller's headers but `Authorization`.
 
 from __future__ import annotations
 
+import asyncio
 import ssl
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
@@ -21,6 +22,8 @@ from kconnect.errors import ConflictError, ConnectError
 from kconnect.rest import signature, tls_errors
 
 _NEXT = {None: "true", "true": "false"}
+MOST_BYTES = 64 * 2**20
+"""An answer may have. Over http, whoever is on the way between two workers could send one without an end."""
 READ_TO = "kconnect-config-offset"
 """
 How far a worker that answers a forwarded request had read the config topic, what it has just written included. Who forwarded it
@@ -72,7 +75,7 @@ class Forwarder:
             raise ConflictError(BUSY)
         sent_on = [(name, value) for name, value in parameters if name != "forward"]
         target = f"{path}?{urlencode([*sent_on, ('forward', _NEXT.get(hops, 'false'))])}"
-        headers = {"Accept": "application/json", "User-Agent": "kafka-connect"}
+        headers = {"Accept": "application/json", "Accept-Encoding": "identity", "User-Agent": "kafka-connect"}
         if body:
             headers["Content-Type"] = "application/json"
         if authorization is not None:
@@ -82,17 +85,22 @@ class Forwarder:
         if key is not None:
             headers.update(signature.sign(key, self._algorithm, signature.worker_at(url), method, target, body))
         limits = httpx.Timeout(timeout, connect=min(timeout, 5.0))
+        request = self._http().build_request(
+            method,
+            _base(url) + target,
+            content=body or None,
+            # As they came, in whatever bytes.
+            headers=httpx.Headers(headers, encoding="latin-1"),
+            timeout=limits,
+            # As it was sent, and is signed: httpx would resolve "..", leave out what comes after a "#", and encode anew.
+            extensions={"target": target.encode("latin-1")},
+        )
         try:
-            answer = await self._http().request(
-                method,
-                _base(url) + target,
-                content=body or None,
-                # As they came, in whatever bytes.
-                headers=httpx.Headers(headers, encoding="latin-1"),
-                timeout=limits,
-                # As it was sent, and is signed: httpx would resolve "..", leave out what comes after a "#", and encode anew.
-                extensions={"target": target.encode("latin-1")},
-            )
+            answer = await asyncio.wait_for(self._answer(request), timeout)
+        except asyncio.TimeoutError:
+            raise ConnectError(
+                f"IO Error trying to forward REST request: the answer of {_base(url)} was not complete within {timeout:.0f} s"
+            ) from None
         except (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout) as error:
             problem = tls_errors.reason(error)
             if problem is not None:
@@ -103,6 +111,24 @@ class Forwarder:
             # It may have been carried out, or not.
             raise ConnectError(f"IO Error trying to forward REST request: {error or type(error).__name__}") from error
         return _relayed(answer)
+
+    async def _answer(self, request: httpx.Request) -> httpx.Response:
+        """Ask, and read the whole answer. Raise ConnectError if it is too long, or packed though nobody asked for that."""
+        answer = await self._http().send(request, stream=True)
+        try:
+            if answer.headers.get("content-encoding", "identity") != "identity":
+                raise ConnectError(f"IO Error trying to forward REST request: {request.url.netloc.decode()} answers packed")
+            content = bytearray()
+            async for part in answer.aiter_raw():
+                content += part
+                if len(content) > MOST_BYTES:
+                    raise ConnectError(
+                        f"IO Error trying to forward REST request: {request.url.netloc.decode()} answers with more than "
+                        f"{MOST_BYTES} bytes"
+                    )
+        finally:
+            await answer.aclose()
+        return httpx.Response(answer.status_code, headers=answer.headers, content=bytes(content))
 
     def _http(self) -> httpx.AsyncClient:
         if self._client is None:

@@ -23,9 +23,11 @@ from kconnect.core.herder.requests.worker import GetSessionKeys, ReadConfigs
 from kconnect.core.state.records import SessionKey, TargetState
 from kconnect.errors import AlreadyExistsError, RequestTimeoutError
 from kconnect.local.broker import free_port
+from kconnect.rest import forward
 from kconnect.rest.app import RestSettings, build
 from kconnect.rest.server import Server
 
+from ..attacks.hostile import Hostile, bomb
 from .conftest import FILE_SOURCE
 from .herder import MemoryHerder
 
@@ -269,6 +271,23 @@ def test_no_redirect_is_followed(workers: Any, recorder: str) -> None:
     assert refused.status_code == 500
     assert refused.json()["message"] == "Unexpected status code when handling forwarded request: 302"
     assert not elsewhere.herder.seen
+
+
+@pytest.mark.parametrize(
+    ("kind", "reason"),
+    [("endless", "answers with more than"), ("packed", "answers packed"), ("dripping", "was not complete within 1 s")],
+)
+def test_an_answer_without_an_end_takes_neither_memory_nor_time(
+    workers: Any, monkeypatch: pytest.MonkeyPatch, kind: str, reason: str
+) -> None:
+    """Who is on the way between two workers, or a member of the group that is none of ours."""
+    monkeypatch.setattr(forward, "MOST_BYTES", 2**20)
+    with Hostile() as between:
+        between.default = {"endless": between.endless(), "packed": bomb(2**24), "dripping": between.dripping()}[kind]
+        follower = workers(Follower(between.url), timeout=1.0 if kind == "dripping" else 60.0)
+        refused = call(follower, "POST", "connectors", json=BODY)
+    assert refused.status_code == 500
+    assert reason in refused.json()["message"]
 
 
 def test_a_path_goes_on_as_it_was_sent(workers: Any, recorder: str) -> None:
