@@ -24,6 +24,8 @@ _STACK = re.compile(r"\s+at [\w.$/<>]+\(|\s+\.\.\. \d+ |\s+(Suppressed|Caused by
 
 
 _EXCEPTION = re.compile(r"[\w.$]+(?:Exception|Error)\b")
+_PYTHON = re.compile(r"Error from python worker:|PYTHONPATH was:|  \S")
+"""What an executor's Python has said that did not come up stands between Spark's line and the exception."""
 
 
 class Output:
@@ -70,8 +72,9 @@ class Stacks:
         """Return whether the next line is of such a stack."""
         if self._below and _STACK.match(line):
             return True
-        # The exception that a stack is of stands between Spark's line and the stack.
-        self._below = _LINE.match(line) is not None or (self._below and _EXCEPTION.match(line) is not None)
+        # The exception that a stack is of stands between Spark's line and the stack, with what led to it.
+        between = _EXCEPTION.match(line) or _PYTHON.match(line)
+        self._below = _LINE.match(line) is not None or (self._below and between is not None)
         return False
 
 
