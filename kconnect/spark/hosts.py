@@ -142,26 +142,48 @@ class _Slots:
 
     def _tell(self, late: set[int], wanted: int, served: bool) -> None:
         if late and late != self._told:
-            get = self._context.getConf().get
-            limit = "spark.master" if self._master.startswith("local") else "spark.cores.max"
-            needed = f"{limit} is {get(limit, 'not set')}, and a host takes spark.task.cpus, {get('spark.task.cpus', '1')}"
-            memory = get("spark.executor.memory")
-            unserved = f"; no executor runs: {self._master} has no worker with enough cores and memory free ({memory} for each)"
-            remedy = (
-                f"give the application more cores ({needed}), or lower task.hosts; plugins of other directories, and each "
-                f"dedicated task, have hosts of their own{'' if served else unserved}"
-            )
+            text = remedy(self._master, dict(self._context.getConf().getAll()), _room(self._context) if served else 0)
             log.warning(
                 "%d of %d task hosts still wait for a free core in Spark, and their units do not run: %s",
                 len(late),
                 wanted,
-                remedy,
+                text,
             )
             for host in late:
-                self._report(host, f"no core of Spark is free for it: {remedy}")
+                self._report(host, f"no core of Spark is free for it: {text}")
         elif self._told and not self._waiting:
             log.info("All %d task hosts have a core now", wanted)
         self._told = frozenset(late or self._told & self._waiting.keys())
+
+
+def remedy(master: str, settings: Mapping[str, str], room: int | None) -> str:
+    """Return what helps hosts that get no core. `room` is how many the executors have room for; None if Spark doesn't say."""
+    limit = "spark.master" if master.startswith("local") else "spark.cores.max"
+    cpus, cores = settings.get("spark.task.cpus", "1"), settings.get(limit, "not set")
+    rest = "or lower task.hosts; plugins of other directories, and each dedicated task, have hosts of their own"
+    if room == 0:
+        memory = settings.get("spark.executor.memory")
+        return (
+            f"no executor runs: {master} has no worker with enough cores and memory free ({memory} for each). Start one, or end "
+            f"other applications, {rest}"
+        )
+    if room is not None and cores.isdecimal() and cpus.isdecimal() and room < int(cores) // int(cpus):
+        return (
+            f"the application has asked for {cores} cores (spark.cores.max), and {master} has given it only {room * int(cpus)}. "
+            f"Give Spark's workers more cores, or end other applications, {rest}"
+        )
+    needed = f"{limit} is {cores}, and a host takes spark.task.cpus, {cpus}"
+    return f"give the application more cores ({needed}), {rest}"
+
+
+def _room(context: SparkContext) -> int | None:
+    """Return how many hosts the executors that run have room for, those that run included; None if Spark doesn't say."""
+    try:
+        spark = context._jsc.sc()
+        return int(spark.maxNumConcurrentTasks(spark.resourceProfileManager().defaultResourceProfile()))
+    except Exception as error:  # noqa: BLE001 - another release of Spark may not have it, and it is for a message only
+        log.debug("Spark does not say how many cores the application has: %s", reason(error))
+        return None
 
 
 def _waits(context: SparkContext, host: int) -> bool:
