@@ -5,9 +5,7 @@ from __future__ import annotations
 import re
 
 _PYTHON = re.compile(r"Error from python worker:(?P<words>.*?\S.*?)^PYTHONPATH was:", re.DOTALL | re.MULTILINE)
-_REMEDY = (
-    "Each machine needs the Python that runs this worker, with kconnect, at the same path, or spark.pyspark.python names it"
-)
+_REMEDY = "Each machine needs this worker's Python, with kconnect, at the same path, or spark.pyspark.python names it"
 
 
 class SparkLost(Exception):

@@ -22,7 +22,7 @@ from kconnect.errors import ConnectError, RequestTimeoutError, UnavailableError
 from kconnect.plugins.child import Child, ChildEndedError
 
 _BROKERS = "kconnect.worker.brokers"
-_AT_ONCE = {"kconnect.preview.child": 2, "kconnect.dlq.child": 2, "kconnect.internal_topics.child": 1, _BROKERS: 36}
+_AT_ONCE = {"kconnect.preview.child": 2, "kconnect.dlq.child": 2, "kconnect.internal_topics.child": 1, _BROKERS: 40}
 """
 Of each kind, as `rest/errands.py` lets callers have them in turns: one kind takes no place of another's. Of brokers as many are
 asked as there are threads for it (`loop.py`).

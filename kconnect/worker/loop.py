@@ -33,7 +33,7 @@ T = TypeVar("T")
 _TICK_S, _QUIET_TICK_S, _QUIET_S = 0.1, 0.5, 3.0
 """How often the herder gets to see the time, and how often once nothing has happened for so many seconds."""
 _PROBE_MS = 500
-_THREADS = {Lane.ASK: 8, Lane.CLIENT: 16, Lane.LOOK: 4, Lane.FENCE: 16, Lane.PLUGIN: 64}
+_THREADS = {Lane.ASK: 8, Lane.CLIENT: 16, Lane.LOOK: 8, Lane.FENCE: 16, Lane.PLUGIN: 64}
 """Pools only keep slow answers from each other. Plugins: enough for each to have its limit from the start."""
 
 

@@ -194,6 +194,10 @@ class World:
         with self._overrides(effect.config) as overrides:
             return self._brokers.group_offsets(effect.connector, overrides)
 
+    @performs(effects.ShowGroupOffsets, Lane.LOOK)
+    def show_group_offsets(self, effect: effects.ShowGroupOffsets) -> list[tuple[str, int, int]]:
+        return self.group_offsets(effect)
+
     @performs(effects.PlanMoves, Lane.LOOK)
     def plan_moves(self, effect: effects.PlanMoves) -> list[Body]:
         with self._overrides(effect.config) as overrides:
@@ -217,6 +221,10 @@ class World:
     def read_own_offsets(self, effect: effects.ReadOwnOffsets) -> OffsetState | None:
         with self._overrides(effect.config) as overrides:
             return self._brokers.own_offsets(effect.connector, overrides, effect.prepare)
+
+    @performs(effects.ShowOwnOffsets, Lane.LOOK)
+    def show_own_offsets(self, effect: effects.ShowOwnOffsets) -> OffsetState | None:
+        return self.read_own_offsets(effect)
 
     @performs(effects.WriteOwnOffsets, Lane.CLIENT)
     def write_own_offsets(self, effect: effects.WriteOwnOffsets) -> None:

@@ -1,4 +1,4 @@
-"""What a host that gets no core is told: `kconnect/spark/hosts.py`. `tests/integration/test_standalone.py` has a real cluster."""
+"""What is said of a host that gets no core: `kconnect/spark/hosts.py`. On a cluster: `tests/integration/test_standalone.py`."""
 
 from __future__ import annotations
 

@@ -46,6 +46,10 @@ class SlowClusters:
         assert self.go_on.wait(WAIT_S)
         return []
 
+    @performs(effects.ShowGroupOffsets, Lane.LOOK)
+    def show_group_offsets(self, effect: effects.ShowGroupOffsets) -> list[tuple[str, int, int]]:
+        return self.group_offsets(effect)
+
     @performs(effects.Fence, Lane.FENCE)
     def fence(self, effect: effects.Fence) -> None:
         self.fenced.set()

@@ -33,8 +33,10 @@ def test_each_effect_is_performed(owners: tuple[type, ...]) -> None:
 def test_who_only_looks_keeps_nobody_out_who_changes_something() -> None:
     """Readers may ask for these as often as they like: each reads whole topics, or asks brokers that may not answer."""
     lanes = {kind: performer.lane for kind, performer in performers(unmade(World)).items()}
-    assert {lanes[effects.ReadChanges], lanes[effects.PlanMoves]} == {Lane.LOOK}
-    assert {lanes[effects.AlterGroup], lanes[effects.WriteOwnOffsets]} == {Lane.CLIENT}
+    looks = (effects.ReadChanges, effects.PlanMoves, effects.ShowGroupOffsets, effects.ShowOwnOffsets)
+    assert {lanes[kind] for kind in looks} == {Lane.LOOK}
+    changes = (effects.AlterGroup, effects.WriteOwnOffsets, effects.GroupOffsets, effects.ReadOwnOffsets)
+    assert {lanes[kind] for kind in changes} == {Lane.CLIENT}
 
 
 def test_no_effect_is_performed_twice() -> None:

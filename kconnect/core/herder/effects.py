@@ -119,6 +119,11 @@ class GroupOffsets(Effect[list[tuple[str, int, int]]]):
 
 
 @dataclass(frozen=True, slots=True)
+class ShowGroupOffsets(GroupOffsets):
+    """The same, for who only looks at them."""
+
+
+@dataclass(frozen=True, slots=True)
 class ReadReports(Effect[Collection[Report]]):
     """Read the hosts' last reports of their units' numbers; empty if nothing is known."""
 
@@ -246,6 +251,11 @@ class ReadOwnOffsets(Effect[OffsetState | None]):
     connector: str
     config: Properties
     prepare: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ShowOwnOffsets(ReadOwnOffsets):
+    """The same, for who only looks at them."""
 
 
 @dataclass(frozen=True, slots=True)

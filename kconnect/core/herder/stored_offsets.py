@@ -47,14 +47,17 @@ class Stored:
         return [topic.known_key for topic in topics if topic is not None]
 
 
-def read(desk: Desk, name: str, config: Properties, prepare: bool = False) -> Procedure[Stored]:
+def read(desk: Desk, name: str, config: Properties, prepare: bool = False, looks: bool = False) -> Procedure[Stored]:
     """
-    Return the stored offsets of a source. With `prepare`, create its own topic if that is missing. Raise ConnectError if the
-    own topic can't be read.
+    Return the stored offsets of a source. With `prepare`, create its own topic if that is missing. `looks` is for who only
+    shows them. Raise ConnectError if the own topic can't be read.
     """
     in_own_topic = None
     if may_have_own(desk, config):
-        in_own_topic = yield from ask(effects.ReadOwnOffsets(name, dict(config), prepare))
+        if looks:
+            in_own_topic = yield from ask(effects.ShowOwnOffsets(name, dict(config)))
+        else:
+            in_own_topic = yield from ask(effects.ReadOwnOffsets(name, dict(config), prepare))
     return Stored(name, config, desk.log.offsets, in_own_topic)
 
 

@@ -509,6 +509,10 @@ class MemoryWorker:
     def read_own_offsets(self, effect: effects.ReadOwnOffsets) -> Any:
         return self._answer(effect, self.cluster.own_offsets.get(effect.connector))
 
+    @performs(effects.ShowOwnOffsets, Lane.LOOK)
+    def show_own_offsets(self, effect: effects.ShowOwnOffsets) -> Any:
+        return self.read_own_offsets(effect)
+
     @performs(effects.WriteOwnOffsets, Lane.CLIENT)
     def write_own_offsets(self, effect: effects.WriteOwnOffsets) -> None:
         for entry in effect.entries if self._ask_outside(effect) else ():
@@ -523,6 +527,10 @@ class MemoryWorker:
     @performs(effects.GroupOffsets, Lane.CLIENT)
     def group_offsets(self, effect: effects.GroupOffsets) -> Any:
         return self._answer(effect, list(self.cluster.group_offsets))
+
+    @performs(effects.ShowGroupOffsets, Lane.LOOK)
+    def show_group_offsets(self, effect: effects.ShowGroupOffsets) -> Any:
+        return self.group_offsets(effect)
 
     @performs(effects.ReloadPlugins, Lane.PLUGIN)
     def reload_plugins(self, effect: effects.ReloadPlugins) -> Any:
@@ -539,10 +547,11 @@ class MemoryWorker:
     def _ask_outside(self, effect: effects.Effect[Any]) -> bool:
         """Note that it was asked. True if nothing but the usual is answered."""
         self.cluster.outside.append(replace(effect, id=0))
-        return type(effect) not in self.cluster.outside_answers
+        return self.cluster.outside_answers.keys().isdisjoint(type(effect).__mro__)
 
     def _answer(self, effect: effects.Effect[Any], usual: object) -> Any:
-        answer = self.cluster.outside_answers.get(type(effect), usual)
+        answers = self.cluster.outside_answers
+        answer = next((answers[kind] for kind in type(effect).__mro__ if kind in answers), usual)
         if isinstance(answer, Exception):
             raise answer
         return answer

@@ -46,7 +46,7 @@ class GetOffsets(Request[Body]):
         if kind == "sink":
             properties = desk.log.config.connectors[name].properties
             try:
-                return views.sink_offsets((yield from ask(effects.GroupOffsets(name, dict(properties)))))
+                return views.sink_offsets((yield from ask(effects.ShowGroupOffsets(name, dict(properties)))))
             except ConnectError as error:
                 text = f"Failed to retrieve consumer group offsets for sink connector {name}: {error}"
                 raise ConnectError(text) from error
@@ -54,7 +54,7 @@ class GetOffsets(Request[Body]):
         try:
             # Another worker may have changed them a moment ago.
             yield from desk.read_to_end(Topic.OFFSET)
-            return views.source_offsets((yield from stored_offsets.read(desk, name, properties)).known())
+            return views.source_offsets((yield from stored_offsets.read(desk, name, properties, looks=True)).known())
         except ConnectError as error:
             raise ConnectError(f"Failed to retrieve offsets for source connector {name}: {error}") from error
 
