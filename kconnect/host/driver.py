@@ -35,6 +35,7 @@ from kconnect.spark import masters, session, sizes
 from kconnect.spark.errors import SparkLost
 from kconnect.spark.hosts import Hosts
 from kconnect.spark.output import Output
+from kconnect.spark.room import Room
 
 log = logging.getLogger("kconnect.host.driver")  # Run as a program, its own name would be __main__.
 
@@ -72,7 +73,8 @@ def main() -> int:
     context = spark.sparkContext
     log.info("Spark %s is up at %s after %.1f s", spark.version, context.master, time.monotonic() - started)
 
-    hosts = Hosts(context, host.run, report)
+    is_local = str(context.master).startswith("local")
+    hosts = Hosts(context, host.run, report, Room() if is_local else None)
     jvm = context._gateway.proc if context._gateway is not None else None
     topics = clients.topics(settings)
     control = {role: topics[role] for role in (Topic.CONFIG, Topic.ASSIGNMENT)}
@@ -95,7 +97,7 @@ def main() -> int:
             placement = state.placements.get(settings.worker_id)
             if placement is not last_placement:
                 last_placement, payloads = placement, _payloads(order, placement)
-            hosts.want(payloads)
+            hosts.want(payloads, _dedicated(placement))
         try:
             hosts.check()
         except SparkLost as error:
@@ -125,6 +127,12 @@ def _payloads(order: dict[str, Any], placement: Placement | None) -> dict[int, b
         number: orjson.dumps({**plain, "host": number, **assignment_records.pack_spec(placement.spec(number))})
         for number in placement.hosts or ()
     }
+
+
+def _dedicated(placement: Placement | None) -> frozenset[int]:
+    """Return the numbers of the hosts that are for one task."""
+    numbers = () if placement is None else placement.hosts or ()
+    return frozenset(number for number in numbers if placement is not None and placement.spec(number).unit is not None)
 
 
 def _give_up(settings: WorkerSettings, placement: Placement, incarnation: str) -> None:

@@ -18,7 +18,7 @@ import psutil
 from kconnect.core.metrics.report import Usage
 from kconnect.core.settings.worker import WorkerSettings
 from kconnect.plugins import confinement
-from kconnect.spark import sizes
+from kconnect.spark import room, sizes
 
 _HEADROOM = 256 * 2**20
 """
@@ -27,11 +27,8 @@ eight. A thread uses a hundredth of that, so what is resident is watched, and th
 """
 _RESERVE = 32 * 2**20
 """What there is left to report a MemoryError with."""
-_SHORT = 0.1
-"""Part of the machine's memory that is available when it is short of it: soon the system will end some process."""
 _SHARE, _LEAST = 0.75, 2**29
 """What a host may take unless a setting says otherwise: part of the memory of machine or container, and bytes in any case."""
-_GROUP = Path("/sys/fs/cgroup")
 
 
 class Memory:
@@ -72,13 +69,13 @@ class Memory:
             return None if resident <= self.most else f"took {_mib(resident)} of memory, and {self._setting} is {self.most}"
         if not self._guarded or resident < 2**28:
             return None
-        total, available = _machine()
+        total, available = room.machine()
         if resident > max(_LEAST, _SHARE * total):
             return (
                 f"took {_mib(resident)} of memory, and a host may take {_SHARE:.0%} of the machine's {_mib(total)}, because "
                 "task.host.memory.max.bytes in the worker file names no other limit"
             )
-        if available > _SHORT * total or resident < total / self._hosts / 2:
+        if available > room.SHORT * total or resident < total / self._hosts / 2:
             return None
         return (
             f"took {_mib(resident)} of memory while only {_mib(available)} of the machine's {_mib(total)} were left. "
@@ -94,18 +91,6 @@ class Memory:
             return None
         confinement.limit_data(self._soft + _RESERVE, self._soft + _RESERVE)
         return f"The task got no more memory: {self._setting} is {self.most}"
-
-
-def _machine() -> tuple[int, int]:
-    """All memory that there is and what is available of it, of the machine or of the container."""
-    machine = psutil.virtual_memory()
-    total, available = machine.total, machine.available
-    with suppress(OSError, ValueError):
-        most = int((_GROUP / "memory.max").read_text())  # "max" where there is no limit
-        cached = re.search(r"^inactive_file (\d+)$", (_GROUP / "memory.stat").read_text(), re.MULTILINE)
-        in_use = int((_GROUP / "memory.current").read_text()) - (int(cached[1]) if cached else 0)
-        total, available = min(total, most), min(available, max(0, most - in_use))
-    return total, available
 
 
 def _reserved() -> int:

@@ -12,10 +12,11 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from kconnect.spark.errors import SparkLost, reason
+from kconnect.spark.room import Room
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _BACKOFF_S = (0.2, 1.0, 5.0, 15.0)
+_ROOM_S = 1.0
+"""How often a host that waits for memory looks for it."""
 _CHECK_S = 2.0
 _WAITS_LONG_S = 15.0
 """An executor is there after 3 to 5 s on a machine with time to spare."""
@@ -34,13 +37,20 @@ class Hosts:
     """
     `run` is called in the executor with one payload (it is pickled by reference, so it must be importable there). Payloads
     travel inside the task, which neither Spark's UI nor its event log shows. `report` is called with a host's number and
-    the reason for which it is not up, when it has ended and is started again, or no core is free for it; from any thread.
+    the reason for which it is not up, when it has ended and is started again, or no core or memory is free for it; from any
+    thread. `room` is what the hosts of dedicated tasks begin within, if they are on this machine.
     """
 
     def __init__(
-        self, context: SparkContext, run: Callable[[Iterable[bytes]], None], report: Callable[[int, str], object]
+        self,
+        context: SparkContext,
+        run: Callable[[Iterable[bytes]], None],
+        report: Callable[[int, str], object],
+        room: Room | None = None,
     ) -> None:
         self._context = context
+        self._room = room
+        self._dedicated: frozenset[int] = frozenset()
         self._run = run
         self._report = report
         self._wanted: dict[int, bytes] = {}
@@ -49,13 +59,14 @@ class Hosts:
         self._closed = False
         self._slots = _Slots(context, report)
 
-    def want(self, hosts: Mapping[int, bytes]) -> None:
+    def want(self, hosts: Mapping[int, bytes], dedicated: Collection[int] = ()) -> None:
         """
         Have exactly these hosts running, each with its payload, which a process that runs already has no more use for. Those
-        no longer wanted, or wanted otherwise, end by themselves: they read the log as well.
+        no longer wanted, or wanted otherwise, end by themselves: they read the log as well. `dedicated` are the numbers of
+        those that are for one task.
         """
         with self._changed:
-            self._wanted = dict(hosts)
+            self._wanted, self._dedicated = dict(hosts), frozenset(dedicated)
             self._changed.notify_all()
             for host in self._wanted.keys() - self._jobs.keys():
                 self._jobs[host] = threading.Thread(target=self._keep, args=(host,), name=f"host-{host}", daemon=True)
@@ -82,7 +93,7 @@ class Hosts:
 
     def _keep(self, host: int) -> None:
         failures = 0
-        while (payload := self._payload(host)) is not None:
+        while self._waits_for_room(host) and (payload := self._payload(host)) is not None:
             try:
                 # The flag lets a cancelled group end a Python process that does not answer.
                 self._context.setJobGroup(_group(host), f"kconnect host {host}", interruptOnCancel=True)
@@ -100,6 +111,20 @@ class Hosts:
         with self._changed:
             self._jobs.pop(host, None)
             self._changed.notify_all()
+
+    def _waits_for_room(self, host: int) -> bool:
+        """Wait until there is room for a host, or nobody wants it any more. Return whether somebody does."""
+        told = None
+        while self._payload(host) is not None:
+            refusal = self._room.take() if self._room is not None and host in self._dedicated else None
+            if refusal is None:
+                return True
+            if refusal != told:
+                told = refusal
+                self._report(host, refusal)
+            with self._changed:
+                self._changed.wait_for(lambda: self._closed or host not in self._wanted, _ROOM_S)
+        return False
 
     def _payload(self, host: int) -> bytes | None:
         """Return the host's order; None if the host is no longer wanted."""

@@ -17,6 +17,7 @@ from kconnect.core.cluster.phases import UnitSpec
 from kconnect.core.settings import references
 from kconnect.core.settings.common import TASKS_MAX, TASKS_MAX_ENFORCE
 from kconnect.core.settings.connector import SINK_CONFIG, SOURCE_CONFIG
+from kconnect.core.settings.operation import Operation
 from kconnect.core.settings.worker import for_plugins, tell
 from kconnect.core.state.records import TargetState
 from kconnect.core.task import answers
@@ -36,6 +37,8 @@ log = logging.getLogger(__name__)
 
 _BETWEEN_S = 0.1
 _MOST_TASKS = 10_000
+_MOST_DEDICATED = 512
+"""Of a connector whose tasks have a process each."""
 _MOST_CHARACTERS = 256 * 2**20
 """Of the task configs of one connector, which are records of the config topic, and are kept by each worker."""
 
@@ -211,14 +214,15 @@ class ConnectorUnit(Unit):
 
     def _limited(self, most: int) -> int:
         """Return how many tasks the connector is asked for at most: many connectors make as many as they may."""
-        if most > _MOST_TASKS:
+        possible = _MOST_DEDICATED if Operation.of(self.spec.connector_config).dedicated else _MOST_TASKS
+        if most > possible:
             log.warning(
                 "tasks.max of %s is %s, of which %s tasks are possible: more would take the memory of all that run here",
                 self.spec.connector,
                 most,
-                _MOST_TASKS,
+                possible,
             )
-        return min(most, _MOST_TASKS)
+        return min(most, possible)
 
     def request_reconfiguration(self) -> None:
         with self.changed:

@@ -13,8 +13,8 @@ import pytest
 
 from kconnect.core.settings.worker import WorkerSettings
 from kconnect.errors import ConfigError
-from kconnect.host import memory
 from kconnect.host.memory import Memory
+from kconnect.spark import room
 
 GIB = 2**30
 FILE = {
@@ -63,7 +63,7 @@ def test_without_a_limit_a_host_ends_that_leaves_the_machine_without_memory(
     more = {} if limit is None else {"task_host_memory_max_bytes": limit}
     found = Memory(settings(task_hosts=str(hosts), **more))
     monkeypatch.setattr(found, "_process", SimpleNamespace(memory_info=lambda: SimpleNamespace(rss=taken)))
-    monkeypatch.setattr(memory, "_machine", lambda: (16 * GIB, available))
+    monkeypatch.setattr(room, "machine", lambda: (16 * GIB, available))
     reason = found.excess()
     assert (reason is not None) == ends
     if reason is not None:
@@ -85,7 +85,7 @@ def test_without_a_limit_a_host_takes_three_quarters_of_the_machine(
 ) -> None:
     found = Memory(settings(**({} if limit is None else {"task_host_memory_max_bytes": limit})))
     monkeypatch.setattr(found, "_process", SimpleNamespace(memory_info=lambda: SimpleNamespace(rss=taken)))
-    monkeypatch.setattr(memory, "_machine", lambda: (total, total // 2))
+    monkeypatch.setattr(room, "machine", lambda: (total, total // 2))
     reason = found.excess()
     assert (reason is not None) == ends
     if reason is not None:
@@ -94,14 +94,14 @@ def test_without_a_limit_a_host_takes_three_quarters_of_the_machine(
 
 
 def test_a_container_has_what_its_group_may_take(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
-    monkeypatch.setattr(memory, "_GROUP", tmp_path)
-    whole = memory._machine()
+    monkeypatch.setattr(room, "_GROUP", tmp_path)
+    whole = room.machine()
     (tmp_path / "memory.max").write_text("max\n")
-    assert memory._machine()[0] == whole[0]
+    assert room.machine()[0] == whole[0]
     (tmp_path / "memory.max").write_text(f"{2**20}\n")
     (tmp_path / "memory.current").write_text(f"{2**20 - 4096}\n")
     (tmp_path / "memory.stat").write_text("anon 1\ninactive_file 8192\nactive_file 7\n")
-    assert memory._machine() == (2**20, 4096 + 8192)
+    assert room.machine() == (2**20, 4096 + 8192)
 
 
 @pytest.mark.parametrize("value", ["0", "1000000", "-2"])

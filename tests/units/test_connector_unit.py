@@ -145,6 +145,13 @@ def test_no_config_has_a_host_make_tasks_without_end(made: Made, units: list[Uni
     assert "task_configs(10000)" in made.calls
 
 
+def test_no_config_has_a_process_for_each_of_ten_thousand_tasks(made: Made, units: list[Unit]) -> None:
+    there = host(made)
+    units.append(there.unit({**CONFIG, "tasks.max": "10000", "tasks.isolation": "dedicated"}, task=None))
+    until(lambda: there.configs)
+    assert "task_configs(512)" in made.calls
+
+
 def test_task_configs_without_end_fail_the_connector(made: Made, units: list[Unit]) -> None:
     made.configs = [{"n": "x" * 2**20}] * 300
     there = host(made)

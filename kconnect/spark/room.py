@@ -1,0 +1,68 @@
+"""
+Whether the worker's machine has memory for one more process of a dedicated task.
+
+Each takes some 100 MB, and whoever may create connectors may ask for hundreds. So they start a few at a time, and none once the
+machine is short of memory: what runs needs the rest. Asked by `hosts.py`, where hosts are on the worker's machine;
+`host/memory.py` looks at the same memory from within a host.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import psutil
+
+SHORT = 0.1
+"""Part of the machine's memory that is available when it is short of it: soon the system will end some process."""
+_OF_A_HOST = 100 * 2**20
+_YOUNG_S = 10.0
+"""A process that began later has not yet taken what it will."""
+_AT_ONCE = 16
+"""So many may be young."""
+_GROUP = Path("/sys/fs/cgroup")
+
+
+class Room:
+    """`memory` returns all bytes that there are and those that are available. Thread-safe."""
+
+    def __init__(
+        self, memory: Callable[[], tuple[int, int]] | None = None, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._memory, self._clock = memory or machine, clock
+        self._begun: deque[float] = deque()
+        self._lock = threading.Lock()
+
+    def take(self) -> str | None:
+        """Take the room for a process that is about to begin. Return why there is none, or None if there is."""
+        with self._lock:
+            now = self._clock()
+            while self._begun and now - self._begun[0] > _YOUNG_S:
+                self._begun.popleft()
+            if len(self._begun) >= _AT_ONCE:
+                return "other dedicated tasks are starting"
+            total, available = self._memory()
+            if available - (len(self._begun) + 1) * _OF_A_HOST < SHORT * total:
+                return (
+                    f"only {available >> 20} MiB of the machine's {total >> 20} MiB of memory are left, and a dedicated task "
+                    "takes some 100 MiB: lower tasks.max of connectors with tasks.isolation=dedicated, or give the worker more"
+                )
+            self._begun.append(now)
+            return None
+
+
+def machine() -> tuple[int, int]:
+    """Return all memory that there is and what is available of it, in bytes, of the machine or of the container."""
+    memory = psutil.virtual_memory()
+    total, available = memory.total, memory.available
+    with suppress(OSError, ValueError):
+        most = int((_GROUP / "memory.max").read_text())  # "max" where there is no limit
+        cached = re.search(r"^inactive_file (\d+)$", (_GROUP / "memory.stat").read_text(), re.MULTILINE)
+        in_use = int((_GROUP / "memory.current").read_text()) - (int(cached[1]) if cached else 0)
+        total, available = min(total, most), min(available, max(0, most - in_use))
+    return total, available
