@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import bz2
+import datetime
+import decimal
 import gzip
 import io
 import json
@@ -596,6 +598,36 @@ def test_a_time_that_is_none_is_one_records_fault(tmp_path: Path, moment: Any) -
     assert len(list((tmp_path / "store").rglob("*.json"))) == 2
 
 
+PRICE = schema.struct({"id": schema.INT32_SCHEMA, "price": schema.decimal_schema(2), "note": schema.STRING_SCHEMA})
+ODD_ROWS = {
+    "half a pair": (decimal.Decimal("1.50"), "\ud800"),
+    "another scale": (decimal.Decimal("1.2345"), "x"),
+    "long": (decimal.Decimal("1" * 70), "x"),
+    "no number": (decimal.Decimal("NaN"), "x"),
+}
+
+
+@pytest.mark.parametrize("kind", ["AvroFormat", "ParquetFormat", "CsvFormat"])
+@pytest.mark.parametrize("odd", ODD_ROWS)
+@pytest.mark.parametrize("size", [1, 5], ids=["one by one", "together"])
+def test_a_record_that_fails_halfway_leaves_nothing_in_the_file(tmp_path: Path, kind: str, odd: str, size: int) -> None:
+    """Who may write to the topic sends what fails in the midst of a record: of Avro, nobody could read the others beside it."""
+    good = (decimal.Decimal("1.50"), "n")
+    rows = [good, good, ODD_ROWS[odd], good, good]
+    records = [SinkRecord("t", 0, None, None, PRICE, Struct.unchecked(PRICE, [at, *row]), at) for at, row in enumerate(rows)]
+    with file_sink(tmp_path, **{"format_class": kind, "flush_size": "1000"}) as runner:
+        for begin in range(0, len(records), size):
+            runner.put(records[begin : begin + size])
+        bad = [each.original_offset for each, _ in runner.reported]
+        task: Any = runner.task
+        task._files["t", 0].finish()
+        runner.put([])
+    (path,) = (path for path in (tmp_path / "store").rglob("*") if path.is_file())
+    found = [row for rows in pieces(kind, path) for row in rows]
+    assert bad in ([2], [])
+    assert [int(row["id"]) for row in found] == [at for at in range(5) if at not in bad]
+
+
 # WebHDFS.
 
 
@@ -857,3 +889,35 @@ def test_a_name_of_a_file_keeps_no_pattern_busy(tmp_path: Path, monkeypatch: pyt
         else:
             with pytest.raises(ConnectError, match="More than 10 files"):
                 runner.poll()
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"modificationTime": 10**18},
+        {"modificationTime": -(10**18)},
+        {"modificationTime": 1e308},
+        {"modificationTime": 10**400},
+        {"modificationTime": "x"},
+        {"type": None},
+        {"type": "FILE", "modificationTime": None},
+    ],
+    ids=["late", "early", "far", "huge", "a text", "no type", "no time"],
+)
+def test_what_a_name_node_says_of_a_file_is_a_file_s_or_the_store_s_fault(odd: dict[str, Any]) -> None:
+    """Who is the name node lists a file of a time that Python has not, or of none: an error of the program's ended the task."""
+    entry = {"pathSuffix": "a.json", "type": "FILE", "modificationTime": 1, **odd}
+    entry = {name: value for name, value in entry.items() if value is not None}
+    with Hostile() as node:
+        node.default = hostile.given({"FileStatuses": {"FileStatus": [entry, {**entry, "pathSuffix": "b.json"}]}})
+        try:
+            assert [each.name for each in hdfs(node).names("")] == ["a.json", "b.json"]
+        except stores.ERRORS as error:
+            assert "none" in str(error)
+
+
+def test_a_file_has_a_time_whatever_its_folder_says() -> None:
+    """Who may put a file into a folder may give it a time beyond those that Python has."""
+    assert stores.moment(10.0**15).year == 9999
+    assert stores.moment(-(10.0**15)).year == 1
+    assert stores.moment(0.5) == datetime.datetime(1970, 1, 1, 0, 0, 0, 500_000, datetime.timezone.utc)

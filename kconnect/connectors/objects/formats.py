@@ -7,6 +7,7 @@ Made by `files.py`. Read next: `../arrow.py`.
 from __future__ import annotations
 
 import gzip
+import io
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -27,6 +28,8 @@ MISFITS = (*common.MISFITS, pa.ArrowException, fastavro.validation.ValidationErr
 """What a writer raises for a value that does not fit the file."""
 _KEPT_BYTES = 2 * 1024 * 1024
 """A row group of Parquet: with hundreds of files open, greater ones would take the memory of the host."""
+_BLOCK = 16_000
+"""How many bytes a block of Avro has at least, as fastavro has it. Files that come again are to have the same blocks."""
 
 
 class Writer(ABC):
@@ -167,6 +170,21 @@ def _is_no_cell(own: Schema) -> bool:
     return not own.type.is_primitive or (own.type is SchemaType.BYTES and own.name is None)
 
 
+class _Block:
+    """Records of Avro as bytes, as fastavro takes a block."""
+
+    def __init__(self) -> None:
+        self.num_records, self.bytes_ = 0, io.BytesIO()
+
+    @property
+    def size(self) -> int:
+        return self.bytes_.tell()
+
+    def add(self, data: bytes) -> None:
+        self.bytes_.write(data)
+        self.num_records += 1
+
+
 class _Avro(Writer):
     def __init__(self, config: Mapping[str, Any], path: Path, own: Schema) -> None:
         try:
@@ -179,17 +197,33 @@ class _Avro(Writer):
             self._file, avro_schema, codec=config[settings.AVRO_CODEC], sync_marker=b"kconnect-objects"
         )
         self._convert = arrow.conversion(own)
-        self._check = avro_schema
+        self._schema = avro_schema
+        self._block = _Block()
 
     def write(self, value: Column) -> None:
         assert self._convert is not None
         rows: Sequence[Any] = [self._convert(item) for item in value.values]
         for row in rows:
-            fastavro.validation.validate(row, self._check, strict=False)
-        for row in rows:
-            self._writer.write(row)
+            fastavro.validation.validate(row, self._schema, strict=False)
+        # All of them before the first one is in the block: of one that fails halfway fastavro's own writer leaves the
+        # begin there, and nobody can read the others.
+        for data in [self._encoded(row) for row in rows]:
+            self._block.add(data)
+            if self._block.size >= _BLOCK:
+                self._end_block()
+
+    def _encoded(self, row: Any) -> bytes:
+        out = io.BytesIO()
+        fastavro.schemaless_writer(out, self._schema, row)
+        return out.getvalue()
+
+    def _end_block(self) -> None:
+        self._writer.write_block(self._block)
+        self._block = _Block()
 
     def close(self) -> None:
+        if self._block.num_records:
+            self._end_block()
         self._writer.flush()
         self._file.close()
 

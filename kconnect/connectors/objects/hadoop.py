@@ -31,7 +31,7 @@ from kconnect import deadlines
 from kconnect.api import ConfigError
 from kconnect.connectors.interrupts import Kept
 from kconnect.connectors.objects import settings
-from kconnect.connectors.objects.stores import DENIED, Listed, Store
+from kconnect.connectors.objects.stores import DENIED, Listed, Store, moment
 
 log = logging.getLogger(__name__)
 
@@ -99,12 +99,13 @@ class HadoopStore(Store):
                 path = posixpath.join(place, base)
                 if not base or base in (".", "..") or "/" in base:
                     raise exceptions.GenericError("the name node says that a folder has a file without a name")
-                if status["type"] == "DIRECTORY" and depth < _DEEPEST:
+                kind, modified = _of_entry(status)
+                if kind == "DIRECTORY" and depth < _DEEPEST:
                     places.append((path, depth + 1))
-                elif status["type"] == "DIRECTORY":
+                elif kind == "DIRECTORY":
                     self._warn_once(place)
                 elif not (base.startswith(".") and base.endswith(_PART)):
-                    yield Listed(self._name(path), _time(status["modificationTime"]))
+                    yield Listed(self._name(path), modified)
 
     def _entries(self, place: str) -> list[tuple[str, Any]]:
         with _translated():
@@ -241,8 +242,12 @@ def _whole(answer: requests.Response, end: float) -> bytes:
     return bytes(data)
 
 
-def _time(ms: int) -> datetime.datetime:
-    return datetime.datetime.fromtimestamp(ms / 1000, datetime.timezone.utc)
+def _of_entry(status: Any) -> tuple[str, datetime.datetime]:
+    """Return the kind and the time of what is in a folder. GenericError if they are none. 1970 is the time of what has none."""
+    try:
+        return str(status["type"]), moment(status.get("modificationTime", 0) / 1000)
+    except (AttributeError, LookupError, TypeError, OverflowError):
+        raise exceptions.GenericError("what the name node says of a file is none") from None
 
 
 @contextmanager

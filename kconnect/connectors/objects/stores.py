@@ -41,6 +41,15 @@ class Listed(NamedTuple):
     modified: datetime.datetime
 
 
+def moment(seconds: float) -> datetime.datetime:
+    """Return a point in time, or the nearest one that Python has: whoever puts a file somewhere may give it any."""
+    try:
+        return datetime.datetime.fromtimestamp(seconds, datetime.timezone.utc)
+    except (ValueError, OverflowError, OSError):
+        end = datetime.datetime.max if seconds > 0 else datetime.datetime.min
+        return end.replace(tzinfo=datetime.timezone.utc)
+
+
 class Store:
     """A store that obstore knows. What its methods raise is in `ERRORS`."""
 
@@ -110,7 +119,7 @@ class Store:
         """All files in a folder, and in those in it, or some of them once `stopped` says so."""
         if self._files_here is not None and not {".", ".."} & set(folder.split("/")):
             for name, status in self._files_here.names(folder):
-                yield Listed(name, datetime.datetime.fromtimestamp(status.st_mtime, datetime.timezone.utc))
+                yield Listed(name, moment(status.st_mtime))
             return
         for some in listing.lots(self._store, self._asker, folder or None, 1000, self._longest_s, stopped):
             for entry in some:
