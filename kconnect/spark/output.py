@@ -17,8 +17,11 @@ import time
 log = logging.getLogger("spark")
 
 _LINE = re.compile(r"\d\d/\d\d/\d\d \d\d:\d\d:\d\d (?P<level>[A-Z]+) (?P<text>.*)")
-_IDLE = re.compile(r"WARNING: Using incubator modules|Using Spark's default log4j|Setting |To adjust |.* NativeCodeLoader: ")
-"""What Spark says at each start, and nobody can do anything about."""
+_IDLE = re.compile(
+    r"WARNING: Using incubator modules|Using Spark's default log4j|Setting |To adjust |.* NativeCodeLoader: "
+    r"|org\.apache\.spark\.SparkException: Exception thrown in awaitResult: *$"
+)
+"""What Spark says at each start, and nobody can do anything about; and what says nothing: the cause stands below it."""
 _STACK = re.compile(r"\s+at [\w.$/<>]+\(|\s+\.\.\. \d+ |\s+(Suppressed|Caused by): |Caused by: ")
 """Of an exception whose first line is told, and whose cause is in what ends the driver (`errors.py`)."""
 

@@ -20,6 +20,8 @@ from tests.support import wait_until
         ("To adjust logging level use sc.setLogLevel(newLevel). For SparkR, use setLogLevel(newLevel).", None),
         ("26/11/23 00:35:04 WARN NativeCodeLoader: Unable to load native-hadoop library for your platform...", None),
         ("", None),
+        ("org.apache.spark.SparkException: Exception thrown in awaitResult: ", None),
+        ("org.apache.spark.SparkException: no", ("WARNING", "org.apache.spark.SparkException: no")),
         ("26/11/23 00:35:04 ERROR SparkContext: Error initializing", ("ERROR", "SparkContext: Error initializing")),
         ("26/11/23 00:35:04 WARN Utils: Your hostname resolves", ("WARNING", "Utils: Your hostname resolves")),
         ("java.net.BindException: taken", ("WARNING", "java.net.BindException: taken")),
