@@ -58,6 +58,8 @@ def _loader(parser: Any, rules: Iterable[tuple[str, str, list[str]]]) -> Any:
     return loader_class
 
 
+_MOST_VALUES = 1_000_000
+
 # libyaml's parser takes a tenth of the time, which counts with a thousand files. What it refuses the other one explains
 # better; PyYAML comes without the first on some platforms.
 _PARSERS = (getattr(yaml, "CSafeLoader", yaml.SafeLoader), yaml.SafeLoader)
@@ -100,7 +102,14 @@ class Document:
 
 def load(text: str, numbers: bool = True) -> Any:
     """The one document. Without `numbers`, these are texts, as they are written. ValueError, in one line, if it is no YAML."""
-    return _tried(lambda loader: yaml.load(text, Loader=loader), numbers)
+
+    def made(kind: Any) -> Any:
+        loader = kind(text)
+        node = loader.get_single_node()
+        _check_aliases(node)
+        return None if node is None else loader.construct_document(node)
+
+    return _tried(made, numbers)
 
 
 def documents(text: str, numbers: bool = True) -> list[Document]:
@@ -110,11 +119,39 @@ def documents(text: str, numbers: bool = True) -> list[Document]:
         loader, documents_read = kind(text), []
         while loader.check_node():
             node = loader.get_node()
+            _check_aliases(node)
             documents_read.append(Document(loader.construct_document(node), node))
         return [document for document in documents_read if document.value is not None]
 
     documents_read: list[Document] = _tried(made, numbers)
     return documents_read
+
+
+def _check_aliases(document: Any) -> None:
+    """
+    Raise an error of YAML's if a document's aliases stand for far more than it has: a few lines, each with the one before ten
+    times, would take all memory of whoever applies a file of somebody else's.
+    """
+    sizes: dict[int, int] = {}
+    open_nodes: set[int] = set()
+    todo = [] if document is None else [(document, False)]
+    while todo:
+        node, is_seen = todo.pop()
+        if id(node) in sizes:
+            continue
+        items = node.value if isinstance(node, yaml.CollectionNode) else ()
+        children = [child for item in items for child in (item if isinstance(item, tuple) else (item,))]
+        if is_seen:
+            open_nodes.discard(id(node))
+            # What refers to itself is told where it is used.
+            sizes[id(node)] = 1 + sum(sizes.get(id(child), 0) for child in children)
+        elif id(node) not in open_nodes:
+            open_nodes.add(id(node))
+            todo.append((node, True))
+            todo += [(child, False) for child in children]
+    if document is not None and sizes[id(document)] > max(_MOST_VALUES, 4 * len(sizes)):
+        text = f"its aliases (*name) stand for more than {_MOST_VALUES} values: write what is meant"
+        raise yaml.constructor.ConstructorError(None, None, text, document.start_mark)
 
 
 def _tried(read: Callable[[Any], Any], numbers: bool) -> Any:
