@@ -232,7 +232,10 @@ def _check_size(data: Any, most: int) -> None:
     Raise BadRequestError for a config that is too large for its topic, before anything expensive is done with it. The nulls of
     a patch are in no record.
     """
-    config = data.get("config", data) if isinstance(data, dict) else None
+    config = data
+    # A setting may be called so, too.
+    if isinstance(data, dict) and isinstance(data.get("config"), dict):
+        config = data["config"]
     if isinstance(config, dict):
         size = len(orjson.dumps({key: value for key, value in config.items() if value is not None}))
         if size > most:

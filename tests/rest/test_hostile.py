@@ -165,10 +165,11 @@ def test_bodies_as_editors_save_them(http: Cluster, encoding: str) -> None:
         "PUT /connector-plugins/FileStreamSource/config/validate",
     ],
 )
-def test_a_config_that_fits_no_record_is_refused_at_once(sandbox: Sandbox, method_and_path: str) -> None:
+@pytest.mark.parametrize("more", [{}, {"config": "x"}], ids=["plain", "with a setting called config"])
+def test_a_config_that_fits_no_record_is_refused_at_once(sandbox: Sandbox, method_and_path: str, more: dict[str, str]) -> None:
     http = Cluster(sandbox, max_record_bytes=2**20)
     http.create("src")
-    config = {**FILE_SOURCE, **{f"setting.{number}": "x" for number in range(100_000)}}
+    config = {**FILE_SOURCE, **more, **{f"setting.{number}": "x" for number in range(100_000)}}
     method, path = method_and_path.split()
     began = http.herder.asked
     refused = http(method, path, json={"name": "other", "config": config} if method == "POST" else config)
