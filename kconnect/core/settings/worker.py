@@ -7,6 +7,7 @@ the `raw` texts of the first. Names, types and defaults are Kafka Connect 4.3's,
 
 from __future__ import annotations
 
+import difflib
 import re
 import shlex
 from collections.abc import Iterable, Mapping
@@ -399,11 +400,7 @@ class WorkerSettings:
             # Else it would be the current directory.
             self.values = {**values, "plugin.path": [place for place in places if place]}
             self.passed_over["Configuration 'plugin.path' values must not be empty."] = "take out the comma that is too many"
-        self.unknown_keys = [
-            name
-            for name in raw
-            if name not in WORKER_CONFIG.keys and name not in _CLIENT_KEYS and not name.startswith(_PREFIXES)
-        ]
+        self.unknown_keys = _unknown(raw)
 
     @classmethod
     def from_properties(
@@ -421,6 +418,9 @@ class WorkerSettings:
         errors += _listener_errors(raw)
         errors += _authentication_errors(raw)
         if errors:
+            missing = [value.name for value in values if value.errors and value.name not in raw]
+            near = {name: difflib.get_close_matches(name, missing, 1, 0.8) for name in _unknown(raw)}
+            errors += [f"The setting {name} is unknown; did you mean {match[0]}?" for name, match in near.items() if match]
             listed = "\n".join(f"  {error}" for error in dict.fromkeys(errors))
             raise ConfigError(f"The worker's configuration is invalid:\n{listed}")
         settings = cls(raw, {value.name: value.value for value in values})
@@ -619,6 +619,12 @@ def _authentication_errors(raw: Mapping[str, str]) -> Iterable[str]:
         yield str(ConfigError(file, raw[file], "Must name a file; leave it out to run without authentication"))
     if file not in raw and "rest.authentication.methods" in raw:
         yield f"rest.authentication.methods has no effect without {file}: name the file of users there, or leave both out"
+
+
+def _unknown(raw: Mapping[str, str]) -> list[str]:
+    """Return the settings that have no effect because of their names."""
+    known = (*WORKER_CONFIG.keys, *_CLIENT_KEYS)
+    return [name for name in raw if name not in known and not name.startswith(_PREFIXES)]
 
 
 def _telling(value: ConfigValue) -> list[str]:

@@ -234,6 +234,17 @@ def test_all_errors_at_once() -> None:
         assert sum(text in line for line in lines) == 1, text
 
 
+def test_a_setting_that_is_misspelt_is_told_beside_the_one_that_is_missing_by_it() -> None:
+    with pytest.raises(ConfigError) as raised:
+        WorkerSettings.from_properties({"bootstrap.server": "b:9092", "group_id": "g", "other": "x", "task.host": "2"}, {})
+    lines = [line.strip() for line in str(raised.value).splitlines()]
+    assert 'Missing required configuration "bootstrap.servers" which has no default value.' in lines
+    assert [line for line in lines if "did you mean" in line] == [
+        "The setting bootstrap.server is unknown; did you mean bootstrap.servers?",
+        "The setting group_id is unknown; did you mean group.id?",
+    ]
+
+
 @pytest.mark.parametrize(
     ("variable", "setting"),
     [
