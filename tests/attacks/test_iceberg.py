@@ -22,7 +22,18 @@ from pyiceberg import serializers
 from pyiceberg.avro.decoder import StreamingBinaryDecoder
 from pyiceberg.avro.encoder import BinaryEncoder
 from pyiceberg.catalog import Catalog, load_catalog
-from pyiceberg.types import FixedType, ListType, LongType, NestedField, StructType
+from pyiceberg.schema import Schema as IcebergSchema
+from pyiceberg.transforms import parse_transform
+from pyiceberg.types import (
+    DateType,
+    FixedType,
+    ListType,
+    LongType,
+    NestedField,
+    StructType,
+    TimestampType,
+    TimestamptzType,
+)
 
 from kconnect.api import (
     FLOAT64_SCHEMA,
@@ -509,3 +520,72 @@ def _number(value: int) -> bytes:
     while value > 127:
         data, value = data + bytes([value & 127 | 128]), value >> 7
     return data + bytes([value])
+
+
+def values_of(catalog: Catalog, name: str) -> list[Any]:
+    found: list[Any] = catalog.load_table("shop.orders").scan().to_arrow().column(name).to_pylist()
+    return found
+
+
+HARD = ["\ud7ff" * 20, "\U0010ffff" * 15 + "\ud7ffx", "\U0010ffff" * 20, "x" * 15 + "\U0010ffffx"]
+
+
+@pytest.mark.parametrize("text", HARD, ids=["halves", "halves last", "last", "last letter"])
+def test_a_text_with_which_a_file_ends_is_written(place: dict[str, str], catalog: Catalog, text: str) -> None:
+    """
+    Who may write to the topic sends a text whose bound in a file would have half a pair of surrogates: each commit failed,
+    after each start.
+    """
+    with sink(place) as runner:
+        runner.put([record(0, {"id": 0, "to": "a"}), record(1, {"id": 1, "to": text}), record(2, {"id": 2, "to": "b"})])
+        runner.put([])
+        assert runner.reported == []
+    assert sorted(values_of(catalog, "to")) == sorted(["a", text, "b"])
+    found = catalog.load_table("shop.orders").scan(f"to = '{text}'").to_arrow()
+    assert found.column("id").to_pylist() == [1], "its bound is one"
+
+
+@pytest.mark.parametrize("kind", ["timestamp", "timestamptz", "date"])
+@pytest.mark.parametrize("partition", [None, "day", "identity"])
+def test_a_time_that_python_has_not_is_one_records_fault(
+    place: dict[str, str], catalog: Catalog, kind: str, partition: str | None
+) -> None:
+    """Who may write to the topic sends a text of the year 0 for a column of times: each commit failed, after each start."""
+    types: dict[str, Any] = {"timestamp": TimestampType(), "timestamptz": TimestamptzType(), "date": DateType()}
+    catalog.create_namespace("shop")
+    table = catalog.create_table(
+        "shop.orders", IcebergSchema(NestedField(1, "id", LongType()), NestedField(2, "at", types[kind]))
+    )
+    if partition:
+        with table.update_spec() as spec:
+            spec.add_field("at", parse_transform(partition))
+    zone = {"timestamp": "T00:00:00", "timestamptz": "T00:00:00Z", "date": ""}[kind]
+    moments = ["2024-01-01", "0000-01-01", "9999-12-31", "0001-01-01"]
+    with sink(place) as runner:
+        runner.put([record(at, {"id": at, "at": f"{moment}{zone}"}) for at, moment in enumerate(moments)])
+        runner.put([])
+        assert [bad.original_offset for bad, _ in runner.reported] == [1]
+    assert ids(catalog, "shop.orders") == [0, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("first", "second"), [("1a", "_1a"), ("a.b", "a_x2Eb"), ("a-b", "a_x2Db")], ids=["digit", "dot", "dash"]
+)
+@pytest.mark.parametrize("within", [False, True], ids=["columns", "fields"])
+def test_two_columns_have_two_names_in_files(
+    place: dict[str, str], catalog: Catalog, first: str, second: str, within: bool
+) -> None:
+    """
+    Who may write to the topic names two fields that are one in files: the table got both columns, and nobody wrote to it any
+    more.
+    """
+    both = {first: 1, second: "x"}
+    with sink(place) as runner:
+        runner.put([record(0, {"id": 0})])
+        runner.put([])
+        runner.put([record(1, {"id": 1, **({"v": both} if within else both)}), record(2, {"id": 2, first: 1})])
+        runner.put([])
+        runner.put([record(3, {"id": 3, second: "x"})])
+        runner.put([])
+        assert [bad.original_offset for bad, _ in runner.reported] == [1, 3]
+    assert ids(catalog, "shop.orders") == [0, 2]

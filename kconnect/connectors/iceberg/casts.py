@@ -8,6 +8,7 @@ than room. Called by `rows.py`.
 
 from __future__ import annotations
 
+import datetime
 import decimal
 import math
 from typing import Any
@@ -72,6 +73,9 @@ def _check(before: pa.Array, after: pa.Array) -> None:
         # The nearest number, as in each column of 32 bits.
         if any(math.isinf(new) and not math.isinf(old) for old, new in _pairs(before, after)):
             raise DataError(f"a number is too great for a column of {kind}")
+    elif is_text(kind_before) and (pa.types.is_timestamp(kind) or pa.types.is_date(kind)):
+        if _is_far(after):
+            raise DataError("a text has a date that is not in the years 1 to 9999, of which pyiceberg makes no file")
     elif is_text(kind_before) and _is_number(kind):
         if any(_number(old) not in _numbers(new) for old, new in _pairs(before, after)):
             raise DataError(f"a text has a number that a column of {kind} has not")
@@ -96,6 +100,12 @@ def _are_same(before: pa.Array, after: pa.Array) -> bool:
     if pa.types.is_floating(before.type):
         same = pc.or_(same, pc.and_(pc.is_nan(back), pc.is_nan(before)))
     return pc.all(same).as_py() is not False
+
+
+def _is_far(moments: pa.Array) -> bool:
+    """Whether one of these is a time that Python has not, in which pyiceberg tells the least and the greatest of a file."""
+    years = pc.year(moments)
+    return bool(pc.any(pc.or_(pc.less(years, datetime.MINYEAR), pc.greater(years, datetime.MAXYEAR))).as_py())
 
 
 def _pairs(before: pa.Array, after: pa.Array) -> list[tuple[Any, Any]]:

@@ -17,7 +17,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import parquet
-from pyiceberg.schema import Schema
+from pyiceberg.schema import Schema, sanitize_column_names
 from pyiceberg.table import Table
 from pyiceberg.transforms import IdentityTransform, TruncateTransform
 
@@ -102,6 +102,11 @@ def check_readable(schema: Schema) -> None:
         raise DataError(f"its metadata could not be read: {' '.join(str(error).split())[:200]}") from None
     if read != schema:
         raise DataError("its metadata would be read as other columns")
+    try:
+        # In files, characters that names of Avro have not are written in another way: 1a is _1a there.
+        sanitize_column_names(schema)
+    except MISFITS as error:
+        raise DataError(f"two of its columns have one name in files: {' '.join(str(error).split())[:200]}") from None
 
 
 def _count(field: pa.Field, depth: int) -> int:

@@ -11,6 +11,7 @@ bounded. Called by `catalogs.py`, and through pyiceberg by `upserts.py` and `del
 from __future__ import annotations
 
 import shutil
+import sys
 from collections.abc import Iterator, Sequence
 from typing import Any, BinaryIO
 
@@ -30,6 +31,8 @@ _MOST_ROWS = 65_536
 _ROW = 8
 """A row counts for so many bytes at least: a file may have a number of rows, and no columns."""
 _CHUNK = 8 * 1024**2
+_FIRST_HALF, _BEHIND_HALVES = 0xD800, 0xE000
+"""Where the halves of pairs of surrogates begin, and what is behind them."""
 ERRORS = (DataError, pa.ArrowException, OSError, LookupError, ValueError, TypeError, EOFError, MemoryError)
 """What a file raises that is not what it should be."""
 
@@ -115,8 +118,24 @@ def orc_is_not_read() -> ConnectError:
 
 
 def bind() -> None:
-    """Have pyiceberg read data files so. May be called again."""
+    """Have pyiceberg read data files so, and bound texts so. May be called again."""
     pyiceberg_arrow.ds = _Dataset  # type: ignore[attr-defined]
+    pyiceberg_arrow.truncate_upper_bound_text_string = upper_bound  # type: ignore[assignment, attr-defined]
+
+
+def upper_bound(text: str, length: int | None) -> str | None:
+    """
+    Return a text of at most so many characters that no text with this beginning is behind; None if there is none.
+    pyiceberg's own counts from U+D7FF on to half a pair of surrogates, which no file can have: each commit failed.
+    """
+    bound = text[:length]
+    if bound == text:
+        return bound
+    for at in range(len(bound) - 1, -1, -1):
+        letter = ord(bound[at]) + 1
+        if letter <= sys.maxunicode:
+            return bound[:at] + chr(_BEHIND_HALVES if letter == _FIRST_HALF else letter)
+    return None
 
 
 def _selected(batch: pa.RecordBatch, columns: Sequence[str]) -> pa.RecordBatch:
