@@ -248,11 +248,31 @@ class Schema:
 
     def __hash__(self) -> int:
         if self._hash is None:
-            self._hash = hash(self._identity())
+            # The default, too: schemas that differ in that alone would all be compared with each other, wherever they are kept.
+            self._hash = hash((self._identity(), _distinct(self.default)))
         return self._hash
 
     def __repr__(self) -> str:
         return f"Schema{{{self.name}:{self.type.value}}}" if self.name else f"Schema{{{self.type.value}}}"
+
+
+def _distinct(value: Any) -> Any:
+    """
+    Return what is the same for equal values, and can be hashed. Numbers become texts, whose hashes nobody can foresee: of
+    numbers anybody can compute as many as they like that have one hash.
+    """
+    if isinstance(value, int):
+        return hex(value)
+    if isinstance(value, float):
+        return hex(int(value)) if value.is_integer() else repr(float(value))
+    if isinstance(value, decimal.Decimal):
+        digits = "".join(map(str, value.as_tuple().digits)).rstrip("0")
+        return digits, value.adjusted() if digits else 0
+    if isinstance(value, dict):
+        return frozenset((_distinct(key), _distinct(item)) for key, item in value.items())
+    if isinstance(value, list | tuple | Struct):
+        return tuple(map(_distinct, value.values if isinstance(value, Struct) else value))
+    return bytes(value) if isinstance(value, bytearray | memoryview) else value
 
 
 class SchemaAndValue(NamedTuple):

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from struct import pack
 from typing import Any
 
+from kconnect.data.kept import HEAVIEST, own_weight
 from kconnect.data.schema import Schema, SchemaType
 from kconnect.errors import DataError
 from kconnect.jvm import column_readers, column_writers
@@ -30,6 +31,10 @@ class Described:
         """By identity, of the schemas in `_held`."""
         self._equal: dict[Schema, int] = {}
         self._held: list[Schema] = []
+        self._weights: list[int] = []
+        """The weights of the schemas that Java knows, by number, each with those within it."""
+        self._weight = self._held_weight = 0
+        """The weights together: of what Java knows, each schema by itself, and of what is in `_held`."""
         self._new: Parts = []
         self._before = 0
         self._writers = column_writers.Writers(self.number, self.column)
@@ -41,21 +46,26 @@ class Described:
 
     def begin(self) -> None:
         """Prepare for a batch."""
-        if len(self._equal) > _MANY:
+        if len(self._equal) > _MANY or self._weight > HEAVIEST:
             self.reset()
-        elif len(self._held) > _MANY:
+        elif len(self._held) > _MANY or self._held_weight > HEAVIEST:
             # Somebody builds each record's schema anew.
-            self._numbers.clear()
-            self._held.clear()
+            self._forget_identities()
         self._new = []
         self._before = len(self._columns)
 
     def reset(self) -> None:
         """Java has not seen what was last written, or could not read it."""
         self._columns.clear()
-        self._numbers.clear()
+        self._weights.clear()
         self._equal.clear()
+        self._weight = 0
+        self._forget_identities()
+
+    def _forget_identities(self) -> None:
+        self._numbers.clear()
         self._held.clear()
+        self._held_weight = 0
 
     def described(self) -> tuple[int, int, bytes]:
         """Return the schemas of this batch: how many were known before, how many are new, and the new ones."""
@@ -71,6 +81,7 @@ class Described:
             self._numbers[id(schema)] = number
             # So that no other schema gets this one's identity.
             self._held.append(schema)
+            self._held_weight += self._weights[number]
             return number
 
     def column(self, schema: Schema) -> column_writers.Column:
@@ -97,6 +108,10 @@ class Described:
             write(out, [schema.default])
         # Now that what it is made of has numbers.
         self._new.append(b"".join(out))
+        own = own_weight(schema)
+        within = [schema.key_schema, schema.value_schema, *(field.schema for field in schema.fields)]
+        self._weights.append(own + sum([self._weights[self.number(part)] for part in within if part is not None]))
+        self._weight += own
         self._columns.append(column)
         return len(self._columns) - 1
 

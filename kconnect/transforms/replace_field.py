@@ -74,7 +74,8 @@ class ReplaceField(common.OnPart):
             new = tuple(name for _, name in plan)
             if len(set(new)) < len(new):
                 raise Unusual
-            return Column.by_field(None, new, [columns[names.index(old)] for old, _ in plan], len(column))
+            by_name = dict(zip(names, columns))
+            return Column.by_field(None, new, [by_name[old] for old, _ in plan], len(column))
         common.check_columns(column.schema, columns, self._replace_null)
         after, places, _ = self._changed_schema(column.schema)
         if places is None:

@@ -155,3 +155,40 @@ def test_the_scale_of_a_decimal() -> None:
         s.decimal_scale(s.BYTES_SCHEMA)
     with pytest.raises(DataError, match="Invalid scale parameter"):
         s.decimal_scale(s.BYTES_SCHEMA.replace(parameters={"scale": "x"}))
+
+
+_SAME_HASH = 2**61 - 1
+"""Python's hash of a number is what it leaves when divided by this."""
+
+
+@pytest.mark.parametrize(
+    ("schema", "defaults"),
+    [
+        (s.INT64_SCHEMA, [_SAME_HASH * each for each in (0, 1, 2, 3)]),
+        (s.STRING_SCHEMA, ["a", "b", "c"]),
+        (s.decimal_schema(0), [decimal.Decimal(_SAME_HASH * each) for each in range(100)]),
+        (s.array(s.INT64_SCHEMA), [[_SAME_HASH * each, _SAME_HASH * other] for each in range(4) for other in range(4)]),
+        (s.mapping(s.STRING_SCHEMA, s.INT64_SCHEMA), [{"a": _SAME_HASH * each} for each in range(4)]),
+        (s.FLOAT64_SCHEMA, [float(2 ** (61 * each)) for each in range(10)]),
+    ],
+    ids=lambda each: "" if isinstance(each, list) else each.name or each.type.value,
+)
+def test_schemas_that_differ_in_a_default_have_different_hashes(schema: Schema, defaults: list[Any]) -> None:
+    """Who may write to a topic may send such with each record: what is kept for schemas compared all of them, one by one."""
+    assert len({hash(s.struct({"a": schema.replace(default=default)})) for default in defaults}) == len(defaults)
+
+
+@pytest.mark.parametrize(
+    ("schema", "one", "other"),
+    [
+        (s.decimal_schema(2), decimal.Decimal("1.50"), decimal.Decimal("1.5")),
+        (s.decimal_schema(2), decimal.Decimal("-0"), decimal.Decimal("0.0")),
+        (s.FLOAT64_SCHEMA, -0.0, 0.0),
+        (s.mapping(s.STRING_SCHEMA, s.INT8_SCHEMA), {"a": 1, "b": 2}, {"b": 2, "a": 1}),
+        (s.BYTES_SCHEMA, b"a", bytearray(b"a")),
+    ],
+)
+def test_schemas_that_are_equal_have_one_hash(schema: Schema, one: Any, other: Any) -> None:
+    first, second = (schema.replace(default=default) for default in (one, other))
+    assert first == second
+    assert hash(first) == hash(second)

@@ -174,6 +174,16 @@ def test_after_very_many_schemas_the_numbers_begin_anew(monkeypatch: pytest.Monk
     assert len(encoder._schemas._held) <= 13
 
 
+def test_schemas_of_long_texts_are_not_all_kept() -> None:
+    """Who may write to a topic sends a schema of nearly a megabyte with each record."""
+    encoder, decoder = Encoder(), Decoder()
+    for n in range(100):
+        schema = s.struct({"x": s.INT32_SCHEMA.replace(doc="d" * 900_000 + str(n))})
+        found = decoder.decode(bytes(encoder.encode([record(schema, Struct(schema, {"x": n}))])))
+        assert found.records[0].value_schema == schema
+    assert len(encoder._schemas._equal) < 70
+
+
 def test_a_schema_that_is_built_anew_for_each_record_crosses_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(record_schemas, "_MANY", 10)
     encoder, decoder = Encoder(), Decoder()
