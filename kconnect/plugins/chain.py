@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from kconnect.core.settings import aliases
 from kconnect.core.settings.aliases import Alias
+from kconnect.core.settings.common import MOST_ALIASES
 from kconnect.errors import ConfigError, ConnectError
 from kconnect.plugins.scan import INSTALLED
 
@@ -111,6 +112,6 @@ def parts(plugins: Registry, config: Config, worker: Mapping[str, str]) -> Itera
     for which, _ in CONVERTERS:
         yield converter(plugins, config, worker, which)
     for setting, part in (("transforms", transform), ("predicates", predicate)):
-        for name in aliases.names(setting, config):
+        for name in aliases.names(setting, config)[:MOST_ALIASES]:
             prefix = f"{setting}.{name}."
             yield part(Alias(name, prefix, config.get(f"{prefix}type"), config.get(f"{prefix}{VERSION}"), {}))

@@ -7,6 +7,7 @@ framework (`type`, `plugin.version`, `predicate`, `negate`) never reaches a plug
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
@@ -45,9 +46,13 @@ def predicates(config: Mapping[str, str]) -> dict[str, Alias]:
 
 
 def _aliases(config: Mapping[str, str], setting: str, reserved: set[str]) -> Iterator[Alias]:
+    places = {key: place for place, key in enumerate(config) if key.startswith(f"{setting}.")}
+    # Those that begin alike stand together then: of thousands of aliases none looks at the settings of all others.
+    keys = sorted(places)
     for name in names(setting, config):
         prefix = f"{setting}.{name}."
-        settings = {key[len(prefix) :]: value for key, value in config.items() if key.startswith(prefix)}
+        own_keys = sorted(_beginning(keys, prefix), key=places.__getitem__)
+        settings = {key[len(prefix) :]: config[key] for key in own_keys}
         negate = settings.get("negate") if "negate" in reserved else None
         yield Alias(
             name,
@@ -58,6 +63,14 @@ def _aliases(config: Mapping[str, str], setting: str, reserved: set[str]) -> Ite
             settings.get("predicate") if "predicate" in reserved else None,
             bool(parse(f"{prefix}negate", negate, Type.BOOLEAN)) if negate is not None else False,
         )
+
+
+def _beginning(keys: Sequence[str], prefix: str) -> Iterator[str]:
+    """Yield those of sorted keys that begin so."""
+    at = bisect_left(keys, prefix)
+    while at < len(keys) and keys[at].startswith(prefix):
+        yield keys[at]
+        at += 1
 
 
 def errors(config: Mapping[str, str]) -> Iterator[tuple[str, str]]:

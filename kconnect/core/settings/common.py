@@ -23,6 +23,8 @@ HIGH, MEDIUM, LOW = Importance.HIGH, Importance.MEDIUM, Importance.LOW
 
 CONVERTERS = ("key.converter", "value.converter", "header.converter")
 
+MOST_ALIASES = 1000
+"""A worker looks for the class of each before a config is validated, and a chain of so many would be slow beyond use."""
 _LONGEST_NAME = 300
 """A record of assignments has the names of all connectors of a worker; one that is too large stops the whole cluster."""
 
@@ -52,13 +54,15 @@ class ConnectorName:
 
 @dataclass(frozen=True)
 class Unique:
-    """A list, not null, of `what`, each named once."""
+    """A list, not null, of `what`, each named once, and of `MOST_ALIASES` at most."""
 
     what: str
 
     def __call__(self, name: str, value: Any) -> None:
         if value is None:
             raise ConfigError(name, None, "entry must be non null")
+        if len(value) > MOST_ALIASES:
+            raise ConfigError(name, f"{len(value)} names", f"It may have {MOST_ALIASES} {self.what}: leave some out")
         if len(set(value)) != len(value):
             raise ConfigError(name, value, "Duplicate alias provided.")
 

@@ -9,7 +9,7 @@ and replication factor that the first of them leaves out are those of `default`;
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -163,10 +163,11 @@ def warnings(kind: str, config: Mapping[str, str]) -> Iterator[str]:
     if DEFAULT in _aliases(config):
         yield f"{GROUPS} need not list the group {DEFAULT}, which always exists and is always the last one"
     listed = _listed(config)
+    groups = _by_length(listed)
     for name in config:
         if not name.startswith(PREFIX) or name == GROUPS:
             continue
-        group, setting = _split(name, listed)
+        group, setting = _split(name, groups)
         if group is None:
             yield f"{name} has no effect: no group of that name is in {GROUPS} ({', '.join(listed) or 'which is empty'})"
         elif group == DEFAULT and setting in _PATTERNS:
@@ -184,21 +185,34 @@ def _listed(config: Mapping[str, str]) -> list[str]:
     return [alias for alias in dict.fromkeys(_aliases(config)) if alias != DEFAULT]
 
 
-def _split(name: str, listed: list[str]) -> tuple[str | None, str]:
-    """Group and setting that a name means; of groups `a` and `a.b`, `topic.creation.a.b.partitions` is the latter's."""
+def _by_length(listed: list[str]) -> dict[int, set[str]]:
+    """Return the groups, `default` too, by the lengths of their names, the longest first."""
+    by_length: dict[int, set[str]] = {}
+    for group in sorted((*listed, DEFAULT), key=len, reverse=True):
+        by_length.setdefault(len(group), set()).add(group)
+    return by_length
+
+
+def _split(name: str, groups: Mapping[int, Collection[str]]) -> tuple[str | None, str]:
+    """
+    Group and setting that a name means; of groups `a` and `a.b`, `topic.creation.a.b.partitions` is the latter's. `groups` are
+    those of `_by_length`: who may create connectors may list thousands, so none is looked at for another's setting.
+    """
     rest = name[len(PREFIX) :]
-    fitting = [group for group in (*listed, DEFAULT) if rest.startswith(f"{group}.")]
-    group = max(fitting, key=len, default=None)
-    return group, rest if group is None else rest[len(group) + 1 :]
+    for length, names in groups.items():
+        if rest[length : length + 1] == "." and rest[:length] in names:
+            return rest[:length], rest[length + 1 :]
+    return None, rest
 
 
 def _tables(config: Mapping[str, str]) -> dict[str, ConfigDef]:
     """A table for each group, with the full names of its settings; only those of the topic itself that are given."""
     listed = _listed(config)
     settings_by_group: dict[str, list[str]] = {name: [] for name in (*listed, DEFAULT)}
+    groups = _by_length(listed)
     for name in config:
         if name.startswith(PREFIX) and name != GROUPS:
-            group, setting = _split(name, listed)
+            group, setting = _split(name, groups)
             if group is not None and setting not in (*_PATTERNS, *_NUMBERS):
                 settings_by_group[group].append(setting)
     return {

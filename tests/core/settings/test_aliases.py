@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import ItemsView, Iterator
+
 from kconnect.api.config import ConfigDef, ConfigKey, Importance, NonEmptyString, Type, Width
 from kconnect.core.settings import aliases
 
@@ -69,3 +71,44 @@ def test_a_plugins_recommender_is_asked_in_its_own_names() -> None:
     value = next(each for each in aliases.config_def("predicates", "p", ["1"], own).validate({}) if each.name.endswith("field"))
     assert value.recommended_values == ["x"]
     assert asked == [("field", {"type": None, "plugin.version": "1", "field": "a"})]
+
+
+def test_an_alias_has_its_own_settings_in_their_order() -> None:
+    config = {
+        "transforms": "b,a,a.b",
+        "transforms.a.type": "A",
+        "transforms.a.z": "1",
+        "transforms.a.b.type": "AB",
+        "transforms.a.k": "2",
+        "transforms.b.type": "B",
+        "transforms.ab.type": "nobody's",
+    }
+    found = {alias.name: (alias.type, list(alias.properties.items())) for alias in aliases.transforms(config)}
+    assert found == {
+        "b": ("B", []),
+        "a": ("A", [("z", "1"), ("b.type", "AB"), ("k", "2")]),
+        "a.b": ("AB", []),
+    }
+    assert list(found) == ["b", "a", "a.b"]
+
+
+class Counted(dict[str, str]):
+    """Counts how often somebody looks through it."""
+
+    looks = 0
+
+    def __iter__(self) -> Iterator[str]:
+        self.looks += 1
+        return super().__iter__()
+
+    def items(self) -> ItemsView[str, str]:  # type: ignore[override]
+        self.looks += 1
+        return super().items()
+
+
+def test_no_alias_looks_at_the_settings_of_all_others() -> None:
+    """Thousands of transforms took minutes of a host, at each start of a task."""
+    names = [f"t{number}" for number in range(500)]
+    config = Counted({"transforms": ",".join(names), **{f"transforms.{name}.type": "T" for name in names}})
+    assert [alias.type for alias in aliases.transforms(config)] == ["T"] * 500
+    assert 0 < config.looks < 5

@@ -78,6 +78,11 @@ def test_the_tables_are_connect_s(table: ConfigDef, printed: str) -> None:
         ("tasks.max", "0", "Invalid value 0 for configuration tasks.max: Value must be at least 1"),
         ("errors.tolerance", "x", "Invalid value x for configuration errors.tolerance: String must be one of: none, all"),
         ("transforms", "f, f", "Invalid value [f, f] for configuration transforms: Duplicate alias provided."),
+        (
+            "transforms",
+            ",".join(map(str, range(1001))),
+            "Invalid value 1001 names for configuration transforms: It may have 1000 ",
+        ),
         ("topic.creation.groups", "g,g", "Invalid value [g, g] for configuration topic.creation.groups: Duplicate alias"),
         ("exactly.once.support", "x", "String must be one of (case insensitive): REQUIRED, REQUESTED"),
         ("transaction.boundary.interval.ms", "-1", "Value must be at least 0"),
