@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kconnect.core.settings.internal_topics import InternalTopics
-from kconnect.core.task.destination import at_time
+from kconnect.core.task import destination
 from kconnect.dlq.letters import Headers, Letter, short
 from kconnect.dlq.memory import Done, includes
 from kconnect.dlq.origins import Proof, ReadBack, Reporters, proofs
@@ -218,4 +218,5 @@ def _to(
     original = letter.original_partition
     stays = target == letter.topic and original in partitions and not (rules.by_key or rules.reporters.of_source(letter))
     partition = original if stays and original is not None else -1
-    return Outgoing(letter, target, partition, key, value, tuple(letter.replay_headers(headers)), at_time(timestamp), proof)
+    moment = destination.of_record(timestamp)
+    return Outgoing(letter, target, partition, key, value, tuple(letter.replay_headers(headers)), moment, proof)

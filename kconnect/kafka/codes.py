@@ -56,6 +56,12 @@ request may take: that client can't go on for good, and a new one can.
 
 TOO_LARGE = (KafkaError.MSG_SIZE_TOO_LARGE, KafkaError.RECORD_LIST_TOO_LARGE)
 
+UNTIMELY = KafkaError.INVALID_TIMESTAMP
+"""The topic does not take the time of a record (`message.timestamp.before.max.ms`, `message.timestamp.after.max.ms`)."""
+
+TOGETHER = (*TOO_LARGE, UNTIMELY, KafkaError.INVALID_RECORD, KafkaError._INVALID_DIFFERENT_RECORD)
+"""What messages are refused for that were in one request, though each of them alone might be taken."""
+
 FINAL = (
     *TOO_LARGE,
     KafkaError._UNKNOWN_PARTITION,

@@ -23,7 +23,7 @@ from kconnect.core.task.chain import Outgoing
 from kconnect.core.task.ports import OnReport, Refusal, Refused
 from kconnect.errors import ConnectError, NotAuthorizedError, NoTopicError, StartAgainError
 from kconnect.kafka import servers
-from kconnect.kafka.codes import AWAY, FINAL, MAY_NOT_WRITE, OUT_OF_STEP, TOO_LARGE, with_place
+from kconnect.kafka.codes import AWAY, FINAL, MAY_NOT_WRITE, OUT_OF_STEP, TOGETHER, TOO_LARGE, UNTIMELY, with_place
 from kconnect.kafka.liveness import Patience
 from kconnect.kafka.refusals import Access
 from kconnect.kafka.topics import require_name
@@ -94,7 +94,7 @@ class TaskProducer:
         produce: Callable[..., None] = self._client().produce
         for message in messages:
             try:
-                produce(*message)
+                produce(*(self._with_time(message) if message[6] else message))
             except BufferError:
                 if not self._send_when_there_is_room(message):
                     return False
@@ -109,7 +109,7 @@ class TaskProducer:
         """
         heard = partial(self._reports.heard, report)
         return self.send(
-            (topic, value, key, partition, partial(heard, origin, topic), None, timestamp, headers)  # type: ignore[misc]
+            (topic, value, key, partition, partial(heard, origin, topic, timestamp), None, timestamp, headers)  # type: ignore[misc]
             for (topic, value, key, partition, _, _, timestamp, headers), origin in zip(messages, origins)
         )
 
@@ -228,7 +228,7 @@ class TaskProducer:
             wait = min(wait * 1.5, 0.2)
             self.check()
             try:
-                self._client().produce(*message)
+                self._client().produce(*self._with_time(message))
             except BufferError:
                 if self._access is not None:
                     self._access.waits_long("sending records", began)
@@ -239,6 +239,12 @@ class TaskProducer:
                 self._access.answered()
             return True
         return False
+
+    def _with_time(self, message: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Return a message whose report knows its time: the client does not say it of one that was refused."""
+        if message[4] is not None or not message[6]:
+            return message
+        return (*message[:4], partial(self._reports.take, timestamp=message[6]), *message[5:])
 
     def _refused(self, message: Sequence[Any], error: Exception) -> None:
         """
@@ -268,13 +274,15 @@ class TaskProducer:
     def _send_apart(self) -> None:
         """
         Send each message that was refused together with others in a request of its own, as Java's client splits requests that
-        are too large: the others may be small enough. They come behind what was sent meanwhile.
+        are too large: the others may be small enough, or not what one of them is refused for. They come behind what was
+        sent meanwhile.
         """
         crowded, self._reports.crowded = self._reports.crowded, []
         if crowded and self._apart is None:
             log.warning(
-                "Brokers refuse a request of several records as too large, though each of them may be small enough: these are "
-                "sent one by one. Set the connector's producer.override.batch.size to less than the topic's max.message.bytes"
+                "Brokers refuse a request of several records, because of one of them or as too large, though others may be "
+                "good: these are sent one by one. If they are too large together, set the connector's "
+                "producer.override.batch.size to less than the topic's max.message.bytes"
             )
             self._apart = ck.Producer({**self._settings, "batch.num.messages": 1})
         if self._apart is None:
@@ -333,11 +341,11 @@ class _Reports:
         self.raised: Exception | None = None
         self.closed = False
 
-    def take(self, error: ck.KafkaError | None, message: ck.Message) -> None:
+    def take(self, error: ck.KafkaError | None, message: ck.Message, timestamp: int = 0) -> None:
         if error is None or self.closed:
             return
-        if self.splits and error.code() in TOO_LARGE:
-            self._crowd(message, self.take_alone)
+        if self.splits and error.code() in TOGETHER:
+            self._crowd(message, self.take_alone, timestamp)
         else:
             self.take_alone(error, message)
 
@@ -347,8 +355,7 @@ class _Reports:
             error = with_place(error, message.partition())
             self._fails(error, (message.topic() or "", message.value(), message.key()))
 
-    def _crowd(self, message: ck.Message, callback: Callable[..., None]) -> None:
-        kind, timestamp = message.timestamp()
+    def _crowd(self, message: ck.Message, callback: Callable[..., None], timestamp: int) -> None:
         place = -1 if message.partition() is None else message.partition()
         self.crowded.append(
             (
@@ -358,7 +365,7 @@ class _Reports:
                 place,
                 callback,
                 None,
-                timestamp if kind and timestamp > 0 else 0,
+                timestamp,
                 message.headers(),
             )
         )
@@ -372,6 +379,7 @@ class _Reports:
         report: OnReport,
         origin: Any,
         topic: str,
+        timestamp: int,
         error: ck.KafkaError | None,
         delivered: ck.Message | None,
         refused: Message | None = None,
@@ -383,8 +391,8 @@ class _Reports:
         """
         if self.closed:
             return
-        if self.splits and not alone and delivered is not None and error is not None and error.code() in TOO_LARGE:
-            self._crowd(delivered, partial(self.heard, report, origin, topic, alone=True))
+        if self.splits and not alone and delivered is not None and error is not None and error.code() in TOGETHER:
+            self._crowd(delivered, partial(self.heard, report, origin, topic, timestamp, alone=True), timestamp)
             return
         try:
             if error is None and delivered is not None:
@@ -392,7 +400,10 @@ class _Reports:
                 report(origin, topic, None, RecordMetadata(topic, partition, offset, delivered.timestamp()[1]))
             elif error is not None:
                 error = error if delivered is None else with_place(error, delivered.partition())
-                refusal = Refusal(error.str(), error.fatal(), error.code() in TOO_LARGE, error.code() in MAY_NOT_WRITE)
+                code = error.code()
+                refusal = Refusal(
+                    error.str(), error.fatal(), code in TOO_LARGE, code in MAY_NOT_WRITE, untimely=code == UNTIMELY
+                )
                 if report(origin, topic, refusal, None):
                     if refused is None:
                         refused = (topic, None, None) if delivered is None else (topic, delivered.value(), delivered.key())

@@ -14,7 +14,8 @@ import random
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -25,9 +26,9 @@ from kconnect.core.state.records import UnitId
 from kconnect.core.task import letter_headers
 from kconnect.core.task.answers import kind_of
 from kconnect.core.task.chain import Outgoing, sendable
-from kconnect.core.task.destination import at_time
+from kconnect.core.task.destination import at_time, of_record
 from kconnect.core.task.errors import Errors, Failure, error_class, place_of
-from kconnect.core.task.ports import OnReport, Refusal
+from kconnect.core.task.ports import Refusal
 from kconnect.errors import ConnectError, NotAuthorizedError
 from kconnect.kafka import clients, servers
 from kconnect.kafka.admin import ensure_topic
@@ -39,10 +40,21 @@ from kconnect.units.unit import Unit, trace, well_formed
 
 log = logging.getLogger(__name__)
 
+_SAY_S = 60.0
 _LONGEST = 4096
 """How much of a text a letter has whose record is too large for the queue."""
 _WRITTEN: dict[UnitId, tuple[int, str | None]] = {}
 """The tasks of this process of which Kafka has taken letters, with the place of their config in its topic, and the queue."""
+
+
+class Without(NamedTuple):
+    """What a letter lacks of its record: all but the place and the failure, or the time."""
+
+    record: bool = False
+    time: bool = False
+
+
+_WHOLE = Without()
 
 
 class Reports:
@@ -65,8 +77,9 @@ class Reports:
             lambda longest: random.uniform(0, longest),
         )
         self._producer: TaskProducer | None = None
-        self._too_large: list[Failure] = []
-        """Those whose letters the queue has not taken: they get letters without the record."""
+        self._lesser: list[tuple[Failure, Without]] = []
+        """The letters that are to be sent in place of those that the queue has not taken."""
+        self._say_at = 0.0
         self._refusals: dict[TopicPartition, int] = {}
         self._refused_records: list[SourceRecord] = []
 
@@ -110,11 +123,11 @@ class Reports:
         end = time.monotonic() + timeout
         try:
             while self._producer.flush(max(0.0, end - time.monotonic())):
-                if not self._too_large:
+                if not self._lesser:
                     if self.errors.counts.dead_letters:
                         _WRITTEN[self._unit.spec.unit] = self._queue
                     return True
-                self._send_without_records()
+                self._send_lesser()
             return False
         except ConnectError as error:
             self.errors.counts.dead_letters_failed += 1
@@ -171,39 +184,52 @@ class Reports:
             self._open(self.settings.topic)
         counts.dead_letters += self._producer is not None
         if self._producer is not None:
-            self._send(self._letter(failure), failure, self._try_without)
-            self._send_without_records()
+            self._send(failure, _WHOLE)
+            self._send_lesser()
 
-    def _send(self, letter: Outgoing, failure: Failure, heard: OnReport) -> None:
+    def _send(self, failure: Failure, without: Without) -> None:
         assert self._producer is not None
-        if not self._producer.send_reported([letter], [failure], heard):
+        letter = self._without_record(failure, without) if without.record else self._letter(failure, without)
+        if not self._producer.send_reported([letter], [failure], partial(self._heard, without)):
             raise ConnectError("Stopped while a record waited for the dead letter queue: the task reads it again")
 
-    def _try_without(self, failure: Failure, topic: str, refusal: Refusal | None, metadata: RecordMetadata | None) -> bool:
-        """Note a letter that is too large. Whoever may write a record decides how large it is, and must not end the task."""
-        if refusal is None or not refusal.too_large:
-            return self._fail(failure, topic, refusal, metadata)
-        self._too_large.append(failure)
+    def _heard(
+        self, without: Without, failure: Failure, topic: str, refusal: Refusal | None, metadata: RecordMetadata | None
+    ) -> bool:
+        """
+        Note which letter is to be sent next, if the queue does not take the size of this one, or its time. Whoever may write a
+        record decides on both, and must not end the task.
+        """
+        if refusal is None:
+            return False
+        lesser = Without(without.record or refusal.too_large, without.time or refusal.untimely)
+        if lesser == without:
+            # If the queue takes not even this one, the task fails.
+            return self._fail(failure)
+        self._lesser.append((failure, lesser))
         return False
 
-    def _fail(self, failure: Failure, topic: str, refusal: Refusal | None, metadata: RecordMetadata | None) -> bool:
+    def _fail(self, failure: Failure) -> bool:
         origin = failure.origin
-        if refusal is not None and isinstance(origin, SourceRecord):
+        if isinstance(origin, SourceRecord):
             self._refused_records.append(origin)
-        elif refusal is not None:
+        else:
             place = TopicPartition(origin.topic(), origin.partition())
             self._refusals[place] = min(origin.offset(), self._refusals.get(place, origin.offset()))
-        return refusal is not None
+        return True
 
-    def _send_without_records(self) -> None:
-        while self._too_large:
-            failure = self._too_large.pop()
-            log.warning(
-                "The record %s is too large for the dead letter queue: its letter says what has failed, without the record",
-                place_of(failure.origin),
-            )
-            # If the queue takes not even this one, the task fails.
-            self._send(self._without_record(failure), failure, self._fail)
+    def _send_lesser(self) -> None:
+        while self._lesser:
+            failure, without = self._lesser.pop()
+            if without.record:
+                text = "The record %s is too large for the dead letter queue: its letter says what failed, without the record"
+            else:
+                text = "The dead letter queue does not take the time of the record %s: its letter has the present one"
+            if time.monotonic() >= self._say_at:
+                # Whoever writes such records must not fill the log with them.
+                self._say_at = time.monotonic() + _SAY_S
+                log.warning(f"{text}. Others like it are not told for {_SAY_S:.0f} s", place_of(failure.origin))
+            self._send(failure, without)
 
     def _line(self, failure: Failure) -> str:
         of = f" with class '{failure.component.class_name}'" if failure.component.class_name else ""
@@ -213,28 +239,23 @@ class Reports:
         )
         return f"{text} {_content(failure.origin)}" if self.settings.log_messages else text
 
-    def _letter(self, failure: Failure) -> Outgoing:
+    def _letter(self, failure: Failure, without: Without) -> Outgoing:
         key, value, headers = _parts(failure.origin)
         if self.settings.headers:
             headers += self._context(failure)
-        return self._outgoing(failure, key, value, headers)
+        return self._outgoing(failure, key, value, headers, without)
 
-    def _without_record(self, failure: Failure) -> Outgoing:
+    def _without_record(self, failure: Failure, without: Without) -> Outgoing:
         """Make a letter that has the failure and where the record is, whatever the config says of such headers."""
         key, value, headers = _parts(failure.origin)
         size = sum(len(data or b"") for data in (key, value, *(data for _, data in headers)))
         context = [(name, None if data is None else data[:_LONGEST]) for name, data in self._context(failure)]
-        return self._outgoing(failure, None, None, [*context, (letter_headers.OMITTED, str(size).encode())])
+        return self._outgoing(failure, None, None, [*context, (letter_headers.OMITTED, str(size).encode())], without)
 
-    def _outgoing(self, failure: Failure, key: bytes | None, value: bytes | None, headers: letter_headers.Headers) -> Outgoing:
-        origin, timestamp = failure.origin, 0
-        if isinstance(origin, SourceRecord):
-            # It may be what the record has failed of.
-            with contextlib.suppress(Exception):
-                timestamp = at_time(origin.timestamp)
-        else:
-            kind, at = origin.timestamp()
-            timestamp = at_time(at) if kind else 0
+    def _outgoing(
+        self, failure: Failure, key: bytes | None, value: bytes | None, headers: letter_headers.Headers, without: Without
+    ) -> Outgoing:
+        timestamp = 0 if without.time else _time_of(failure.origin)
         assert self.settings.topic is not None
         return self.settings.topic, value, key, -1, None, None, timestamp, headers or None
 
@@ -261,6 +282,17 @@ class Reports:
         # What failed may quote a record, and with it half a pair of surrogates.
         # And a source's record may have anything for its topic, which may be what it has failed of.
         return [(letter_headers.CONTEXT + name, None if text is None else _text(text).encode()) for name, text in texts.items()]
+
+
+def _time_of(origin: Any) -> int:
+    """Return the timestamp of a record, as the client takes it; 0 if it has none, or none that is one."""
+    if isinstance(origin, SourceRecord):
+        # It may be what the record has failed of.
+        with contextlib.suppress(Exception):
+            return at_time(origin.timestamp)
+        return 0
+    kind, at = origin.timestamp()
+    return of_record(at) if kind else 0
 
 
 def _parts(origin: Any) -> tuple[bytes | None, bytes | None, letter_headers.Headers]:

@@ -55,9 +55,9 @@ def produce(bootstrap: str, topic: str, records: Sequence[tuple[bytes, Headers]]
     send(bootstrap, topic, b"".join(record(place, *given) for place, given in enumerate(records)), len(records))
 
 
-def send(bootstrap: str, topic: str, data: bytes, count: int, codec: int = 0) -> None:
-    """Write a batch of `count` records to partition 0; `data` are these, packed by the codec."""
-    head = struct.pack(">hiqqqhii", codec, count - 1, 1_700_000_000_000, 1_700_000_000_000, -1, -1, -1, count)
+def send(bootstrap: str, topic: str, data: bytes, count: int, codec: int = 0, at_ms: int = 1_700_000_000_000) -> None:
+    """Write a batch of `count` records of a time to partition 0; `data` are these, packed by the codec."""
+    head = struct.pack(">hiqqqhii", codec, count - 1, at_ms, at_ms, -1, -1, -1, count)
     tail = head + data
     batch = struct.pack(">qiibI", 0, len(tail) + 9, -1, 2, _crc32c(tail)) + tail
     name = struct.pack(">h", len(topic)) + topic.encode()

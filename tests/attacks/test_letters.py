@@ -14,6 +14,7 @@ from kconnect.api import DataError, Header, SourceRecord
 from kconnect.core.settings.errors import ErrorSettings
 from kconnect.core.task.errors import Component, Failure, Stage
 from kconnect.core.task.letter_headers import OMITTED
+from kconnect.core.task.ports import Refusal
 from kconnect.dlq.letters import Letter
 from kconnect.dlq.origins import Reporters
 from kconnect.dlq.planning import Left, Rules, plan
@@ -226,3 +227,50 @@ def test_a_letter_that_nobody_can_read_says_how_to_read_the_others(
         assert [letter.value for letter in read] == [b"first"]
         assert [letter.value for letter in queue.letters({0: (0, 1)})] == [b"first"]
         assert [letter.value for letter in queue.letters({0: (2, 3)})] == [b"last"]
+
+
+TIMES = [-(2**63), -5, -1, 0, 1, 2**63 - 1]
+
+
+@pytest.mark.parametrize("at_ms", TIMES)
+def test_a_bad_record_of_any_time_has_a_letter(broker: str, reports: Reports, at_ms: int) -> None:
+    """Who may write to the topic gives a bad record a time that no client may send: its report ended the task for good."""
+    create(broker, "t")
+    raw_batches.send(broker, "t", raw_batches.record(0, b"bad"), 1, at_ms=at_ms)
+    reports.errors._report(failure(read(broker, "t", 1)[0]))
+    (letter,) = letters(broker, reports)
+    assert (letter.value, letter.timestamp == at_ms) == (b"bad", at_ms > 0)
+
+
+@pytest.mark.parametrize("size", [10, 3_000_000])
+def test_a_time_that_the_queue_does_not_take_ends_no_task(
+    broker: str, reports: Reports, monkeypatch: pytest.MonkeyPatch, size: int
+) -> None:
+    """Who may write to the topic gives a bad record a time that the queue's topic refuses: its letter has the present one."""
+    producer = reports._producer
+    assert producer is not None
+    send, refused = producer.send_reported, []
+
+    def of_now(messages: Any, origins: Any, report: Any) -> bool:
+        (message,), (origin,) = list(messages), list(origins)
+        if message[6]:
+            refused.append(message[6])
+            report(origin, "queue", Refusal("Broker: Invalid timestamp", untimely=True), None)
+            return True
+        return send([message], [origin], report)
+
+    monkeypatch.setattr(producer, "send_reported", of_now)
+    origin = record(broker, b"x" * size)
+    reports.errors._report(failure(origin))
+    (letter,) = letters(broker, reports)
+    assert letter.omits_record is (size > 10)
+    assert refused == [origin.timestamp()[1]]
+
+
+def test_a_letter_of_a_time_that_no_client_sends_is_replayed(broker: str) -> None:
+    """Who may write to the queue, or to its topic, gives a letter such a time: the whole replay failed."""
+    rules = Rules(
+        "queue", lambda topic: [0], Reporters([]), lambda *place: {}, MemoryHost(broker).settings.internal_topics, "to"
+    )
+    found = plan([Letter("queue", 0, at, moment, b"k", b"v") for at, moment in enumerate(TIMES)], {}, rules)
+    assert [each.timestamp for each in found.outgoing] == [0, 0, 0, 1, 1, 2**63 - 1]

@@ -194,6 +194,26 @@ def test_errors_are_logged_without_what_is_in_the_record(
     assert "poison" not in line
 
 
+OLD_MS = 1_000_000_000_000
+
+
+def test_a_time_that_the_queue_refuses_ends_no_sink(sinks: Callable[..., Sinks], bootstrap: str) -> None:
+    """Who may write a record gives it any time, also one that the queue does not take: the task failed for good."""
+    it = sinks()
+    create(bootstrap, it.dead, message_timestamp_before_max_ms="3600000", message_timestamp_type="CreateTime")
+    producer = ck.Producer({"bootstrap.servers": bootstrap})
+    for body, moment in ((integer(1), 0), (b"poison", OLD_MS), (b"poison", -5), (integer(4), 0)):
+        producer.produce(it.topic, body, timestamp=moment)
+    assert producer.flush(60) == 0
+    _, unit = it.start(**INTEGERS, **TOLERANT)
+    until(lambda: it.made and it.made[0].values == [1, 4])
+    until(lambda: it.committed() == {0: 4})
+    end(unit)
+    letters = read_all(bootstrap, it.dead)
+    assert [letter.value() for letter in letters] == [b"poison"] * 2
+    assert min(letter.timestamp()[1] for letter in letters) > OLD_MS
+
+
 class TestSource:
     def start(self, bootstrap: str, topic: str, task: type[Numbers], **settings: str) -> tuple[MemoryHost, Any, list[Any]]:
         made: list[Any] = []
@@ -285,3 +305,24 @@ class TestSource:
         end(unit)
         assert len(asked) == 3
         assert values(bootstrap, topic) == numbers(20)
+
+    @pytest.mark.parametrize("fault", ["a time", "no key"])
+    def test_one_record_that_a_topic_refuses_takes_no_others_along(self, bootstrap: str, topic: str, fault: str) -> None:
+        """Who decides about one record of a source gives it what the topic refuses: all of its request were refused."""
+
+        class Odd(Numbers):
+            def record(self, number: int) -> SourceRecord:
+                record = super().record(number)
+                record.key, record.key_schema = f"k{number}", STRING_SCHEMA
+                if number == 7 and fault == "a time":
+                    record.timestamp = OLD_MS
+                elif number == 7:
+                    record.key = record.key_schema = None
+                return record
+
+        create(bootstrap, topic, cleanup_policy="compact", message_timestamp_before_max_ms="3600000")
+        together = {"producer.override.linger.ms": "100"}
+        host, unit, _ = self.start(bootstrap, topic, Odd, **TOLERANT, **together)
+        until(lambda: host.offsets.get("{'of': 'numbers'}") == {"last": 100})
+        end(unit)
+        assert sorted(values(bootstrap, topic), key=int) == [number for number in numbers(100) if number != "7"]

@@ -27,6 +27,7 @@ from .units import (
     create,
     end,
     numbers,
+    read_all,
     sink_of,
     source_of,
     until,
@@ -138,7 +139,7 @@ class TestSource:
         class Large(Numbers):
             def record(self, number: int) -> SourceRecord:
                 made = super().record(number)
-                return made.new_record(value=f"{made.value}-{'x' * 5000}")
+                return made.new_record(value=f"{made.value}-{'x' * 5000}", timestamp=1_000_000_000_000)
 
         create(bootstrap, topic, max_message_bytes="10000")
         host = self.host(bootstrap, [], Large)
@@ -148,6 +149,7 @@ class TestSource:
         end(unit)
         assert host.states == ["RUNNING", "UNASSIGNED"]
         assert sorted(int(value.partition("-")[0]) for value in values(bootstrap, topic)) == list(range(1, 101))
+        assert {message.timestamp()[1] for message in read_all(bootstrap, topic)} == {1_000_000_000_000}
 
     def test_stop_is_called_while_poll_waits_and_a_stop_that_hangs_holds_nobody_up(self, bootstrap: str, topic: str) -> None:
         release = threading.Event()

@@ -58,7 +58,7 @@ def threads() -> set[str]:
 def test_the_threads_of_a_producer_end_when_it_is_closed() -> None:
     before, owner = threads(), Owner()
     owner.client = producer = TaskProducer(NOBODY, owner.cancelled)
-    producer.send([("t", b"v", b"k", 0)])  # type: ignore[list-item]
+    producer.send([("t", b"v", b"k", 0, None, None, 0, None)])
     assert threads() - before
     producer.close()
     wait_until(lambda: not threads() - before)
@@ -72,7 +72,7 @@ def test_a_producer_that_sends_nothing_has_no_threads() -> None:
     assert producer.flush(0)
     producer.check()
     assert (producer.active, threads() - before) == (0, set())
-    producer.send([("t", b"v", b"k", 0)])  # type: ignore[list-item]
+    producer.send([("t", b"v", b"k", 0, None, None, 0, None)])
     # The client counts what it has to say, too, as that no broker is there.
     assert producer.active >= 1
     assert threads() - before, "the control"

@@ -64,6 +64,14 @@ def at_time(timestamp: Any) -> int:
     )
 
 
+def of_record(timestamp: int | None) -> int:
+    """
+    Return the timestamp of a record that was read from Kafka, as the client takes it: 0 for none, and for one before 1970.
+    Brokers take such a time from whoever writes a batch, and no client sends it.
+    """
+    return at_time(None if timestamp is not None and timestamp < 0 else timestamp)
+
+
 def columns(batch: Batch) -> tuple[Sequence[int], Sequence[int]]:
     """The partitions and the timestamps of a batch, as the client takes them. Mostly all are alike, which is quickly seen."""
     partitions, timestamps = batch.every("partition"), batch.every("timestamp")

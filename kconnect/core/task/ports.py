@@ -52,13 +52,14 @@ class Life(Protocol):
 class Refusal(NamedTuple):
     """
     Why Kafka, or its client, does not take a message. `fatal`: the client can't go on at all. `too_large`: a smaller one would
-    be taken. `forbidden`: the user has no right to write it.
+    be taken. `untimely`: one with another time would be taken. `forbidden`: the user has no right to write it.
     """
 
     text: str
     fatal: bool = False
     too_large: bool = False
     forbidden: bool = False
+    untimely: bool = False
 
 
 class Refused(NamedTuple):
