@@ -417,6 +417,7 @@ class WorkerSettings:
         errors = [error for value in values for error in _telling(value)]
         errors += _listener_errors(raw)
         errors += _authentication_errors(raw)
+        errors += _spark_errors(raw)
         if errors:
             missing = [value.name for value in values if value.errors and value.name not in raw]
             near = {name: difflib.get_close_matches(name, missing, 1, 0.8) for name in _unknown(raw)}
@@ -630,6 +631,17 @@ def _unknown(raw: Mapping[str, str]) -> list[str]:
 def _telling(value: ConfigValue) -> list[str]:
     """Return a setting's errors, without what only follows from a value that can't be read: that there is none."""
     return [error for error in value.errors if not error.startswith("Invalid value null ")] or value.errors
+
+
+_MASTER = re.compile(r"local.*|yarn|k8s://.+|spark://[^,/]+:\d+(,[^,/]+:\d+)*")
+"""What Spark itself takes; another text it refuses in words that do not name the setting, a minute later."""
+
+
+def _spark_errors(raw: Mapping[str, str]) -> Iterable[str]:
+    master = raw.get("spark.master")
+    if master is not None and not _MASTER.fullmatch(master.strip()):
+        rule = "Must be local[N], spark://HOST:PORT, several of these as spark://HOST:PORT,HOST:PORT, yarn or k8s://HOST:PORT."
+        yield str(ConfigError("spark.master", master, rule))
 
 
 def _listener_errors(raw: Mapping[str, str]) -> Iterable[str]:

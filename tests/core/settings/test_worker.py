@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from kconnect.api.config import NO_DEFAULT
@@ -234,6 +236,19 @@ def test_all_errors_at_once() -> None:
         assert sum(text in line for line in lines) == 1, text
 
 
+@pytest.mark.parametrize("master", ["spark:/a:7077", "spark://a", "spark://a:1,b", "standalone", "a:7077", "http://a:8080", ""])
+def test_a_master_that_spark_would_not_take_is_refused_by_its_setting(master: str) -> None:
+    with pytest.raises(ConfigError, match=f"Invalid value {re.escape(master)} for configuration spark.master: Must be local"):
+        settings(**{"spark.master": master})
+
+
+@pytest.mark.parametrize(
+    "master", ["local", "local[2,8]", "yarn", "spark://a:1", "spark://[::1]:1,b.c:2", "k8s://https://a:6443"]
+)
+def test_a_master_that_spark_takes(master: str) -> None:
+    assert settings(**{"spark.master": master}).spark["spark.master"] == master
+
+
 def test_a_setting_that_is_misspelt_is_told_beside_the_one_that_is_missing_by_it() -> None:
     with pytest.raises(ConfigError) as raised:
         WorkerSettings.from_properties({"bootstrap.server": "b:9092", "group_id": "g", "other": "x", "task.host": "2"}, {})
@@ -251,7 +266,7 @@ def test_a_setting_that_is_misspelt_is_told_beside_the_one_that_is_missing_by_it
         ("CONNECT_GROUP_ID", "group.id"),
         ("CONNECT_KEY_CONVERTER_SCHEMAS_ENABLE", "key.converter.schemas.enable"),
         ("CONNECT_PLUGIN_PATH", "plugin.path"),
-        ("CONNECT_SPARK_MASTER", "spark.master"),
+        ("CONNECT_SPARK_APP_NAME", "spark.app.name"),
         ("CONNECT_CONFIG_PROVIDERS_MY__FILE_CLASS", "config.providers.my_file.class"),
         ("CONNECT_CONFIG_PROVIDERS_MY___FILE_CLASS", "config.providers.my-file.class"),
     ],
