@@ -54,9 +54,7 @@ def main() -> int:
     overlays: SimpleQueue[Path] = SimpleQueue()
     with tempfile.TemporaryDirectory() as scratch, ThreadPoolExecutor(given.lanes) as pool:
         for lane in range(given.lanes):
-            overlay = Path(scratch, str(lane))
-            shutil.copytree(ROOT / "kconnect", overlay / "kconnect", ignore=shutil.ignore_patterns("__pycache__"))
-            overlays.put(overlay)
+            overlays.put(_overlay(Path(scratch, str(lane))))
 
         def tried(fault: Fault) -> tuple[Fault, str, int]:
             tests = _reaching(measured, fault)
@@ -76,6 +74,24 @@ def main() -> int:
     noticed = 100 * outcomes["noticed"] / max(1, outcomes.total())
     print(f"{outcomes.total()} faults, seed {given.seed}: {noticed:.0f} % noticed; {dict(outcomes)}")
     return 0 if noticed >= given.floor else 1
+
+
+def _overlay(overlay: Path) -> Path:
+    """A checkout in which only the product is a copy, and is what its tests import."""
+    overlay.mkdir()
+    for each in ROOT.iterdir():
+        if each.name != "kconnect":
+            (overlay / each.name).symlink_to(each)
+    shutil.copytree(ROOT / "kconnect", overlay / "kconnect", ignore=shutil.ignore_patterns("__pycache__"))
+    command = [sys.executable, "-c", "import kconnect; print(kconnect.__file__)"]
+    told = subprocess.run(command, cwd=overlay, env=_environment(overlay), capture_output=True, text=True, check=True).stdout
+    if not told.startswith(str(overlay)):
+        raise SystemExit(f"The tests would import {told.strip()}, which has no fault")
+    return overlay
+
+
+def _environment(overlay: Path) -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str(overlay), "PYTHONDONTWRITEBYTECODE": "1"}
 
 
 def _measured(tests: list[str], fresh: bool) -> CoverageData:
@@ -134,10 +150,9 @@ def _outcome(overlay: Path, fault: Fault, source: bytes, tests: list[str]) -> st
     file.write_bytes(fault.applied(source))
     names = overlay / "tests.txt"
     names.write_text("\n".join(tests))
-    environment = {**os.environ, "PYTHONPATH": f"{overlay}:{ROOT}", "PYTHONDONTWRITEBYTECODE": "1"}
     command = [sys.executable, "-m", "pytest", "-q", "-x", "--no-header", "--timeout=60", "-p", "no:cacheprovider", f"@{names}"]
     try:
-        done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, timeout=_LIMIT_S)
+        done = subprocess.run(command, cwd=overlay, env=_environment(overlay), capture_output=True, timeout=_LIMIT_S)
     except subprocess.TimeoutExpired:
         return "noticed"
     finally:
