@@ -14,6 +14,7 @@ import signal
 import socket
 import threading
 import time
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -35,7 +36,7 @@ from kconnect.kafka.admin import Admin, InternalTopic
 from kconnect.kafka.freshness import Freshness
 from kconnect.kafka.group import Entrance, GroupMember
 from kconnect.kafka.log import LogReader, Place
-from kconnect.plugins import environments
+from kconnect.plugins import chain, environments
 from kconnect.plugins.registry import Registry
 from kconnect.plugins.sandbox import Sandbox
 from kconnect.processes import process, worker_file
@@ -125,7 +126,7 @@ class Worker:
         self._rest = Rest(settings)
         self._rest.bind()
         admin = Admin(clients.internal(settings, "admin"))
-        for problem in clients.problems(settings):
+        for problem in (*clients.problems(settings), *converter_problems(self._registry, settings)):
             log.error("Connectors will fail because of a setting in the worker file: %s", problem)
         cluster_id = admin.cluster_id()
         topics = _internal_topics(settings)
@@ -262,6 +263,20 @@ class Worker:
             failed,
         )
         self._group.start()
+
+
+def converter_problems(registry: Registry, settings: WorkerSettings) -> Iterator[ConfigError]:
+    """
+    Yield what is wrong with the worker's own converters. A worker starts all the same: `kconnect plugin reload` may find them
+    later, and connectors may have others.
+    """
+    named = converters(settings)
+    for part, kind in chain.CONVERTERS:
+        setting = f"{part}.converter"
+        try:
+            registry.find(named[setting], kind, named.get(f"{setting}.plugin.version"))
+        except ConnectError as error:
+            yield ConfigError(setting, named[setting], str(error))
 
 
 class _Control:
