@@ -32,6 +32,8 @@ _MARK = "KCONNECT_SANDBOX"
 _MOST_LINES = 1000
 _MOST_BYTES = 8 << 20
 _LONGEST_LINE = 8192
+_MUCH_HIDDEN = 2**20
+"""In characters of what must not get into the log. It is kept as long as the process, in each form that a secret may take."""
 _LONGEST_REASON = 300
 _GREETING_S = 10.0
 _SWEEPS = 5
@@ -83,6 +85,11 @@ class Child:
         # One that could not even start is found out by whoever asks it.
         with suppress(BrokenPipeError):
             self._write(frame(greeting), time.monotonic() + _GREETING_S)
+
+    @property
+    def hides_much(self) -> bool:
+        """Whether it has been told of so much that must not get into the log that another process should take its place."""
+        return sum(map(len, self._hidden)) > _MUCH_HIDDEN
 
     def is_alive(self) -> bool:
         return self._process.poll() is None

@@ -353,7 +353,8 @@ class Sandbox:
             # The last one stays for ever, so that a single request finds it warm.
             dropped = [idle for idle in self._idle if now - idle.idle_since > _IDLE_S]
             self._idle = [idle for idle in self._idle if idle not in dropped]
-            if self._closed or child.greeting is not self._greeting:
+            # Each config may bring secrets of a megabyte: in one process for all, they would fill the worker's memory.
+            if self._closed or child.greeting is not self._greeting or child.hides_much:
                 dropped.append(child)
             else:
                 self._idle.append(child)

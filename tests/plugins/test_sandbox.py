@@ -326,6 +326,21 @@ def test_the_warm_child_serves_the_first_plugin_that_is_asked_for_and_no_other(p
     sandbox.close()
 
 
+def test_secrets_of_configs_do_not_fill_the_worker_s_memory() -> None:
+    """The worker knows what a child must not log, in each form, for as long as it keeps that child."""
+    sandbox = Sandbox(Registry.scan(None))
+    try:
+        for size in (10, 100_000):
+            for number in range(3):
+                secret = f"{number:04}" + "\\\"'" * size
+                sandbox.validate("FileStreamSource", {**config("FileStreamSource", topic="t"), "my.password": secret})
+            hidden = [text for child in sandbox._idle for text in child._hidden]
+            assert sum(map(len, hidden)) < 2 * 2**20
+            assert bool(hidden) == (size == 10), "the control: a process is kept, and what it must not log"
+    finally:
+        sandbox.close()
+
+
 def test_a_child_that_died_while_idle_costs_nothing(plugin_path: list[str]) -> None:
     sandbox = Sandbox(Registry.scan(plugin_path), plugin_path, 30)
     sandbox.validate("DemoSource", config("DemoSource"))
