@@ -29,6 +29,19 @@ VERSION = "plugin.version"
 CONVERTERS = (("key", "converter"), ("value", "converter"), ("header", "header_converter"))
 
 
+def missing_converters(registry: Registry, named: Mapping[str, str]) -> Iterator[ConfigError]:
+    """
+    Yield what is wrong with a worker's own converters, `named` as `settings.worker.converters` names them. A worker starts all
+    the same: `kconnect plugin reload` may find them later, and connectors may have others.
+    """
+    for part, kind in CONVERTERS:
+        setting = f"{part}.converter"
+        try:
+            registry.find(named[setting], kind, named.get(f"{setting}.{VERSION}"))
+        except ConnectError as error:
+            yield ConfigError(setting, named[setting], str(error))
+
+
 @dataclass(frozen=True)
 class Part:
     """

@@ -14,7 +14,6 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -126,7 +125,7 @@ class Worker:
         self._rest = Rest(settings)
         self._rest.bind()
         admin = Admin(clients.internal(settings, "admin"))
-        for problem in (*clients.problems(settings), *converter_problems(self._registry, settings)):
+        for problem in (*clients.problems(settings), *chain.missing_converters(self._registry, converters(settings))):
             log.error("Connectors will fail because of a setting in the worker file: %s", problem)
         cluster_id = admin.cluster_id()
         topics = _internal_topics(settings)
@@ -263,20 +262,6 @@ class Worker:
             failed,
         )
         self._group.start()
-
-
-def converter_problems(registry: Registry, settings: WorkerSettings) -> Iterator[ConfigError]:
-    """
-    Yield what is wrong with the worker's own converters. A worker starts all the same: `kconnect plugin reload` may find them
-    later, and connectors may have others.
-    """
-    named = converters(settings)
-    for part, kind in chain.CONVERTERS:
-        setting = f"{part}.converter"
-        try:
-            registry.find(named[setting], kind, named.get(f"{setting}.plugin.version"))
-        except ConnectError as error:
-            yield ConfigError(setting, named[setting], str(error))
 
 
 class _Control:

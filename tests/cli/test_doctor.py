@@ -62,6 +62,13 @@ def test_a_worker_file_s_own_listener_is_asked_and_what_is_unknown_is_named(tmp_
     }
 
 
+def test_a_worker_file_s_own_converters_are_looked_for(tmp_path: Path) -> None:
+    names = {"value.converter": "StringConvertor", "key.converter": "StringConverter"}
+    brokers = Brokers(worker_file=worker_file(tmp_path, "127.0.0.1:1", "own", **names))
+    (wrong,) = doctor._missing_converters(brokers.settings)
+    assert wrong.severity == "error" and "Invalid value StringConvertor for configuration value.converter" in wrong.message
+
+
 def test_a_worker_file_that_lacks_what_a_worker_must_have(tmp_path: Path) -> None:
     file = tmp_path / "worker.properties"
     file.write_text(f"bootstrap.servers=127.0.0.1:{free_port()}\ngroup.id=x\n")

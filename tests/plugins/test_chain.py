@@ -180,3 +180,21 @@ def test_a_reload_moves_those_java_connectors_only_that_get_something_else_by_it
     replaced = java("1.0", stamp="other", before=again)
     assert of(replaced) == of(replaced, "1.0") == ("jvm:3,/plugins/own-1.0",), "the old files are in memory there"
     assert of(java(before=replaced)) == ()
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({}, []),
+        ({"header.converter": "SimpleHeaderConverter", "value.converter": JSON}, []),
+        ({"value.converter": "StringConvertor"}, ["Invalid value StringConvertor for configuration value.converter: "]),
+        ({"header.converter": "No"}, ["Invalid value No for configuration header.converter: "]),
+        ({"key.converter.plugin.version": "9"}, ["Invalid value StringConverter for configuration key.converter: "]),
+    ],
+)
+def test_converters_of_a_worker_that_are_nowhere(changes: dict[str, str], expected: list[str]) -> None:
+    topics = {f"{topic}.storage.topic": topic for topic in ("config", "offset", "status")}
+    own = {"key.converter": "StringConverter", "value.converter": "StringConverter"}
+    settings = WorkerSettings.from_properties({"bootstrap.servers": "a:1", "group.id": "g", **topics, **own, **changes}, {})
+    problems = [str(problem) for problem in chain.missing_converters(Registry.scan(None), converters(settings))]
+    assert [problem.startswith(begin) for problem, begin in zip(problems, expected, strict=True)] == [True] * len(expected)

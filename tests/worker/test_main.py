@@ -13,9 +13,8 @@ from kconnect.core.settings.worker import WorkerSettings
 from kconnect.errors import ConfigError
 from kconnect.kafka import clients
 from kconnect.kafka.admin import Admin
-from kconnect.plugins.registry import Registry
 from kconnect.worker.driver import Driver
-from kconnect.worker.main import Worker, converter_problems
+from kconnect.worker.main import Worker
 from kconnect.worker.topic_watch import TopicWatch
 from kconnect.worker.world import World
 
@@ -35,22 +34,6 @@ PROPERTIES = {
 def test_a_worker_that_did_not_start_can_be_stopped() -> None:
     """What went wrong at its start is the last word: a second error here would be told to the user instead."""
     Worker(WorkerSettings.from_properties(PROPERTIES, {}), {}).stop()
-
-
-@pytest.mark.parametrize(
-    ("changes", "expected"),
-    [
-        ({}, []),
-        ({"header.converter": "SimpleHeaderConverter", "value.converter": "JsonConverter"}, []),
-        ({"value.converter": "StringConvertor"}, ["Invalid value StringConvertor for configuration value.converter: "]),
-        ({"header.converter": "No"}, ["Invalid value No for configuration header.converter: "]),
-        ({"key.converter.plugin.version": "9"}, ["Invalid value StringConverter for configuration key.converter: "]),
-    ],
-)
-def test_the_worker_s_own_converters_are_looked_for(changes: dict[str, str], expected: list[str]) -> None:
-    settings = WorkerSettings.from_properties({**PROPERTIES, **changes}, {})
-    problems = [str(problem) for problem in converter_problems(Registry.scan(None), settings)]
-    assert [problem.startswith(begin) for problem, begin in zip(problems, expected, strict=True)] == [True] * len(expected)
 
 
 def test_that_spark_has_ended_is_told_each_time_with_the_reason() -> None:

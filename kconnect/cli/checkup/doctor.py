@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import click
@@ -22,6 +23,9 @@ from kconnect.cli.checkup.run import Check, beside_each_other
 from kconnect.cli.connection import Target
 from kconnect.cli.findings import ERROR, OK, SKIPPED, WARNING, Finding
 from kconnect.errors import ConfigError, ConnectError, in_one_line
+
+if TYPE_CHECKING:
+    from kconnect.core.settings.worker import WorkerSettings
 
 
 @click.command()
@@ -145,9 +149,25 @@ def _plugins(brokers: Brokers) -> Iterator[Finding]:
     directories = [Path(part).expanduser().absolute() for part in plugin_path]
     problems = doctors.examine(directories)
     yield from map(findings.of_problem, problems)
-    if not problems:
+    missing = [] if brokers.worker_file is None else _missing_converters(brokers.settings)
+    yield from missing
+    if not problems and not missing:
         where = ", ".join(map(str, directories)) or "the packages installed with kconnect (no worker file sets plugin.path)"
         yield Finding(OK, "plugins", "Plugins", f"No problems in {where}")
+
+
+def _missing_converters(settings: WorkerSettings) -> list[Finding]:
+    """Find the converters of a worker file that are nowhere: each task that has none of its own fails by them."""
+    from kconnect.core.settings.worker import converters
+    from kconnect.plugins import chain
+    from kconnect.plugins.registry import Registry
+
+    registry = Registry.scan(settings.plugin_path, discovery=settings.plugin_discovery)
+    remedy = "correct the setting, or install the plugin"
+    wrong = chain.missing_converters(registry, converters(settings))
+    return [
+        Finding(ERROR, "plugins", "Plugins", f"Tasks without a converter of their own fail: {error}", remedy) for error in wrong
+    ]
 
 
 def _url(settings: Mapping[str, str]) -> str:
