@@ -269,3 +269,36 @@ def test_an_index_that_a_topic_names_and_that_is_not_there_is_its_records_fault(
         runner.put([record(0, {"a": 1}), record(1, {"a": 1}, topic="none"), record(2, {"a": 1})])
         assert [each.original_offset for each, _ in runner.reported] == [1]
     assert cluster.indexes == {"t"}
+
+
+BLOCKS = {
+    "read-only": ("index [old] blocked by: [FORBIDDEN/5/index read-only (api)];", 403),
+    "no writes": ("index [old] blocked by: [FORBIDDEN/8/index write (api)];", 403),
+}
+
+
+@pytest.mark.parametrize("block", BLOCKS)
+def test_an_index_that_takes_nothing_any_more_is_the_fault_of_who_has_chosen_it(
+    service: Hostile, cluster: Cluster, block: str
+) -> None:
+    """Who may write to the topic names an old index, which is read only: the task failed of it after some time, for good."""
+    plain = cluster.answer
+    reason, status = BLOCKS[block]
+
+    def answer(asked: Asked) -> Reply:
+        if not asked.path.startswith("/_bulk"):
+            return plain(asked)
+        heads = [json.loads(line)["index"] for line in asked.body.splitlines()[::2]]
+        error = {"type": "cluster_block_exception", "reason": reason}
+        cluster.heads += [head for head in heads if head["_index"] != "old"]
+        items = [{"status": status, "error": error} if head["_index"] == "old" else {"status": 201} for head in heads]
+        return hostile.given({"errors": True, "items": [{"index": item} for item in items]})(asked)
+
+    service.default = answer
+    with sink(service) as runner:
+        runner.put([record(0, {"a": 1}), record(1, {"a": 1}, topic="old"), record(2, {"a": 1})])
+        assert [each.original_offset for each, _ in runner.reported] == [1]
+    assert len(cluster.heads) == 2
+    with sink(service, topics="old", max_retries="3") as runner, pytest.raises(RetriableError):
+        # The control: the config names it, and somebody may open it again.
+        runner.put([SinkRecord("old", 0, None, "k", None, {"a": 1}, 0)])

@@ -8,6 +8,7 @@ Used by `task.py` and `connector.py`.
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -25,6 +26,8 @@ logging.getLogger("opensearch").setLevel(logging.CRITICAL)
 
 PASSING = (429, 502, 503, 504)
 _SHOWN, _CAUSES, _SHORTEST = 300, 4, 3
+_READ_ONLY = re.compile(r"^index \[[^\]]{1,300}\] blocked by: [^\n]{0,300}\[FORBIDDEN/[58]/")
+"""What the cluster says of an index with `index.blocks.read_only` or `index.blocks.write`, as old ones have it (ISM, ILM)."""
 
 
 def made_client(config: Mapping[str, Any], longest_s: float | None = None, kept: Kept | None = None) -> OpenSearch:
@@ -98,6 +101,11 @@ def without(secrets: frozenset[str], text: str) -> str:
 def item_passes(status: int, error: Mapping[str, Any]) -> bool:
     """Whether a document may be taken later. A full disk blocks an index, until somebody makes room."""
     return status in PASSING or status >= 500 or error.get("type") == "cluster_block_exception"
+
+
+def is_kept_from_writes(error: Mapping[str, Any]) -> bool:
+    """Whether somebody has made an index one to be read only, which is for good, and not for want of room on a disk."""
+    return error.get("type") == "cluster_block_exception" and _READ_ONLY.search(str(error.get("reason"))) is not None
 
 
 def bulk(client: OpenSearch, lines: Sequence[bytes], count: int) -> list[tuple[int, Mapping[str, Any]]]:

@@ -153,7 +153,7 @@ class OpenSearchSinkTask(SinkTask):
         same: list[tuple[Action, SinkRecord]] = []
         for action, (status, trouble) in zip(actions, items):
             record = records[action.place]
-            if trouble and service.item_passes(status, trouble):
+            if trouble and service.item_passes(status, trouble) and not self._has_chosen_wrong(record, trouble):
                 passing = self._said(service.told(trouble))
                 continue
             if trouble and status == _CONFLICT and not self._updates:
@@ -221,6 +221,10 @@ class OpenSearchSinkTask(SinkTask):
         elif self._malformed == "warn":
             where = f"{record.original_topic}-{record.original_partition}@{record.original_offset}"
             log.warning("Passed over %s: %s", where, text)
+
+    def _has_chosen_wrong(self, record: SinkRecord, trouble: Mapping[str, Any]) -> bool:
+        """Whether a record has chosen an index that nobody may write to any more: it is refused, however often it comes."""
+        return service.is_kept_from_writes(trouble) and self._is_choice(record)
 
     def _is_choice(self, record: SinkRecord) -> bool:
         """Whether a record has chosen its index: a field has named it, or a transform the topic."""
