@@ -13,6 +13,8 @@ from kconnect.errors import NotFoundError
 if TYPE_CHECKING:
     from kconnect.rest.client import ConnectClient
 
+_ENDINGS = ("SourceConnector", "SinkConnector", "Connector", "HeaderConverter", "Converter")
+
 
 @click.command()
 @click.argument("name", metavar="CLASS")
@@ -26,7 +28,7 @@ def plugin(target: connection.Target, name: str, form: str) -> None:
       kconnect describe plugin FileStreamSink
       kconnect describe plugin org.apache.kafka.connect.json.JsonConverter -o yaml
 
-    CLASS is a plugin's class as `kconnect get plugins` shows it, with or without its package.
+    CLASS is a plugin's class as `kconnect get plugins` shows it, with or without its package, or what a config calls it.
     """
     with target.connect() as client:
         output.note(gather(client, name), form, text)
@@ -49,9 +51,9 @@ def gather(client: ConnectClient, name: str) -> dict[str, Any]:
 
 
 def is_called(class_name: str, name: str) -> bool:
-    """Whether a config may say `name` for the class: with its package, or without, and a connector's without the ending."""
+    """Return whether a config may say `name` for the class: with its package, or without, and without one of the endings."""
     short = class_name.rpartition(".")[2]
-    return name in (class_name, short, short.removesuffix("Connector"))
+    return bool(name) and name in (class_name, short, *(short.removesuffix(ending) for ending in _ENDINGS))
 
 
 def users(class_name: str, connectors: Mapping[str, Any]) -> list[str]:
