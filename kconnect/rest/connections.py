@@ -38,6 +38,8 @@ _MOST_UNREAD = 128 * 2**20
 """In bytes. So much of all answers together may wait for clients that do not read them."""
 _UNREAD, _LITTLE = 16 * 2**10, 4 * 2**10
 """In bytes. An answer of which more waits is counted until less does: of all others together it is little."""
+_MOST_AHEAD = 64 * 2**10
+"""In bytes. So much may come of the next requests before one is answered: no client that means well sends as much."""
 _NO_FILES = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
 
@@ -256,6 +258,9 @@ class Connection(H11Protocol):
             flow.is_behind = self.conn.their_state is h11.DONE and bool(self.conn.trailing_data[0])
         if flow.is_behind:
             flow.pause_reading()
+            if len(self.conn.trailing_data[0]) > _MOST_AHEAD:
+                log.warning("A client sends ever more requests without waiting for an answer: it is cut off")
+                self.transport.abort()
         elif was_behind:
             flow.resume_reading()
 

@@ -220,14 +220,17 @@ def test_requests_that_come_before_one_is_answered_do_not_take_all_memory(serve:
         while sent < 32 * 2**20 and stalls < 20:
             try:
                 sent += raw.send(data)
+            except ConnectionError:
+                break
             except BlockingIOError:
                 stalls += 1
                 assert httpx.get(f"http://127.0.0.1:{server.port}/health", timeout=60).status_code == 200
             for connection in list(server._uvicorns[0].server_state.connections):
                 assert isinstance(connection, Connection)
                 largest = max(largest, len(connection.conn.trailing_data[0]))
-    assert sent > 2**18, "the control"
-    assert largest < 2 * 2**20
+    assert sent > 2**16, "the control"
+    assert largest < 2**19
+    assert httpx.get(f"http://127.0.0.1:{server.port}/health", timeout=60).status_code == 200
 
 
 # -- how a request is written -----------------------------------------------------------------------------------------
