@@ -493,6 +493,7 @@ class TaskConsumer:
     def _assigned(self, consumer: ck.Consumer, partitions: list[ck.TopicPartition]) -> None:
         if self._is_old(consumer):
             return
+        partitions = self._asked_for(partitions)
         self._access.joined()
         if not self._commits:
             self._asked_at = None
@@ -517,6 +518,27 @@ class TaskConsumer:
         else:
             self._consumer.assign(partitions)
         self._consumer.pause(places(new if was_held else self._paused.intersection(new)))
+
+    def _asked_for(self, partitions: list[ck.TopicPartition]) -> list[ck.TopicPartition]:
+        """
+        Return the partitions of topics that the config names, and have the next read fail if there are others. A group's
+        members and its coordinator say what is assigned, and a sink writes where the topic's name leads.
+        """
+        others = {partition.topic for partition in partitions if not self._reads(partition.topic)}
+        if not others:
+            return partitions
+        setting = TOPIC_NAMES.key.name if self._pattern is None else TOPIC_PATTERN.key.name
+        self._error = ConnectError(
+            f"The group assigns the topic {min(others)[:300]!r}, which {setting} does not name. Another member of the group, "
+            "or the brokers, assign what this task has not asked for: see who else uses the group, and restart the task"
+        )
+        return [partition for partition in partitions if partition.topic not in others]
+
+    def _reads(self, topic: str) -> bool:
+        if self._pattern is None or topic in self._topics:
+            return topic in self._topics
+        # The group may not know yet of what has come to match, or does not match any more.
+        return self._is_matched(topic) and not self._internal.protects(topic)
 
     def _revoked(self, consumer: ck.Consumer, partitions: list[ck.TopicPartition]) -> None:
         if not self._is_old(consumer):

@@ -309,3 +309,29 @@ def test_offsets_are_measured_by_what_python_makes_of_them(monkeypatch: pytest.M
     with pytest.raises(ConnectError, match="more offsets than"):
         own_offsets.Room("t").apply(OffsetState(), LogRecord(Topic.OFFSET, 0, 0, b'["c",{}]', b'{"a":' + value + b"}", 0))
     own_offsets.Room("t").apply(OffsetState(), LogRecord(Topic.OFFSET, 0, 0, b'["c",{}]', b'{"a":"' + b"x" * 2000 + b'"}', 0))
+
+
+@pytest.mark.parametrize("config", [{"topics": "t"}, {"topics.regex": "t|u"}], ids=["names", "pattern"])
+@pytest.mark.parametrize("strategy", ["range", "cooperative-sticky"])
+def test_what_nobody_has_asked_for_is_not_read(broker: str, config: dict[str, str], strategy: str) -> None:
+    """
+    Who answers as the cluster that a config names, or is a member of the group, assigns a topic that the config does not name:
+    a sink would write to what that name leads to, such as the table of another connector.
+    """
+    taken: list[TopicPartition] = []
+
+    class Takes(_Listener):
+        def assigned(self, partitions: list[TopicPartition]) -> dict[TopicPartition, int]:
+            taken.extend(partitions)
+            return {}
+
+    client = {"bootstrap.servers": broker, "group.id": "g", "partition.assignment.strategy": strategy}
+    consumer = TaskConsumer(client, config, Takes())
+    if "topics.regex" in config:
+        assert consumer._look_for_topics()
+    consumer._assigned(consumer._consumer, [ck.TopicPartition("t", 0), ck.TopicPartition("payments", 0)])
+    assert taken == [PLACE]
+    assert consumer.assignment == {PLACE}
+    with pytest.raises(ConnectError, match=r"assigns the topic 'payments', which topics(\.regex)? does not name"):
+        consumer.read(1, 0.0)
+    consumer.close(0.0)
