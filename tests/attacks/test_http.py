@@ -13,11 +13,13 @@ import tracemalloc
 from collections.abc import Iterator
 from typing import Any
 
+import confluent_kafka as ck
 import httpx
 import pytest
 
 from kconnect.api import ConnectError, DataError, RetriableError, SinkRecord
 from kconnect.connectors.addresses import is_public
+from kconnect.connectors.http import answers as http_answers
 from kconnect.connectors.http import requests, settings, source_settings, templates
 from kconnect.connectors.http import sink as sink_module
 from kconnect.connectors.http.answers import Answers
@@ -715,3 +717,45 @@ def test_no_config_asks_a_metadata_service(address: str) -> None:
 def test_the_workers_file_allows_metadata_services() -> None:
     """The control. Without a scope the address can't be dialled, so that nobody is asked."""
     assert "its own login from its cloud" not in asked("[fe80::1]", **{UNSAFE: "other, cloud.metadata"})
+
+
+class _Refuses:
+    """A producer whose topic takes answers of ten bytes; a request with a longer one is refused as a whole."""
+
+    def __init__(self) -> None:
+        self.written: list[tuple[bytes, set[str]]] = []
+        self._queue: list[tuple[Any, ...]] = []
+
+    def produce(self, topic: str, body: bytes, key: Any, headers: dict[str, Any], on_delivery: Any) -> None:
+        self._queue.append((body, key, headers, on_delivery))
+
+    def poll(self, timeout: float) -> None: ...
+
+    def flush(self, timeout: float) -> int:
+        queue, self._queue = self._queue, []
+        is_refused = any(len(body) > 10 for body, *_ in queue)
+        for body, key, headers, heard in queue:
+            message = ck.Message(topic="r", value=body, key=key, headers=[(name, b"x") for name in headers])
+            heard(ck.KafkaError(ck.KafkaError.MSG_SIZE_TOO_LARGE) if is_refused else None, message)
+            if not is_refused:
+                self.written.append((body, set(headers)))
+        return 0
+
+
+@pytest.mark.parametrize("most", [64 * 1024**2, 0], ids=["kept", "no room"])
+def test_an_answer_that_the_topic_does_not_take_makes_no_request_again(monkeypatch: pytest.MonkeyPatch, most: int) -> None:
+    """
+    The service answers with more than the topic takes, though the producer does: the offsets were not committed, so the
+    service was sent the same records for ever.
+    """
+    monkeypatch.setattr(http_answers, "_MOST", most)
+    config = {"http.api.url": "http://h", "reporter.result.topic.name": "r", "reporter.bootstrap.servers": "127.0.0.1:1"}
+    answers = Answers(settings.CONFIG.parse(config), config)
+    answers._producer = producer = _Refuses()  # type: ignore[assignment]
+    for body in (b"good", b"a" * 100, b"fine"):
+        answers.keep(Request([record(0, "k", "v")], "POST", "http://h", {}, None), 200, body)
+    answers.flush()
+    omitted = [body for body, names in producer.written if "http_body_omitted" in names]
+    assert sorted(body for body, _ in producer.written) == ([b"", b"fine", b"good"] if most else [b"", b"", b""])
+    assert omitted == ([b""] if most else [b""] * 3)
+    answers.flush()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
@@ -27,6 +27,18 @@ _UNDOTTED = frozenset(("acks", "retries", "debug", "partitioner"))
 """The other names without a dot are confluent-kafka's, for callbacks and the like."""
 _BROKER = re.compile(r"(?:\w+://)?(?:\[[0-9A-Fa-f:.%]+\]|[\w.-]+)(?::\d{1,5})?")
 _FLUSH_S = 30.0
+_TOO_LARGE = (KafkaError.MSG_SIZE_TOO_LARGE, KafkaError.RECORD_LIST_TOO_LARGE)
+_OMITTED = "http_body_omitted"
+_MOST = 64 * 1024**2
+"""So many bytes of refused answers are kept until they are sent once more."""
+
+
+class _Refused(NamedTuple):
+    """An answer that brokers have refused as too large, maybe only for others in its request. None: it is too much to keep."""
+
+    body: bytes | None
+    key: bytes | None
+    headers: dict[str, str | bytes | None]
 
 
 class Answers:
@@ -47,6 +59,8 @@ class Answers:
         except KafkaException as error:
             raise ConfigError(f"{OWN}*", "[hidden]", error.args[0].str()) from None
         self._problem: KafkaError | None = None
+        self._refused: list[_Refused] = []
+        self._room = _MOST
 
     def keep(self, request: Request, status: int, body: bytes) -> None:
         """The answer to a request, with the place of its first record."""
@@ -59,27 +73,47 @@ class Answers:
             "http_status": str(status),
         }
         key = first.key if isinstance(first.key, str | bytes) else None if first.key is None else str(first.key)
+        self._send(body, key, headers)
+
+    def _send(self, body: bytes | None, key: str | bytes | None, headers: Mapping[str, str | bytes | None]) -> None:
         while True:
             try:
                 self._producer.produce(self._topic, body, key, headers=dict(headers), on_delivery=self._delivered)
             except BufferError:
                 self._producer.poll(0.1)
             except KafkaException as error:
-                if error.args[0].code() != KafkaError.MSG_SIZE_TOO_LARGE or "http_body_omitted" in headers:
+                if error.args[0].code() not in _TOO_LARGE or _OMITTED in headers:
                     raise
                 # The service decides how long its answer is; that it has taken the request is kept.
-                body, key = b"", None
-                headers["http_body_omitted"] = "true"
+                body, key, headers = b"", None, {**headers, _OMITTED: "true"}
             else:
                 self._producer.poll(0)
                 return
 
     def _delivered(self, error: KafkaError | None, message: Message) -> None:
-        self._problem = error or self._problem
+        headers = dict(message.headers() or ()) if error is not None else {}
+        if error is None or error.code() not in _TOO_LARGE or _OMITTED in headers:
+            self._problem = error or self._problem
+            return
+        body, key = message.value() or b"", message.key()
+        self._room -= len(body) + len(key or b"")
+        self._refused.append(_Refused(body, key, headers) if self._room >= 0 else _Refused(None, None, headers))
 
     def flush(self) -> None:
         """ConnectError if one of them is not in Kafka: then the offsets of its records are not committed."""
         unsent_count = self._producer.flush(_FLUSH_S)
+        refused, self._refused, self._room = self._refused, [], _MOST
+        for answer in refused if not unsent_count else ():
+            # By itself first: if that is refused, too, the topic takes less than the producer does.
+            if answer.body is not None:
+                self._send(*answer)
+                unsent_count = self._producer.flush(_FLUSH_S)
+            if answer.body is None or self._refused:
+                self._refused.clear()
+                self._send(b"", None, {**answer.headers, _OMITTED: "true"})
+                unsent_count = self._producer.flush(_FLUSH_S)
+            if unsent_count:
+                break
         problem, self._problem = self._problem, None
         if unsent_count or problem is not None:
             reason = problem.str() if problem is not None else f"the brokers did not take them within {_FLUSH_S:.0f} s"
