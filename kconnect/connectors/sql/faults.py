@@ -19,12 +19,29 @@ from sqlalchemy.exc import (
 from kconnect.connectors.common import MISFITS
 from kconnect.connectors.sql import database
 
-_ROW_STATES = ("22", "23", "44", "54", "0A", "P0", "42804", "42846", "428C9")
-"""PostgreSQL's of values: data, constraints, views with a check, limits, what is not supported, triggers, types, identities."""
+_ROW_STATES = ("09", "22", "23", "27", "2F", "38", "39", "44", "54", "0A", "P0", "42804", "42846", "428C9")
+"""
+PostgreSQL's of values: data, constraints, views with a check, limits, what is not supported, triggers and functions, types,
+identities.
+"""
+_OWN_CLASSES = (
+    "01 02 03 08 09 0A 0B 0F 0L 0P 0Z 10 20 21 22 23 24 25 26 27 28 2B 2D 2F 34 38 39 3B 3D 3F 40 42 44 53 54 55 57 58 72 "
+    "F0 HV P0 XX CR XC XK"
+)
+"""What states of PostgreSQL begin with, and of who speaks as it does. Any other is one that a trigger has raised."""
+_POLICY_STATE, _POLICY_CHECK = "42501", "ExecWithCheckOptions"
+"""A row that a policy refuses has the state of a missing right. Its function has one name in all languages."""
 _TARGET_STATES = ("08", "25", "28", "3D", "3F", "40", "42501", "42P01", "42P07", "53", "55", "57", "58", "F0", "XX")
 """PostgreSQL's of what all records would meet: connections, logins, rights, a missing schema, no room, locks, operators."""
-_ROW_CODES = frozenset((1071, 1153, 1265, 1267, 1300, 1366, 1367, 1411, 1441, 1644, 1690, 3140, 3156, 4078))
-"""MySQL's and MariaDB's of values, beside those that `database.py` has: charsets, lengths of keys, packets, triggers, JSON."""
+_ROW_CODES = frozenset(
+    (1071, 1118, 1153, 1265, 1267, 1300, 1366, 1367, 1369, 1411, 1441, 1526, 1644, 1690, 1748, 3140, 3156, 4078)
+)
+"""
+MySQL's and MariaDB's of values, beside those that `database.py` has: charsets, lengths of keys, packets, views with a check,
+partitions, triggers, JSON.
+"""
+_RAISED = "45"
+"""What the state of an error that a trigger has raised begins with, whatever code it has given it."""
 _TARGET_CODES = frozenset(
     (1005, 1021, 1030, 1037, 1041, 1044, 1045, 1046, 1049, 1114, 1142, 1143, 1146, 1227, 1290, 1792, 1836, 2002, 2003, 3024)
 )
@@ -32,6 +49,7 @@ _TARGET_CODES = frozenset(
 _NO_RIGHT_STATE, _NO_RIGHT_CODES = "42501", frozenset((1044, 1142, 1143, 1227))
 _CHANGED_STATES, _CHANGED_CODES = ("42703", "42P01"), frozenset((1054, 1146))
 _SQLITE_CHANGED = ("no such column", "has no column named", "no such table")
+_SQLITE_ROW = ("binding parameter", "malformed JSON", "integer overflow")
 _SQLITE_TARGET = ("locked", "readonly", "read-only", "unable to open", "disk", "malformed", "no such table", "not a database")
 
 
@@ -45,9 +63,17 @@ def is_of_row(error: Exception) -> bool:
         return True
     state = database.state_of(error.orig)
     if state is not None:
-        return state.startswith(_ROW_STATES)
+        return state.startswith(_ROW_STATES) or state[:2] not in _OWN_CLASSES or _is_of_policy(error)
     code = _code(error.orig)
-    return code in _ROW_CODES if code is not None else "binding parameter" in str(error.orig)
+    if code is not None:
+        return code in _ROW_CODES or str(getattr(error.orig, "sqlstate", "")).startswith(_RAISED)
+    return any(words in str(error.orig) for words in _SQLITE_ROW)
+
+
+def _is_of_policy(error: DBAPIError) -> bool:
+    """Whether a policy of PostgreSQL (row level security) refuses a row, and not the right to write any."""
+    diagnosis = getattr(error.orig, "diag", None)
+    return database.state_of(error.orig) == _POLICY_STATE and getattr(diagnosis, "source_function", None) == _POLICY_CHECK
 
 
 def is_of_names(error: Exception) -> bool:
@@ -83,7 +109,7 @@ def is_of_change(error: Exception) -> bool:
 
 def is_of_right(error: Exception) -> bool:
     """Whether the user may not do that with the table."""
-    if not isinstance(error, DBAPIError):
+    if not isinstance(error, DBAPIError) or _is_of_policy(error):
         return False
     return database.state_of(error.orig) == _NO_RIGHT_STATE or _code(error.orig) in _NO_RIGHT_CODES
 

@@ -39,3 +39,39 @@ def test_a_table_that_may_not_be_used_is_its_records_fault(database: Database, t
             database.execute(f"revoke insert on {hidden} from {user}")
             with pytest.raises(ConnectError, match="permission denied"):
                 sink.put([row(hidden, 0, hidden)])
+
+
+@pytest.mark.parametrize("database", EVERY[1:], indirect=True)
+def test_what_a_database_refuses_of_one_row_is_that_rows_fault(database: Database, topic: str) -> None:
+    """
+    Who may write a record has the database refuse it in a way of its own: by a policy, a trigger with a code of its own, a view
+    with a check, or for want of a partition. The task failed for good.
+    """
+    login: dict[str, str] = {}
+    if database.backend == "postgresql":
+        user = f"tenant_{topic}"
+        database.execute(
+            f"create table {topic} (id int primary key)",
+            f"create user {user} password 'low'",
+            f"grant insert, select, update on {topic} to {user}",
+            f"alter table {topic} enable row level security",
+            f"create policy p on {topic} using (true) with check (id <> 1)",
+            f"create function {topic}_no() returns trigger language plpgsql as $$ begin if new.id = 2 then "
+            "raise exception 'no' using errcode = 'T0002'; end if; return new; end $$",
+            f"create trigger n before insert on {topic} for each row execute function {topic}_no()",
+        )
+        login = {"connection.user": user, "connection.password": "low"}
+    else:
+        database.execute(
+            f"create table {topic}_whole (id int primary key) partition by range (id) (partition p values less than (100))",
+            f"create view {topic} as select id from {topic}_whole where id <> 1 with check option",
+            f"create trigger {topic}_n before insert on {topic}_whole for each row begin if new.id = 2 then "
+            "signal sqlstate '45000' set mysql_errno = 30001, message_text = 'no'; end if; end",
+        )
+    bad = [1, 2] if database.backend == "postgresql" else [1, 2, 100]
+    config = {**database.config, **login, "name": "c", "topics": topic, "errors.tolerance": "all", "max.retries": "0"}
+    mode = {"insert.mode": "upsert", "pk.mode": "record_value", "pk.fields": "id"} if database.backend == "postgresql" else {}
+    with SinkRunner(SqlSinkConnector, {**config, **mode}) as sink:
+        sink.put([row(topic, number, topic) for number in (0, 1, 2, 3, 100)])
+        assert sorted(record.original_offset for record, _ in sink.reported) == bad
+    assert database.rows(f"select id from {topic} order by id") == [(each,) for each in (0, 3, 100) if each not in bad]
