@@ -18,11 +18,17 @@ from kconnect.api.config import HIDDEN
 from kconnect.core.settings import references, secrets
 
 MOST = 200_000
-"""Nothing is forgotten before there are so many, since whoever uses a secret may quote it at any time."""
+"""Nothing is forgotten before there are so many, since whoever uses a secret may quote it at any time. Long ones count more."""
+_ONE = 256
+"""In characters: so many more of a text count as one more. Each restart may bring a secret of a megabyte, in a dozen forms."""
 _HEAD = 4
 """Nothing shorter is covered."""
 _FEW = 20
 """Of a value with more lines than these, each of them is covered only as it is."""
+
+
+_Group = tuple[str, str]
+"""An owner, and what is shown."""
 
 
 class _Known(NamedTuple):
@@ -33,15 +39,20 @@ class _Known(NamedTuple):
 
 
 class Covered:
-    """Thread-safe. At most `most` texts are kept."""
+    """Thread-safe. At most `most` texts are kept, fewer if they are long."""
 
     def __init__(self, most: int = MOST) -> None:
         self._most = most
         self._known = _Known({}, {})
+        self._groups: dict[str, _Group] = {}
+        """Of each text that is covered."""
         self._lock = threading.Lock()
 
-    def put(self, covered: Mapping[str, str]) -> None:
-        """Cover the keys, in all their forms, by their values."""
+    def put(self, covered: Mapping[str, str], owner: str = "") -> None:
+        """
+        Cover the keys, in all their forms, by their values. They are `owner`'s, such as a connector's: what is too much for one
+        is taken from what the same owner covers by the same text.
+        """
         of_reference: dict[str, list[str]] = defaultdict(list)
         for value, reference in covered.items():
             of_reference[reference].append(value)
@@ -53,11 +64,17 @@ class Covered:
             for value in values:
                 # Such lines have little that is written in another way elsewhere.
                 is_one_of_many = len(lines) > _FEW and value in lines
-                new.update(dict.fromkeys({value} if is_one_of_many else secrets.forms(value), mark))
+                new.update(dict.fromkeys(() if is_one_of_many else secrets.forms(value), mark))
+                # As it is it is the last to go.
+                new.pop(value, None)
+                new[value] = mark
         with self._lock:
             # Another one each time: lines are being written meanwhile. Those of values that have been replaced may still come.
             others_shown = {value: shown for value, shown in self._known.shown.items() if value not in new}
+            # What another owner has covered already stays that one's.
+            self._groups.update({value: (owner, mark) for value, mark in new.items() if value not in self._groups})
             shown = self._fitting({**others_shown, **new})
+            self._groups = {value: self._groups[value] for value in shown}
             by_head: dict[str, list[str]] = defaultdict(list)
             for value in shown:
                 by_head[value[:_HEAD]].append(value)
@@ -77,23 +94,30 @@ class Covered:
         return references.substitute(text, {value: shown[value] for value in values}) if values else text
 
     def _fitting(self, shown: dict[str, str]) -> dict[str, str]:
-        """Return what there is room for: whatever has most of it loses its oldest."""
-        over = len(shown) - self._most
+        """Return what there is room for: the group that has most of it loses its oldest."""
+        over = sum(map(_weight, shown)) - self._most
         if over <= 0:
             return shown
-        counts = Counter(shown.values())
-        remaining = dict(counts)
+        weights: Counter[_Group] = Counter()
+        for value in shown:
+            weights[self._groups[value]] += _weight(value)
+        remaining = dict(weights)
         while over > 0:
             # Down to the second largest, or as far as is needed.
-            (largest, count), *rest = sorted(remaining.items(), key=lambda item: -item[1])
-            dropped = min(over, max(1, count - (rest[0][1] if rest else 0)))
+            (largest, weight), *rest = sorted(remaining.items(), key=lambda item: -item[1])
+            dropped = min(over, max(1, weight - (rest[0][1] if rest else 0)))
             remaining[largest] -= dropped
             over -= dropped
-        drop = {reference: counts[reference] - remaining[reference] for reference in counts}
+        drop = {group: weights[group] - remaining[group] for group in weights}
         fitting = {}
-        for value, reference in shown.items():
-            if drop[reference]:
-                drop[reference] -= 1
+        for value, mark in shown.items():
+            group = self._groups[value]
+            if drop[group] > 0:
+                drop[group] -= _weight(value)
             else:
-                fitting[value] = reference
+                fitting[value] = mark
         return fitting
+
+
+def _weight(text: str) -> int:
+    return 1 + len(text) // _ONE

@@ -107,12 +107,13 @@ def hide_secrets(properties: Mapping[str, str | None]) -> None:
     _secrets.update(secrets.values(properties))
 
 
-def cover(covered: Mapping[str, str], always: bool = False) -> None:
+def cover(covered: Mapping[str, str], always: bool = False, owner: str = "") -> None:
     """
     Show references in all further lines of this process, in place of the values that they stand for. `covered` has the
-    references by value, as `Resolved.cover` returns them. Those that `always` hold are the worker's own.
+    references by value, as `Resolved.cover` returns them. Those that `always` hold are the worker's own; others are those of
+    `owner`, a connector.
     """
-    (_always if always else _covered).put(covered)
+    (_always if always else _covered).put(covered, owner)
 
 
 def hide(text: str) -> str:

@@ -277,7 +277,7 @@ class Unit(ABC):
         configs = (config, *made)
         self.resolved = self.ports.providers.resolve([config], self.stopping.is_set)
         plain = {value: HIDDEN for config in configs for value in secrets.plain(config)}
-        logs.cover({**plain, **self.resolved.cover(*configs)})
+        logs.cover({**plain, **self.resolved.cover(*configs)}, owner=self.spec.connector)
         resolved_configs = [self.resolved.config(config) for config in configs]
         ttl_ms = self.resolved.ttl_ms
         if ttl_ms is not None and RELOAD_ACTION.read(resolved_configs[0]).lower() != "none":

@@ -41,3 +41,16 @@ def test_what_takes_most_room_goes_first(kept: int) -> None:
     assert covered.hide(f"{SECRET} another-secret") == f"{SHOWN} ${{env:OTHER}}"
     assert covered.hide("199-of-many-199") == "${file:/f:k}", "the latest is not there any more"
     assert covered.hide("0-of-many-0") == "0-of-many-0"
+
+
+def test_long_secrets_take_no_memory_and_uncover_nobody_elses() -> None:
+    """Each restart of a connector may bring another password of a megabyte; all plain ones are covered by one word."""
+    covered = Covered(4000)
+    covered.put({SECRET: "[hidden]"}, "quiet")
+    for number in range(20):
+        covered.put({f"{number:04}" + "x" * 60_000: "[hidden]"}, "greedy")
+    shown = covered._known.shown
+    assert sum(map(len, shown)) < 2 * 4000 * 256
+    assert covered.hide(f"It is {SECRET}.") == "It is [hidden]."
+    assert covered.hide("0019" + "x" * 60_000) == "[hidden]", "the latest is not there any more"
+    assert covered._groups.keys() == shown.keys()
