@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import json
+import threading
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from pyiceberg.exceptions import RESTError
 from pyiceberg.io.fsspec import S3V4RestSigner
 from pyiceberg.utils.config import Config
 
-from kconnect.api import ConfigError, ConnectError
+from kconnect.api import ConfigError, ConnectError, SinkRecord
 from kconnect.connectors.iceberg import answers, catalogs, settings
 from kconnect.connectors.iceberg.connector import IcebergSinkConnector
 from kconnect.connectors.iceberg.guard import Rules
@@ -504,3 +505,72 @@ def test_a_catalog_in_a_database_has_limits(pieces: Iterable[bytes], text: str, 
     props = {"iceberg.catalog.type": "sql", "iceberg.catalog.uri": uri, "topics": "t", "iceberg.tables": "a.b"}
     with contextlib.closing(server), pytest.raises(ConfigError, match=text):
         catalogs.made_catalog(settings.CONFIG.parse(props), props, {})
+
+
+@pytest.mark.parametrize("name", ["adls.account-name", "s3.region", "client.region"])
+@pytest.mark.parametrize("where", LOADS)
+def test_no_part_of_a_host_s_name_leads_to_another_host(catalog: Catalog, where: str, name: str) -> None:
+    """Whoever is the catalog answers the name of an account with a slash in it: the machine's own token went to that host."""
+    LOADS[where](catalog, {name: "evil.example.com/x"})
+    [message] = problems(of_rest(catalog))
+    assert f"set iceberg.catalog.{name} in the config" in message
+    assert "would lead to another host" in message
+    LOADS[where](catalog, {name: "lake-1"})
+    assert problems(of_rest(catalog)) == [], "the control"
+
+
+def test_no_table_has_a_task_sleep_for_years(catalog: Catalog) -> None:
+    """
+    Whoever is the catalog, or owns a table, says by its properties how long pyiceberg sleeps before it commits again, and how
+    small files are: its task could not be stopped, and made a file of each row.
+    """
+    given = {
+        "commit.retry.num-retries": "1000000",
+        "commit.retry.min-wait-ms": "1000000000000",
+        "commit.retry.max-wait-ms": "1000000000000",
+        "commit.retry.total-timeout-ms": "30000",
+        "write.target-file-size-bytes": "1",
+        "write.parquet.row-group-limit": "-1",
+        "write.parquet.page-size-bytes": "many",
+        "owner": "me",
+    }
+    catalog.properties.update(given)
+    task = IcebergSinkTask()
+    task.start(of_rest(catalog))
+    table = task._tables.existing("shop.orders")
+    assert table is not None
+    for _ in range(2):
+        assert table.properties == {
+            "commit.retry.num-retries": "10",
+            "commit.retry.min-wait-ms": "1000",
+            "commit.retry.max-wait-ms": "10000",
+            "commit.retry.total-timeout-ms": "30000",
+            "write.target-file-size-bytes": "1048576",
+            "write.parquet.row-group-limit": "1000",
+            "write.parquet.page-size-bytes": "many",
+            "owner": "me",
+        }
+        table.refresh()
+
+
+@pytest.mark.parametrize("where", ["/v1/config", "the table"])
+def test_a_task_that_waits_for_a_catalog_can_be_stopped(catalog: Catalog, where: str) -> None:
+    """Whoever is the catalog says nothing: the task is stopped all the same, within the time that hosts wait for one."""
+    ended = threading.Event()
+    task = IcebergSinkTask()
+
+    def run() -> None:
+        # A catalog that is away is told in several ways.
+        with contextlib.suppress(Exception):
+            task.start(of_rest(catalog))
+            task.put([SinkRecord("orders", 0, None, None, None, {"id": 1}, 0)])
+        ended.set()
+
+    if where == "the table":
+        catalog.default = catalog.silent()
+    else:
+        catalog.paths[where] = catalog.silent()
+    threading.Thread(target=run, daemon=True).start()
+    wait_until(lambda: bool(catalog.asked) and (where != "the table" or len(catalog.asked) > 1))
+    task.interrupt()
+    assert ended.wait(60)

@@ -20,6 +20,7 @@ from requests.adapters import BaseAdapter
 
 from kconnect import deadlines
 from kconnect.connectors import limits
+from kconnect.connectors.iceberg import ends
 from kconnect.connectors.iceberg.guard import Rules, is_login, watch_redirects
 from kconnect.connectors.interrupts import Kept
 from kconnect.connectors.limits import BrokenError
@@ -93,6 +94,8 @@ class Bounded(BaseAdapter):
         super().__init__()
         self._kept = Kept()
         self._adapter = self._kept.watch(adapter)
+        self._is_ended = False
+        ends.note(self)
 
     def send(
         self,
@@ -103,6 +106,8 @@ class Bounded(BaseAdapter):
         cert: Any = None,
         proxies: Any = None,
     ) -> requests.Response:
+        if self._is_ended:
+            raise requests.exceptions.ConnectionError("the task is to stop")
         waits = (CONNECT_S, SILENT_S) if timeout is None else timeout
         # The time is also that of the head, and of what is between the parts of a body.
         with deadlines.within(WHOLE_S, self._kept.shut_down, _late):
@@ -120,6 +125,10 @@ class Bounded(BaseAdapter):
         # As JSON is: to guess it, or to believe the service, may take minutes.
         answer.encoding = "utf-8"
         return answer
+
+    def end(self) -> None:
+        self._is_ended = True
+        self._kept.shut_down()
 
     def close(self) -> None:
         self._adapter.close()

@@ -31,7 +31,7 @@ from pyiceberg.exceptions import (
 from pyiceberg.utils.config import merge_config
 
 from kconnect.api import ConfigError
-from kconnect.connectors.iceberg import answers, data_files, environment, files, guard, logins, settings
+from kconnect.connectors.iceberg import answers, data_files, ends, environment, files, guard, logins, settings
 
 environment.forget_here()
 files.bound()
@@ -148,7 +148,9 @@ def _bounded_database(kind: type[Catalog]) -> type[Catalog]:
         from kconnect.connectors.sql.connections import Connections
 
         limits = Limits(answers.MOST_BYTES, answers.WHOLE_S, are_set=False)
-        Connections().attach(self.engine, limits, answers.SILENT_S)
+        connections = Connections()
+        connections.attach(self.engine, limits, answers.SILENT_S)
+        ends.note(connections)
         super(bounded_kind, self)._init_catalog()
 
     bounded_kind: type[Catalog] = type(f"Bounded{kind.__name__}", (kind,), {"_init_catalog": init})

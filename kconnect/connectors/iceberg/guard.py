@@ -10,6 +10,7 @@ that are overridden, so its version is bounded.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import re
 from collections.abc import Callable, Mapping
@@ -22,6 +23,7 @@ from pyiceberg.table import CommitTableResponse, Table
 from requests import PreparedRequest, Response, Session
 
 from kconnect.api import ConfigError
+from kconnect.connectors import clouds
 from kconnect.connectors.host_files import HostFiles
 from kconnect.connectors.iceberg import logins, settings
 from kconnect.connectors.libraries import Libraries
@@ -63,6 +65,17 @@ _IDENTITY = re.compile(
 """Who the worker says it is, to whom: a service may not choose that."""
 _MOST_REDIRECTS = 5
 _LOCATIONS = re.compile(r"warehouse|write\..*path", re.IGNORECASE)
+_BOUNDS = {
+    "commit.retry.num-retries": (0, 10),
+    "commit.retry.min-wait-ms": (0, 1000),
+    "commit.retry.max-wait-ms": (0, 10_000),
+    "commit.retry.total-timeout-ms": (0, 60_000),
+    "write.target-file-size-bytes": (1024**2, 2**63),
+    "write.parquet.row-group-limit": (1000, 2**63),
+    "write.parquet.page-size-bytes": (16 * 1024, 2**30),
+    "write.parquet.page-row-limit": (1000, 2**30),
+}
+"""The least and the most of properties of tables that say how long a commit is tried, and how small files are."""
 
 
 class Rules:
@@ -108,6 +121,8 @@ class Rules:
                 self._refuse(name, "a service answered it, but the config alone says who logs in, and how")
             if _ADDRESS.fullmatch(name) and name not in _PATHS and text and origin_of(text) not in self._origins:
                 self._refuse(name, f"a service answered {_shown(text)}, which is another address than those of the config")
+            if name in logins.NAMES and not clouds.is_name(text):
+                self._refuse(name, "a service answered a text that is no part of a host's name, and would lead to another host")
             if _LOCATIONS.fullmatch(name) and _looks_local(text):
                 self.check_location(text)
 
@@ -176,6 +191,7 @@ class Guarded(Catalog):
     def load_table(self, identifier: Any) -> Table:
         table = super().load_table(identifier)  # type: ignore[safe-super]
         self._check_table(table.metadata, table.metadata_location)
+        table.metadata = _bounded(table.metadata)
         table.io = watched(table.io, self.rules)
         return table
 
@@ -189,6 +205,19 @@ class Guarded(Catalog):
         for place in (metadata.location, location):
             self.rules.check_location(place)
         check_parents({snapshot.snapshot_id: snapshot.parent_snapshot_id for snapshot in metadata.snapshots})
+
+
+def _bounded(metadata: Any) -> Any:
+    """
+    Return a table's metadata with properties that neither hold a task up nor have it make a file of each row. pyiceberg goes by
+    them, in sleeps that nobody can end.
+    """
+    properties = dict(metadata.properties)
+    for name, (least, most) in _BOUNDS.items():
+        with contextlib.suppress(ValueError):
+            if name in properties:
+                properties[name] = str(max(least, min(int(properties[name]), most)))
+    return metadata if properties == metadata.properties else metadata.model_copy(update={"properties": properties})
 
 
 def watch_redirects(session: Session, rules: Rules) -> None:

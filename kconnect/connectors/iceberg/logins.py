@@ -16,7 +16,8 @@ from kconnect.api import ConfigError
 from kconnect.connectors import clouds
 from kconnect.connectors.iceberg import settings
 
-_NAMES = frozenset(("s3.region", "client.region", "glue.region", "rest.signing-region", "adls.account-name"))
+NAMES = frozenset(("s3.region", "client.region", "glue.region", "rest.signing-region", "adls.account-name"))
+"""Properties that become a part of a host's name."""
 _REST = "rest"
 _ADDRESSES = {
     _REST: re.compile(r"uri|oauth2-server-uri|s3\.signer\.(uri|endpoint)"),
@@ -42,7 +43,7 @@ def check(given: Mapping[str, str], environment: Mapping[str, Any]) -> None:
     """
     Raise ConfigError if a config would take a login elsewhere that the hosts' environment has for the catalog.
     """
-    for name in _NAMES & given.keys():
+    for name in NAMES & given.keys():
         if not clouds.is_name(given[name]):
             rule = "It becomes a part of a host's name: it may have letters, digits, - and _ only"
             raise ConfigError(f"{settings.CATALOG}{name}", given[name], rule)

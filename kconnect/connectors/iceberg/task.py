@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import threading
 import time
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any, NoReturn
@@ -34,10 +35,10 @@ from kconnect.api import (
     Struct,
     TopicPartition,
 )
-from kconnect.connectors import names
+from kconnect.connectors import interrupts, names
 from kconnect.connectors.common import Patience, bad_record
 from kconnect.connectors.groups import Group, Origins, groups_of
-from kconnect.connectors.iceberg import catalogs, columns, commits, pending, rows, settings
+from kconnect.connectors.iceberg import catalogs, columns, commits, ends, pending, rows, settings
 from kconnect.connectors.iceberg.pending import Part, Pending
 from kconnect.connectors.iceberg.tables import Tables, arrow_of
 from kconnect.connectors.iceberg.targets import NO_ROWS, TableTarget
@@ -76,11 +77,14 @@ class IcebergSinkTask(Informed, SinkTask):
         self._refused: dict[str, tuple[float, str]] = {}
         """Tables that records have named, and that may not be written to: until when that is believed, and why."""
         self._due_at = 0.0
+        self._thread = 0
+        """That of its calls; none before `start`."""
 
     def version(self) -> str:
         return kconnect.__version__
 
     def start(self, props: dict[str, str]) -> None:
+        self._thread = threading.get_ident()
         config = settings.CONFIG.parse(props)
         self._errors = catalogs.errors()
         self._connector = props["name"]
@@ -105,6 +109,10 @@ class IcebergSinkTask(Informed, SinkTask):
         self._due_at = time.monotonic() + self._interval_s
         with contextlib.suppress(RetriableError):
             self._reach()
+
+    def interrupt(self) -> None:
+        # What can be committed soon need not be read again.
+        interrupts.after_grace(lambda: ends.end(self._thread))
 
     def _reach(self) -> bool:
         """
