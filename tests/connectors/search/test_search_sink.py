@@ -284,13 +284,14 @@ def test_a_full_disk_is_waited_for(server: OpenSearch, topic: str) -> None:
 
 def test_what_was_taken_is_not_sent_again(server: OpenSearch, topic: str) -> None:
     index = topic.lower()
-    with sink(server, topic, batch_size="2", index_name_field="to") as runner:
-        runner.put([record(topic, n, {"to": f"{index}-{name}"}, key=str(n)) for n, name in enumerate("ab")])
+    # By their topics: of an index that a record has chosen, a block is the record's fault.
+    with sink(server, topic, batch_size="2") as runner:
+        runner.put([record(f"{topic}-{name}", n, {"a": n}, key=str(n)) for n, name in enumerate("ab")])
         server.call("PUT", f"/{index}-b/_settings", {"index.blocks.write": True})
-        records = [record(topic, n, {"to": f"{index}-{name}"}, key=str(n)) for n, name in enumerate("aabab", 2)]
+        records = [record(f"{topic}-{name}", n, {"a": n}, key=str(n)) for n, name in enumerate("aabab", 2)]
         with pytest.raises(RetriableError):
             runner.put(records)
-        assert server.documents(f"{index}-a").keys() == {"0", "2", "3", "5"}
+        assert server.documents(f"{index}-a").keys() == {"0", "2", "3"}
         server.call("DELETE", f"/{index}-a/_doc/2")
         server.call("PUT", f"/{index}-b/_settings", {"index.blocks.write": None})
         runner.put(records)
