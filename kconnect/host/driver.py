@@ -82,6 +82,7 @@ def main() -> int:
     status = 0
     last_placement: Placement | None = None
     payloads: dict[int, bytes] = {}
+    dedicated: frozenset[int] = frozenset()
     while not ended.is_set():
         follows = reader.at_end
         for record in reader.read(timeout=_JVM_CHECK_S):
@@ -96,8 +97,8 @@ def main() -> int:
         if reader.at_end:
             placement = state.placements.get(settings.worker_id)
             if placement is not last_placement:
-                last_placement, payloads = placement, _payloads(order, placement)
-            hosts.want(payloads, _dedicated(placement))
+                last_placement, payloads, dedicated = placement, _payloads(order, placement), _dedicated(placement)
+            hosts.want(payloads, dedicated)
         try:
             hosts.check()
         except SparkLost as error:
@@ -131,8 +132,9 @@ def _payloads(order: dict[str, Any], placement: Placement | None) -> dict[int, b
 
 def _dedicated(placement: Placement | None) -> frozenset[int]:
     """Return the numbers of the hosts that are for one task."""
-    numbers = () if placement is None else placement.hosts or ()
-    return frozenset(number for number in numbers if placement is not None and placement.spec(number).unit is not None)
+    if placement is None:
+        return frozenset()
+    return frozenset(number for number in placement.hosts or () if placement.spec(number).unit is not None)
 
 
 def _give_up(settings: WorkerSettings, placement: Placement, incarnation: str) -> None:

@@ -231,7 +231,7 @@ class Connection(H11Protocol):
 
     @property
     def unread(self) -> int:
-        """How many bytes of an answer wait for the client."""
+        """Return how many bytes of an answer wait for the client."""
         return 0 if self.transport is None else self.transport.get_write_buffer_size()
 
     def pause_writing(self) -> None:

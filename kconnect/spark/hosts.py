@@ -203,10 +203,13 @@ def remedy(master: str, settings: Mapping[str, str], room: int | None) -> str:
 
 def _room(context: SparkContext) -> int | None:
     """Return how many hosts the executors that run have room for, those that run included; None if Spark doesn't say."""
+    from py4j.protocol import Py4JError
+
     try:
         spark = context._jsc.sc()
         return int(spark.maxNumConcurrentTasks(spark.resourceProfileManager().defaultResourceProfile()))
-    except Exception as error:  # noqa: BLE001 - another release of Spark may not have it, and it is for a message only
+    except (Py4JError, AttributeError, TypeError) as error:
+        # Not an interface of Spark's: another release may not have it, and it is for a message only.
         log.debug("Spark does not say how many cores the application has: %s", reason(error))
         return None
 

@@ -48,7 +48,7 @@ _WRITTEN: dict[UnitId, tuple[int, str | None]] = {}
 
 
 class Without(NamedTuple):
-    """What a letter lacks of its record: all but the place and the failure, or the time."""
+    """The parts of its record that a letter lacks: all but the place and the failure, or the time."""
 
     record: bool = False
     time: bool = False

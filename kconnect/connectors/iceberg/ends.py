@@ -14,7 +14,7 @@ from typing import Protocol
 
 
 class Asking(Protocol):
-    """What asks a catalog's service, or its database."""
+    """A client of a catalog's service, or of its database."""
 
     def end(self) -> None:
         """Have what is asked fail, now and from now on. May be called from any thread."""

@@ -163,10 +163,10 @@ class Pending:
         return self._go_back(self._drop(places))
 
     def _go_back(self, behind: Mapping[TopicPartition, int | None]) -> bool:
-        known = {place: offset for place, offset in behind.items() if offset is not None}
-        for place, offset in known.items():
+        offsets = {place: offset for place, offset in behind.items() if offset is not None}
+        for place, offset in offsets.items():
             self._go(place, offset)
-        return bool(known)
+        return bool(offsets)
 
     def _drop(self, places: Collection[TopicPartition]) -> dict[TopicPartition, int | None]:
         """Forget what was taken of these partitions, and of those staged with them; return where each had come to, safely."""
@@ -216,8 +216,8 @@ class Pending:
         Look after the stage, or stage what is gathered; and commit for all, if that is this task's to do: it has the first of
         the partitions that the table knows. Return whether something is to be read again.
         """
-        known = target.known({place.topic for place in assigned})
-        leads = bool(known) and known[0] in assigned
+        places = target.known({place.topic for place in assigned})
+        leads = bool(places) and places[0] in assigned
         moves = False
         staged, parts = self._staged.get(name), self._parts.get(name)
         if staged is not None:
@@ -236,9 +236,9 @@ class Pending:
             if not leads:
                 target.publish(stage)
         if leads:
-            others = target.published([place for place in known if place not in assigned])
-            own = [self._staged[name].stage] if name in self._staged else []
-            target.commit([*own, *others])
+            stages = [self._staged[name].stage] if name in self._staged else []
+            stages += target.published([place for place in places if place not in assigned])
+            target.commit(stages)
             if name in self._staged:
                 moves |= self._look_after(name, target, self._staged[name], now)
         return moves

@@ -142,7 +142,7 @@ class IcebergSinkTask(Informed, SinkTask):
         self.context.offset(place, offset)
 
     def stop(self) -> None:
-        """Nothing is open, and what is in memory only is read again."""
+        """Do nothing: no file is open, and rows in memory are read again."""
 
     @functools.cached_property
     def _ids(self) -> TopicIds:

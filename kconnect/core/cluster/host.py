@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Set
 from dataclasses import dataclass, replace
 
-from kconnect.core.cluster.phases import IN_ORDER, OWN, STUCK, Event, Phase, UnitHere, UnitsHere, UnitSpec, Wanted
+from kconnect.core.cluster.phases import IN_ORDER, OWN, STUCK, Event, HostedUnit, HostedUnits, Phase, UnitSpec, Wanted
 from kconnect.core.state.assignment import AssignmentState
 from kconnect.core.state.assignment_records import (
     PLAIN,
@@ -116,7 +116,7 @@ class HostState:
         self._given_up_at: int | None = None
         self._ready_at: int | None = None
         self._readable = True
-        self._units = UnitsHere()
+        self._units = HostedUnits()
         self._blamed: dict[UnitId, Blame] = {}
         self._suspected: Units = frozenset()
         self._renewed: set[UnitId] = set()
@@ -264,8 +264,8 @@ class HostState:
         leave = self._reason_to_leave()
         to_run = {} if leave or not self._readable else self._wanted()
         effects: list[HostEffect] = []
-        for unit, here in list(self._units.items()):
-            effects += self._go_on(unit, here, to_run.get(unit), unit in late, in_touch)
+        for unit, hosted in list(self._units.items()):
+            effects += self._go_on(unit, hosted, to_run.get(unit), unit in late, in_touch)
         self._renewed.clear()
         self._taken.clear()
         if self._readable and not self.predecessor:
@@ -275,8 +275,8 @@ class HostState:
             self._exited = True
             return [*effects, *self._goodbye(), Exit(leave)]
         if not self.predecessor:
-            for unit, wanted in to_run.items():
-                self._units.move(unit, Event.WANTED, wanted)
+            for unit, desired in to_run.items():
+                self._units.move(unit, Event.WANTED, desired)
         effects += self._declare()
         effects += self._start()
         if self._only_stuck_left(to_run.keys()):
@@ -286,26 +286,26 @@ class HostState:
         self._changed = bool(effects)
         return effects
 
-    def _go_on(self, unit: UnitId, here: UnitHere, wanted: Wanted | None, late: bool, in_touch: bool) -> list[HostEffect]:
+    def _go_on(self, unit: UnitId, hosted: HostedUnit, wanted: Wanted | None, late: bool, in_touch: bool) -> list[HostEffect]:
         """
         Decide what follows for a unit that is here. `wanted` is what the log wants of it, `late` that others no longer wait for
         its end.
         """
-        match here.phase:
+        match hosted.phase:
             case Phase.DECLARED:
                 if wanted is None or self.predecessor:
                     self._units.move(unit, Event.UNWANTED)
             case Phase.RUNNING | Phase.FENCING:
                 is_taken = unit in self._taken
-                if wanted is None or wanted.spec != here.wanted.spec or unit in self._renewed or is_taken:
+                if wanted is None or wanted.spec != hosted.wanted.spec or unit in self._renewed or is_taken:
                     in_order = self._readable and (in_touch or not is_taken)
                     self._units.move(unit, Event.STOP if in_order else Event.ABANDON)
                     return [Stop(unit, abandon=not in_order)]
-                told: list[HostEffect] = []
-                if wanted != here.wanted:
+                changes: list[HostEffect] = []
+                if wanted != hosted.wanted:
                     self._units.move(unit, Event.TOLD, wanted)
-                    told.append(SetTarget(unit, wanted.target, wanted.desired_offset))
-                return [*told, *self._pass(unit, here)]
+                    changes.append(SetTarget(unit, wanted.target, wanted.desired_offset))
+                return [*changes, *self._pass(unit, hosted)]
             case Phase.STOPPING | Phase.STUCK:
                 # What was stopping in order when the host lost touch.
                 if late or (self._readable and not in_touch and unit in self._taken):
@@ -328,13 +328,13 @@ class HostState:
         # Who reads of the end of this process finds out why it ended. Without a log nobody reads anything.
         return not self._readable or self._read_back == self._sequence
 
-    def _pass(self, unit: UnitId, here: UnitHere) -> list[HostEffect]:
-        if here.wait is None:
+    def _pass(self, unit: UnitId, hosted: HostedUnit) -> list[HostEffect]:
+        if hosted.wait is None:
             return []
         failed = self.assignment.failed_fencings.get(unit.connector)
         error = None
-        if not self.is_fenced(here.wanted.spec):
-            if failed is None or not failed.answers(self.worker, self.host, self.incarnation, here.wait):
+        if not self.is_fenced(hosted.wanted.spec):
+            if failed is None or not failed.answers(self.worker, self.host, self.incarnation, hosted.wait):
                 return []
             error = failed.error
         self._units.move(unit, Event.PASSED)
@@ -355,10 +355,10 @@ class HostState:
         starts: list[HostEffect] = []
         for unit in sorted(self._units.within({Phase.DECLARED})):
             if unit in self._confirmed:
-                wanted = self._units[unit].wanted
+                order = self._units[unit].wanted
                 self._units.move(unit, Event.READ_BACK)
                 blame = self._blamed[unit].reason if unit in self._blamed else None
-                starts.append(Start(wanted.spec, wanted.target, wanted.desired_offset, blame))
+                starts.append(Start(order.spec, order.target, order.desired_offset, blame))
         return starts
 
     def _declare(self) -> list[HostEffect]:
@@ -377,7 +377,7 @@ class HostState:
             self.incarnation,
             self.worker_incarnation,
             self._process,
-            waiting={unit: here.wait for unit, here in self._units.items() if here.wait is not None},
+            waiting={unit: hosted.wait for unit, hosted in self._units.items() if hosted.wait is not None},
             stuck=self._units.within(STUCK),
             blamed=dict(self._blamed),
             suspected=self._suspected,

@@ -115,7 +115,7 @@ OWN = frozenset(Phase) - {Phase.DECLARED}
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What the log wants of a unit here."""
+    """A unit as the log wants it in this host."""
 
     spec: UnitSpec
     target: TargetState
@@ -123,7 +123,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class UnitHere:
+class HostedUnit:
     """A unit in its phase. `wanted` is what it was last told to be, `wait` what it waits for while it is `FENCING`."""
 
     phase: Phase
@@ -131,13 +131,13 @@ class UnitHere:
     wait: Wait | None = None
 
 
-class UnitsHere(Mapping[UnitId, UnitHere]):
+class HostedUnits(Mapping[UnitId, HostedUnit]):
     """The units of a host, each in its phase, in the order in which they came."""
 
     def __init__(self) -> None:
-        self._units: dict[UnitId, UnitHere] = {}
+        self._units: dict[UnitId, HostedUnit] = {}
 
-    def __getitem__(self, unit: UnitId) -> UnitHere:
+    def __getitem__(self, unit: UnitId) -> HostedUnit:
         return self._units[unit]
 
     def __iter__(self) -> Iterator[UnitId]:
@@ -147,29 +147,29 @@ class UnitsHere(Mapping[UnitId, UnitHere]):
         return len(self._units)
 
     def within(self, phases: Set[Phase]) -> Units:
-        return frozenset(unit for unit, here in self._units.items() if here.phase in phases)
+        return frozenset(unit for unit, hosted in self._units.items() if hosted.phase in phases)
 
     def spec_at_work(self, unit: UnitId) -> UnitSpec | None:
         """Return the spec with which a unit runs; None if it doesn't."""
-        here = self._units.get(unit)
-        return here.wanted.spec if here is not None and here.phase in AT_WORK else None
+        hosted = self._units.get(unit)
+        return hosted.wanted.spec if hosted is not None and hosted.phase in AT_WORK else None
 
     def move(self, unit: UnitId, event: Event, wanted: Wanted | None = None, wait: Wait | None = None) -> bool:
         """
         Take a unit to its next phase; False if the table knows none for this event. `wanted` and `wait` are what the unit has
         from now on, if that is something else.
         """
-        here = self._units.get(unit)
-        step = (here.phase if here is not None else None, event)
+        hosted = self._units.get(unit)
+        step = (hosted.phase if hosted is not None else None, event)
         if step not in TRANSITIONS:
             return False
         phase = TRANSITIONS[step]
         if phase is None:
             del self._units[unit]
             return True
-        if here is None:
+        if hosted is None:
             assert wanted is not None, "who is wanted is wanted as something"
-            here = UnitHere(phase, wanted)
-        kept = here.wait if phase is Phase.FENCING else None
-        self._units[unit] = UnitHere(phase, wanted or here.wanted, wait or kept)
+            hosted = HostedUnit(phase, wanted)
+        waits_for = hosted.wait if phase is Phase.FENCING else None
+        self._units[unit] = HostedUnit(phase, wanted or hosted.wanted, wait or waits_for)
         return True

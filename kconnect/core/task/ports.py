@@ -173,7 +173,7 @@ class Listener(Protocol):
 
 
 class GroupConsumer(Protocol):
-    """What a sink task asks of a consumer of its group, apart from reading. After a ConnectError the task has failed."""
+    """The calls that a sink task makes of a consumer of its group, apart from reading. After a ConnectError it has failed."""
 
     @property
     def assignment(self) -> Set[TopicPartition]: ...
@@ -216,7 +216,7 @@ class GroupConsumer(Protocol):
 
 
 class Consumer(GroupConsumer, Protocol):
-    """All that a sink task asks of its consumer, apart from reading."""
+    """All calls that a sink task makes of its consumer, apart from reading."""
 
     def topic_ids(self, topics: Collection[str]) -> dict[str, str]:
         """See `SinkTaskContext.topic_ids`."""

@@ -117,7 +117,7 @@ class Order(Protocol):
 
 
 class Clients(Protocol):
-    """What a resting consumer needs of Kafka. `wake` may be called from any thread, also after `close`."""
+    """A resting consumer's Kafka. `wake` may be called from any thread, also after `close`."""
 
     @property
     def in_task_thread(self) -> bool:
@@ -158,7 +158,7 @@ class Clients(Protocol):
 
 
 class Stand(Enum):
-    """How a resting consumer stands."""
+    """The states of a resting consumer."""
 
     MEMBER = auto()
     """It is a member of its group, or joins it, and reads as that."""
@@ -172,7 +172,7 @@ class Stand(Enum):
 
 
 class Turn(Enum):
-    """What takes a resting consumer from one stand to another."""
+    """The steps from one stand to another."""
 
     LEAVE = auto()
     LEAVE_PAUSED = auto()

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from kconnect.core.cluster import phases
-from kconnect.core.cluster.phases import AT_WORK, IN_ORDER, OWN, STUCK, TRANSITIONS, Event, Phase, UnitsHere, UnitSpec, Wanted
+from kconnect.core.cluster.phases import AT_WORK, IN_ORDER, OWN, STUCK, TRANSITIONS, Event, HostedUnits, Phase, UnitSpec, Wanted
 from kconnect.core.state.assignment_records import Wait
 from kconnect.core.state.records import TargetState, UnitId
 
@@ -62,7 +62,7 @@ class Sets:
 
 def walk(steps: int) -> Counter[Phase | None]:
     """Let events come at random; return how often a unit was in each phase."""
-    units, sets, seen, draw = UnitsHere(), Sets(), Counter[Phase | None](), random.Random(7)
+    units, sets, seen, draw = HostedUnits(), Sets(), Counter[Phase | None](), random.Random(7)
     for number in range(steps):
         event = draw.choice(list(Event))
         changes = units.move(UNIT, event, wanted(number), Wait(1, number) if event is Event.WAITS else None)
