@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.rig.machines import ADDRESSES, BROKERS, CLIENT, MASTER, SPARK_WORKERS, WORKERS, measures
+from tests.rig.machines import ADDRESSES, BROKERS, CLIENT, MASTER, SPARK_WORKERS, WORKERS, measures, mirror
 from tests.rig.machines.faults import table
 from tests.rig.machines.measures import Attempt, Look
 from tests.rig.machines.rights import PAGE, commands
@@ -103,3 +103,20 @@ def test_the_rights_are_the_commands_of_the_page() -> None:
     assert "--operation Read --group connect- --resource-pattern-type prefixed" in granted
     # Nothing of a row's prose was taken for a command.
     assert all(words.startswith("--operation ") and "`" not in words and "<" not in words for words in granted)
+
+
+@pytest.mark.parametrize(
+    ("copied", "exactly", "at_least"),
+    [
+        pytest.param([b"1", b"2", b"3"], [], [], id="the same"),
+        pytest.param([b"1", b"2", b"3", b"4"], [], [], id="and what came since"),
+        pytest.param([b"1", b"3"], ["not-mirrored"], ["not-mirrored"], id="lost"),
+        pytest.param([], ["not-mirrored"], ["not-mirrored"], id="empty"),
+        pytest.param([b"1", b"2", b"2", b"3"], ["mirrored-twice"], [], id="doubled"),
+        pytest.param([b"2", b"1", b"3"], ["mirrored-out-of-order"], [], id="another order"),
+    ],
+)
+def test_a_copy_that_differs_from_its_original_is_found(copied: list[bytes], exactly: list[str], at_least: list[str]) -> None:
+    original = {0: [b"1", b"2", b"3"]}
+    for once, expected in ((True, exactly), (False, at_least)):
+        assert [found.name for found in mirror.differences(original, {0: copied}, "copy", once)] == expected

@@ -36,7 +36,7 @@ def main(arguments: list[str], report: Callable[[str], None]) -> int:
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1_000_000), help="that of a run to repeat")
     parser.add_argument("--fault", nargs="+", metavar="KIND", choices=sorted(faults), help="only these, in this order, once")
     parser.add_argument("--directory", type=Path, help="where logs and data go; default: a new one for temporary files")
-    parser.add_argument("--java", action="store_true", help="connectors in Java")
+    parser.add_argument("--java", action="store_true", help="connectors in Java, MirrorMaker 2 among them")
     parser.add_argument(
         "--tables", action="store_true", help="with Debezium's PostgreSQL source and JDBC sink beside the others"
     )

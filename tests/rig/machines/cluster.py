@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 
 from tests.rig.cdc import pipeline
-from tests.rig.machines import ADDRESSES, BROKERS, CLIENT, MASTER, SPARK_WORKERS, WORKERS
+from tests.rig.machines import ADDRESSES, BROKERS, CLIENT, MASTER, SPARK_WORKERS, WORKERS, mirror
 from tests.rig.machines.brokers import Brokers
 from tests.rig.machines.certificates import Certificates
 from tests.rig.machines.hosts import Hosts
@@ -46,7 +46,9 @@ class Rig:
         self.certificates = Certificates(directory)
         self.brokers = Brokers(directory, self.hosts, self.certificates)
         self.spark = Spark(directory, self.hosts)
-        plugins = [directory / "plugins", *([pipeline.plugin_path()] if trial.has_tables else ())]
+        plugins = [directory / "plugins"]
+        plugins += [pipeline.plugin_path()] if trial.has_tables else []
+        plugins += [mirror.plugin_path()] if trial.in_java else []
         workers = Peers if trial.is_peer else Workers
         self.workers = workers(directory, self.hosts, self.certificates, plugins, trial)
         self.rights = Rights(directory, self.hosts, self.certificates, self.brokers)

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from kconnect.rest.client import RestError
-from tests.rig.machines import ADDRESSES, BROKERS, WORKERS, quiet, tables, workload
+from tests.rig.machines import ADDRESSES, BROKERS, WORKERS, mirror, quiet, tables, workload
 from tests.rig.machines.brokers import PASSWORDS, PORT, WORKER
 from tests.rig.machines.cluster import Rig
 from tests.rig.machines.evidence import Evidence, Row, watchers
@@ -121,6 +121,9 @@ class Play:
         self.violations += self._writes.check()
         if self._tables is not None:
             self.violations += self._tables.finish()
+        trial = self.rig.trial
+        if trial.in_java:
+            self.violations += mirror.violations(workload.SUNK, self.rig.brokers.client(), trial.exactly_once)
         for (number, sender, receiver), count in sorted(self.rig.switch.hits().items()):
             evidence = f"{count} frames from {sender} to {receiver}"
             self.violations.append(Violation("in-clear", list(_NEEDLES)[number], evidence))
@@ -193,13 +196,16 @@ class Play:
         idle = [unit for unit in UNITS if last.get(unit, 0.0) <= since]
         if idle:
             return f"no work of {', '.join(idle)}"
-        units = UNITS if self._tables is None else (*UNITS, *tables.UNITS)
+        units = (*UNITS, *(tables.UNITS if self._tables else ()), *(mirror.UNITS if self.rig.trial.in_java else ()))
         return running_everywhere(self._reads, since, units)
 
     def _mend(self) -> None:
         """Do what an operator would: restart what is FAILED, so that the next fault meets a whole cluster."""
         with self.rig.workers.client(WORKERS[0], 95.0) as client:
-            for name in (*workload.TASKS, *((tables.SOURCE, tables.SINK) if self._tables else ())):
+            names = [*workload.TASKS]
+            names += [tables.SOURCE, tables.SINK] if self._tables else []
+            names += [mirror.NAME] if self.rig.trial.in_java else []
+            for name in names:
                 # A cluster that is not whole may refuse; what did not restart stays for the table.
                 with contextlib.suppress(RestError):
                     client.restart(name, include_tasks=True)

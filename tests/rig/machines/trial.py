@@ -28,7 +28,7 @@ class Trial:
         workers = "Kafka Connect" if self.is_peer else "kconnect"
         delay = "" if self.delay_ms is None else f", scheduled.rebalance.max.delay.ms={self.delay_ms}"
         language, guarantee = "Java" if self.in_java else "Python", "exactly" if self.exactly_once else "at least"
-        more = ", Debezium and JDBC" if self.has_tables else ""
+        more = f"{', MirrorMaker' if self.in_java else ''}{', Debezium and JDBC' if self.has_tables else ''}"
         return f"{workers}{delay}, connectors in {language}{more}, {guarantee} once"
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from confluent_kafka.admin import NewTopic
 
 from kconnect.rest.client import ConnectClient
-from tests.rig.machines import tables
+from tests.rig.machines import mirror, tables
 from tests.rig.machines.cluster import Rig
 from tests.rig.systems import verifiable
 
@@ -35,20 +35,28 @@ _APPEND_TIME = {"message.timestamp.type": "LogAppendTime"}
 
 def create_topics(rig: Rig) -> None:
     """Create the topics, and grant the workers' user its rights."""
-    topics = [NewTopic(topic, count, 3, config=_APPEND_TIME) for topic, count in _PARTITIONS.items()]
+    counts = dict(_PARTITIONS)
+    groups = ["sink"]
+    read = list(SUNK)
+    if rig.trial.in_java:
+        counts |= {mirror.copy(topic): _PARTITIONS[topic] for topic in SUNK}
+    topics = [NewTopic(topic, count, 3, config=_APPEND_TIME) for topic, count in counts.items()]
+    if rig.trial.has_tables:
+        topics.append(NewTopic(tables.TOPIC, 1, 3))
+        read.append(tables.TOPIC)
+        groups.append(tables.SINK)
     for created in rig.brokers.admin().create_topics(topics).values():
         created.result(120)
-    if rig.trial.has_tables:
-        rig.brokers.admin().create_topics([NewTopic(tables.TOPIC, 1, 3)])[tables.TOPIC].result(120)
-        rig.rights.grant([*_PARTITIONS, tables.TOPIC], [*SUNK, tables.TOPIC], ["sink", tables.SINK])
-    else:
-        rig.rights.grant(list(_PARTITIONS), list(SUNK), ["sink"])
+    rig.rights.grant([topic.topic for topic in topics], read, groups)
 
 
 def create_connectors(client: ConnectClient, rig: Rig) -> None:
     client.create("sink", _sink(rig))
     for name, count in ((POLLS, TASKS[POLLS]), (INTERVALS, TASKS[INTERVALS]), (CHURN, _CHURN_TASKS[0])):
         client.create(name, _source(rig, name, count))
+    if rig.trial.in_java:
+        authority = rig.certificates.authority.read_text("utf-8")
+        client.create(mirror.NAME, mirror.config(SUNK, authority, rig.trial.exactly_once))
 
 
 def churn(rig: Rig, revision: int) -> dict[str, str]:
