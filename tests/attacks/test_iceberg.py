@@ -51,7 +51,7 @@ from kconnect.api import (
     schema,
 )
 from kconnect.connectors import patterns
-from kconnect.connectors.iceberg import answers, catalogs, files, rows, settings, staging
+from kconnect.connectors.iceberg import answers, catalogs, files, pending, rows, settings, staging
 from kconnect.connectors.iceberg.connector import IcebergSinkConnector
 from kconnect.connectors.iceberg.decoder import Decoder, check_elements
 from kconnect.connectors.iceberg.stages import Stage
@@ -326,6 +326,29 @@ def test_no_column_spoils_the_table(place: dict[str, str], catalog: Catalog, kin
         runner.put([])
         assert [bad.original_offset for bad, _ in runner.reported] == [odd.original_offset]
     assert ids(catalog, "shop.orders") == [1 if first else 0, 2]
+
+
+@pytest.mark.parametrize(
+    ("cities", "commits"), [(lambda at: f"city {at}", 3), (lambda at: f"city {at % 3}", 0)], ids=["many", "few"]
+)
+@pytest.mark.parametrize("parted", ["city", "bucket(city, 1000000)", "id, truncate(city, 9)"])
+def test_rows_of_many_partitions_are_committed_sooner(
+    place: dict[str, str],
+    catalog: Catalog,
+    monkeypatch: pytest.MonkeyPatch,
+    cities: Callable[[int], str],
+    commits: int,
+    parted: str,
+) -> None:
+    """Who may write to the topic gives each record its own partition: a commit of 8,000 files took a minute."""
+    monkeypatch.setattr(pending, "MOST_FOLDERS", 20)
+    more = {"iceberg.tables.default-partition-by": parted, "iceberg.control.commit.interval-ms": "3600000"}
+    with sink(place, **more) as runner:
+        for begin in range(0, 80, 10):
+            runner.put([record(at, {"id": 1, "city": cities(at)}) for at in range(begin, begin + 10)])
+    there = catalog.load_table("shop.orders")
+    assert len(there.snapshots()) == commits
+    assert len(there.scan().to_arrow()) == commits * 20
 
 
 @pytest.mark.parametrize(

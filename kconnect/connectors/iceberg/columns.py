@@ -137,6 +137,29 @@ def check_partitions(table: Table, rows: pa.Table) -> None:
                 _check_part(field, table.schema().find_type(field.source_id), value.as_py())
 
 
+def partitions_of(table: Table, rows: pa.Table) -> set[tuple[Any, ...]]:
+    """Return the partitions that rows come into, for each of which a commit makes a file; none without a spec."""
+    spec, schema = table.spec(), table.schema()
+    parts: dict[str, Any] = {}
+    for at, field in enumerate(spec.fields):
+        path = schema.find_column_name(field.source_id)
+        if path is not None and (column := _column(rows, path)) is not None:
+            cut = field.transform.pyarrow_transform(schema.find_type(field.source_id))
+            parts[str(at)] = cut(column)
+    if not parts:
+        return set()
+    distinct = pa.table(parts).group_by(list(parts)).aggregate([])
+    return set(zip(*(distinct.column(name).to_pylist() for name in parts), strict=True))
+
+
+def _column(rows: pa.Table, path: str) -> pa.ChunkedArray | None:
+    if path in rows.column_names:
+        return rows.column(path)
+    first, *within = path.split(".")
+    column = rows.column(first) if first in rows.column_names else None
+    return column if column is None or not within else pc.struct_field(column, within)
+
+
 def check_ids(rows: pa.Table, ids: Sequence[str]) -> None:
     """Raise DataError for rows that an upsert finds no other one for, whatever there is."""
     for name in ids:

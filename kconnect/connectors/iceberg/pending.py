@@ -12,7 +12,7 @@ Nothing here asks a catalog or makes a file: that does `Target`, in a task `task
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -21,6 +21,9 @@ from kconnect.connectors.iceberg.stages import Stage, StaleError, is_committed
 
 LOOK_S, ALONE_S = 1.0, 10.0
 """How often, at most, a task looks whether its stage is committed, and when, at the earliest, it does that itself."""
+
+MOST_FOLDERS = 1000
+"""Of how many partitions of tables rows may be in memory: a commit takes some 7 ms for each, and the task waits for it."""
 
 Offsets = Mapping[TopicPartition, int]
 
@@ -86,7 +89,7 @@ class Target(Protocol):
 class Pending:
     """
     `go` has the task's consumer read a partition from an offset. A stage that nobody commits for longer than twice `interval_s`
-    its own task commits; so it does when it has `most` rows or `most_bytes` in memory.
+    its own task commits; so it does when it has `most` rows or `most_bytes` in memory, or rows of `MOST_FOLDERS` partitions.
     """
 
     def __init__(self, interval_s: float, most: int, most_bytes: int, go: Callable[[TopicPartition, int], None]) -> None:
@@ -96,6 +99,8 @@ class Pending:
         self._staged: dict[str, Staged] = {}
         self._next: dict[TopicPartition, int] = {}
         """Behind the last record that was taken."""
+        self._folders: dict[str, set[Hashable]] = {}
+        """The partitions of each table that rows in memory are of, and perhaps some that they were of."""
         self._count = self._size = 0
         """How many rows are in memory, and how many bytes they have."""
 
@@ -111,7 +116,8 @@ class Pending:
 
     @property
     def is_full(self) -> bool:
-        return self._count >= self._most or self._size >= self._most_bytes
+        folders = sum(map(len, self._folders.values()))
+        return self._count >= self._most or self._size >= self._most_bytes or folders >= MOST_FOLDERS
 
     def parts(self, name: str) -> dict[TopicPartition, Part]:
         """Return what is gathered for a table."""
@@ -122,8 +128,19 @@ class Pending:
         staged = self._staged.get(name)
         return None if staged is None else staged.stage.ends.get(place)
 
-    def keep(self, name: str, place: TopicPartition, part: Part, offsets: Sequence[int], rows: Any | None) -> None:
-        """Gather the rows of the records with these offsets, which are behind what `part` has. There may be no row."""
+    def keep(
+        self,
+        name: str,
+        place: TopicPartition,
+        part: Part,
+        offsets: Sequence[int],
+        rows: Any | None,
+        folders: Collection[Hashable] = (),
+    ) -> None:
+        """
+        Gather the rows of the records with these offsets, which are behind what `part` has. There may be no row. `folders` are
+        the table's partitions that they come into.
+        """
         self._parts.setdefault(name, {})[place] = part
         part.first = offsets[0] if part.first < 0 else part.first
         part.next = offsets[-1] + 1
@@ -131,6 +148,8 @@ class Pending:
             part.rows.append(rows)
             self._count += len(rows)
             self._size += rows.nbytes
+            if folders:
+                self._folders.setdefault(name, set()).update(folders)
 
     def take(self, place: TopicPartition, next_offset: int) -> None:
         """Note that all before that offset was gathered, or makes no row."""
@@ -194,6 +213,7 @@ class Pending:
     def _recount(self) -> None:
         all_rows = [rows for parts in self._parts.values() for part in parts.values() for rows in part.rows]
         self._count, self._size = sum(map(len, all_rows)), sum(rows.nbytes for rows in all_rows)
+        self._folders = {name: folders for name, folders in self._folders.items() if self._parts.get(name)}
 
     # Steps.
 

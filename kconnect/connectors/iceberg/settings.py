@@ -199,7 +199,12 @@ CONFIG = ConfigDef(
             "How often rows are committed, in ms: those of all tasks together. They are in memory until then.",
             Range.at_least(0),
         ),
-        INT.medium(ROWS, 500_000, "How many rows a task keeps in memory at most; then it commits sooner.", Range.at_least(1)),
+        INT.medium(
+            ROWS,
+            500_000,
+            "How many rows a task keeps in memory at most; then it commits sooner, as it does with rows of 1,000 partitions.",
+            Range.at_least(1),
+        ),
         LONG.medium(
             BYTES,
             256 * 1024**2,

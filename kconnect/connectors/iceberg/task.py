@@ -233,7 +233,9 @@ class IcebergSinkTask(Informed, SinkTask):
         if not len(fresh):
             return
         table_rows = self._made(name, place, fresh, group)
-        self._pending.keep(name, place, part, fresh.offsets, table_rows)
+        table = None if table_rows is None else self._tables.existing(name)
+        folders = columns.partitions_of(table, table_rows) if table is not None else ()
+        self._pending.keep(name, place, part, fresh.offsets, table_rows, folders)
 
     def _begin(self, name: str, place: TopicPartition) -> int | None:
         """
