@@ -56,6 +56,10 @@ class WithdrawnError(StartAgainError):
     """A right that the task had was taken away. It is started again until it has it back, however long that takes."""
 
 
+class SupersededError(ConnectError):
+    """Somebody else writes under the task's transactional id: most likely a newer set of the connector's tasks, by KIP-618."""
+
+
 class NotAuthorizedError(ConnectError):
     """Brokers do not let a client write to one of these `topics`; none: under its transactional id, or at all."""
 

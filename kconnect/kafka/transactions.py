@@ -18,7 +18,7 @@ import confluent_kafka as ck
 
 from kconnect.core.task.chain import Outgoing
 from kconnect.core.task.ports import Refused
-from kconnect.errors import ConnectError, NotAuthorizedError, StartAgainError
+from kconnect.errors import ConnectError, NotAuthorizedError, StartAgainError, SupersededError
 from kconnect.kafka import late_ends
 from kconnect.kafka.codes import FENCED, FINAL, FORBIDDEN, LATE, OUT_OF_STEP, TOO_LARGE
 from kconnect.kafka.liveness import Patience
@@ -189,7 +189,7 @@ class TransactionalProducer(TaskProducer):
         if error.code() in FENCED:
             # After that time the brokers have ended it, and taken the epoch for it; before, somebody else has.
             timed_out = time.monotonic() - self._opened_at >= self._longest_s
-            return (StartAgainError if timed_out and self._opened_at else ConnectError)(
+            return (StartAgainError if timed_out and self._opened_at else SupersededError)(
                 f"The producer of the transactional id {self._id} is fenced: a newer set of this connector's tasks has taken "
                 "over, or a transaction was open for longer than the producer's transaction.timeout.ms. The newer task sends "
                 f"the records of the open transaction again. ({error.str()})"

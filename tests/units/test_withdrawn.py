@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
@@ -10,7 +11,7 @@ import pytest
 
 from kconnect.core.state.records import UnitId
 from kconnect.core.task.errors import Counts
-from kconnect.errors import ConnectError, NotAuthorizedError, StartAgainError, WithdrawnError
+from kconnect.errors import ConnectError, NotAuthorizedError, StartAgainError, SupersededError, WithdrawnError
 from kconnect.units import withdrawn
 
 LATE, OTHER = StartAgainError("late"), ConnectError("x")
@@ -28,6 +29,10 @@ class Unit:
 
     def start_again(self, error: BaseException) -> None:
         self.ends.append(("again", type(error)))
+
+    def wait_for(self, condition: Callable[[], Any], timeout: float) -> None:
+        assert timeout > 0 and not condition()
+        self.ends.append(("waits", SupersededError))
 
 
 @pytest.mark.parametrize(
@@ -48,6 +53,13 @@ def test_what_had_worked_is_tried_again(error: BaseException, written: set[str],
     withdrawn.end(unit, error, counts, lambda topic: bool(written) if topic is None else topic in written)  # type: ignore[arg-type]
     assert unit.ends == [how]
     assert (counts.retrying is not None) == (how[1] is WithdrawnError)
+
+
+def test_one_that_a_newer_set_has_fenced_waits_to_be_stopped() -> None:
+    unit = Unit()
+    withdrawn.end(unit, SupersededError("x"), Counts(), lambda topic: True)  # type: ignore[arg-type]
+    # Of one that was stopped meanwhile, `fail` writes no status.
+    assert unit.ends == [("waits", SupersededError), ("FAILED", SupersededError)]
 
 
 def test_it_is_shown_since_the_first_refusal(monkeypatch: pytest.MonkeyPatch) -> None:
