@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 
 from starlette.responses import Response
 
@@ -25,16 +26,39 @@ async def get_health(call: Call) -> Response:
     except UnavailableError:
         return _health(503, "starting", "Worker is still starting up.")
     except ConnectError as error:
-        log.warning("The worker is unhealthy: %s", error)
+        _trouble.say(str(error))
         text = "Worker was unable to handle this request and may be unable to handle other requests."
         if not isinstance(error, RequestTimeoutError):
             text = f"{text} {error}"
         return _health(500, "unhealthy", text)
+    _trouble.end()
     gate = call.api.settings.gate
     login = None if gate is None else gate.file.trouble
     # Still 200, whatever it says: a worker that is ended for this would do no better after a restart.
     text = "Worker has completed startup and is ready to handle requests."
     return _health(200, "healthy", " ".join(filter(None, (text, login, spark))))
+
+
+class _Trouble:
+    """What ails the worker, logged once, however often it is asked: for how long it lasts is no news."""
+
+    def __init__(self) -> None:
+        self._said = ""
+
+    def say(self, text: str) -> None:
+        what = _NUMBER.sub("", text)
+        if what != self._said:
+            self._said = what
+            log.warning("The worker is unhealthy: %s", text)
+
+    def end(self) -> None:
+        if self._said:
+            self._said = ""
+            log.info("The worker is healthy again")
+
+
+_NUMBER = re.compile(r"\d+")
+_trouble = _Trouble()
 
 
 def _health(status: int, word: str, message: str) -> Response:

@@ -267,6 +267,25 @@ def test_health_says_that_kafka_is_lost(http: Http, herder: MemoryHerder) -> Non
     assert (response.status_code, response.json()) == (500, {"status": "unhealthy", "message": message})
 
 
+def test_what_ails_it_is_logged_once(http: Http, herder: MemoryHerder, caplog: pytest.LogCaptureFixture) -> None:
+    for seconds in (6, 7, 8):
+        herder.fail_next = ConnectError(f"For {seconds} s 3 tasks not running: host 2 is silent.")
+        http("GET", "/health")
+    herder.fail_next = ConnectError("For 9 s 3 tasks not running: Kafka is away.")
+    http("GET", "/health")
+    for _ in range(2):
+        http("GET", "/health")
+    herder.fail_next = ConnectError("For 6 s 3 tasks not running: Kafka is away.")
+    http("GET", "/health")
+    lines = [entry.getMessage() for entry in caplog.records if entry.name == "kconnect.rest"]
+    assert [line.partition(": ")[2] for line in lines if "unhealthy" in line] == [
+        "For 6 s 3 tasks not running: host 2 is silent.",
+        "For 9 s 3 tasks not running: Kafka is away.",
+        "For 6 s 3 tasks not running: Kafka is away.",
+    ]
+    http("GET", "/health")
+
+
 # -- where /admin is served -------------------------------------------------------------------------------------------
 
 

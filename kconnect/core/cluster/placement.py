@@ -29,7 +29,8 @@ class Wanted:
     other spec; `units` are those that need a host, each with the spec of its own; `runs` their run numbers, 0 by default;
     `weights` those whose weight is not 1. `config_offset` is up to where the config topic was read, `changed_at` the offset of
     the newest config that the units are to run with. `idle` are the numbers of hosts that have been unused for so long that
-    they may go. `standby` are specs of which one host is kept although it has no units. With `down`, this worker is given
+    they may go, and `late` of those that have not come up, or come back, for so long that they may never: there may be no room
+    for them. `standby` are specs of which one host is kept although it has no units. With `down`, this worker is given
     nothing: its Spark has ended, or its first hosts are not up yet.
     """
 
@@ -41,6 +42,7 @@ class Wanted:
     config_offset: int = 0
     changed_at: int = -1
     idle: Collection[int] = ()
+    late: Collection[int] = ()
     standby: Collection[HostSpec] = ()
     down: bool = False
 
@@ -49,9 +51,10 @@ def place(state: AssignmentState, worker: str, incarnation: str, wanted: Wanted)
     """
     Spread what is wanted over hosts; None if nothing is to change.
 
-    A unit stays on its host as long as that is of its spec and can stop its units; a new one goes to the host of its spec with
-    the lightest load. The first placement of a new incarnation names no host: it tells the hosts of the one before to stop,
-    and nothing is placed while one of their held records stands. A worker that is `leaving` closes each host that is empty.
+    A unit stays on its host as long as that is of its spec and can stop its units, and is not late while another one is up; a
+    new one goes to the host of its spec with the lightest load. The first placement of a new incarnation names no host: it
+    tells the hosts of the one before to stop, and nothing is placed while one of their held records stands. A worker that is
+    `leaving` closes each host that is empty.
     """
     before = state.placements.get(worker)
     generation = state.assignments[worker].generation if worker in state.assignments else 0
@@ -111,7 +114,7 @@ class _Plan:
                 if self.specs[host] != spec:
                     continue
                 # What is stuck stays where it is: it is the death of that process that it waits for.
-                stays = unit in self._stuck.get(host, (unit,))
+                stays = unit in self._stuck.get(host, (unit,)) and not self._is_given_up(host, spec)
                 if not stays and not self._is_one_up(spec):
                     # It runs well here, and would run nowhere while another process starts.
                     stays = True
@@ -129,7 +132,7 @@ class _Plan:
         for unit in sorted(wanted.units.keys() - still_placed):
             spec, holders = wanted.units[unit], self._holders.get(unit, set())
             back = next(iter(holders)) if len(holders) == 1 else -1
-            if unit in placed or (holders and not self._takes(back, spec)):
+            if unit in placed or (holders and (not self._takes(back, spec) or self._is_given_up(back, spec))):
                 # It has to leave its host first. What it waits for then is not the start of another one.
                 self._needed.add(self._choose(spec))
             else:
@@ -143,7 +146,10 @@ class _Plan:
             if self.units[host] or host in held or host in self._needed:
                 continue
             spec = self.specs[host]
+            enough = self._wanted.hosts if spec == PLAIN else self._limit(spec)
             spare = spec.unit is not None or (host in self._wanted.idle and not self._is_standby(spec))
+            # One that stood in for a host with stuck units is no longer waited for: it may take what another host needs.
+            spare |= host not in self._numbers and sum(self._takes(other, spec) for other in self.units) > max(1, enough)
             if self._wanted.leaving or (spare and (spec != PLAIN or self._count(PLAIN) > self._wanted.hosts)):
                 del self.units[host], self.specs[host]
 
@@ -153,8 +159,11 @@ class _Plan:
 
     def _choose(self, spec: HostSpec) -> int:
         able = [host for host in self.units if self._takes(host, spec)]
+        late = [host for host in able if host in self._wanted.late]
         if not able or len(able) < self._limit(spec):
             return self._open(spec)
+        if len(late) < len(able):
+            able = [host for host in able if host not in late]
         if spec == PLAIN:
             # After one was stuck there may be more than are wanted: the emptiest are to become empty.
             able = sorted(able, key=lambda host: (-self._loads[host], host))[: self._wanted.hosts]
@@ -164,7 +173,12 @@ class _Plan:
         return host in self.units and self.specs[host] == spec and host not in self._stuck
 
     def _is_one_up(self, spec: HostSpec) -> bool:
-        return any(host in self._numbers and self._takes(host, spec) for host in self.units)
+        late = self._wanted.late
+        return any(host in self._numbers and host not in late and self._takes(host, spec) for host in self.units)
+
+    def _is_given_up(self, host: int, spec: HostSpec) -> bool:
+        """Whether its units go elsewhere, since it may never come."""
+        return host in self._wanted.late and self._is_one_up(spec)
 
     def _limit(self, spec: HostSpec) -> int:
         """Return how many hosts the units of this spec are worth. Of plain hosts there are enough already."""

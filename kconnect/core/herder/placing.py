@@ -32,6 +32,8 @@ from kconnect.errors import ConnectError
 _STOPPING_MS = 15_000
 """How long the status of a connector that is to be stopped waits for its instance and its tasks."""
 _IDLE_MS = 30_000
+_LATE_MS = 60_000
+"""A host that has not come up for so long is no longer counted on. A cold start takes half of that on a slow machine."""
 """How long a host that nothing needs is kept: what is started anew meanwhile need not wait for a process."""
 _LIVE = (State.RUNNING, State.PAUSED, State.RESTARTING)
 
@@ -42,6 +44,8 @@ class Placing:
         self._specs = HostSpecs(directories)
         self._idle_since: dict[int, int] = {}
         """Hosts without units, and since when they are."""
+        self._absent_since: dict[int, int] = {}
+        """Hosts that have not come up, or not come back, and since when that is."""
         self._restarts: set[UnitId] = set()
         self._started_anew: set[UnitId] = set()
         """Those of `_restarts` that nobody asked for."""
@@ -246,6 +250,7 @@ class Placing:
         self._specs.keep(desk.log.config)
         idle = without_units(desk.log.assignment, desk.me)
         self._idle_since = {host: self._idle_since.get(host, desk.now) for host in idle}
+        self._absent_since = {host: self._absent_since.get(host, desk.now) for host in self._absent()}
         return Wanted(
             desk.identity.hosts,
             {unit: self._quarantine.spec(unit, self._specs.of(desk.log.config, unit)) for unit in runnable},
@@ -255,9 +260,24 @@ class Placing:
             desk.log.config.offset,
             max((desk.log.config.changed_at(unit) for unit in runnable), default=-1),
             {host for host, since in self._idle_since.items() if desk.now - since >= _IDLE_MS},
+            {host for host, since in self._absent_since.items() if desk.now - since >= _LATE_MS},
             self._standby.specs(self._specs),
             self._lost_hosts.is_spark_down or self._standby.warms_up(),
         )
+
+    def _absent(self) -> set[int]:
+        """Return the hosts that this life has placed, and that no process is."""
+        desk = self._desk
+        assignment, me = desk.log.assignment, desk.identity
+        placement = assignment.placements.get(me.worker_id)
+        if placement is None or placement.incarnation != me.incarnation:
+            return set()
+        alive = {
+            held.host
+            for held in assignment.hosts_of(me.worker_id)
+            if (held.worker, held.host, held.incarnation) not in desk.dead_hosts
+        }
+        return set(placement.hosts or {}) - alive
 
     def runnable(self) -> frozenset[UnitId]:
         """Return the units of this worker that need a host: those to run, less those in quarantine."""

@@ -193,6 +193,58 @@ class TestStuck:
         worker.held(1, [B])
         assert worker.place({B: PLAIN, C: PLAIN}) == {0: set(), 1: {B, C}}
 
+    def test_a_stand_in_that_never_came_up_goes_with_what_it_was_for(self) -> None:
+        worker = Worker()
+        worker.place({A: ONE, B: ONE})
+        worker.held(1, [A, B], stuck=[A])
+        assert worker.place({A: ONE, B: ONE, C: ONE}) == {0: set(), 1: {A, B}, 2: {C}}
+        assert worker.place({A: ONE, B: ONE}) == {0: set(), 1: {A, B}, 2: set()}, "it may be needed"
+        worker.held(1, [A, B])
+        assert worker.place({A: ONE, B: ONE}) == {0: set(), 1: {A, B}}
+        assert worker.place({A: ONE, B: ONE, C: ONE}) == {0: set(), 1: {A, B, C}}
+
+
+class TestLate:
+    """A host that does not come up: its Spark may have no room for it."""
+
+    def test_its_units_go_to_one_that_is_up(self) -> None:
+        worker = Worker()
+        worker.place({A: ONE})
+        worker.held(1, [A], stuck=[A])
+        worker.place({A: ONE, B: ONE})
+        worker.held(1, [A])
+        assert worker.place({A: ONE, B: ONE}) == {0: set(), 1: {A}, 2: {B}}, "it may be coming"
+        assert worker.place({A: ONE, B: ONE}, late=[2]) == {0: set(), 1: {A}}
+        assert worker.place({A: ONE, B: ONE}) == {0: set(), 1: {A, B}}
+
+    def test_of_several_hosts_none_is_opened_in_its_place(self) -> None:
+        worker = Worker(hosts=2)
+        many = dict.fromkeys([UnitId("x", task) for task in range(16)], ONE)
+        worker.place(many)
+        worker.held(2, worker.placed[2])
+        for _ in range(3):
+            worker.place(many, late=[0, 1, 3])
+        assert [len(units) for units in worker.placed.values()] == [0, 0, 16, 0]
+        worker.held(3)
+        worker.place({**many, A: ONE})
+        assert A in worker.placed[3], "it has come after all"
+
+    def test_what_a_dead_one_lists_is_released_before_it_goes_elsewhere(self) -> None:
+        worker = Worker(hosts=2)
+        worker.place({A: PLAIN, B: PLAIN})
+        worker.held(0, [A], life="dead")
+        worker.held(1, [B])
+        dead = {("w", 0, "dead")}
+        assert worker.place({A: PLAIN, B: PLAIN}, late=[0]) == {0: set(), 1: {B}}
+        assert worker.place({A: PLAIN, B: PLAIN}, late=[0]) == {0: set(), 1: {B}}, "the dead one lists it"
+        worker.write(*released_by_the_dead(worker.state, "w", "1", dead))
+        assert worker.place({A: PLAIN, B: PLAIN}, late=[0]) == {0: set(), 1: {A, B}}
+
+    def test_while_none_is_up_they_wait(self) -> None:
+        worker = Worker()
+        worker.place({A: PLAIN})
+        assert worker.place({A: PLAIN}, late=[0]) == {0: {A}}
+
 
 def test_who_leaves_closes_what_is_empty() -> None:
     worker = Worker(hosts=2)

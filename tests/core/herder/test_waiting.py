@@ -180,3 +180,24 @@ def test_the_log_says_once_that_the_worker_is_ready() -> None:
     cluster.without_spark.clear()
     cluster.settle()
     assert len([line for line in cluster.lines if "This worker is ready" in line]) == 2
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_what_was_on_a_host_that_does_not_come_back_is_not_left_waiting(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spark may have no room for another process in its place: the other hosts take its units, and it gets new ones later."""
+    cluster = with_connector(seed)
+    [lost] = [key for key, host in cluster.hosts.items() if UnitId("x", 1) in host.threads]
+    no_room = {lost}
+    monkeypatch.setattr(cluster, "may_start", lambda *host: host not in no_room)
+    cluster.kill_host(*lost)
+    cluster.settle()
+    assert UnitId("x", 1) not in cluster.running(), "it may be coming"
+    cluster.now += 61_000
+    cluster.settle()
+    assert len(cluster.running()) == 4
+    assert {where for units in cluster.running().values() for where in units} == {("a:1", 1 - lost[1])}
+    no_room.clear()
+    cluster.settle()
+    cluster.call("a:1", CreateConnector("y", SOURCE))
+    cluster.settle()
+    assert lost in {where for units in cluster.running().values() for where in units}
