@@ -127,19 +127,26 @@ def check_index(name: str, hidden: bool = False) -> None:
         raise DataError(f"{shown(name)} can't be an index: {problem}")
 
 
-def check_file(path: str, in_folders: bool, empty: bool = False) -> None:
+def check_file(path: str, in_folders: bool, empty: bool = False, around: int = 0) -> None:
     """
     Raise DataError for a part of a file's path, made by a record, that leaves its folder or is too long for the store.
     `in_folders`: the store is a disk or HDFS, whose names have an end; elsewhere the path is one name. With `empty`, there may
-    be two slashes one after the other.
+    be two slashes one after the other. The file's own name may have `around` bytes around it for a while.
     """
-    for segment in _SEPARATORS.split(path):
+    segments = _SEPARATORS.split(path)
+    for at, segment in enumerate(segments, 1):
         if segment.strip(" ") in (".", "..") or (not empty and not segment.strip(" ")):
             raise DataError(f"{shown(path)} can't be a file's path: the part {shown(segment)} may be another folder")
         if any(unicodedata.category(letter) in ("Cc", "Cs") for letter in segment):
             raise DataError(f"{shown(path)} can't be a file's path: it has control characters or half a pair of surrogates")
-        if in_folders and len(segment.encode()) > _LONGEST_FILE:
-            raise DataError(f"{shown(segment)} can't be a file's name: it is longer than {_LONGEST_FILE} bytes")
+        longest = _LONGEST_FILE - (around if at == len(segments) else 0)
+        if in_folders and len(segment.encode()) > longest:
+            raise DataError(f"{shown(segment)} can't be a file's name: it is longer than {longest} bytes")
+    check_key(path)
+
+
+def check_key(path: str) -> None:
+    """Raise DataError for a path, or a part of it, that is longer than a store's name for a file may be."""
     if len(path.encode()) > _LONGEST_KEY:
         raise DataError(f"{shown(path)} can't be a file's path: it is longer than {_LONGEST_KEY} bytes")
 

@@ -263,7 +263,7 @@ class _Translation:
         if schema.doc is not None:
             attributes[CONNECT_DOC] = schema.doc
         if schema.version is not None:
-            attributes[CONNECT_VERSION] = schema.version
+            attributes[CONNECT_VERSION] = int(schema.version)
         parameters = {key: value for key, value in schema.parameters.items() if discard or key != FIELD_DEFAULT}
         if parameters:
             attributes[CONNECT_PARAMETERS] = parameters

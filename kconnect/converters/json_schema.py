@@ -11,7 +11,7 @@ from typing import Any
 from kconnect.converters.json_readers import Readers
 from kconnect.converters.json_text import wrapped
 from kconnect.converters.json_writers import Writers
-from kconnect.data.schema import Schema, SchemaType
+from kconnect.data.schema import Brought, Schema, SchemaType
 from kconnect.errors import DataError
 
 _NAMES = {
@@ -45,7 +45,7 @@ def write(schema: Schema, writers: Writers) -> dict[str, Any]:
     if schema.name is not None:
         body["name"] = schema.name
     if schema.version is not None:
-        body["version"] = schema.version
+        body["version"] = int(schema.version)
     if schema.doc is not None:
         body["doc"] = schema.doc
     if schema.parameters:
@@ -99,7 +99,7 @@ def _read(body: Any, readers: Readers) -> tuple[Schema | None, int]:
         kind,
         optional=body.get("optional") is True,
         name=_text(body, "name"),
-        version=_int32(version) if type(version) is int else None,
+        version=Brought(_int32(version)) if type(version) is int else None,
         doc=_text(body, "doc"),
         parameters=_parameters(body.get("parameters")),
         fields=fields,

@@ -75,6 +75,10 @@ class Float64(float):
     """A Java Double, which a schema of FLOAT32 does not take as it does a plain float."""
 
 
+class Brought(int):
+    """The version of a schema that a message brings along: whoever writes the message chooses it."""
+
+
 EXACT: Mapping[SchemaType, type] = {
     SchemaType.INT8: Int8,
     SchemaType.INT16: Int16,

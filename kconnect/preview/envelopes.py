@@ -326,9 +326,10 @@ def schema_body(schema: Schema | None) -> dict[str, Any] | None:
     elif schema.type is SchemaType.STRUCT:
         body["fields"] = [{**(schema_body(field.schema) or {}), "field": field.name} for field in schema.fields]
     body["optional"] = schema.optional
-    for name in ("name", "version", "doc"):
-        if getattr(schema, name) is not None:
-            body[name] = getattr(schema, name)
+    version = None if schema.version is None else int(schema.version)
+    for name, attribute in (("name", schema.name), ("version", version), ("doc", schema.doc)):
+        if attribute is not None:
+            body[name] = attribute
     if schema.parameters:
         body["parameters"] = dict(schema.parameters)
     if schema.default is not None:

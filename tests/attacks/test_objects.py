@@ -11,6 +11,7 @@ import json
 import lzma
 import os
 import threading
+import urllib.parse
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -32,9 +33,10 @@ from kconnect.connectors.objects.hadoop import HadoopStore
 from kconnect.connectors.objects.readers import Budget
 from kconnect.connectors.objects.source import ObjectStoreSourceConnector
 from kconnect.connectors.objects.thrift import Reader
+from kconnect.converters.json import JsonConverter
 from kconnect.testing import SinkRunner, SourceRunner
 from tests.attacks import hostile
-from tests.attacks.hostile import Answer, Hostile, Reply, bomb
+from tests.attacks.hostile import Answer, Asked, Hostile, Reply, bomb
 
 MB = 1024 * 1024
 RECORD = MB
@@ -921,3 +923,87 @@ def test_a_file_has_a_time_whatever_its_folder_says() -> None:
     assert stores.moment(10.0**15).year == 9999
     assert stores.moment(-(10.0**15)).year == 1
     assert stores.moment(0.5) == datetime.datetime(1970, 1, 1, 0, 0, 0, 500_000, datetime.timezone.utc)
+
+
+def with_schema(made: JsonConverter, at: int, version: int, fields: dict[str, str], payload: dict[str, Any]) -> SinkRecord:
+    """A record as a message that brings its schema along."""
+    described = [{"type": kind, "field": name, "optional": True} for name, kind in fields.items()]
+    own = {"type": "struct", "name": "Row", "version": version, "fields": described}
+    message = json.dumps({"schema": own, "payload": payload}).encode()
+    return SinkRecord("t", 0, None, None, *made.to_connect_data("t", message), at)
+
+
+@pytest.mark.parametrize("compatibility", ["BACKWARD", "FULL", "FORWARD"])
+def test_a_version_that_a_record_brings_takes_no_fields_of_others(tmp_path: Path, compatibility: str) -> None:
+    """Who may write to the topic sends a schema of a last, or first, version with few fields: others' fields were left out."""
+    made, fields = JsonConverter(), {"id": "int32", "name": "string"}
+    records = [with_schema(made, at, 1, fields, {"id": at, "name": f"n{at}"}) for at in (0, 2, 3)]
+    records.insert(1, with_schema(made, 1, -5 if compatibility == "FORWARD" else 2**31 - 1, {"id": "int32"}, {"id": 1}))
+    more = {"format_class": "JsonFormat", "flush_size": "100", "schema_compatibility": compatibility}
+    with file_sink(tmp_path, **more) as runner:
+        runner.put(records)
+        task: Any = runner.task
+        task._files["t", 0].finish()
+        runner.put([])
+        assert runner.reported == []
+    found = [json.loads(line) for path in (tmp_path / "store").rglob("*.json") for line in path.read_text().splitlines()]
+    by_id = {row["id"]: row.get("name") for row in found}
+    assert by_id == {0: "n0", 1: None, 2: "n2", 3: "n3"}
+
+
+def test_decimals_of_two_scales_are_in_two_files(tmp_path: Path) -> None:
+    """Who may register a schema gives a decimal fewer digits behind the point: records of others were bad ones."""
+    versions = [
+        schema.struct({"price": schema.decimal_schema(scale)}, name="Row", version=version)
+        for version, scale in ((1, 2), (2, 0))
+    ]
+    prices = [decimal.Decimal("1.50"), decimal.Decimal(1), decimal.Decimal("2.50")]
+    records = [
+        SinkRecord("t", 0, None, None, versions[at % 2], Struct(versions[at % 2], {"price": price}), at)
+        for at, price in enumerate(prices)
+    ]
+    with file_sink(tmp_path, format_class="ParquetFormat", flush_size="100", schema_compatibility="BACKWARD") as runner:
+        runner.put(records)
+        task: Any = runner.task
+        task._files["t", 0].finish()
+        runner.put([])
+        assert runner.reported == []
+    assert len(list((tmp_path / "store").rglob("*.parquet"))) == 3
+
+
+@pytest.mark.parametrize("size", [246, 247, 248, 253, 255])
+def test_a_name_that_is_written_under_a_longer_one_first_has_room_for_that(tmp_path: Path, size: int) -> None:
+    """Who may write to the topic chooses a topic whose file's name just fits: while it is written, it has a longer one."""
+    topic = "x" * (size - len("+0+0000000001.json"))
+    with file_sink(tmp_path) as runner:
+        runner.put([renamed(0, "t"), renamed(1, topic), renamed(2, "t")])
+        runner.put([])
+        assert [each.original_offset for each, _ in runner.reported] == ([1] if size > 247 else [])
+    assert len(list((tmp_path / "store").rglob("*.json"))) == (2 if size > 247 else 3)
+
+
+def test_all_parts_of_a_name_have_room_in_a_key(tmp_path: Path) -> None:
+    """Who may write to the topic sends a field of a thousand characters: with what is around it, no store has such a key."""
+
+    def answer(asked: Asked) -> Reply:
+        key = urllib.parse.unquote(asked.path).partition("/lake/")[2]
+        if len(key.encode()) > 1024:
+            return Reply(400, {}, b"<Error><Code>KeyTooLongError</Code><Message>Your key is too long</Message></Error>")
+        none = b"<ListBucketResult><Name>lake</Name><IsTruncated>false</IsTruncated></ListBucketResult>"
+        return Reply(200, {"ETag": '"1"'}, none if asked.method == "GET" else b"")
+
+    def put(*names: str) -> list[int]:
+        more = {"partitioner_class": "FieldPartitioner", "partition_field_name": "name", "store": "s3://lake/deep"}
+        login = {"aws_access_key_id": "me", "aws_secret_access_key": "pw", "s3_region": "eu-central-1"}
+        with file_sink(tmp_path, **more, **login, store_url=service.url) as runner:
+            rows = [Struct(ROW, {"name": name}) for name in names]
+            runner.put([SinkRecord("t", 0, None, None, ROW, row, at) for at, row in enumerate(rows)])
+            runner.put([])
+            return [each.original_offset for each, _ in runner.reported]
+
+    around = len("deep/topics/t/name=/t+0+0000000001.json")
+    with Hostile() as service:
+        service.default = answer
+        assert put("a", "x" * (1024 - around), "b") == []
+        assert put("a", "x" * (1025 - around), "b") == [1]
+        assert put("a", "é" * 505, "b") == [1]

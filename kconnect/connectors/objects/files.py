@@ -25,6 +25,8 @@ Bad = tuple[int, Exception]
 _IN_FOLDERS = ("file://", "webhdfs://", "swebhdfs://")
 """Stores whose files are in folders, and not under one name that has slashes."""
 _WITHOUT_COLONS = ("webhdfs://", "swebhdfs://")
+_AROUND = 8
+"""So many bytes stores have around the name of a file that is not whole yet, as in .x.json.part, and x.json#1."""
 
 
 class _Begin:
@@ -68,6 +70,9 @@ class Files:
         self._interval: int = config[settings.INTERVAL]
         self._bytes: int = config[settings.BYTES]
         self._most: int = config[settings.MOST_FILES]
+        prefix = config[settings.STORE].partition("://")[2].partition("?")[0].partition("/")[2].strip("/")
+        self._prefix = f"{prefix}/" if prefix else ""
+        """What the store has before each name."""
         self._compatibility: str = config[settings.COMPATIBILITY].lower()
         self._folder: Folder | None = None
         self._writers: dict[tuple[str, str], tuple[Writer, str, Path]] = {}
@@ -211,9 +216,12 @@ class Files:
         in_folders = self._config[settings.STORE].startswith(_IN_FOLDERS)
         if ":" in folder and not self._partitioner.by_time and self._config[settings.STORE].startswith(_WITHOUT_COLONS):
             raise DataError(f"{names.shown(folder)} can't be a folder: HDFS takes no colon in names")
-        names.check_file(f"{some.topic}/{file}", in_folders)
+        names.check_file(f"{some.topic}/{file}", in_folders, around=_AROUND)
         names.check_file(folder, in_folders, empty=True)
-        return str(slash).join(filter(None, (self._config[settings.FOLDER], some.topic, folder, file)))
+        path = str(slash).join(filter(None, (self._config[settings.FOLDER], some.topic, folder, file)))
+        if not in_folders:
+            names.check_key(self._prefix + path)
+        return path
 
     def _size(self) -> int:
         return sum(writer.size() for writer, _, _ in self._writers.values())

@@ -1,7 +1,9 @@
 """
 Projection: values of one version of a schema as those of another one, so that they can be in one file.
 
-By the rules of `schema.compatibility`. Called by `files.py`.
+By the rules of `schema.compatibility`. What a version lacks is left out, so only those count that a registry has given: whoever
+may write one record chooses the version that comes with it, and would have the fields of all others left out. Called by
+`files.py`.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from kconnect.api import Column, Schema, SchemaType, Struct
+from kconnect.api import schema as schemas
 
 _NUMBERS = (
     *(SchemaType.INT8, SchemaType.INT16, SchemaType.INT32, SchemaType.INT64),
@@ -28,6 +31,8 @@ def together(value: Column, onto: Schema | None, compatibility: str) -> Column |
     """The values with the schema of a file that is begun, or None if they need another file."""
     schema = value.schema
     if compatibility == "none" or schema is None or onto is None or schema.version is None or onto.version is None:
+        return None
+    if isinstance(schema.version, schemas.Brought) or isinstance(onto.version, schemas.Brought):
         return None
     # backward, and full: readers know the newest schema. forward: they know the oldest one.
     if schema.version < onto.version if compatibility == "forward" else schema.version > onto.version:
@@ -66,6 +71,8 @@ def _conversion(source: Schema, onto: Schema) -> Convert | None:
     if source.optional and not onto.optional and onto.default is None:
         raise Unfit
     if source.name != onto.name or (source.type is not onto.type and not (source.type in _NUMBERS and onto.type in _NUMBERS)):
+        raise Unfit
+    if source.name == schemas.DECIMAL and schemas.decimal_scale(source) != schemas.decimal_scale(onto):
         raise Unfit
     if source.type in _NUMBERS and source.name is None:
         if _NUMBERS.index(source.type) > _NUMBERS.index(onto.type):
