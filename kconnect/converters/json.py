@@ -298,6 +298,9 @@ class JsonConverter(AnyConverter):
         except orjson.JSONEncodeError:
             # Decimals in defaults, huge numbers, lone surrogates: too rare to be kept.
             return self._reading(described)
+        if b"null" in key and orjson.loads(key) != described:
+            # A number beyond all doubles, of which orjson makes a null: that may be what the schema of others has there.
+            return self._reading(described)
         reading = self._read.get(key)
         if reading is None:
             reading = self._reading(described)

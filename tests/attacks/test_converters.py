@@ -416,3 +416,15 @@ def test_defaults_within_each_other_take_no_more_time_than_their_length() -> Non
     with pytest.raises(DataError, match="defaults within each other"):
         JsonConverter().to_connect_data("t", envelope(within(200, 10_000), {}))
     assert JsonConverter().to_connect_data("t", envelope(within(5, 1000), {})).schema is not None
+
+
+@pytest.mark.parametrize(("kind", "value"), [("double", 1.5), ("int64", 7)])
+def test_a_number_beyond_all_is_nobody_elses_default(kind: str, value: Any) -> None:
+    """Who may write to the topic sends a default that no double has: others, whose default is null, had it for their nulls."""
+    fields = [{"type": kind, "optional": True, "field": "x", "default": None}]
+    mine, made = {"type": "struct", "fields": fields}, JsonConverter()
+    evil = envelope(mine, {}).replace(b"null", b"1e400")
+    assert b"1e400" in evil
+    made.to_connect_data("t", evil)
+    for given in (None, value):
+        assert made.to_connect_data("t", envelope(mine, {"x": given})).value["x"] == given
