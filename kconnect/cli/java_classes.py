@@ -116,6 +116,7 @@ _OWN = (
     (re.compile(r"(s3|gcs|azureblob|azuredatalake|hdfs\d?)sink", re.IGNORECASE), "ObjectStoreSink", "objects"),
     (re.compile(r"elasticsearch|opensearch", re.IGNORECASE), "OpenSearchSink", "search"),
     (re.compile(r"iceberg", re.IGNORECASE), "IcebergSink", "iceberg"),
+    (re.compile(r"delta(lake)?.*sink", re.IGNORECASE), "DeltaSink", "delta"),
     (re.compile(r"http.*source", re.IGNORECASE), "HttpSource", "http"),
     (re.compile(r"http", re.IGNORECASE), "HttpSink", "http"),
     (re.compile(r"datagen", re.IGNORECASE), "DatagenSource", "datagen"),

@@ -1,5 +1,5 @@
 """
-Arrow: the types of schemas, and columns of values as arrays. Used by `objects/formats.py` and `iceberg/rows.py`.
+Arrow: the types of schemas, and columns of values as arrays. Used by `objects/formats.py` and `lake/rows.py`.
 """
 
 from __future__ import annotations

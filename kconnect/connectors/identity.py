@@ -3,7 +3,7 @@ Whether the offsets that a sink keeps in its target are those of the topic that 
 
 A topic that was deleted and made again begins at 0, and one whose brokers have lost records ends earlier: whoever believed the
 target's offsets would pass over what is written there now, and commit it. So the topic's id is kept beside the offsets. Called
-by `sql/task.py` and `iceberg/task.py`, which keep both; `kafka/identities.py` asks.
+by `sql/task.py` and `lake/task.py`, which keep both; `kafka/identities.py` asks.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """
 Slices: the records of a group that are of one partition of Kafka, as columns.
 
-For sinks that count offsets by partition. Used by `objects/task.py` and `iceberg/task.py`. Read next: `groups.py`.
+For sinks that count offsets by partition. Used by `objects/task.py` and `lake/task.py`. Read next: `groups.py`.
 """
 
 from __future__ import annotations

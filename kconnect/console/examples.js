@@ -41,6 +41,26 @@ export const EXAMPLES = [
     }
   },
   {
+    "title": "Delta: records as rows of Delta Lake tables",
+    "what": "Orders by city, in S3:",
+    "config": {
+      "name": "orders-to-delta",
+      "connector.class": "DeltaSink",
+      "topics": "orders",
+      "store": "s3://lake/tables",
+      "s3.region": "eu-central-1",
+      "delta.tables": "shop.orders",
+      "delta.tables.auto-create-enabled": "true",
+      "delta.tables.evolve-schema-enabled": "true",
+      "delta.tables.default-partition-by": "city",
+      "delta.commit.interval-ms": "60000",
+      "value.converter": "org.apache.kafka.connect.json.JsonConverter",
+      "value.converter.schemas.enable": "true",
+      "errors.tolerance": "all",
+      "errors.deadletterqueue.topic.name": "orders-refused"
+    }
+  },
+  {
     "title": "HTTP: records to and from a service",
     "what": "Orders go to a service, ten at a time, as JSON arrays, with a token that the service of tokens gives:",
     "config": {

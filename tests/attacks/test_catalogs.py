@@ -172,7 +172,7 @@ def test_a_sink_s_config_runs_no_command(tmp_path: Path) -> None:
     task.worker = {SWITCH: POPEN}
     task.start(given)
     with pytest.raises(AttributeError, match="Popen"):
-        task._tables.ensure("shop.orders", pa.schema([pa.field("id", pa.int32())]), False)
+        task._lake.ensure("shop.orders", pa.schema([pa.field("id", pa.int32())]), False)
     wait_until(file.exists, message="the control: with the switch open, the command did not run")
 
 
@@ -291,7 +291,7 @@ def test_a_later_request_for_a_token_is_not_redirected_elsewhere(catalog: Catalo
     catalog.paths[TOKENS] = lambda asked: Reply(307, {"Location": f"{other.url}/internal"})
     catalog.default = lambda asked: Reply(419)
     with pytest.raises(ConfigError, match="redirected the request for a token"):
-        task._tables.existing("shop.orders")
+        task._lake.existing("shop.orders")
     assert other.asked == []
 
 
@@ -372,11 +372,11 @@ def test_a_catalog_has_no_files_written_on_this_machine(tmp_path: Path, form: st
         task = IcebergSinkTask()
         task.start(of_rest(catalog))
         with pytest.raises(ConfigError, match="A catalog or a table names a file of this machine"):
-            task._tables.existing("shop.orders")
+            task._lake.existing("shop.orders")
         task.worker = {"connector.files.allowed.paths": str(tmp_path / "other")}
         task.start(of_rest(catalog))
         with pytest.raises(ConfigError, match="A catalog or a table names a file of this machine"):
-            task._tables.existing("shop.orders")
+            task._lake.existing("shop.orders")
     assert not list(tmp_path.iterdir())
 
 
@@ -388,7 +388,7 @@ def test_a_table_s_files_stay_where_the_config_says(tmp_path: Path) -> None:
         task = IcebergSinkTask()
         task.worker = {"connector.files.allowed.paths": f"{tmp_path}/lake"}
         task.start(of_rest(catalog))
-        table = task._tables.existing("shop.orders")
+        table = task._lake.existing("shop.orders")
         assert table is not None
         table.io.new_input(f"file://{tmp_path}/lake/a")
         (tmp_path / "lake" / "link").symlink_to(tmp_path)
@@ -408,7 +408,7 @@ def test_an_answer_to_a_commit_is_looked_at_too(catalog: Catalog) -> None:
     """Whoever is the catalog names a class in the answer to a commit: the next commit does not load it."""
     task = IcebergSinkTask()
     task.start(of_rest(catalog))
-    table = task._tables.existing("shop.orders")
+    table = task._lake.existing("shop.orders")
     assert table is not None
     catalog.properties["write.py-location-provider.impl"] = "antigravity.Anything"
     with pytest.raises(ConfigError, match="What pyiceberg loads must be one of"):
@@ -537,7 +537,7 @@ def test_no_table_has_a_task_sleep_for_years(catalog: Catalog) -> None:
     catalog.properties.update(given)
     task = IcebergSinkTask()
     task.start(of_rest(catalog))
-    table = task._tables.existing("shop.orders")
+    table = task._lake.existing("shop.orders")
     assert table is not None
     for _ in range(2):
         assert table.properties == {

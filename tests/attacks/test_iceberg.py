@@ -51,10 +51,11 @@ from kconnect.api import (
     schema,
 )
 from kconnect.connectors import patterns
-from kconnect.connectors.iceberg import answers, catalogs, files, pending, rows, settings, staging
+from kconnect.connectors.iceberg import answers, catalogs, files, settings, staging
 from kconnect.connectors.iceberg.connector import IcebergSinkConnector
 from kconnect.connectors.iceberg.decoder import Decoder, check_elements
-from kconnect.connectors.iceberg.stages import Stage
+from kconnect.connectors.lake import pending, rows
+from kconnect.connectors.lake.stages import Stage
 from kconnect.testing import SinkRunner
 from tests.attacks.hostile import Hostile, Reply, bomb, given
 
@@ -126,9 +127,9 @@ def test_names_of_several_records_are_no_columns_for_all_of_them() -> None:
     """Who may write to the topic has other names in each record: each may be written, and they are not in memory together."""
     objects = [{"v": {f"a{at}_{each}": 1 for each in range(300)}} for at in range(200)]
     with pytest.raises(DataError, match="so many different names"):
-        rows.made(Column(None, objects))
-    assert [len(rows.made(Column(None, [each]))) for each in objects[:3]] == [1] * 3
-    assert len(rows.made(Column(None, [{"v": {f"a{each}": 1 for each in range(300)}}] * 2000))) == 2000
+        rows.made(Column(None, objects), {})
+    assert [len(rows.made(Column(None, [each]), {})) for each in objects[:3]] == [1] * 3
+    assert len(rows.made(Column(None, [{"v": {f"a{each}": 1 for each in range(300)}}] * 2000), {})) == 2000
 
 
 def row(offset: int, to: str | None = None) -> SinkRecord:

@@ -34,6 +34,7 @@ CONFIGS = {
     },
     "ObjectStoreSink": {"store": "memory:///", "format.class": "JsonFormat", "flush.size": "1"},
     "ObjectStoreSource": {"store": "memory:///", "format.class": "JsonFormat"},
+    "DeltaSink": {"store": "file:///lake", "delta.tables": "a.b", "delta.tables.auto-create-enabled": "true"},
     "IcebergSink": {"iceberg.catalog.type": "in-memory", "iceberg.tables": "a.b", "iceberg.tables.auto-create-enabled": "true"},
 }
 PATHS = frozenset(("file", "schema.filename", "spool.dir", "ssl.ca.location", "ssl.certificate.location", "ssl.key.location"))
@@ -53,7 +54,7 @@ ELSEWHERE = frozenset(
 )
 """Names that look so, and are not of the machine."""
 ITERATE = {
-    "iceberg/settings.py:of_tables",
+    "lake/settings.py:of_tables",
     "iceberg/staging.py:known",
     "iceberg/logins.py:_addresses",
     "iceberg/logins.py:_has",

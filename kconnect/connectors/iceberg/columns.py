@@ -1,97 +1,41 @@
 """
-Columns: which fields of records a table may get, and which of their values may name a partition.
+Columns of Iceberg: what its metadata can have, and the partitions of rows.
 
-Whoever may write to a topic chooses the fields of its records. A table is made and changed for good: with a column whose type
-no reader of Iceberg understands, or no file can have, nobody reads or writes it any more. So what a table is to become is
-looked at first, and a record with other fields is a bad one. Called by `tables.py` and `task.py`.
+Called by `tables.py` and `lake.py`. Read next: `connectors/lake/columns.py`, which has what holds for every lake.
 """
 
 from __future__ import annotations
 
-import math
-import unicodedata
 import urllib.parse
-from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyarrow import parquet
+from pyiceberg.io.pyarrow import schema_to_pyarrow
 from pyiceberg.schema import Schema, sanitize_column_names
 from pyiceberg.table import Table
 from pyiceberg.transforms import IdentityTransform, TruncateTransform
 
 from kconnect.api import DataError
-from kconnect.connectors import names
 from kconnect.connectors.common import MISFITS
-from kconnect.connectors.iceberg import settings
+from kconnect.connectors.lake.columns import has_odd_numbers, is_text
 
-_DEEPEST = 32
-"""Readers of Iceberg call themselves for each level, those in Java too."""
+KINDS = {
+    pa.int8(): pa.int32(),
+    pa.int16(): pa.int32(),
+    pa.time32("ms"): pa.time64("us"),
+    pa.timestamp("ms", "UTC"): pa.timestamp("us", "UTC"),
+}
+"""What Iceberg has not, and what it has in its place."""
 _LONGEST_PART = 255
 """What a folder's name may have, in bytes."""
 _SURELY_SHORT = 40
 """A text of so many bytes is short enough, however it is quoted, behind the name of a column."""
-_NOT_WRITTEN: tuple[type[Exception], ...] = (*MISFITS, pa.ArrowException, OSError)
-"""What Arrow raises for columns that Parquet has not: an OSError, though nothing is written to a disk, for some decimals."""
 
 
-def check_new(wanted: pa.Schema, there: pa.Schema | None, most: int) -> None:
-    """Raise DataError for columns that a table must not get, which is made for them, or has those that are `there`."""
-    new = [field for field in wanted if there is None or lacking(there, pa.schema([field]))]
-    # What a column has already, within it, counts once.
-    count = sum(_count(field, 1) for field in new) - sum(
-        _count(there.field(field.name), -_LONGEST_PART) for field in new if there is not None and field.name in there.names
-    )
-    before = 0 if there is None else sum(_count(field, -_LONGEST_PART) for field in there)
-    if new and before + count > most:
-        raise DataError(
-            f"the table would have {before + count} columns, those within others counted, and {settings.MOST_COLUMNS} is {most}"
-        )
-    try:
-        # Parquet has no structs without fields, and other limits that only its writer knows.
-        parquet.ParquetWriter(pa.BufferOutputStream(), wanted).close()
-    except _NOT_WRITTEN as error:
-        raise DataError(f"no file can have these columns: {' '.join(str(error).split())[:200]}") from None
-
-
-def lacking(there: pa.Schema, wanted: pa.Schema) -> list[str]:
-    """The names, with dots, of what a table lacks for records, at any depth."""
-    return _lacking("", pa.struct(list(there)), pa.struct(list(wanted)))
-
-
-def _lacking(prefix: str, existing_type: pa.DataType, needed: pa.DataType) -> list[str]:
-    if pa.types.is_struct(needed) and pa.types.is_struct(existing_type):
-        existing = {field.name: field.type for field in existing_type}
-        missing = [f"{prefix}{field.name}" for field in needed if field.name not in existing]
-        pairs = [(field.name, existing[field.name], field.type) for field in needed if field.name in existing]
-    elif is_list(needed) and is_list(existing_type):
-        missing, pairs = [], [("element", existing_type.value_type, needed.value_type)]
-    elif pa.types.is_map(needed) and pa.types.is_map(existing_type):
-        keys = ("key", existing_type.key_type, needed.key_type)
-        missing, pairs = [], [keys, ("value", existing_type.item_type, needed.item_type)]
-    else:
-        return []
-    return missing + [name for within, *types in pairs for name in _lacking(f"{prefix}{within}.", *types)]
-
-
-def is_list(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind))
-
-
-def optional(field: pa.Field) -> pa.Field:
-    """The field, with all within it, as the rows that there are want it, which have no value for it."""
-    return pa.field(field.name, _optional(field.type), nullable=True)
-
-
-def _optional(kind: pa.DataType) -> pa.DataType:
-    if pa.types.is_struct(kind):
-        return pa.struct([optional(field) for field in kind])
-    if is_list(kind):
-        return pa.list_(pa.field(kind.value_field.name, _optional(kind.value_type), nullable=True))
-    if pa.types.is_map(kind):
-        return pa.map_(kind.key_type, pa.field(kind.item_field.name, _optional(kind.item_type), nullable=True))
-    return kind
+def arrow_of(table: Table) -> pa.Schema:
+    """Return the columns that rows are written as."""
+    return schema_to_pyarrow(table.schema(), include_field_ids=False)
 
 
 def check_readable(schema: Schema) -> None:
@@ -109,16 +53,6 @@ def check_readable(schema: Schema) -> None:
         raise DataError(f"two of its columns have one name in files: {' '.join(str(error).split())[:200]}") from None
 
 
-def _count(field: pa.Field, depth: int) -> int:
-    """Return how many columns a field is, with those within it."""
-    if depth > _DEEPEST:
-        raise DataError(f"the columns are nested more than {_DEEPEST} times")
-    name, kind = field.name, field.type
-    if depth > 0 and (not name or any(unicodedata.category(letter) in ("Cc", "Cs") for letter in name)):
-        raise DataError(f"{names.shown(name)} can't be a column: it is empty, or has control characters")
-    return 1 + sum(_count(kind.field(at), depth + 1) for at in range(kind.num_fields))
-
-
 def check_partitions(table: Table, rows: pa.Table) -> None:
     """Raise DataError for rows of which no folder of a partition can be made."""
     spec = table.spec()
@@ -130,7 +64,7 @@ def check_partitions(table: Table, rows: pa.Table) -> None:
         if column is None:
             continue
         kind = column.type
-        if pa.types.is_floating(kind) and _has_odd_numbers(column):
+        if pa.types.is_floating(kind) and has_odd_numbers(column):
             raise DataError(f"its {name}, which is of the partition, is not a number, or -0.0, which equals 0.0")
         if is_text(kind) and (pc.max(pc.binary_length(column)).as_py() or 0) > _SURELY_SHORT:
             for value in pc.unique(column):
@@ -158,30 +92,6 @@ def _column(rows: pa.Table, path: str) -> pa.ChunkedArray | None:
     first, *within = path.split(".")
     column = rows.column(first) if first in rows.column_names else None
     return column if column is None or not within else pc.struct_field(column, within)
-
-
-def check_ids(rows: pa.Table, ids: Sequence[str]) -> None:
-    """Raise DataError for rows that an upsert finds no other one for, whatever there is."""
-    for name in ids:
-        column = rows.column(name) if name in rows.column_names else None
-        if column is None:
-            continue
-        if column.null_count:
-            raise DataError(f"its {name}, which is of the id, is null")
-        if pa.types.is_floating(column.type) and _has_odd_numbers(column):
-            raise DataError(f"its {name}, which is of the id, is not a number, or -0.0, which equals 0.0")
-
-
-def _has_odd_numbers(column: pa.ChunkedArray) -> bool:
-    """Whether there is NaN, which equals nothing, or -0.0: pyiceberg would write it twice, or not at all."""
-    zero = pc.and_(pc.equal(column, 0.0), pc.equal(pc.divide(1.0, column), -math.inf))
-    return bool(pc.any(pc.or_(pc.is_nan(column), zero)).as_py())
-
-
-def is_text(kind: pa.DataType) -> bool:
-    """Whether it is one of texts, or of bytes."""
-    is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
-    return bool(is_text or pa.types.is_binary(kind) or pa.types.is_large_binary(kind))
 
 
 def _check_part(field: Any, kind: Any, value: Any) -> None:

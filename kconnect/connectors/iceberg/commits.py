@@ -19,10 +19,10 @@ from pyiceberg.table import Table, Transaction
 
 from kconnect.api import ConfigError, ConnectError, TopicPartition
 from kconnect.connectors.iceberg import upserts
+from kconnect.connectors.iceberg.columns import arrow_of
 from kconnect.connectors.iceberg.places import Places
-from kconnect.connectors.iceberg.stages import StaleError
-from kconnect.connectors.iceberg.tables import arrow_of
 from kconnect.connectors.identity import Mark
+from kconnect.connectors.lake.stages import StaleError
 
 _OFFSET = re.compile(r"-?[0-9]{1,19}")
 Offsets = Mapping[TopicPartition, int]

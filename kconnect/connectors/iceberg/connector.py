@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from kconnect.api import ConfigDef, ConfigError, ConnectError, SinkTask, TopicPartition
-from kconnect.connectors import patterns
 from kconnect.connectors.common import CheckedSink
 from kconnect.connectors.iceberg import settings
+from kconnect.connectors.lake import settings as lake_settings
 from kconnect.connectors.libraries import Informed
 
 _INSTALL = "pyiceberg is not installed here: pip install 'kconnect[iceberg]' on every machine of the cluster"
@@ -36,52 +36,35 @@ class IcebergSinkConnector(Informed, CheckedSink):
     def alter_offsets(self, connector_config: dict[str, str], offsets: Mapping[TopicPartition, int | None]) -> bool:
         """Change the offsets of the tables, which go before the group's. Tables that a field names are unknown here."""
         from kconnect.connectors.iceberg import catalogs, commits
-        from kconnect.connectors.iceberg.tables import Tables
+        from kconnect.connectors.iceberg.lake import IcebergLake
 
-        config = settings.CONFIG.parse(connector_config)
-        tables = Tables(catalogs.made_catalog(config, connector_config, self.worker), config, connector_config)
+        config, name = settings.CONFIG.parse(connector_config), connector_config["name"]
+        lake = IcebergLake(catalogs.made_catalog(config, connector_config, self.worker), name, config, connector_config)
         try:
             for place, offset in offsets.items():
-                for name in config[settings.TABLES]:
-                    table = tables.existing(name.replace("${topic}", place.topic))
+                for template in config[settings.NAMES.tables]:
+                    table = lake.existing(template.replace("${topic}", place.topic))
                     if table is not None:
-                        commits.alter(table, connector_config["name"], place, offset)
+                        commits.alter(table, name, place, offset)
         except catalogs.errors() as error:
             raise ConnectError(f"The offsets in the tables can't be changed: {catalogs.reason(error)}") from None
         return True
 
 
 def _mismatches(config: Mapping[str, Any], props: Mapping[str, str]) -> list[tuple[str, str]]:
-    problems = []
-    if config[settings.DYNAMIC] and not config[settings.ROUTE_FIELD]:
-        problems.append((settings.ROUTE_FIELD, f"It is missing: {settings.DYNAMIC} is true, and it names the table."))
-    if not config[settings.DYNAMIC] and not config[settings.TABLES]:
-        problems.append((settings.TABLES, f"It is missing: without {settings.DYNAMIC} it names the tables."))
+    names = settings.NAMES
+    problems = lake_settings.mismatches(names, config, props)
     problems += [
-        (settings.TABLES, f"{name} has no namespace: write it as in shop.orders.")
-        for name in config[settings.TABLES]
+        (names.tables, f"{name} has no namespace: write it as in shop.orders.")
+        for name in config[names.tables]
         if "." not in name
     ]
-    of_tables = settings.of_tables(props)
-    if config[settings.ROUTE_FIELD] and not config[settings.DYNAMIC]:
-        without = [name for name in config[settings.TABLES] if "route-regex" not in of_tables.get(name, {})]
-        if without:
-            text = f"iceberg.table.{without[0]}.route-regex is missing: it says which values of that field are for the table."
-            problems.append((settings.ROUTE_FIELD, text))
-    for name, table_settings in of_tables.items():
-        try:
-            patterns.Pattern(table_settings.get("route-regex", ""))
-        except patterns.error as error:
-            problems.append((settings.ROUTE_FIELD, f"iceberg.table.{name}.route-regex is no regular expression: {error}."))
     try:
-        settings.partitions(settings.PARTITIONS, config[settings.PARTITIONS])
-        for name, table_settings in of_tables.items():
-            settings.partitions(f"iceberg.table.{name}.partition-by", [table_settings.get("partition-by", "")])
+        settings.partitions(names.partitions, config[names.partitions])
+        for name, table_settings in lake_settings.of_tables(names, props).items():
+            settings.partitions(names.of_table(name, "partition-by"), [table_settings.get("partition-by", "")])
     except ConfigError as error:
-        problems.append((settings.PARTITIONS, f"{error}."))
-    branches = [name for name, table_settings in of_tables.items() if "commit-branch" in table_settings]
-    if branches:
-        problems.append((settings.TABLES, f"iceberg.table.{branches[0]}.commit-branch is not supported: rows go to main."))
+        problems.append((names.partitions, f"{error}."))
     return problems
 
 
@@ -90,28 +73,30 @@ def _problems_of_catalog(
 ) -> list[tuple[str, str]]:
     try:
         from kconnect.connectors.iceberg import catalogs
-        from kconnect.connectors.iceberg.tables import Tables
+        from kconnect.connectors.iceberg.lake import IcebergLake
     except ImportError:
         return [(settings.KIND, f"{_INSTALL}.")]
     topics = [topic.strip() for topic in props.get("topics", "").split(",") if topic.strip()]
     try:
         catalog = catalogs.made_catalog(config, props, worker)
-        tables = Tables(catalog, config, props)
+        lake = IcebergLake(catalog, props.get("name", ""), config, props)
         catalog.list_namespaces()
         for name in {
-            template.replace("${topic}", topic) for template in config[settings.TABLES] for topic in topics or ["${topic}"]
+            template.replace("${topic}", topic)
+            for template in config[settings.NAMES.tables]
+            for topic in topics or ["${topic}"]
         }:
-            table = tables.existing(name) if "${topic}" not in name else None
-            if table is None and not config[settings.CREATE] and "${topic}" not in name:
-                return [(settings.TABLES, f"There is no table {name}: create it, or set {settings.CREATE}=true.")]
-            if table is not None and config[settings.UPSERT]:
-                missing = [column for column in tables.ids(name, table) if column not in table.schema().column_names]
+            table = lake.existing(name) if "${topic}" not in name else None
+            if table is None and not config[settings.NAMES.create] and "${topic}" not in name:
+                return [(settings.NAMES.tables, f"There is no table {name}: create it, or set {settings.NAMES.create}=true.")]
+            if table is not None and config[settings.NAMES.upsert]:
+                missing = [column for column in lake.ids(name, table) if column not in table.schema().column_names]
                 if missing:
-                    return [(settings.IDS, f"The table {name} has no column {missing[0]}.")]
+                    return [(settings.NAMES.ids, f"The table {name} has no column {missing[0]}.")]
     except ConfigError as error:
         return [(error.name if error.name in settings.CONFIG.keys else settings.URI, f"{error}.")]
     except ConnectError as error:
-        return [(settings.IDS, f"{error}.")]
+        return [(settings.NAMES.ids, f"{error}.")]
     except catalogs.errors() as error:
         return [(settings.URI, f"The catalog can't be used: {catalogs.reason(error)}.")]
     return []

@@ -20,7 +20,7 @@ from pyiceberg.table import Table
 
 from kconnect.api import TopicPartition
 from kconnect.connectors.iceberg import commits
-from kconnect.connectors.iceberg.stages import Stage
+from kconnect.connectors.lake.stages import Stage
 
 log = logging.getLogger(__name__)
 

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 
-import pyarrow as pa
 from pyiceberg.table import Table
 
 from kconnect.api import TopicPartition
-from kconnect.connectors.common import MISFITS
-from kconnect.connectors.iceberg import columns, commits, rows, staging
-from kconnect.connectors.iceberg.pending import Part
-from kconnect.connectors.iceberg.stages import Stage, StaleError
-from kconnect.connectors.iceberg.tables import arrow_of
-
-NO_ROWS: tuple[type[Exception], ...] = (*MISFITS, pa.ArrowException)
-"""What is raised for records of which there are no rows."""
+from kconnect.connectors.iceberg import commits, staging
+from kconnect.connectors.iceberg.columns import arrow_of
+from kconnect.connectors.lake import rows
+from kconnect.connectors.lake.pending import Part
+from kconnect.connectors.lake.stages import Stage, StaleError
 
 
 class TableTarget:
@@ -42,15 +38,15 @@ class TableTarget:
         return staging.known(self._table, self._connector, topics)
 
     def append(self, parts: Mapping[TopicPartition, Part]) -> None:
-        together = self._together(parts)
-        last = together if self._ids is None else _last_of_each(together, self._ids)
+        together = rows.together(parts.values(), arrow_of(self._table))
+        last = together if self._ids is None else rows.last_of_each(together, self._ids)
         begins = {place: part.begin for place, part in parts.items()}
         topic_ids = self._topic_ids({place.topic for place in parts})
         commits.commit(self._table, last, self._connector, begins, _ends(parts), self._ids, topic_ids, self._locations)
 
     def stage(self, parts: Mapping[TopicPartition, Part]) -> Stage:
         begins = {place: part.begin or 0 for place, part in parts.items()}
-        return staging.made(self._table, self._together(parts), begins, _ends(parts))
+        return staging.made(self._table, rows.together(parts.values(), arrow_of(self._table)), begins, _ends(parts))
 
     def publish(self, stage: Stage) -> None:
         staging.publish(self._table, self._connector, stage)
@@ -68,24 +64,6 @@ class TableTarget:
         except StaleError:
             return  # Whether a stage was too late, its task sees by the table's offsets.
 
-    def _together(self, parts: Mapping[TopicPartition, Part]) -> pa.Table:
-        """Return the rows, as the table has them. StaleError if it has not the columns any more that they were made for."""
-        table_schema = arrow_of(self._table)
-        all_rows = [table_rows for part in parts.values() for table_rows in part.rows]
-        try:
-            if any(columns.lacking(table_schema, table_rows.schema) for table_rows in all_rows):
-                raise StaleError
-            fitted = [rows.fitted(table_rows, table_schema) for table_rows in all_rows]
-        except NO_ROWS:
-            raise StaleError from None
-        return pa.concat_tables([table_schema.empty_table(), *fitted])
-
 
 def _ends(parts: Mapping[TopicPartition, Part]) -> dict[TopicPartition, int]:
     return {place: part.next for place, part in parts.items()}
-
-
-def _last_of_each(table: pa.Table, ids: Sequence[str]) -> pa.Table:
-    """The last row of each id."""
-    places = table.select(ids).append_column("_place", pa.array(range(len(table)), pa.int64()))
-    return table.take(places.group_by(list(ids)).aggregate([("_place", "max")]).column("_place_max"))

@@ -17,10 +17,10 @@ from typing import TypeVar
 
 from obstore import exceptions
 
+from kconnect.connectors.objects.settings import ANSWER_SIZE
 from kconnect.connectors.resident import resident
 
 T = TypeVar("T")
-SIZE = "answer.max.bytes"
 _LOOK_S = 0.05
 """How often to look: in this time a store on the same machine sends some 50 MB."""
 
@@ -54,7 +54,9 @@ class Asker:
                         f"the store has listed nothing for {longest_s:g} s, and says that there is more"
                     )
                 if resident() - size > self._most:
-                    raise exceptions.GenericError(f"its answer takes more memory than there is for it: {SIZE} is {self._most}")
+                    raise exceptions.GenericError(
+                        f"its answer takes more memory than there is for it: {ANSWER_SIZE} is {self._most}"
+                    )
                 if self._ended.is_set():
                     raise exceptions.GenericError("the task is to stop")
                 if stopped():

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from kconnect.api import ConfigError
@@ -101,6 +101,19 @@ def given(props: Mapping[str, str], files: HostFiles) -> Options:
             raise ConfigError(settings.STORE, "[hidden]", rule)
     logins.check(url, by_name)
     return options
+
+
+def of_s3(config: Mapping[str, Any]) -> tuple[dict[str, Any], bool | None]:
+    """Return the options of a store that the settings of S3 say, and whether it is asked without TLS, if an address says so."""
+    options: dict[str, Any] = {"aws_region": config[settings.REGION]}
+    endpoint = config[settings.ENDPOINT]
+    if endpoint:
+        options["aws_endpoint"] = endpoint
+    for name, setting in (("aws_access_key_id", settings.ACCESS_KEY), ("aws_secret_access_key", settings.SECRET_KEY)):
+        if config[setting].value:
+            options[name] = config[setting].value
+    options["aws_virtual_hosted_style_request"] = not config[settings.PATH_STYLE]
+    return options, endpoint.startswith("http://") if endpoint else None
 
 
 def local_path(url: str) -> str | None:

@@ -11,7 +11,6 @@ from typing import Any
 
 from kconnect.api import ConfigDef, ConfigError, NonEmptyString, OneOf, Range, Width
 from kconnect.connectors.common import is_zone
-from kconnect.connectors.objects import asking
 from kconnect.connectors.passthrough import CheckedBy, Passthrough
 from kconnect.connectors.setting_rows import BOOLEAN, INT, LIST, LONG, SECRET, STRING, retry_keys, section
 
@@ -27,7 +26,7 @@ COUNT, INTERVAL, SCHEDULE, BYTES = "flush.size", "rotate.interval.ms", "rotate.s
 COMPATIBILITY, NULLS = "schema.compatibility", "behavior.on.null.values"
 USER, TOKEN = "hdfs.user", "hdfs.token"
 RETRIES, BACKOFF, TIMEOUT, SPOOL = "s3.part.retries", "retry.backoff.ms", "request.timeout.ms", "spool.dir"
-ANSWER_SIZE = asking.SIZE
+ANSWER_SIZE = "answer.max.bytes"
 PASSTHROUGH = Passthrough("store.options.", "obstore", CheckedBy.LIST)
 
 FORMATS = ("JsonFormat", "ParquetFormat", "AvroFormat", "CsvFormat", "ByteArrayFormat")
@@ -68,6 +67,19 @@ def _without_store(name: str, values: Mapping[str, Any]) -> bool:
 
 _BY_TIME = PARTITIONERS[2:]
 
+S3_KEYS = (
+    STRING.medium(REGION, "us-west-2", "The region of S3."),
+    STRING.low(ENDPOINT, "", "The address of a server that is like S3, such as http://minio:9000."),
+    SECRET.high(
+        ACCESS_KEY,
+        "",
+        "The access key of S3. By default the environment, a profile of the machine or of its container says who asks.",
+    ),
+    SECRET.high(SECRET_KEY, "", "The secret of that key."),
+    BOOLEAN.low(PATH_STYLE, True, "Whether the bucket is in the path of addresses, or else in the name of the host."),
+)
+"""The rows of S3, also for a lake there."""
+
 CONFIG = ConfigDef(
     *section(
         _WHERE,
@@ -81,15 +93,7 @@ CONFIG = ConfigDef(
             dependents=(BUCKET, USER, TOKEN),
         ),
         STRING.high(BUCKET, "", "The bucket of S3.", width=Width.LONG, visible=_without_store),
-        STRING.medium(REGION, "us-west-2", "The region of S3."),
-        STRING.low(ENDPOINT, "", "The address of a server that is like S3, such as http://minio:9000."),
-        SECRET.high(
-            ACCESS_KEY,
-            "",
-            "The access key of S3. By default the environment, a profile of the machine or of its container says who asks.",
-        ),
-        SECRET.high(SECRET_KEY, "", "The secret of that key."),
-        BOOLEAN.low(PATH_STYLE, True, "Whether the bucket is in the path of addresses, or else in the name of the host."),
+        *S3_KEYS,
         STRING.medium(USER, "", "Who writes to HDFS, where it believes what it is told.", visible=_in_hdfs),
         SECRET.medium(
             TOKEN,

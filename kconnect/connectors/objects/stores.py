@@ -90,14 +90,9 @@ class Store:
 
     def _s3(self, place: str, config: Mapping[str, Any], more: dict[str, str], client: dict[str, Any]) -> Any:
         bucket, _, prefix = place.strip("/").partition("/")
-        store_options: dict[str, Any] = {"aws_region": config[settings.REGION]}
-        if config[settings.ENDPOINT]:
-            store_options["aws_endpoint"] = config[settings.ENDPOINT]
-            client.setdefault("allow_http", config[settings.ENDPOINT].startswith("http://"))
-        for name, setting in (("aws_access_key_id", settings.ACCESS_KEY), ("aws_secret_access_key", settings.SECRET_KEY)):
-            if config[setting].value:
-                store_options[name] = config[setting].value
-        store_options["aws_virtual_hosted_style_request"] = not config[settings.PATH_STYLE]
+        store_options, allows_http = options.of_s3(config)
+        if allows_http is not None:
+            client.setdefault("allow_http", allows_http)
         make: Any = S3Store
         # What its retries are to be, this sink knows.
         merged = {**store_options, **more}

@@ -26,9 +26,10 @@ from kconnect.api import (
     TopicPartition,
     schema,
 )
-from kconnect.connectors.iceberg import commits, pending, rows, settings
+from kconnect.connectors.iceberg import columns, commits, settings
 from kconnect.connectors.iceberg.connector import IcebergSinkConnector
 from kconnect.connectors.identity import Mark
+from kconnect.connectors.lake import pending, rows
 from kconnect.testing import SinkRunner, check_plugin, config_errors
 from tests.rig.systems.iceberg_rest import IcebergRest
 from tests.rig.systems.small_disk import SmallDisk
@@ -527,7 +528,7 @@ def test_objects_without_a_schema(lake: Lake) -> None:
 
 def test_objects_of_one_batch_may_have_different_fields(lake: Lake) -> None:
     values: list[dict[str, Any]] = [{"id": 1}, {"id": 2, "note": "a"}, {"more": 3, "id": 3}]
-    table = rows.made(Column(None, values))
+    table = rows.made(Column(None, values), columns.KINDS)
     assert table.column_names == ["id", "note", "more"]
     assert table.to_pylist() == [{"note": None, "more": None, **each} for each in values]
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from kconnect.api import INT32_SCHEMA, OPTIONAL_INT32_SCHEMA, OPTIONAL_STRING_SCHEMA, STRING_SCHEMA, Schema, Struct, schema
-from kconnect.connectors.iceberg import columns
+from kconnect.connectors.lake import columns
 
 from .test_iceberg_sink import Lake, lake, put, record
 

@@ -26,7 +26,8 @@ from kconnect.api import (
     TopicPartition,
     schema,
 )
-from kconnect.connectors.iceberg import commits, pending
+from kconnect.connectors.iceberg import commits
+from kconnect.connectors.lake import pending
 from kconnect.testing import SinkRunner
 from tests.connectors.iceberg.test_iceberg_sink import Lake
 from tests.connectors.truth.budget import histories

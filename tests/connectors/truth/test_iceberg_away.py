@@ -19,8 +19,8 @@ import sqlalchemy as sa
 from hypothesis import example, given, note
 from hypothesis import strategies as st
 
-from kconnect.connectors.iceberg import pending
 from kconnect.connectors.iceberg.task import IcebergSinkTask
+from kconnect.connectors.lake import pending
 from kconnect.testing import SinkRunner
 from tests.connectors.iceberg.test_iceberg_sink import Lake
 from tests.connectors.truth import test_iceberg

@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from kconnect.api import TopicPartition
-from kconnect.connectors.iceberg import pending, stages
-from kconnect.connectors.iceberg.pending import Part, Pending
-from kconnect.connectors.iceberg.stages import Stage, StaleError
+from kconnect.connectors.lake import pending, stages
+from kconnect.connectors.lake.pending import Part, Pending
+from kconnect.connectors.lake.stages import Stage, StaleError
 
 PLACES = [TopicPartition("t", number) for number in range(4)]
 INTERVAL_S = 60.0

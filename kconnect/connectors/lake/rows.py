@@ -1,36 +1,37 @@
 """
 Rows: records as Arrow columns of a table's types.
 
-Called by `task.py`. Read next: `casts.py`.
+Called by `task.py`, and by what commits. Read next: `casts.py`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
 
 from kconnect.api import Column, DataError, SchemaType
 from kconnect.connectors import arrow
-from kconnect.connectors.iceberg import casts
+from kconnect.connectors.common import MISFITS
+from kconnect.connectors.lake import casts, columns
+from kconnect.connectors.lake.pending import Part
+from kconnect.connectors.lake.stages import StaleError
 
-_WIDENED = {
-    pa.int8(): pa.int32(),
-    pa.int16(): pa.int32(),
-    pa.time32("ms"): pa.time64("us"),
-    pa.timestamp("ms", "UTC"): pa.timestamp("us", "UTC"),
-}
-"""What Iceberg has not, and what it has in its place."""
-
+NO_ROWS: tuple[type[Exception], ...] = (*MISFITS, pa.ArrowException)
+"""What is raised for records of which there are no rows."""
+Kinds = Mapping[pa.DataType, pa.DataType]
 
 _NESTED = {dict, list, tuple}
 _MOST_CELLS, _CELLS_OF_VALUE = 4 * 1024 * 1024, 64
 """So many cells may objects without a schema become, or so many times their values, if these are more."""
 
 
-def made(value: Column) -> pa.Table:
-    """The rows of records without nulls. DataError, or one of Arrow's errors, if a record makes none."""
+def made(value: Column, kinds: Kinds) -> pa.Table:
+    """
+    Return the rows of records without nulls. `kinds` are the types that a lake has not, and what it has in their place.
+    DataError, or one of Arrow's errors, if a record makes none.
+    """
     value_schema = value.schema
     if value_schema is None:
         if not all(isinstance(row, dict) for row in value.values):
@@ -39,12 +40,12 @@ def made(value: Column) -> pa.Table:
         names = dict.fromkeys(name for row in value.values for name in row)
         arrow.check_free(value.values)
         _check_room(value.values)
-        return _widened(pa.table({name: pa.array([row.get(name) for row in value.values]) for name in names}))
+        return _replaced(pa.table({name: pa.array([row.get(name) for row in value.values]) for name in names}), kinds)
     if value_schema.type is not SchemaType.STRUCT:
         raise DataError(f"a row is made of a struct or an object, but its schema is {value_schema.type.value}")
     _, columns = value.fields()
     schema = arrow.arrow_schema(value_schema)
-    return _widened(pa.Table.from_arrays(arrow.arrays(value_schema, columns, schema), schema=schema))
+    return _replaced(pa.Table.from_arrays(arrow.arrays(value_schema, columns, schema), schema=schema), kinds)
 
 
 def _check_room(objects: Sequence[Mapping[str, Any]]) -> None:
@@ -95,17 +96,38 @@ def fitted(rows: pa.Table, wanted: pa.Schema) -> pa.Table:
     return pa.Table.from_arrays(columns, schema=wanted)
 
 
-def _widened(rows: pa.Table) -> pa.Table:
-    return rows.cast(pa.schema([field.with_type(_of_iceberg(field.type)) for field in rows.schema]))
+def _replaced(rows: pa.Table, kinds: Kinds) -> pa.Table:
+    return rows.cast(pa.schema([field.with_type(_kind(field.type, kinds)) for field in rows.schema]))
 
 
-def _of_iceberg(kind: pa.DataType) -> pa.DataType:
+def _kind(kind: pa.DataType, kinds: Kinds) -> pa.DataType:
     if pa.types.is_struct(kind):
-        return pa.struct([field.with_type(_of_iceberg(field.type)) for field in kind])
+        return pa.struct([field.with_type(_kind(field.type, kinds)) for field in kind])
     if pa.types.is_list(kind):
-        return pa.list_(kind.value_field.with_type(_of_iceberg(kind.value_type)))
+        return pa.list_(kind.value_field.with_type(_kind(kind.value_type, kinds)))
     if pa.types.is_map(kind):
-        return pa.map_(_of_iceberg(kind.key_type), kind.item_field.with_type(_of_iceberg(kind.item_type)))
+        return pa.map_(_kind(kind.key_type, kinds), kind.item_field.with_type(_kind(kind.item_type, kinds)))
     if pa.types.is_null(kind):
         return pa.string()
-    return _WIDENED.get(kind, kind)
+    return kinds.get(kind, kind)
+
+
+def together(parts: Iterable[Part], wanted: pa.Schema) -> pa.Table:
+    """
+    Return the rows of several parts, as a table has them now. StaleError if it has not the columns any more that they were made
+    for.
+    """
+    all_rows = [some for part in parts for some in part.rows]
+    try:
+        if any(columns.lacking(wanted, some.schema) for some in all_rows):
+            raise StaleError
+        fitted_rows = [fitted(some, wanted) for some in all_rows]
+    except NO_ROWS:
+        raise StaleError from None
+    return pa.concat_tables([wanted.empty_table(), *fitted_rows])
+
+
+def last_of_each(rows: pa.Table, ids: Sequence[str]) -> pa.Table:
+    """Return the last row of each id."""
+    places = rows.select(ids).append_column("_place", pa.array(range(len(rows)), pa.int64()))
+    return rows.take(places.group_by(list(ids)).aggregate([("_place", "max")]).column("_place_max"))

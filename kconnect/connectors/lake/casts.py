@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kconnect.api import DataError
-from kconnect.connectors.iceberg.columns import is_list, is_text
+from kconnect.connectors.lake.columns import is_list, is_text
 
 
 def cast(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
@@ -75,7 +75,7 @@ def _check(before: pa.Array, after: pa.Array) -> None:
             raise DataError(f"a number is too great for a column of {kind}")
     elif is_text(kind_before) and (pa.types.is_timestamp(kind) or pa.types.is_date(kind)):
         if _is_far(after):
-            raise DataError("a text has a date that is not in the years 1 to 9999, of which pyiceberg makes no file")
+            raise DataError("a text has a date that is not in the years 1 to 9999, of which no file is made")
     elif is_text(kind_before) and _is_number(kind):
         if any(_number(old) not in _numbers(new) for old, new in _pairs(before, after)):
             raise DataError(f"a text has a number that a column of {kind} has not")

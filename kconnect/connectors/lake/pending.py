@@ -1,5 +1,5 @@
 """
-What an Iceberg sink's task has taken and its tables do not have: rows in memory, and in staged files; and what becomes of it.
+What a lake sink's task has taken and its tables do not have: rows in memory, and in staged files; and what becomes of it.
 
 A table's rows are *gathered* in memory. A task that commits for itself brings them into the table at once. Of several tasks,
 one commits for all; the others *stage*: they write their rows into files, tell these, and go on gathering. A stage is settled
@@ -7,17 +7,17 @@ as soon as the table's offsets say what became of it: it is committed, or it can
 It is committed or given up as a whole, so whoever loses one of its partitions reads the others again, too.
 
 Nothing here asks a catalog or makes a file: that does `Target`, in a task `task.py`'s, in tests a table in memory. Called by
-`task.py`. Read next: `staging.py`, which has what a `Target` tells others.
+`task.py`. Read next: `iceberg/staging.py`, which has what a `Target` tells others.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from kconnect.api import TopicPartition
-from kconnect.connectors.iceberg.stages import Stage, StaleError, is_committed
+from kconnect.connectors.lake.stages import Stage, StaleError, is_committed
 
 LOOK_S, ALONE_S = 1.0, 10.0
 """How often, at most, a task looks whether its stage is committed, and when, at the earliest, it does that itself."""
@@ -59,12 +59,17 @@ class Target(Protocol):
         """Return the offsets that the table has: none of a partition that it knows nothing of."""
         ...
 
-    def known(self, topics: Collection[str]) -> Sequence[TopicPartition]:
-        """Return the partitions of these topics that the table has offsets of, in order: who has the first commits for all."""
-        ...
-
     def append(self, parts: Mapping[TopicPartition, Part]) -> None:
         """Commit rows. StaleError if the table has other offsets than they begin at, or not the columns they were made for."""
+        ...
+
+
+@runtime_checkable
+class SharedTarget(Target, Protocol):
+    """A table for which one task commits what several have written."""
+
+    def known(self, topics: Collection[str]) -> Sequence[TopicPartition]:
+        """Return the partitions of these topics that the table has offsets of, in order: who has the first commits for all."""
         ...
 
     def stage(self, parts: Mapping[TopicPartition, Part]) -> Stage:
@@ -231,7 +236,7 @@ class Pending:
         self.forget(name)
         return moves
 
-    def commit_shared(self, name: str, target: Target, assigned: Collection[TopicPartition], now: float) -> bool:
+    def commit_shared(self, name: str, target: SharedTarget, assigned: Collection[TopicPartition], now: float) -> bool:
         """
         Look after the stage, or stage what is gathered; and commit for all, if that is this task's to do: it has the first of
         the partitions that the table knows. Return whether something is to be read again.
@@ -263,7 +268,7 @@ class Pending:
                 moves |= self._look_after(name, target, self._staged[name], now)
         return moves
 
-    def _look_after(self, name: str, target: Target, staged: Staged, now: float) -> bool:
+    def _look_after(self, name: str, target: SharedTarget, staged: Staged, now: float) -> bool:
         places = list(staged.stage.ends)
         settled = is_committed(staged.stage, target.stored(places))
         late = now - staged.since > max(ALONE_S, 2 * self._interval_s)

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from kconnect.api import DataError
-from kconnect.connectors.iceberg import casts, columns
+from kconnect.connectors.lake import casts, columns
 
 AT = datetime.datetime(2024, 1, 1, 10, tzinfo=datetime.timezone.utc)
 DAY = datetime.datetime(2024, 1, 1, tzinfo=datetime.timezone.utc)

@@ -1,0 +1,248 @@
+"""
+DeltaLake: the tables in the folders of a store.
+
+Made by `task.py` and `connector.py`. Read next: `commits.py`, which writes to one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import urllib.parse
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from deltalake import DeltaTable, write_deltalake
+
+from kconnect.api import ConfigError, ConnectError, DataError, TopicPartition
+from kconnect.connectors import names
+from kconnect.connectors.delta import commits, settings
+from kconnect.connectors.delta.asking import Asker, ConflictError, DeltaFault, NoTableError
+from kconnect.connectors.host_files import HostFiles
+from kconnect.connectors.identity import Mark
+from kconnect.connectors.lake import lakes
+from kconnect.connectors.lake.columns import has_odd_numbers, is_text
+from kconnect.connectors.lake.lakes import Lake, TopicIdsOf
+from kconnect.connectors.objects import options
+from kconnect.connectors.objects import settings as objects
+
+_FORBIDDEN = frozenset(" ,;{}()\n\t=`")
+"""Which Delta allows no column to have, and what would end a name in a condition."""
+_LONGEST_PART = 255
+"""What a folder's name may have, in bytes."""
+_STORE = re.compile(r"((s3a?|gs|az|azure|abfss?)://|file:///)[^\x00-\x20?#]+")
+"""The library knows more: ways to this machine's files that pass its limits by, and stores that nobody here has tried."""
+_TRIES = 5
+_CONFIGURATION = {"delta.checkpointInterval": "10"}
+"""As Spark has it. The library would have whoever opens the table read a hundred files."""
+
+
+class DeltaLake(Lake[DeltaTable]):
+    names = settings.NAMES
+    kinds = {
+        # Delta has no time of a day: it is a text such as 12:34:56.789.
+        pa.time32("ms"): pa.string(),
+        pa.timestamp("ms", "UTC"): pa.timestamp("us", "UTC"),
+    }
+    errors = (DeltaFault,)
+    unfit = ()
+    refusals = (DeltaFault,)
+
+    def __init__(self, config: Mapping[str, Any], props: Mapping[str, str], worker: Mapping[str, str], asker: Asker) -> None:
+        """ConfigError if the store may not be used."""
+        super().__init__(config, props)
+        self._asker, self._connector = asker, props.get("name", "")
+        self._transactions = commits.Transactions(asker, self._connector)
+        self._files = HostFiles(worker)
+        self._url: str = config[settings.STORE].rstrip("/")
+        self._folder = options.local_path(self._url)
+        if _STORE.fullmatch(self._url) is None:
+            rule = "It must begin with s3://, gs://, az://, abfss:// or file:///, and name a bucket, a container or a folder"
+            raise ConfigError(settings.STORE, "[hidden]", rule)
+        if self._folder is not None:
+            self._files.check(settings.STORE, self._folder)
+        user_options = options.given(props, self._files)
+        timeout_ms = config[objects.TIMEOUT]
+        own, allows_http = options.of_s3(config) if self._url.startswith(("s3://", "s3a://")) else ({}, None)
+        self._options = {
+            "timeout": f"{timeout_ms / 1000:g}s",
+            "connect_timeout": f"{min(timeout_ms / 1000, 10):g}s",
+            # What its retries are to be, this sink knows.
+            "max_retries": "0",
+            "allow_http": str(bool(allows_http)).lower(),
+            **{name: str(value).lower() if isinstance(value, bool) else value for name, value in own.items()},
+            **user_options.client,
+            **user_options.store,
+        }
+        self._partitions: Sequence[str] = config[self.names.partitions]
+
+    def load(self, name: str) -> DeltaTable | None:
+        try:
+            return self._opened(name)
+        except NoTableError:
+            return None
+
+    def _opened(self, name: str) -> DeltaTable:
+        url = self._url_of(name)
+        return self._asker.ask(DeltaTable, url, None, self._options)
+
+    def _url_of(self, name: str) -> str:
+        parts = name.split(".")
+        if self._folder is not None:
+            # A link may have been put in place of a folder since.
+            self._files.check(settings.STORE, "/".join((self._folder.rstrip("/"), *parts)))
+        return "/".join((self._url, *(urllib.parse.quote(part) for part in parts)))
+
+    def reread(self, name: str, table: DeltaTable) -> DeltaTable:
+        fresh = self._opened(name)
+        if fresh.metadata().id != table.metadata().id:
+            raise lakes.other_table(name)
+        return fresh
+
+    def schema(self, table: DeltaTable) -> pa.Schema:
+        return commits.schema_of(table)
+
+    def own_ids(self, table: DeltaTable) -> list[str]:
+        return []
+
+    def create(self, name: str, schema: pa.Schema) -> None:
+        _check_names(schema)
+        partition_by = self._own.get(name, {}).get("partition-by")
+        setting = self.names.of_table(name, "partition-by") if partition_by else self.names.partitions
+        parts = [part.strip() for part in partition_by.split(",")] if partition_by else list(self._partitions)
+        for part in parts:
+            if part not in schema.names:
+                raise ConfigError(setting, part, f"Records for {name} have no such field")
+            if pa.types.is_nested(schema.field(part).type) or pa.types.is_binary(schema.field(part).type):
+                rule = "A table is partitioned by numbers, texts, dates and times"
+                raise ConfigError(setting, part, rule)
+        url = self._url_of(name)
+
+        def made() -> None:
+            options = {"schema": schema, "partition_by": parts or None, "storage_options": self._options}
+            DeltaTable.create(url, mode="ignore", configuration=_CONFIGURATION, **options)
+
+        try:
+            self._asker.ask(made)
+        except ConflictError:
+            return  # Another task was quicker.
+        except DeltaFault as error:
+            raise (error if error.passes or error.forbids else DataError(str(error))) from None
+
+    def widen(self, name: str, table: DeltaTable, wanted: pa.Schema) -> DeltaTable:
+        _check_names(wanted, table.schema().fields)
+        for _ in range(_TRIES):
+            union = _union(commits.schema_of(table), wanted)
+            try:
+                self._asker.ask(_widened, table, union)
+            except ConflictError:
+                table = self.reread(name, table)
+                continue
+            except DeltaFault as error:
+                raise (error if error.passes or error.forbids else DataError(str(error))) from None
+            return self.reread(name, table)
+        raise DeltaFault("others change it all the time", passes=True)
+
+    def check_parts(self, table: DeltaTable, rows: pa.Table) -> None:
+        for name in table.metadata().partition_columns:
+            column = rows.column(name)
+            if pa.types.is_floating(column.type) and has_odd_numbers(column):
+                raise DataError(f"its {name}, which is of the partition, is not a number, or -0.0, which equals 0.0")
+            for value in pc.unique(column).to_pylist() if is_text(column.type) else ():
+                if value == "":
+                    raise DataError(
+                        f"its {name}, which is of the partition, is an empty text, which Delta takes for null there"
+                    )
+                if value is not None and len(urllib.parse.quote(f"{name}={value}", safe="=")) > _LONGEST_PART:
+                    raise DataError(
+                        f"its value for the partition {name} is too long: a folder's name has {_LONGEST_PART} bytes at most"
+                    )
+
+    def partitions_of(self, table: DeltaTable, rows: pa.Table) -> set[tuple[Hashable, ...]]:
+        parts = table.metadata().partition_columns
+        if not parts:
+            return set()
+        distinct = rows.select(parts).group_by(parts).aggregate([])
+        return set(zip(*(distinct.column(name).to_pylist() for name in parts), strict=True))
+
+    def mark(self, table: DeltaTable, place: TopicPartition, topic_ids: TopicIdsOf) -> Mark | None:
+        return self._transactions.mark(table, place, topic_ids({place.topic}).get(place.topic))
+
+    def target(self, name: str, topic_ids: TopicIdsOf) -> commits.DeltaTarget:
+        table = self.fresh(name)
+        if table is None:
+            raise ConnectError(f"The table {name} is not there any more")
+        ids = self.ids(name, table) if self._upserts else None
+        return commits.DeltaTarget(table, self._transactions, self._asker, self._connector, topic_ids, ids)
+
+    def lets_in(self) -> bool:
+        # Whether there is a table, the library asks without giving other threads of Python a turn.
+        with contextlib.suppress(NoTableError):
+            self._asker.ask(DeltaTable, self._url, None, self._options)
+        return True
+
+    def passes(self, error: Exception) -> bool:
+        return isinstance(error, DeltaFault) and error.passes
+
+    def is_away(self, error: Exception) -> bool:
+        return self.passes(error)
+
+    def forbids(self, error: Exception) -> bool:
+        return isinstance(error, DeltaFault) and error.forbids
+
+    def reason(self, error: Exception) -> str:
+        return str(error)
+
+
+def _widened(table: DeltaTable, union: pa.Schema) -> None:
+    write_deltalake(table, union.empty_table(), mode="append", schema_mode="merge")
+
+
+def _union(there: pa.Schema, wanted: pa.Schema) -> pa.Schema:
+    """Return the columns of both, at any depth, of the types that are there."""
+    return pa.schema(_fields(there, wanted))
+
+
+def _fields(there: Any, wanted: Any) -> list[pa.Field]:
+    needed = {field.name: field for field in wanted}
+    merged = [
+        field.with_type(_merged(field.type, needed[field.name].type)) if field.name in needed else field for field in there
+    ]
+    names_there = {field.name for field in there}
+    return merged + [field for field in wanted if field.name not in names_there]
+
+
+def _merged(there: pa.DataType, wanted: pa.DataType) -> pa.DataType:
+    if pa.types.is_struct(there) and pa.types.is_struct(wanted):
+        return pa.struct(_fields(there, wanted))
+    if pa.types.is_list(there) and pa.types.is_list(wanted):
+        return pa.list_(there.value_field.with_type(_merged(there.value_type, wanted.value_type)))
+    if pa.types.is_map(there) and pa.types.is_map(wanted):
+        return pa.map_(there.key_type, there.item_field.with_type(_merged(there.item_type, wanted.item_type)))
+    return there
+
+
+def _check_names(wanted: Any, there: Any = ()) -> None:
+    """Raise DataError for fields, at any depth, that Delta has not: it takes names that differ by case only for one."""
+    lower = {field.name.lower(): field.name for field in there}
+    for field in wanted:
+        if not _FORBIDDEN.isdisjoint(field.name):
+            raise DataError(
+                f"{names.shown(field.name)} can't be a column: Delta allows no blanks, and none of ,;{{}}()=` in names"
+            )
+        other = lower.setdefault(field.name.lower(), field.name)
+        if other != field.name:
+            raise DataError(
+                f"{names.shown(field.name)} can't be a column beside {names.shown(other)}, which Delta takes for the same"
+            )
+        _check_within(field.type)
+
+
+def _check_within(kind: pa.DataType) -> None:
+    if pa.types.is_struct(kind):
+        _check_names(list(kind))
+    else:
+        for at in range(kind.num_fields):
+            _check_within(kind.field(at).type)

@@ -1,0 +1,121 @@
+"""
+Columns: which fields of records a table of a lake may get, and which of their values may name a partition or a row.
+
+Whoever may write to a topic chooses the fields of its records. A table is made and changed for good: with a column whose type
+no reader understands, or no file can have, nobody reads or writes it any more. So what a table is to become is
+looked at first, and a record with other fields is a bad one. Called by the tables of the lakes, and by `task.py`.
+"""
+
+from __future__ import annotations
+
+import math
+import unicodedata
+from collections.abc import Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import parquet
+
+from kconnect.api import DataError
+from kconnect.connectors import names
+from kconnect.connectors.common import MISFITS
+
+_DEEPEST = 32
+"""Readers call themselves for each level, those in Java too."""
+_MOST_OF_ONE = 255
+"""So many levels above the top, nothing is too deep: what is there already is not looked at again."""
+_NOT_WRITTEN: tuple[type[Exception], ...] = (*MISFITS, pa.ArrowException, OSError)
+"""What Arrow raises for columns that Parquet has not: an OSError, though nothing is written to a disk, for some decimals."""
+
+
+def check_new(wanted: pa.Schema, there: pa.Schema | None, most: int, setting: str) -> None:
+    """
+    Raise DataError for columns that a table must not get, which is made for them, or has those that are `there`. It may have
+    `most` of them, as the `setting` says.
+    """
+    new = [field for field in wanted if there is None or lacking(there, pa.schema([field]))]
+    # What a column has already, within it, counts once.
+    count = sum(_count(field, 1) for field in new) - sum(
+        _count(there.field(field.name), -_MOST_OF_ONE) for field in new if there is not None and field.name in there.names
+    )
+    before = 0 if there is None else sum(_count(field, -_MOST_OF_ONE) for field in there)
+    if new and before + count > most:
+        raise DataError(f"the table would have {before + count} columns, those within others counted, and {setting} is {most}")
+    try:
+        # Parquet has no structs without fields, and other limits that only its writer knows.
+        parquet.ParquetWriter(pa.BufferOutputStream(), wanted).close()
+    except _NOT_WRITTEN as error:
+        raise DataError(f"no file can have these columns: {' '.join(str(error).split())[:200]}") from None
+
+
+def lacking(there: pa.Schema, wanted: pa.Schema) -> list[str]:
+    """The names, with dots, of what a table lacks for records, at any depth."""
+    return _lacking("", pa.struct(list(there)), pa.struct(list(wanted)))
+
+
+def _lacking(prefix: str, existing_type: pa.DataType, needed: pa.DataType) -> list[str]:
+    if pa.types.is_struct(needed) and pa.types.is_struct(existing_type):
+        existing = {field.name: field.type for field in existing_type}
+        missing = [f"{prefix}{field.name}" for field in needed if field.name not in existing]
+        pairs = [(field.name, existing[field.name], field.type) for field in needed if field.name in existing]
+    elif is_list(needed) and is_list(existing_type):
+        missing, pairs = [], [("element", existing_type.value_type, needed.value_type)]
+    elif pa.types.is_map(needed) and pa.types.is_map(existing_type):
+        keys = ("key", existing_type.key_type, needed.key_type)
+        missing, pairs = [], [keys, ("value", existing_type.item_type, needed.item_type)]
+    else:
+        return []
+    return missing + [name for within, *types in pairs for name in _lacking(f"{prefix}{within}.", *types)]
+
+
+def is_list(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind))
+
+
+def optional(field: pa.Field) -> pa.Field:
+    """The field, with all within it, as the rows that there are want it, which have no value for it."""
+    return pa.field(field.name, _optional(field.type), nullable=True)
+
+
+def _optional(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_struct(kind):
+        return pa.struct([optional(field) for field in kind])
+    if is_list(kind):
+        return pa.list_(pa.field(kind.value_field.name, _optional(kind.value_type), nullable=True))
+    if pa.types.is_map(kind):
+        return pa.map_(kind.key_type, pa.field(kind.item_field.name, _optional(kind.item_type), nullable=True))
+    return kind
+
+
+def _count(field: pa.Field, depth: int) -> int:
+    """Return how many columns a field is, with those within it."""
+    if depth > _DEEPEST:
+        raise DataError(f"the columns are nested more than {_DEEPEST} times")
+    name, kind = field.name, field.type
+    if depth > 0 and (not name or any(unicodedata.category(letter) in ("Cc", "Cs") for letter in name)):
+        raise DataError(f"{names.shown(name)} can't be a column: it is empty, or has control characters")
+    return 1 + sum(_count(kind.field(at), depth + 1) for at in range(kind.num_fields))
+
+
+def check_ids(rows: pa.Table, ids: Sequence[str]) -> None:
+    """Raise DataError for rows that an upsert finds no other one for, whatever there is."""
+    for name in ids:
+        column = rows.column(name) if name in rows.column_names else None
+        if column is None:
+            continue
+        if column.null_count:
+            raise DataError(f"its {name}, which is of the id, is null")
+        if pa.types.is_floating(column.type) and has_odd_numbers(column):
+            raise DataError(f"its {name}, which is of the id, is not a number, or -0.0, which equals 0.0")
+
+
+def has_odd_numbers(column: pa.ChunkedArray) -> bool:
+    """Whether there is NaN, which equals nothing, or -0.0: a lake would write it twice, or not at all."""
+    zero = pc.and_(pc.equal(column, 0.0), pc.equal(pc.divide(1.0, column), -math.inf))
+    return bool(pc.any(pc.or_(pc.is_nan(column), zero)).as_py())
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Whether it is one of texts, or of bytes."""
+    is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
+    return bool(is_text or pa.types.is_binary(kind) or pa.types.is_large_binary(kind))

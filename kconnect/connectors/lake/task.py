@@ -1,0 +1,390 @@
+"""
+LakeSinkTask: makes rows of records, and has those of each table committed together with their offsets.
+
+If tasks share commits, that with the first partition commits for all of them, once an interval: the others write their rows
+into files of the table, and tell it. A task whose rows nobody commits does it itself, so nothing depends on one. `IcebergSink`
+and `DeltaSink` have such a task. Read next: `pending.py`, which has what is in no table yet, and `lakes.py`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import time
+from abc import abstractmethod
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, NoReturn
+
+import pyarrow as pa
+
+import kconnect
+from kconnect.api import (
+    ConfigError,
+    ConnectError,
+    DataError,
+    OffsetAndMetadata,
+    RetriableError,
+    SinkBatch,
+    SinkRecord,
+    SinkTask,
+    Struct,
+    TopicPartition,
+)
+from kconnect.connectors import names
+from kconnect.connectors.common import Patience, bad_record
+from kconnect.connectors.groups import Group, Origins, groups_of
+from kconnect.connectors.identity import TopicIds
+from kconnect.connectors.lake import columns, pending, rows, settings
+from kconnect.connectors.lake.lakes import AwayError, Lake
+from kconnect.connectors.lake.pending import Part, Pending, SharedTarget
+from kconnect.connectors.libraries import Informed
+from kconnect.connectors.patterns import LateError, Pattern
+from kconnect.connectors.slices import Slice, record_at, slices_of
+
+_MOST_REFUSED, _REFUSED_S = 1000, 60.0
+"""Rights may be granted, so a refusal of a table is not believed for longer."""
+
+
+class LakeSinkTask(Informed, SinkTask):
+    reports_in_put_only = True
+
+    def __init__(self) -> None:
+        self._assigned: set[TopicPartition] = set()
+        self._unopened: set[TopicPartition] = set()
+        """What is assigned, and where nobody has looked yet how far the tables are: the lake was away."""
+        self._is_reached = self._goes_back = False
+        self._refused: dict[str, tuple[float, str]] = {}
+        """Tables that records have named, and that may not be written to: until when that is believed, and why."""
+        self._due_at = 0.0
+
+    def version(self) -> str:
+        return kconnect.__version__
+
+    @abstractmethod
+    def parsed(self, props: dict[str, str]) -> tuple[settings.Names, Mapping[str, Any]]:
+        """Note a config, and return it, with the names of its settings."""
+
+    @abstractmethod
+    def made_lake(self) -> Lake[Any]:
+        """Return the lake of the config. AwayError if it is to be had later only."""
+
+    @property
+    @abstractmethod
+    def shares(self) -> bool:
+        """Whether one of several tasks commits for all."""
+
+    def start(self, props: dict[str, str]) -> None:
+        setting_names, config = self.parsed(props)
+        self._connector = props["name"]
+        self._names: Sequence[str] = config[setting_names.tables]
+        self._route: str = config[setting_names.route_field]
+        self._dynamic: bool = config[setting_names.dynamic]
+        of_tables = settings.of_tables(setting_names, props)
+        # What a field has, whoever writes records says.
+        self._routes = {
+            name: Pattern(table_settings["route-regex"])
+            for name, table_settings in of_tables.items()
+            if "route-regex" in table_settings
+        }
+        self._upserts: bool = config[setting_names.upsert]
+        self._shares = self.shares and int(props.get("tasks.max", "1")) > 1 and not self._upserts and not self._route
+        self._interval_s: float = config[setting_names.interval] / 1000
+        self._pending = Pending(self._interval_s, config[settings.ROWS], config[settings.BYTES], self._go)
+        self._patience = Patience(settings.RETRIES, config[settings.RETRIES], config[settings.BACKOFF])
+        self._due_at = time.monotonic() + self._interval_s
+        with contextlib.suppress(RetriableError):
+            self._reach()
+
+    def _reach(self) -> bool:
+        """
+        Have a lake, and go where the tables are with partitions that are new; return whether there are such. RetriableError
+        if that is to wait: a task that is started, or given partitions, does so in its next put, where everybody sees it.
+        """
+        moves = False
+        if not self._is_reached:
+            try:
+                self._lake = self.made_lake()
+            except AwayError as error:
+                self._later(str(error))
+            self._is_reached = True
+        for place in sorted(self._unopened):
+            # The table goes before the offsets of the group, if there is one table that all records of a topic go to.
+            tables = [self._named(name, place.topic) for name in self._names]
+            if len(tables) == 1 and not self._route and _is_table(tables[0]):
+                offset = self._begin(tables[0], place)
+                if offset is not None:
+                    self.context.offset(place, offset)
+                    moves = True
+            self._unopened.discard(place)
+        return moves
+
+    def _go(self, place: TopicPartition, offset: int) -> None:
+        self.context.offset(place, offset)
+
+    def stop(self) -> None:
+        """Do nothing: no file is open, and rows in memory are read again."""
+
+    @functools.cached_property
+    def _ids(self) -> TopicIds:
+        return TopicIds(self.context, self._connector)
+
+    def open(self, partitions: Collection[TopicPartition]) -> None:
+        self._assigned.update(partitions)
+        self._unopened.update(partitions)
+        self._ids.forget()
+        with contextlib.suppress(RetriableError):
+            self._reach()
+
+    def close(self, partitions: Collection[TopicPartition]) -> None:
+        self._assigned.difference_update(partitions)
+        self._unopened.difference_update(partitions)
+        # Partitions that have rows in a stage with these go on where that begins.
+        self._goes_back |= self._pending.leave(partitions)
+
+    def put(self, records: list[SinkRecord]) -> None:
+        self._put(groups_of(records))
+
+    def put_batch(self, batch: SinkBatch) -> None:
+        self._put([Group(batch.topic, batch.key, batch.value, Origins(batch))])
+
+    def _put(self, groups: Sequence[Group]) -> None:
+        moves = self._reach() or self._goes_back
+        self._goes_back = False
+        if not moves and (self._pending.is_full or time.monotonic() >= self._due_at):
+            moves = self._commit()
+        if moves and groups:
+            # What was read meanwhile is none of what comes next: the worker goes there before this put is made again.
+            self.context.timeout(1)
+            raise RetriableError("Records are read from where the tables are")
+        for group in groups:
+            for place, some in slices_of(group):
+                # A null makes no row. All values of a group are null, or none is.
+                for name, chosen in () if group.value.has_nulls else self._routed(place, some, group):
+                    self._keep(name, place, chosen, group)
+                self._pending.take(place, some.offsets[-1] + 1)
+
+    # Rows.
+
+    def _named(self, name: str, topic: str) -> str:
+        return name.replace("${topic}", topic)
+
+    def _routed(self, place: TopicPartition, some: Slice, group: Group) -> Iterable[tuple[str, Slice]]:
+        """The tables, each with its records. A value that keeps a pattern busy is a bad record."""
+        if not self._route:
+            return [(self._named(name, some.topic), some) for name in self._names]
+        places_by_table: dict[str, list[int]] = {}
+        for at, item in enumerate(some.value.values):
+            value = _field(item, self._route)
+            try:
+                tables = [] if value is None else [str(value).lower()] if self._dynamic else self._matching(str(value))
+            except LateError as error:
+                self._bad(record_at(group, place, some.offsets[at]), error)
+                continue
+            for name in tables:
+                places_by_table.setdefault(name, []).append(at)
+        return [(name, some.only(places)) for name, places in places_by_table.items()]
+
+    def _matching(self, value: str) -> list[str]:
+        return [name for name in self._names if name in self._routes and self._routes[name].fullmatch(value)]
+
+    def _keep(self, name: str, place: TopicPartition, some: Slice, group: Group) -> None:
+        try:
+            # A field or a topic may have chosen it.
+            names.check_table(name)
+        except DataError as error:
+            for offset in some.offsets:
+                self._bad(record_at(group, place, offset), error)
+            return
+        part = self._pending.parts(name).get(place)
+        if part is None:
+            begin = self._pending.staged_end(name, place)
+            try:
+                begin = self._begin(name, place) if begin is None else begin
+            except DataError as error:
+                for offset in some.offsets:
+                    self._bad(record_at(group, place, offset), error)
+                return
+            part = Part(begin, begin or 0, -1)
+        # A put that is made again, or a group whose offsets are behind the table's, has some that are there.
+        first = next((at for at, offset in enumerate(some.offsets) if offset >= part.next), len(some))
+        if first:
+            self._ids.look(_table_of(name), at_once=True)
+        fresh = some.cut(first, len(some))
+        if not len(fresh):
+            return
+        table_rows = self._made(name, place, fresh, group)
+        table = None if table_rows is None else self._lake.existing(name)
+        folders = self._lake.partitions_of(table, table_rows) if table is not None else ()
+        self._pending.keep(name, place, part, fresh.offsets, table_rows, folders)
+
+    def _begin(self, name: str, place: TopicPartition) -> int | None:
+        """
+        Return the offset behind the last one that the table has; None if it has none of this partition. DataError for a table
+        that a record has named, and that may not be used.
+        """
+        if name in self._refused:
+            until, reason = self._refused[name]
+            if time.monotonic() < until:
+                raise DataError(reason)
+            del self._refused[name]
+        try:
+            table = self._lake.fresh(name)
+        except (*self._lake.errors, *self._lake.refusals) as error:
+            # A service that can't be reached refuses nothing.
+            if isinstance(error, self._lake.refusals) and not self._lake.is_away(error) and self._is_fault_of_choice(name):
+                raise DataError(self._refusal(name, error)) from None
+            if not isinstance(error, self._lake.errors):
+                raise
+            self._failed(name, error)
+        mark = None if table is None else self._lake.mark(table, place, self._ids.of)
+        if mark is None:
+            return None
+        self._ids.check({place: mark}, _table_of(name))
+        return mark.offset
+
+    def _made(self, name: str, place: TopicPartition, some: Slice, group: Group) -> pa.Table | None:
+        """Their rows, without those of bad records."""
+        try:
+            return self._rows(name, some, self._dynamic or some.topic != place.topic)
+        except rows.NO_ROWS as error:
+            if len(some) == 1:
+                problem = DataError(f"the table {name} can't have it: {' '.join(str(error).split())}")
+                self._bad(record_at(group, place, some.offsets[0]), problem)
+                return None
+        half = len(some) // 2
+        both = [self._made(name, place, half_slice, group) for half_slice in (some.cut(0, half), some.cut(half, len(some)))]
+        tables = [table for table in both if table is not None]
+        # The table may have got a column between them.
+        return pa.concat_tables([rows.fitted(table, tables[-1].schema) for table in tables]) if tables else None
+
+    def _rows(self, name: str, some: Slice, chosen: bool) -> pa.Table:
+        """Return the rows for a table. `chosen`: records name it, by a field or by the topic that a transform has made."""
+        table_rows = rows.made(some.value, self._lake.kinds)
+        try:
+            table = self._lake.ensure(name, table_rows.schema, some.value.schema is None)
+        except self._lake.unfit as error:
+            self._lake.forget(name)
+            raise DataError(f"{type(error).__name__}: {self._lake.reason(error)}") from error
+        except ConnectError as error:
+            if not chosen or isinstance(error, DataError | ConfigError):
+                raise
+            # The record has named a table that there is not.
+            raise DataError(str(error)) from error
+        except self._lake.errors as error:
+            self._failed(name, error)
+        fitted = rows.fitted(table_rows, self._lake.schema(table))
+        self._lake.check_parts(table, fitted)
+        if self._upserts:
+            columns.check_ids(fitted, self._lake.ids(name, table))
+        return fitted
+
+    def _bad(self, record: SinkRecord, error: DataError) -> None:
+        reporter = self.context.errant_record_reporter()
+        if reporter is None:
+            raise bad_record(record, error) from error
+        reporter.report(record, error)
+
+    # Commits.
+
+    def _commit(self) -> bool:
+        """Commit what there is; return whether some of it is to be read again."""
+        moves = False
+        tables = list(dict.fromkeys((*self._pending.tables, *(self._shared() if self._shares else ()))))
+        for name in tables:
+            try:
+                self._ids.look(_table_of(name))
+                if self._is_of_bad_records(name):
+                    self._pending.forget(name)
+                elif self._lake.existing(name) is not None if self._shares else self._pending.parts(name):
+                    target = self._lake.target(name, self._ids.of)
+                    if self._shares and isinstance(target, SharedTarget):
+                        moves |= self._pending.commit_shared(name, target, self._assigned, time.monotonic())
+                    else:
+                        moves |= self._pending.commit_own(name, target)
+            except self._lake.errors as error:
+                self._lake.forget(name)
+                if not self._lake.forbids(error) or not self._is_fault_of_choice(name):
+                    self._failed(name, error)
+                moves |= self._give_back(name, error)
+        if tables:
+            self._patience.succeeded()
+        # A stage is looked after more often than that.
+        look_s = min(self._interval_s, max(pending.LOOK_S, self._interval_s / 10))
+        self._due_at = time.monotonic() + (look_s if self._pending.waits else self._interval_s)
+        self.context.request_commit()
+        return moves
+
+    def _is_fault_of_choice(self, name: str) -> bool:
+        """
+        Whether a table can't be used because of records that have chosen it, by a field, or by the topic that a transform has
+        made. A lake that refuses this user all that it is asked is no fault of theirs.
+        """
+        if not self._dynamic and name in {
+            self._named(template, place.topic) for template in self._names for place in self._assigned
+        }:
+            return False
+        try:
+            return self._lake.lets_in()
+        except self._lake.errors:
+            return False
+
+    def _give_back(self, name: str, error: Exception) -> bool:
+        """Have the rows of a table that may be looked at, and not be written to, come again: as bad records."""
+        if len(self._refused) >= _MOST_REFUSED:
+            self._refused.clear()
+        self._refused[name] = time.monotonic() + _REFUSED_S, self._refusal(name, error)
+        return self._pending.begin_again(list(self._pending.parts(name)))
+
+    def _refusal(self, name: str, error: Exception) -> str:
+        return f"the table {name} can't be used: {self._lake.reason(error)}"
+
+    def _is_of_bad_records(self, name: str) -> bool:
+        """Whether there is no such table, since all records for it were bad."""
+        parts = self._pending.parts(name).values()
+        return bool(parts) and not any(part.rows for part in parts) and self._lake.existing(name) is None
+
+    def _shared(self) -> set[str]:
+        """The tables that this task may have to commit for others."""
+        tables = {self._named(name, place.topic) for name in self._names for place in self._assigned}
+        return {name for name in tables if _is_table(name)}
+
+    def _failed(self, name: str, error: Exception) -> NoReturn:
+        text = f"The table {name} can't be used: {self._lake.reason(error)}"
+        if not self._lake.passes(error):
+            raise ConnectError(text) from None
+        self._later(text)
+
+    def _later(self, text: str) -> NoReturn:
+        again, pause_ms = self._patience.failed(text)
+        self.context.timeout(pause_ms)
+        raise again from None
+
+    def pre_commit(self, offsets: dict[TopicPartition, OffsetAndMetadata]) -> dict[TopicPartition, OffsetAndMetadata]:
+        """Return the offsets of what is in tables. A put that is to be made again may have taken more than is asked for."""
+        behind = {place: self._pending.safe(place) for place in offsets}
+        return {
+            place: OffsetAndMetadata(min(offset, offsets[place].offset))
+            for place, offset in behind.items()
+            if offset is not None
+        }
+
+
+def _table_of(name: str) -> str:
+    return f"The table {names.shown(name)}"
+
+
+def _is_table(name: str) -> bool:
+    try:
+        names.check_table(name)
+    except DataError:
+        return False
+    return True
+
+
+def _field(value: Any, path: str) -> Any:
+    for name in path.split("."):
+        if isinstance(value, Struct):
+            value = value[name] if value.schema.field(name) else None
+        else:
+            value = value.get(name) if isinstance(value, dict) else None
+    return value

@@ -1,0 +1,594 @@
+"""The Delta sink against real tables: rows, their offsets, columns, and who comes between."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import decimal
+import json
+import shutil
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable, write_deltalake
+from moto.server import ThreadedMotoServer
+
+from kconnect.api import (
+    BOOLEAN_SCHEMA,
+    BYTES_SCHEMA,
+    DATE_SCHEMA,
+    FLOAT32_SCHEMA,
+    FLOAT64_SCHEMA,
+    INT8_SCHEMA,
+    INT16_SCHEMA,
+    INT32_SCHEMA,
+    INT64_SCHEMA,
+    OPTIONAL_STRING_SCHEMA,
+    STRING_SCHEMA,
+    TIME_SCHEMA,
+    TIMESTAMP_SCHEMA,
+    ConfigError,
+    ConnectError,
+    RetriableError,
+    Schema,
+    SinkRecord,
+    Struct,
+    TopicPartition,
+    schema,
+)
+from kconnect.connectors.delta import commits, settings
+from kconnect.connectors.delta.asking import Asker, DeltaFault
+from kconnect.connectors.delta.connector import DeltaSinkConnector
+from kconnect.connectors.delta.lake import DeltaLake
+from kconnect.connectors.lake import pending
+from kconnect.testing import SinkRunner, check_plugin, config_errors
+from tests.rig.systems.proxy import Link, Proxy
+
+UTC = datetime.timezone.utc
+ROW = schema.struct({"id": INT32_SCHEMA, "note": OPTIONAL_STRING_SCHEMA})
+WIDE = schema.struct({"id": INT32_SCHEMA, "note": OPTIONAL_STRING_SCHEMA, "more": OPTIONAL_STRING_SCHEMA})
+PLACE, OTHER = TopicPartition("orders", 0), TopicPartition("orders", 1)
+TOLERANT = {"errors.tolerance": "all"}
+UPSERTS = {"delta.tables.upsert-mode-enabled": "true", "delta.tables.default-id-columns": "id"}
+EVOLVES = {"delta.tables.evolve-schema-enabled": "true"}
+
+
+class Lake:
+    """A folder with tables."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def config(self, **more: str) -> dict[str, str]:
+        base = {
+            "name": "lake",
+            "topics": "orders",
+            "store": f"file://{self.folder}",
+            "delta.tables": "shop.orders",
+            "delta.tables.auto-create-enabled": "true",
+            "delta.commit.interval-ms": "0",
+            "retry.backoff.ms": "1",
+        }
+        return {**base, **more}
+
+    def sink(self, task: int = 0, /, **more: str) -> SinkRunner:
+        return SinkRunner(DeltaSinkConnector, self.config(**more), task)
+
+    def table(self, name: str = "shop.orders") -> DeltaTable:
+        return DeltaTable(str(self.folder.joinpath(*name.split("."))))
+
+    def rows(self, name: str = "shop.orders") -> list[dict[str, Any]]:
+        if not DeltaTable.is_deltatable(str(self.folder.joinpath(*name.split(".")))):
+            return []
+        found: list[dict[str, Any]] = self.table(name).to_pyarrow_table().to_pylist()
+        return sorted(found, key=lambda row: (row["id"], str(row.get("note"))))
+
+    def ids(self, name: str = "shop.orders") -> list[int]:
+        return [row["id"] for row in self.rows(name)]
+
+    def offset(self, place: TopicPartition = PLACE) -> int | None:
+        return self.table().transaction_version(commits.application("lake", place))
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Lake:
+    (tmp_path / "lake").mkdir()
+    return Lake(tmp_path / "lake")
+
+
+def record(offset: int, value: Any, own: Schema | None = None, partition: int = 0, topic: str = "orders") -> SinkRecord:
+    return SinkRecord(topic, partition, None, None, own, value, offset)
+
+
+def row(number: int, own: Schema = ROW, partition: int = 0, offset: int | None = None, **values: Any) -> SinkRecord:
+    """Its offset is its number, unless told."""
+    made = Struct(own, {"id": number, "note": "n", **values})
+    return record(number if offset is None else offset, made, own, partition)
+
+
+def put(runner: SinkRunner, *records: SinkRecord) -> None:
+    """And commit them."""
+    runner.put(list(records))
+    runner.put([])
+
+
+def before_writing(monkeypatch: pytest.MonkeyPatch, what: Callable[[], None]) -> None:
+    """Have that done once, when a task has compared the offsets and is about to write."""
+    write = commits.DeltaTarget._write
+
+    def after_another(self: Any, *arguments: Any) -> None:
+        monkeypatch.setattr(commits.DeltaTarget, "_write", write)
+        what()
+        write(self, *arguments)
+
+    monkeypatch.setattr(commits.DeltaTarget, "_write", after_another)
+
+
+def test_rows_are_there_once_they_are_committed(lake: Lake) -> None:
+    with lake.sink() as runner:
+        runner.put([row(0), row(1), row(2, note=None)])
+        assert lake.rows() == []
+        runner.flush()
+        assert runner.committed == {}
+        runner.put([])
+        runner.flush()
+        assert runner.committed == {PLACE: 3}
+        put(runner, row(3), row(0, partition=1))
+    assert [row["note"] for row in lake.rows()] == ["n", "n", "n", None, "n"]
+    assert (lake.offset(), lake.offset(OTHER)) == (4, 1)
+    assert [(field.name, field.type.type, field.nullable) for field in lake.table().schema().fields] == [
+        ("id", "integer", False),
+        ("note", "string", True),
+    ]
+    # One for the table, and one for what was put together.
+    assert lake.table().version() == 2
+
+
+def test_records_that_make_no_row_are_passed_over(lake: Lake) -> None:
+    with lake.sink() as runner:
+        put(runner, row(0))
+        put(runner, record(1, None), record(2, None))
+        runner.flush()
+        assert runner.committed == {PLACE: 3}
+    assert lake.ids() == [0]
+
+
+def test_a_task_that_begins_anew_passes_over_what_is_there(lake: Lake) -> None:
+    with lake.sink() as runner:
+        put(runner, row(0), row(1))
+    with lake.sink() as runner:
+        # Kafka's offsets are lost, but the table has them.
+        runner.open(PLACE)
+        assert runner.rewinds == {PLACE: 2}
+        put(runner, *(row(offset) for offset in range(4)))
+    assert lake.ids() == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("more", [{}, UPSERTS], ids=["append", "upsert"])
+def test_a_commit_that_nobody_heard_of_is_not_made_again(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch, more: dict[str, str]
+) -> None:
+    write = commits.DeltaTarget._write
+
+    def lost(self: Any, *arguments: Any) -> None:
+        write(self, *arguments)
+        monkeypatch.setattr(commits.DeltaTarget, "_write", write)
+        raise OSError("the connection is lost")
+
+    with lake.sink(**more) as runner:
+        runner.put([row(0), row(1)])
+        monkeypatch.setattr(commits.DeltaTarget, "_write", lost)
+        with pytest.raises(RetriableError, match="the connection is lost"):
+            runner.put([])
+        version = lake.table().version()
+        runner.put([])
+        assert lake.table().version() == version
+        put(runner, row(2))
+    assert lake.ids() == [0, 1, 2]
+
+
+def test_of_two_that_write_the_same_partition_one_begins_again(lake: Lake) -> None:
+    with lake.sink() as dead, lake.sink() as alive:
+        put(dead, row(0))
+        put(alive, row(0), row(1))
+        # Given up for dead, it does not know, and goes on.
+        dead.put([row(1), row(2)])
+        put(alive, row(2), row(3))
+        dead.put([])
+        assert dead.rewinds == {PLACE: 2}
+        put(dead, row(2), row(3), row(4))
+    assert lake.ids() == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("more", [{}, UPSERTS], ids=["append", "upsert"])
+@pytest.mark.parametrize("first", [True, False], ids=["first commit", "later one"])
+def test_a_commit_between_a_check_and_a_commit_is_noticed(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch, more: dict[str, str], first: bool
+) -> None:
+    """The table takes no commit about the same partitions by who has not seen the other's."""
+    with lake.sink(**more) as late, lake.sink(**more) as quick:
+        if first:
+            put(quick, row(100, partition=1, offset=0))
+        else:
+            put(late, row(0))
+        late.put([row(0), row(1), row(2)])
+        before_writing(monkeypatch, lambda: put(quick, row(0), row(1), row(2), row(3)))
+        late.put([])
+        assert late.rewinds[PLACE] == (0 if first else 1)
+        put(late, *(row(number) for number in range(5)))
+    assert lake.ids() == [0, 1, 2, 3, 4, *([100] if first else [])]
+
+
+@pytest.mark.parametrize("more", [{}, UPSERTS], ids=["append", "upsert"])
+def test_others_may_write_the_table_meanwhile(lake: Lake, monkeypatch: pytest.MonkeyPatch, more: dict[str, str]) -> None:
+    with lake.sink(**more) as one, lake.sink(**more) as other:
+        put(one, row(0))
+        one.put([row(1)])
+        before_writing(monkeypatch, lambda: put(other, row(100, partition=1), row(101, partition=1)))
+        one.put([])
+        assert one.rewinds == {}
+        put(one, row(2))
+    assert lake.ids() == [0, 1, 2, 100, 101]
+
+
+def test_who_is_overtaken_again_and_again_says_so(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    write = commits.DeltaTarget._write
+    fresh = pa.table({"id": [1], "note": ["x"]}, schema=pa.schema([pa.field("id", pa.int32(), False), ("note", pa.string())]))
+
+    def after_another(self: Any, *arguments: Any) -> None:
+        write_deltalake(str(lake.folder / "shop" / "orders"), fresh, mode="append")
+        write(self, *arguments)
+
+    with lake.sink(**UPSERTS) as runner:
+        put(runner, row(0))
+        runner.put([row(1)])
+        monkeypatch.setattr(commits.DeltaTarget, "_write", after_another)
+        with pytest.raises(RetriableError, match="others commit to it all the time"):
+            runner.put([])
+        monkeypatch.undo()
+        runner.put([])
+    assert {found["note"] for found in lake.rows()} == {"n"}
+
+
+def test_a_table_that_was_made_anew_ends_the_task_with_the_remedy(lake: Lake) -> None:
+    with pytest.raises(ConnectError, match=r"is another one now.*restart the task"), lake.sink() as runner:
+        put(runner, row(0))
+        runner.put([row(1)])
+        columns = lake.table().schema()
+        shutil.rmtree(lake.folder / "shop")
+        DeltaTable.create(str(lake.folder / "shop" / "orders"), columns)
+        runner.put([])
+
+
+def test_a_table_that_forgets_transactions_is_refused(lake: Lake) -> None:
+    with lake.sink() as runner:
+        put(runner, row(0))
+    lake.table().alter.set_table_properties({"delta.setTransactionRetentionDuration": "interval 7 days"})
+    with pytest.raises(ConfigError, match="forgets the offsets of what it has"), lake.sink() as runner:
+        runner.open(PLACE)
+
+
+def test_the_offsets_are_those_of_the_topic(lake: Lake) -> None:
+    with lake.sink() as runner:
+        runner.topic_ids["orders"] = "first"
+        put(runner, row(0), row(1))
+    with lake.sink() as runner:
+        runner.topic_ids["orders"] = "first"
+        runner.end_offsets[PLACE] = 2
+        runner.open(PLACE)
+    with pytest.raises(ConnectError, match="deleted and made again"), lake.sink() as runner:
+        runner.topic_ids["orders"] = "second"
+        runner.end_offsets[PLACE] = 2
+        runner.open(PLACE)
+
+
+def test_offsets_are_altered(lake: Lake) -> None:
+    connector = DeltaSinkConnector()
+    with lake.sink() as runner:
+        put(runner, row(0), row(1))
+    assert connector.alter_offsets(lake.config(), {PLACE: 1, OTHER: None})
+    assert lake.offset() == 1
+    with lake.sink() as runner:
+        runner.open(PLACE)
+        assert runner.rewinds == {PLACE: 1}
+    assert connector.alter_offsets(lake.config(), {PLACE: None})
+    with lake.sink() as runner:
+        runner.open(PLACE)
+        assert runner.rewinds == {}
+        put(runner, row(0))
+    assert lake.ids() == [0, 0, 1]
+
+
+# Columns and rows.
+
+
+def test_every_type_comes_back_as_it_was(lake: Lake) -> None:
+    inner = schema.struct({"x": INT32_SCHEMA, "y": OPTIONAL_STRING_SCHEMA}).replace(optional=True)
+    own = schema.struct(
+        {
+            "id": INT64_SCHEMA,
+            "i8": INT8_SCHEMA,
+            "i16": INT16_SCHEMA,
+            "f32": FLOAT32_SCHEMA,
+            "f64": FLOAT64_SCHEMA,
+            "yes": BOOLEAN_SCHEMA,
+            "bytes": BYTES_SCHEMA,
+            "dec": schema.decimal_schema(3),
+            "date": DATE_SCHEMA,
+            "time": TIME_SCHEMA,
+            "at": TIMESTAMP_SCHEMA,
+            "list": schema.array(inner),
+            "map": schema.mapping(STRING_SCHEMA, inner),
+            "in": inner,
+        }
+    )
+    at = datetime.datetime(2026, 2, 28, 23, 59, 59, 999000, UTC)
+    value = {
+        "id": 2**63 - 1,
+        "i8": -128,
+        "i16": 32767,
+        "f32": 1.5,
+        "f64": 1e300,
+        "yes": True,
+        "bytes": b"\x00\xff",
+        "dec": decimal.Decimal("-1.250"),
+        "date": at.replace(hour=0, minute=0, second=0, microsecond=0),
+        "time": datetime.datetime(1970, 1, 1, 12, 34, 56, 789000, UTC),
+        "at": at,
+        "list": [Struct(inner, {"x": 1}), None],
+        "map": {"k": Struct(inner, {"x": 2, "y": "é"}), "n": None},
+        "in": None,
+    }
+    with lake.sink() as runner:
+        put(runner, record(0, Struct(own, value), own))
+    (found,) = lake.rows()
+    assert found == {
+        **value,
+        "date": at.date(),
+        "time": "12:34:56.789",
+        "list": [{"x": 1, "y": None}, None],
+        "map": [("k", {"x": 2, "y": "é"}), ("n", None)],
+    }
+
+
+def test_columns_are_added_at_any_depth(lake: Lake) -> None:
+    old, new = ({"x": INT32_SCHEMA}, {"x": INT32_SCHEMA, "y": STRING_SCHEMA})
+
+    def nested(fields: dict[str, Schema]) -> Schema:
+        struct = schema.struct(fields).replace(optional=True)
+        return schema.struct({"id": INT32_SCHEMA, "in": struct, "list": schema.array(struct).replace(optional=True)})
+
+    with lake.sink(**EVOLVES) as runner:
+        for offset, fields in enumerate((old, new, old)):
+            own = nested(fields)
+            inner = own.fields[1].schema
+            value = Struct(inner, {"x": 1, "y": "n"} if fields is new else {"x": 1})
+            put(runner, record(offset, Struct(own, {"id": offset, "in": value, "list": [value]}), own))
+    assert [found["in"]["y"] for found in lake.rows()] == [None, "n", None]
+    assert [found["list"][0]["y"] for found in lake.rows()] == [None, "n", None]
+
+
+def test_a_column_that_is_missing_is_a_bad_record_unless_it_may_be_added(lake: Lake) -> None:
+    with lake.sink(**TOLERANT) as runner:
+        put(runner, row(0))
+        put(runner, row(1, WIDE, more="m"), row(2))
+        assert [bad.original_offset for bad, _ in runner.reported] == [1]
+        assert "has no column more" in str(runner.reported[0][1])
+    assert lake.ids() == [0, 2]
+
+
+def test_two_tasks_add_a_column_at_once(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    other = schema.struct({"id": INT32_SCHEMA, "note": OPTIONAL_STRING_SCHEMA, "other": OPTIONAL_STRING_SCHEMA})
+    with lake.sink(**EVOLVES) as one, lake.sink(**EVOLVES) as two:
+        put(one, row(0))
+        one.put([row(1)])
+        put(two, row(100, other, partition=1, other="o"))
+        put(one, row(1), row(2, WIDE, more="m"))
+    assert lake.ids() == [0, 1, 2, 100]
+    assert {field.name for field in lake.table().schema().fields} == {"id", "note", "more", "other"}
+
+
+@pytest.mark.parametrize(
+    ("names", "problem"),
+    [
+        (["a b"], "no blanks"),
+        (["a,b"], "no blanks"),
+        (["x`y"], "no blanks"),
+        (["ID"], "takes for the same"),
+        (["other", "Other"], "takes for the same"),
+    ],
+    ids=["blank", "comma", "quote", "case", "case within a record"],
+)
+@pytest.mark.parametrize("first", [True, False])
+def test_names_that_delta_has_not_are_one_records_fault(lake: Lake, names: list[str], problem: str, first: bool) -> None:
+    with lake.sink(**EVOLVES, **TOLERANT) as runner:
+        if not first:
+            put(runner, record(0, {"id": 0}))
+        put(runner, record(1, {"id": 1, **dict.fromkeys(names, 1)}), record(2, {"id": 2}))
+        assert [bad.original_offset for bad, _ in runner.reported] == [1]
+        assert problem in str(runner.reported[0][1])
+    assert lake.ids() == [*([] if first else [0]), 2]
+
+
+@pytest.mark.parametrize(
+    ("value", "problem"), [("", "empty text"), ("x" * 300, "too long"), ("é" * 60, "too long")], ids=["empty", "long", "quoted"]
+)
+def test_a_value_that_names_no_partition_is_one_records_fault(lake: Lake, value: str, problem: str) -> None:
+    with lake.sink(**TOLERANT, **{"delta.tables.default-partition-by": "note"}) as runner:
+        put(runner, row(0, note=value), row(1, note="a/b %20é"), row(2, note=None))
+        assert [bad.original_offset for bad, _ in runner.reported] == [0]
+        assert problem in str(runner.reported[0][1])
+    assert [found["note"] for found in lake.rows()] == ["a/b %20é", None]
+    assert lake.table().metadata().partition_columns == ["note"]
+
+
+def test_rows_of_many_partitions_are_committed_sooner(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pending, "MOST_FOLDERS", 20)
+    more = {"delta.tables.default-partition-by": "note", "delta.commit.interval-ms": "3600000"}
+    with lake.sink(**more) as runner:
+        for begin in range(0, 80, 10):
+            runner.put([row(number, note=f"city {number}") for number in range(begin, begin + 10)])
+    assert len(lake.ids()) == 60
+
+
+def test_a_number_too_great_for_its_column_is_one_records_fault(lake: Lake) -> None:
+    wide = schema.struct({"id": INT64_SCHEMA, "note": OPTIONAL_STRING_SCHEMA})
+    with lake.sink(**EVOLVES, **TOLERANT) as runner:
+        put(runner, row(0))
+        put(runner, row(5, wide), row(2**40, wide, offset=6))
+        assert [bad.original_offset for bad, _ in runner.reported] == [6]
+    assert lake.ids() == [0, 5]
+
+
+# Upserts.
+
+
+def test_a_record_replaces_the_row_with_its_id(lake: Lake) -> None:
+    with lake.sink(**UPSERTS, **EVOLVES) as runner:
+        put(runner, row(0, note="a"), row(1, note="b"), row(0, offset=2, note="c"))
+        put(runner, row(1, WIDE, offset=3, note="d", more="m"), row(2, offset=4, note="e"))
+    assert [(found["id"], found["note"], found.get("more")) for found in lake.rows()] == [
+        (0, "c", None),
+        (1, "d", "m"),
+        (2, "e", None),
+    ]
+
+
+@pytest.mark.parametrize("path", ["file://{}", "../../secret.parquet", "..%2F..%2Fsecret.parquet", "{}"])
+def test_an_upsert_reads_no_file_beside_the_table(lake: Lake, tmp_path: Path, path: str) -> None:
+    """Who may put a file into the table's folder has its log name one of another table, whose rows a merge would copy."""
+    with lake.sink(**UPSERTS) as runner:
+        put(runner, row(0, note="a"))
+    folder = lake.folder / "shop" / "orders"
+    secret = tmp_path / "lake" / "secret.parquet"
+    shutil.copy(next(folder.glob("*.parquet")), secret)
+    log = sorted((folder / "_delta_log").glob("*.json"))[-1]
+    actions = [json.loads(line) for line in log.read_text("utf-8").splitlines()]
+    for action in actions:
+        if "add" in action:
+            action["add"]["path"] = path.format(secret)
+    log.write_text("\n".join(map(json.dumps, actions)), "utf-8")
+    with pytest.raises(ConnectError, match=r"names a file that is not in its folder"), lake.sink(**UPSERTS) as runner:
+        put(runner, row(1, note="b"))
+    assert lake.table().version() == 1
+
+
+# Stores, configs.
+
+
+def test_a_call_that_hangs_is_left_when_the_task_is_to_stop() -> None:
+    asker, begun, never = Asker(), threading.Event(), threading.Event()
+
+    def hangs() -> None:
+        begun.set()
+        never.wait()
+
+    def end() -> None:
+        begun.wait()
+        asker.end()
+
+    threading.Thread(target=end).start()
+    try:
+        with pytest.raises(DeltaFault, match="to stop"):
+            asker.ask(hangs)
+        with pytest.raises(DeltaFault, match="to stop"):
+            asker.ask(lambda: None)
+    finally:
+        never.set()
+
+
+def test_a_panic_of_the_library_is_a_fault_of_the_table() -> None:
+    class PanicException(BaseException):
+        pass
+
+    def panics() -> None:
+        raise PanicException("index out of bounds")
+
+    with pytest.raises(DeltaFault, match="index out of bounds"):
+        Asker().ask(panics)
+
+
+@pytest.fixture(scope="module")
+def s3() -> Iterator[str]:
+    server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    try:
+        yield f"http://{host}:{port}"
+    finally:
+        server.stop()
+
+
+def in_s3(address: str, **more: str) -> dict[str, str]:
+    keys = {"aws.access.key.id": "who", "aws.secret.access.key": "secret-of-s3"}
+    return {"store": "s3://lake/tables", "store.url": address, "s3.region": "us-east-1", **keys, **more}
+
+
+def test_a_table_in_s3(lake: Lake, s3: str) -> None:
+    import boto3
+
+    boto3.client(
+        "s3", endpoint_url=s3, region_name="us-east-1", aws_access_key_id="who", aws_secret_access_key="x"
+    ).create_bucket(Bucket="lake")
+    with lake.sink(**in_s3(s3), **UPSERTS) as runner, lake.sink(**in_s3(s3), **UPSERTS) as other:
+        put(runner, row(0), row(1))
+        put(other, row(0), row(1), row(2, note="late"))
+        put(runner, row(1), row(2, note="later"))
+    options = {"AWS_ENDPOINT_URL": s3, "AWS_REGION": "us-east-1", "AWS_ACCESS_KEY_ID": "who", "AWS_SECRET_ACCESS_KEY": "x"}
+    table = DeltaTable("s3://lake/tables/shop/orders", storage_options={**options, "AWS_ALLOW_HTTP": "true"})
+    assert sorted(table.to_pyarrow_table().column("note").to_pylist()) == ["late", "n", "n"]
+
+
+def test_a_store_that_is_away_is_waited_for(lake: Lake, s3: str) -> None:
+    import boto3
+
+    keys = {"aws_access_key_id": "who", "aws_secret_access_key": "x", "region_name": "us-east-1"}
+    boto3.client("s3", endpoint_url=s3, **keys).create_bucket(Bucket="away")
+    proxy = Proxy(int(s3.rpartition(":")[2])).start()
+    more = in_s3(f"http://127.0.0.1:{proxy.port}", store="s3://away/tables")
+    with contextlib.closing(proxy), lake.sink(**more, **{"max.retries": "1"}) as runner:
+        put(runner, row(0))
+        proxy.set(Link.CUT)
+        with pytest.raises(RetriableError, match="can't be used"):
+            put(runner, row(1))
+        with pytest.raises(ConnectError, match=r"max\.retries is 1"):
+            put(runner, row(1))
+
+
+@pytest.mark.parametrize(
+    ("more", "name", "text"),
+    [
+        ({"delta.tables": ""}, "delta.tables", "It is missing"),
+        ({"delta.tables.auto-create-enabled": "false"}, "delta.tables", "There is no table shop.orders"),
+        ({"delta.tables.upsert-mode-enabled": "true"}, "delta.tables.default-id-columns", "It is missing"),
+        ({"delta.tables.dynamic-enabled": "true"}, "delta.tables.route-field", "It is missing"),
+        ({"store": "nothing://x"}, "store", "It must begin with s3://"),
+        ({"store": "/tmp/lake"}, "store", "It must begin with s3://"),
+        (in_s3("http://127.0.0.1:9"), "store", "can't be used"),
+        ({"store.options.aws_web_identity_token_file": "/etc/passwd"}, "store", "not among the options"),
+    ],
+)
+def test_what_is_wrong_is_said_at_its_setting(lake: Lake, more: dict[str, str], name: str, text: str) -> None:
+    found = config_errors(DeltaSinkConnector, lake.config(**more))
+    assert text in str(found.get(name)), found
+
+
+def test_it_is_a_plugin(lake: Lake) -> None:
+    check_plugin(DeltaSinkConnector, lake.config())
+
+
+def test_the_folders_are_those_that_the_worker_allows(lake: Lake, tmp_path: Path) -> None:
+    def made(allowed: Path) -> DeltaLake:
+        props = lake.config()
+        return DeltaLake(settings.CONFIG.parse(props), props, {"connector.files.allowed.paths": str(allowed)}, Asker())
+
+    (lake.folder / "away").symlink_to(tmp_path)
+    with pytest.raises(ConfigError, match="allows files below"):
+        made(tmp_path / "elsewhere")
+    assert made(lake.folder).load("shop.orders") is None
+    with pytest.raises(ConfigError, match="allows files below"):
+        made(lake.folder).load("away.orders")
