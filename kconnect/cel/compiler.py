@@ -54,7 +54,8 @@ class _Compiler:
     def __init__(self, variables: Mapping[str, Callable[[Any], Any]]) -> None:
         self._variables = variables
         self.variables = 0
-        """How many variables macros have; each has a place of its own."""
+        """How many variables there are, those of macros and the record's parts; each has a place of its own."""
+        self._places: dict[str, int] = {}
 
     def made(self, node: Node, scope: Mapping[str, int]) -> Evaluate:
         """`scope` has the places of macros' variables."""
@@ -81,10 +82,17 @@ class _Compiler:
             return lambda frame: frame.locals[place]
         read = self._variables.get(node.name)
         if read is not None:
+            if node.name not in self._places:
+                self._places[node.name], self.variables = self.variables, self.variables + 1
+            part = self._places[node.name]
 
             def variable(frame: Frame) -> Any:
-                value = read(frame.record)
-                return value if type(value) in PLAIN else plain(value)
+                # Once for each record: a macro may ask for it in each of its turns, and headers are made a map of.
+                value = frame.locals[part]
+                if value is None:
+                    value = read(frame.record)
+                    frame.locals[part] = value = value if type(value) in PLAIN else plain(value)
+                return value
 
             return variable
         kind = values.TYPE_NAMES.get(node.name)

@@ -155,7 +155,7 @@ def equal(frame: Frame, left: Any, right: Any) -> bool:
         if len(left) != len(right):
             return False
         return all(
-            (right_value := _lookup(right, key)) is not _ABSENT and equal(frame, item, right_value)
+            (right_value := _lookup(frame, right, key)) is not _ABSENT and equal(frame, item, right_value)
             for key, item in left.items()
         )
     elif kind is Struct:
@@ -205,13 +205,14 @@ _ABSENT: Any = object()
 _KEYS = frozenset((str, int, Uint, bool))
 
 
-def _lookup(items: dict[Any, Any], key: Any) -> Any:
+def _lookup(frame: Frame, items: dict[Any, Any], key: Any) -> Any:
     """The item, or `_ABSENT`. For Python True is 1, for CEL it is not; a whole double is as good as an int."""
     try:
         value = items.get(key, _ABSENT)
     except TypeError:
         return _ABSENT
     if value is not _ABSENT and (key is True or key is False or (key in (0, 1) and type(key) is not str)):
+        frame.spend(len(items) >> 3)
         is_bool = type(key) is bool
         return value if any(existing == key and (type(existing) is bool) is is_bool for existing in items) else _ABSENT
     return value
@@ -226,7 +227,7 @@ def is_in(frame: Frame, item: Any, where: Any) -> bool:
                 return True
         return False
     if isinstance(where, dict):
-        return _lookup(where, item) is not _ABSENT
+        return _lookup(frame, where, item) is not _ABSENT
     if kind is Struct:
         return type(item) is str and where.schema.field(item) is not None
     raise no_overload("in", item, where)
@@ -242,7 +243,7 @@ def index(frame: Frame, where: Any, key: Any) -> Any:
             raise CelError(f"there is no item {key} in a list of {len(where)}")
         value = where[key]
     elif isinstance(where, dict):
-        value = _lookup(where, key)
+        value = _lookup(frame, where, key)
         if value is _ABSENT:
             raise CelError(f"there is no key {shown(key)}")
     elif type(where) is Struct and type(key) is str:

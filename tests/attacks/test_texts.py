@@ -424,3 +424,23 @@ def test_a_name_that_is_there_twice_is_found_at_once() -> None:
     data = ("{" + ",".join([*names_of_object, names_of_object[-1]]) + "}").encode()
     with soon(), pytest.raises(DataError, match="k0099999"):
         documents.check_names(data, documents.parsed(data))
+
+
+def test_headers_in_each_turn_of_a_macro_take_no_minutes() -> None:
+    """Who may write to a topic sends a long list, and very many headers, to an expression that looks at both."""
+    chosen = Expression()
+    chosen.configure({"drop": 'value.all(i, i != headers["x"])'})
+    headers = [Header(f"h{each}", "a") for each in range(LONG)] + [Header("x", -1)]
+    with soon():
+        assert chosen.apply(SinkRecord("t", 0, None, None, None, list(range(LONG)), 0, headers=headers)) is None
+
+
+def test_a_number_that_may_be_a_boolean_takes_no_minutes() -> None:
+    """Who may write to a topic sends a list of ones, and a map in which 1 is behind very many others."""
+    chosen = Expression()
+    chosen.configure({"drop": "value.l.all(i, i in value.m)"})
+    value = {"l": [1] * LONG, "m": {**dict.fromkeys(range(2, LONG), 0), 1: 0}}
+    with soon(), pytest.raises(DataError, match="takes more work than is allowed"):
+        chosen.apply(SinkRecord("t", 0, None, None, None, value, 0))
+    few = {"l": [1] * 100, "m": {2: 0, 1: 0}}
+    assert chosen.apply(SinkRecord("t", 0, None, None, None, few, 0)) is None
