@@ -11,6 +11,7 @@ import json
 import lzma
 import os
 import threading
+import time
 import urllib.parse
 import zlib
 from collections.abc import Callable, Iterator
@@ -1007,3 +1008,26 @@ def test_all_parts_of_a_name_have_room_in_a_key(tmp_path: Path) -> None:
         assert put("a", "x" * (1024 - around), "b") == []
         assert put("a", "x" * (1025 - around), "b") == [1]
         assert put("a", "é" * 505, "b") == [1]
+
+
+def test_a_map_of_decimals_in_a_file_takes_no_minutes(tmp_path: Path) -> None:
+    """Who puts a file into a store chooses keys of a map so that each is compared with all others."""
+    keys = [decimal.Decimal(5 + each * ((1 << 61) - 1)) for each in range(10, 30_010)]
+    maps = pa.array([list(zip(keys, range(len(keys))))], pa.map_(pa.decimal128(38, 0), pa.int32()))
+    path = tmp_path / "a.parquet"
+    parquet.write_table(pa.table({"m": maps}), path)
+    begin = time.monotonic()
+    with pytest.raises(DataError, match="can't tell apart"):
+        list(pieces("ParquetFormat", path))
+    assert time.monotonic() - begin < 15
+
+
+def test_a_column_that_is_there_twice_is_found_at_once(tmp_path: Path) -> None:
+    """Who puts a file into a store gives it very many columns, of which the last one has the name of another."""
+    columns = [f"k{each:07}" for each in range(99_999)]
+    path = tmp_path / "a.csv"
+    path.write_text(",".join([*columns, columns[-1]]) + "\n")
+    begin = time.monotonic()
+    with pytest.raises(DataError, match="two fields of the name 'k0099998'"):
+        list(pieces("CsvFormat", path))
+    assert time.monotonic() - begin < 15

@@ -11,6 +11,7 @@ import datetime
 import gzip
 import io
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,6 +28,7 @@ from kconnect.connectors.limits import TooMuchError
 from kconnect.connectors.names import shown
 from kconnect.connectors.objects import parquet_pages, source_settings
 from kconnect.connectors.objects.avro_blocks import Blocks
+from kconnect.data.hashes import dict_of
 
 ERRORS: tuple[type[Exception], ...] = (
     *common.MISFITS,
@@ -216,8 +218,8 @@ def _csv(path: Path, name: str, skip: int, most: int, budget: Budget) -> Iterato
 
 def _require_distinct(names: Sequence[str]) -> None:
     """Raise DataError for two fields of one name: the values of one would be read as those of another."""
-    twice = next((name for at, name in enumerate(names) if name in names[:at]), None) if len(set(names)) < len(names) else None
-    if twice is not None:
+    if len(set(names)) < len(names):
+        twice = next(name for name, count in Counter(names).items() if count > 1)
         raise DataError(f"it has two fields of the name {shown(twice)}")
 
 
@@ -320,7 +322,7 @@ def _part(kind: pa.DataType | None, at: int) -> pa.DataType | None:
 
 def _map(value: Any, convert: Convert) -> dict[Any, Any]:
     pairs = list(value.items() if isinstance(value, dict) else value)
-    entries = {key: convert(item) for key, item in pairs}
+    entries = dict_of([(key, convert(item)) for key, item in pairs])
     if len(entries) < len(pairs):
         raise DataError("a map has a key twice, and a record would have one of its values only")
     return entries
