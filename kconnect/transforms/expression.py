@@ -224,17 +224,30 @@ class _Kept:
 
 
 class _Types:
-    """The schemas of some assignments' results, for records of one schema: foretold, or told by the first value."""
+    """
+    The schemas of some assignments' results, for records of one schema: foretold, or told by the first value, and by each later
+    one that does not fit. Else whoever sends the first record would have those of all others refused.
+    """
 
     def __init__(self, assignments: list[_Assignment], record: Any) -> None:
         self._assignments = assignments
         self.schemas = [assignment.foretold(record.key_schema, record.value_schema) for assignment in assignments]
+        self._is_told = [foretold is None for foretold in self.schemas]
 
     def learn(self, place: int, value: Any) -> bool:
         if self.schemas[place] is None:
             self.schemas[place] = self._assignments[place].told(value)
             return self.schemas[place] is not None
         return False
+
+    def turn(self, results: list[Any]) -> bool:
+        """Have the types that are not foretold be those of these results. Return whether one was another before."""
+        turned = False
+        for place, (assignment, result) in enumerate(zip(self._assignments, results)):
+            told = assignment.told(result) if self._is_told[place] else None
+            if told is not None and told != self.schemas[place]:
+                self.schemas[place], turned = told, True
+        return turned
 
 
 class _Whole:
@@ -250,7 +263,12 @@ class _Whole:
             return None, self._assignment.fit(None, result)
         types_ = self._types(record)
         types_.learn(0, result)
-        return types_.schemas[0], self._assignment.fit(types_.schemas[0], result)
+        try:
+            return types_.schemas[0], self._assignment.fit(types_.schemas[0], result)
+        except DataError:
+            if not types_.turn([result]):
+                raise
+            return types_.schemas[0], self._assignment.fit(types_.schemas[0], result)
 
 
 class _Fields:
@@ -295,14 +313,23 @@ class _Plan:
         if self._level is None or any(learned):
             self._level = self._made(value.schema)
         level = self._level
-        fit = [
-            assignment.fit(level.schemas[place], result)
-            for place, (assignment, result) in enumerate(zip(self._assignments, results))
-        ]
+        try:
+            fit = self._fit(level, results)
+        except DataError:
+            if not self._types.turn(results):
+                raise
+            level = self._level = self._made(value.schema)
+            fit = self._fit(level, results)
         for place, result in enumerate(fit):
             if result is None and not level.schemas[place].optional:
                 raise DataError(f"{self._assignments[place].setting} gives null, but the field is required")
         return level.schema, level.put(value, fit)
+
+    def _fit(self, level: _Level, results: list[Any]) -> list[Any]:
+        return [
+            assignment.fit(level.schemas[place], result)
+            for place, (assignment, result) in enumerate(zip(self._assignments, results))
+        ]
 
     def _made(self, before: Schema) -> _Level:
         tree: dict[str, Any] = {}
@@ -318,7 +345,7 @@ class _Plan:
                     raise DataError(f"{assignment.setting} sets a field of a value that another setting sets as a whole")
             inner[path[-1]] = place
         level = _Level(before, tree, self._assignments, self._types.schemas)
-        # What is unknown still has taken a field's own schema; a value of another type must not change it later.
+        # What is unknown still has taken a field's own schema: only a value that does not fit it changes it later.
         self._types.schemas = [known_schema or level.schemas[place] for place, known_schema in enumerate(self._types.schemas)]
         return level
 
