@@ -67,7 +67,7 @@ def lake_in(folder: Path) -> Lake:
 class Play:
     """One history: a table of a lake, and tasks with three partitions."""
 
-    def __init__(self, lake: Lake, tasks: int, table: str = "shop.orders", is_there: bool = True) -> None:
+    def __init__(self, lake: Any, tasks: int, table: str = "shop.orders", is_there: bool = True) -> None:
         self.lake, self.table = lake, table
         self._tasks = tasks
         self.engine = Engine(self._start, [TopicPartition("orders", number) for number in range(3)], tasks=tasks)
@@ -132,21 +132,30 @@ class Play:
 
     def _at_commit(self, trouble: str, number: int, patch: pytest.MonkeyPatch) -> None:
         """The process, or the catalog, has trouble in the next commit, which is that of the put after this one."""
-        real = commits.commit
+        where, name, conflict = self.commit()
+        real = getattr(where, name)
 
         def commit(*arguments: Any) -> None:
             if trouble == "conflict":
-                patch.setattr(commits, "commit", real)
-                raise CommitFailedException("others commit all the time")
+                patch.setattr(where, name, real)
+                raise conflict
             real(*arguments)
             raise KilledError
 
         self.engine.put(number)
-        patch.setattr(commits, "commit", commit)
+        patch.setattr(where, name, commit)
         try:
             self.engine.put(number)
         finally:
-            patch.setattr(commits, "commit", real)
+            patch.setattr(where, name, real)
+
+    def commit(self) -> tuple[Any, str, Exception]:
+        """Return where the function is that commits, its name, and what it raises if others have committed."""
+        return commits, "commit", CommitFailedException("others commit all the time")
+
+    def is_bad(self, value: Any) -> bool:
+        """Whether the table can't have a value."""
+        return value == "text" or (isinstance(value, Struct) and value.schema is OTHER)
 
     def check(self) -> None:
         engine = self.engine
@@ -160,7 +169,7 @@ class Play:
             name = f"{record.original_partition}-{record.original_offset}"
             there = found.pop(name, [])
             value = record.value
-            if value == "text" or (isinstance(value, Struct) and value.schema is OTHER):
+            if self.is_bad(value):
                 assert engine.is_reported(record), f"{name} is bad, and not reported"
                 assert not there, f"{name} is bad, and written"
                 continue
