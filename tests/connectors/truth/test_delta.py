@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import event, given, note
+from hypothesis import event, example, given, note
 from hypothesis import strategies as st
 
 from kconnect.api import Struct
@@ -72,7 +72,21 @@ def play(history: list[Step], make: Any, *arguments: Any) -> None:
             played.engine.close()
 
 
+LATE: list[Step] = [
+    ("produce", 0, ["row"] * 3),
+    ("abandon", 0),
+    ("stir",),
+    ("produce", 0, ["row"] * 3),
+    ("put", 0, 500),
+    ("stir",),
+    ("put", 0, 500),
+    ("stir",),
+]
+"""Who was given up for dead commits between a task's read and its commit, and then is late itself."""
+
+
 @histories(6)
+@example(tasks=1, ids="", history=LATE)
 @given(tasks=st.sampled_from((1, 2)), ids=st.sampled_from(("", "n")), history=steps)
 def test_each_record_is_in_the_table_once(tasks: int, ids: str, history: list[Step]) -> None:
     play(history, DeltaPlay, tasks, ids)
