@@ -8,6 +8,8 @@ records. A database that is away, full, read-only, or has no table or right for 
 
 from __future__ import annotations
 
+import re
+
 from sqlalchemy.exc import (
     ArgumentError,
     CompileError,
@@ -31,6 +33,14 @@ _OWN_CLASSES = (
 """What states of PostgreSQL begin with, and of who speaks as it does. Any other is one that a trigger has raised."""
 _POLICY_STATE, _POLICY_CHECK = "42501", "ExecWithCheckOptions"
 """A row that a policy refuses has the state of a missing right. Its function has one name in all languages."""
+_VALUE_CONTEXT = re.compile(r"^COPY [^,\n]+, \S+ \d+, \S+ \S", re.MULTILINE)
+"""
+What PostgreSQL says, in any language, of a text that is read as a column's type: COPY t, line 2, column v. Types have states of
+all kinds for such a text: a tsvector that of a syntax error, a regclass that of a missing table, hstore and PostGIS that of an
+internal error.
+"""
+_NO_VALUE_STATES = ("08", "25", "28", "40", "53", "55", "57", "58", "F0", "XX001", "XX002")
+"""Those that no text has: it may be read while the disk is full, or the server stops."""
 _TARGET_STATES = ("08", "25", "28", "3D", "3F", "40", "42501", "42P01", "42P07", "53", "55", "57", "58", "F0", "XX")
 """PostgreSQL's of what all records would meet: connections, logins, rights, a missing schema, no room, locks, operators."""
 _ROW_CODES = frozenset(
@@ -63,7 +73,8 @@ def is_of_row(error: Exception) -> bool:
         return True
     state = database.state_of(error.orig)
     if state is not None:
-        return state.startswith(_ROW_STATES) or state[:2] not in _OWN_CLASSES or _is_of_policy(error)
+        is_raised = state[:2] not in _OWN_CLASSES
+        return state.startswith(_ROW_STATES) or is_raised or _is_of_policy(error) or _is_of_value(error, state)
     code = _code(error.orig)
     if code is not None:
         return code in _ROW_CODES or str(getattr(error.orig, "sqlstate", "")).startswith(_RAISED)
@@ -74,6 +85,12 @@ def _is_of_policy(error: DBAPIError) -> bool:
     """Whether a policy of PostgreSQL (row level security) refuses a row, and not the right to write any."""
     diagnosis = getattr(error.orig, "diag", None)
     return database.state_of(error.orig) == _POLICY_STATE and getattr(diagnosis, "source_function", None) == _POLICY_CHECK
+
+
+def _is_of_value(error: DBAPIError, state: str) -> bool:
+    """Whether PostgreSQL was at a single value when it failed, and not at a whole row."""
+    context = getattr(getattr(error.orig, "diag", None), "context", None)
+    return not state.startswith(_NO_VALUE_STATES) and _VALUE_CONTEXT.search(context or "") is not None
 
 
 def is_of_names(error: Exception) -> bool:

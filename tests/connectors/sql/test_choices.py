@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kconnect.api import INT32_SCHEMA, ConnectError, SinkRecord, Struct, schema
+from kconnect.api import INT32_SCHEMA, STRING_SCHEMA, ConnectError, SinkRecord, Struct, schema
 from kconnect.connectors.sql.connector import SqlSinkConnector
 from kconnect.testing import SinkRunner
 from tests.connectors.sql.conftest import EVERY
@@ -75,3 +75,49 @@ def test_what_a_database_refuses_of_one_row_is_that_rows_fault(database: Databas
         sink.put([row(topic, number, topic) for number in (0, 1, 2, 3, 100)])
         assert sorted(record.original_offset for record, _ in sink.reported) == bad
     assert database.rows(f"select id from {topic} order by id") == [(each,) for each in (0, 3, 100) if each not in bad]
+
+
+@pytest.mark.parametrize("database", ["postgresql"], indirect=True)
+@pytest.mark.parametrize("mode", ["insert", "upsert"])
+@pytest.mark.parametrize(
+    ("kind", "good", "bad"),
+    [
+        ("tsvector", "a b", "'x"),
+        ("tsquery", "a & b", "a b"),
+        ("jsonpath", "$.a", "$.["),
+        ("ltree", "a.b", "a b"),
+        ("hstore", "a=>1", "a=>"),
+        ("regclass", "pg_class", "nope"),
+        ("regtype", "int", "nope"),
+        ("regconfig", "english", "nope"),
+        ("regrole", "pg_monitor", "nope"),
+    ],
+)
+def test_a_text_that_its_type_refuses_is_that_rows_fault(
+    database: Database, topic: str, mode: str, kind: str, good: str, bad: str
+) -> None:
+    """Who may write a record has a type refuse a text as if the statement were wrong, or a table missing: the task failed."""
+    words = schema.struct({"id": INT32_SCHEMA, "v": STRING_SCHEMA})
+    if kind in ("ltree", "hstore"):
+        database.execute(f"create extension if not exists {kind}")
+    database.execute(f"create table {topic} (id int primary key, v {kind})")
+    config = {**database.config, "name": "c", "topics": topic, "errors.tolerance": "all", "max.retries": "0"}
+    keys = {"insert.mode": mode, "pk.mode": "record_value", "pk.fields": "id"}
+    with SinkRunner(SqlSinkConnector, {**config, **keys}) as sink:
+        rows = [Struct(words, {"id": number, "v": text}) for number, text in enumerate((good, bad, good))]
+        sink.put([SinkRecord(topic, 0, None, None, words, value, value["id"]) for value in rows])
+        assert [record.original_offset for record, _ in sink.reported] == [1]
+    assert database.rows(f"select id from {topic} order by id") == [(0,), (2,)]
+
+
+@pytest.mark.parametrize("database", ["postgresql"], indirect=True)
+def test_what_a_row_meets_as_a_whole_may_be_met_by_all(database: Database, topic: str) -> None:
+    """A database that is out of order has its rows come again: they are not bad ones."""
+    database.execute(
+        f"create table {topic} (id int)",
+        f"create function {topic}_no() returns trigger language plpgsql as $$ begin raise 'no' using errcode = 'XX000'; end $$",
+        f"create trigger n before insert on {topic} for each row execute function {topic}_no()",
+    )
+    config = {**database.config, "name": "c", "topics": topic, "errors.tolerance": "all", "max.retries": "0"}
+    with SinkRunner(SqlSinkConnector, config) as sink, pytest.raises(ConnectError, match="says: no"):
+        sink.put([row(topic, 0, topic)])
