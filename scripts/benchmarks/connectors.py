@@ -22,6 +22,7 @@ import httpx
 import orjson
 import psycopg
 import pyarrow as pa
+from deltalake import write_deltalake
 from opensearchpy import OpenSearch as Client
 from opensearchpy import helpers
 from pyarrow import parquet
@@ -39,6 +40,7 @@ from kconnect.api import (
     schema,
 )
 from kconnect.connectors.datagen.connector import DatagenSourceConnector
+from kconnect.connectors.delta.connector import DeltaSinkConnector
 from kconnect.connectors.http.sink import HttpSinkConnector
 from kconnect.connectors.iceberg.connector import IcebergSinkConnector
 from kconnect.connectors.objects.connector import ObjectStoreSinkConnector
@@ -277,6 +279,36 @@ def iceberg(stack: ExitStack, count: int) -> dict[str, Way]:
     return {"Iceberg: append of pyiceberg, bare": bare, "Iceberg: IcebergSink": ours}
 
 
+def delta(stack: ExitStack, count: int) -> dict[str, Way]:
+    folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="kconnect-bench-")))
+    kinds = [pa.int64(), pa.string(), pa.float64(), pa.timestamp("us", "UTC"), pa.bool_()]
+    arrow = pa.schema([pa.field(name, kind, nullable=False) for name, kind in zip(NAMES, kinds)])
+    numbers = iter(range(1_000_000))
+
+    def bare() -> None:
+        made = [
+            pa.RecordBatch.from_arrays([pa.array(*each) for each in zip(batch.value.fields()[1], kinds)], schema=arrow)
+            for batch in batches(count)
+        ]
+        write_deltalake(f"{folder}/bare_{next(numbers)}", pa.Table.from_batches(made), mode="append")
+
+    def ours() -> None:
+        config = {
+            "store": f"file://{folder}",
+            "delta.tables": f"bench.ours_{next(numbers)}",
+            "delta.tables.auto-create-enabled": "true",
+            "commit.max.rows": str(count),
+        }
+        with SinkRunner(DeltaSinkConnector, {"name": "bench", "topics": PLACE.topic, **config}) as sink:
+            sink.open(PLACE)
+            task: Any = sink.task
+            for batch in batches(count):
+                task.put_batch(batch)
+            sink.put([])
+
+    return {"Delta: append of delta-rs, bare": bare, "Delta: DeltaSink": ours}
+
+
 def search(stack: ExitStack, count: int) -> dict[str, Way]:
     server = OpenSearch("1g")
     stack.callback(server.stop)
@@ -319,7 +351,7 @@ def main() -> None:
     gc.freeze()
     gc.set_threshold(50_000, 20, 20)
     with ExitStack() as stack:
-        for systems in (sql, sql_source, objects, iceberg, search, http, datagen):
+        for systems in (sql, sql_source, objects, iceberg, delta, search, http, datagen):
             ways = systems(stack, options.records)
             taken: dict[str, list[tuple[float, float]]] = {name: [] for name in ways}
             for number in range(options.rounds + 1):

@@ -32,7 +32,7 @@ CONFIG = ConfigDef(
         "Tables",
         *table_keys(
             NAMES,
-            "The tables, such as shop.orders.",
+            "The tables, each with its namespace, such as shop.orders.",
             "The columns by which a new table is partitioned, such as city.",
             "Whether columns that are missing are added.",
             "They have no default.",

@@ -54,11 +54,6 @@ class IcebergSinkConnector(Informed, CheckedSink):
 def _mismatches(config: Mapping[str, Any], props: Mapping[str, str]) -> list[tuple[str, str]]:
     names = settings.NAMES
     problems = lake_settings.mismatches(names, config, props)
-    problems += [
-        (names.tables, f"{name} has no namespace: write it as in shop.orders.")
-        for name in config[names.tables]
-        if "." not in name
-    ]
     try:
         settings.partitions(names.partitions, config[names.partitions])
         for name, table_settings in lake_settings.of_tables(names, props).items():

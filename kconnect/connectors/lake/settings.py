@@ -91,6 +91,11 @@ def mismatches(names: Names, config: Mapping[str, Any], props: Mapping[str, str]
         problems.append((names.route_field, f"It is missing: {names.dynamic} is true, and it names the table."))
     if not config[names.dynamic] and not config[names.tables]:
         problems.append((names.tables, f"It is missing: without {names.dynamic} it names the tables."))
+    problems += [
+        (names.tables, f"{name} has no namespace: write it as in shop.orders.")
+        for name in config[names.tables]
+        if "." not in name
+    ]
     by_table = of_tables(names, props)
     if config[names.route_field] and not config[names.dynamic]:
         without = [name for name in config[names.tables] if "route-regex" not in by_table.get(name, {})]

@@ -563,6 +563,7 @@ def test_a_store_that_is_away_is_waited_for(lake: Lake, s3: str) -> None:
     ("more", "name", "text"),
     [
         ({"delta.tables": ""}, "delta.tables", "It is missing"),
+        ({"delta.tables": "orders"}, "delta.tables", "has no namespace"),
         ({"delta.tables.auto-create-enabled": "false"}, "delta.tables", "There is no table shop.orders"),
         ({"delta.tables.upsert-mode-enabled": "true"}, "delta.tables.default-id-columns", "It is missing"),
         ({"delta.tables.dynamic-enabled": "true"}, "delta.tables.route-field", "It is missing"),
