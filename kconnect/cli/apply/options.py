@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+import shlex
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,16 @@ import click
 
 from kconnect.cli import manifests
 from kconnect.cli.files import InputError
+
+
+class _Files(click.Option):
+    def handle_parse_result(self, ctx: click.Context, opts: Mapping[str, Any], args: list[str]) -> tuple[Any, list[str]]:
+        try:
+            return super().handle_parse_result(ctx, opts, args)
+        except click.MissingParameter:
+            if not args:
+                raise
+            raise click.UsageError(f"Files are named by -f: {ctx.command_path} -f {shlex.quote(args[0])}", ctx) from None
 
 
 def files(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -21,6 +32,7 @@ def files(command: Callable[..., Any]) -> Callable[..., Any]:
         "-f",
         "--filename",
         "paths",
+        cls=_Files,
         required=True,
         multiple=True,
         type=path,

@@ -132,6 +132,14 @@ _PREFIXES = (
 # In any case: Connect's own example file says HTTP.
 _LISTENER = re.compile(r"https?://([^/:@\s]*|\[[0-9a-f:]+\]):\d+/?", re.IGNORECASE)
 
+
+def _have_ports(name: str, value: Any) -> None:
+    """A validator: Kafka takes no server without a port, and librdkafka would try one of its own."""
+    for server in value or ():
+        if not re.fullmatch(r".+:\d+", server):
+            raise ConfigError(name, server, f"It has no port: write it as {server.rstrip(':') or 'kafka'}:9092")
+
+
 _ENVIRONMENT = "CONNECT_"
 _NOT_SETTINGS = ("CONNECT_LOG4J_", "CONNECT_KAFKA_")
 """Variables that the known container images read themselves, for logging and the JVM's options."""
@@ -145,7 +153,7 @@ class WorkerSettings:
     Its text shows names only: a worker file holds secrets.
     """
 
-    _bootstrap_servers = LIST("bootstrap.servers", doc="host:port of some brokers, separated by commas")
+    _bootstrap_servers = LIST("bootstrap.servers", validator=_have_ports, doc="host:port of some brokers, separated by commas")
     group_id = STRING("group.id", validator=NonEmptyString(), doc="the name of the cluster, the same for all its workers")
     config_storage_topic = STRING(
         "config.storage.topic", validator=NonEmptyString(), doc="topic of connector configs and target states"
