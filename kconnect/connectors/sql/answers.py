@@ -4,8 +4,8 @@ Answers of databases that have an end: of size, and of time.
 Drivers read an answer whole, whatever was asked: rows without an end may come behind a BEGIN. So the drivers that kconnect
 installs are watched as they read: while an answer comes, the process may grow by so much, and a wait may take so long. Other
 drivers have their own limits only. And psycopg, in C, believes of an answer that nobody has asked for in that form what it
-says: it would read the memory beside it. Used by `connections.py`, for a catalog of Iceberg that is in a database, too. Read
-next: `resident.py`.
+says: it would read the memory beside it. Of what is sent, MySQL has a limit, at which it ends the connection without a word: so
+it is looked at before. Used by `connections.py`, for a catalog of Iceberg that is in a database, too. Read next: `resident.py`.
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ _UNWATCHED = 8
 """So many pieces of an answer come before it is looked at: most have fewer."""
 _SAMPLE = 256
 _PIECE = 64 * 1024
+_AROUND = 16
+"""So many bytes, and fewer, a packet has beside the statement."""
 _OF_A_BYTE = 64
 """What a byte of an answer takes at most: a decimal of one digit comes as two."""
 
@@ -279,6 +281,8 @@ def _of_pymysql() -> Any:
 
     class Limited(Connection):  # type: ignore[misc]
         meter: Meter
+        _most: float | None = None
+        """How long a statement may be, once one has been long enough to ask."""
 
         @property
         def _rfile(self) -> Any:
@@ -300,7 +304,26 @@ def _of_pymysql() -> Any:
             return super().cursor(Streaming if cursor is SSCursor else cursor)
 
         def _execute_command(self, command: Any, sql: Any) -> None:
+            if isinstance(sql, str):
+                sql = sql.encode(self.encoding)
+            if len(sql) > _PIECE and len(sql) + _AROUND > self._room():
+                # Sent, it would look as if the server had gone away, again and again.
+                raise pymysql.err.DataError(
+                    1153, f"a statement takes {len(sql)} bytes, and max_allowed_packet of the server is {self._most}"
+                )
             self.meter.begin()
             super()._execute_command(command, sql)
+
+        def _room(self) -> float:
+            if self._most is None:
+                self._most = math.inf
+                try:
+                    self.query("SELECT @@max_allowed_packet")
+                    self._most = int(self._result.rows[0][0])
+                except (pymysql.err.MySQLError, TypeError, LookupError, ValueError):
+                    # What speaks as MySQL does need not have it.
+                    if not self.open:
+                        raise
+            return self._most
 
     return Limited

@@ -77,7 +77,7 @@ def test_what_a_database_refuses_of_one_row_is_that_rows_fault(database: Databas
     assert database.rows(f"select id from {topic} order by id") == [(each,) for each in (0, 3, 100) if each not in bad]
 
 
-@pytest.mark.parametrize("database", ["postgresql"], indirect=True)
+@pytest.mark.parametrize("database", EVERY[1:2], indirect=True)
 @pytest.mark.parametrize("mode", ["insert", "upsert"])
 @pytest.mark.parametrize(
     ("kind", "good", "bad"),
@@ -110,7 +110,7 @@ def test_a_text_that_its_type_refuses_is_that_rows_fault(
     assert database.rows(f"select id from {topic} order by id") == [(0,), (2,)]
 
 
-@pytest.mark.parametrize("database", ["postgresql"], indirect=True)
+@pytest.mark.parametrize("database", EVERY[1:2], indirect=True)
 def test_what_a_row_meets_as_a_whole_may_be_met_by_all(database: Database, topic: str) -> None:
     """A database that is out of order has its rows come again: they are not bad ones."""
     database.execute(
@@ -121,3 +121,22 @@ def test_what_a_row_meets_as_a_whole_may_be_met_by_all(database: Database, topic
     config = {**database.config, "name": "c", "topics": topic, "errors.tolerance": "all", "max.retries": "0"}
     with SinkRunner(SqlSinkConnector, config) as sink, pytest.raises(ConnectError, match="says: no"):
         sink.put([row(topic, 0, topic)])
+
+
+@pytest.mark.parametrize("database", EVERY[2:], indirect=True)
+@pytest.mark.parametrize("mode", ["insert", "upsert"])
+def test_a_row_that_no_packet_takes_is_that_rows_fault(database: Database, topic: str, mode: str) -> None:
+    """Who may write sends a text that takes little when packed: the server ended the connection, and the task tried again."""
+    words = schema.struct({"id": INT32_SCHEMA, "v": STRING_SCHEMA})
+    database.execute(f"create table {topic} (id int primary key, v longtext)")
+    most = int(database.rows("select @@max_allowed_packet")[0][0])
+    config = {**database.config, "name": "c", "topics": topic, "errors.tolerance": "all", "max.retries": "0"}
+    keys = {"insert.mode": mode, "pk.mode": "record_value", "pk.fields": "id"}
+    with SinkRunner(SqlSinkConnector, {**config, **keys}) as sink:
+        rows = [
+            Struct(words, {"id": at, "v": "a" * size})
+            for at, size in enumerate((1, most - 200, most - 20, most + 1, 2 * most, 1))
+        ]
+        sink.put([SinkRecord(topic, 0, None, None, words, value, value["id"]) for value in rows])
+        assert [record.original_offset for record, _ in sink.reported] == [2, 3, 4]
+    assert database.rows(f"select id from {topic} order by id") == [(0,), (1,), (5,)]
