@@ -11,7 +11,7 @@ import fnmatch
 import functools
 import os
 import queue
-import re
+import shlex
 import sys
 import threading
 from collections.abc import Callable, Iterable, Sequence
@@ -188,16 +188,20 @@ def completed(context: click.Context, begun: str, ask: Callable[[ConnectClient],
         if target.asks:
             return []
         with target.connect(_COMPLETION_S) as client:
-            return [CompletionItem(_typed(name)) for name in ask(client) if name.startswith(begun)]
+            return [CompletionItem(typed(name)) for name in ask(client) if name.startswith(begun) and name.isprintable()]
     except (ConnectError, click.ClickException, OSError):
         return []
 
 
-def _typed(name: str) -> str:
-    # zsh and fish quote what they get; bash puts it into the line as it is.
+def typed(name: str) -> str:
+    """
+    Return a name as it stands in a command line. A name may be somebody else's, and have `$(…)` in it. One that is not
+    printable must not get here: the shell takes each of its lines for another one.
+    """
+    # zsh and fish quote what they get; bash puts it into the line as it is, once click's script has taken backslashes away.
     if os.environ.get("_KCONNECT_COMPLETE") != "bash_complete":
         return name
-    return re.sub(r"([^\w@%+=:,./-])", r"\\\1", name)
+    return shlex.quote(name).replace("\\", "\\\\")
 
 
 def _there(names: Sequence[str]) -> str:

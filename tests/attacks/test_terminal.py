@@ -5,7 +5,12 @@ from __future__ import annotations
 import functools
 import io
 import json
+import os
 import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
 from typing import cast
 
 import pytest
@@ -112,3 +117,30 @@ def test_colours_of_our_own_stay() -> None:
     assert terminal.harmless("\x1b[31mred\x1b[0m\tx\n") == "\x1b[31mred\x1b[0m\tx\n"
     assert terminal.harmless("\x1b[2Jx") == "\\u001b[2Jx"
     assert terminal.harmless("to \u202epot\u202c") == "to \\u202epot\\u202c"
+
+
+NAMES = (
+    *("plain", "a b", "$(touch owned)", "`touch owned`", "a;touch owned", "a'$(touch owned)'", 'a"$(touch owned)"', "a\\b"),
+    *("a\\$(touch owned)", "a&touch owned", "$HOME", "*", "~", "a!b", "a,b,", "#", "a|touch owned", ">owned", "\\", "ä"),
+)
+LINES = ("a\nplain,$(touch owned)", "a\rb", "\x1b[2J")
+
+
+@pytest.mark.process
+@pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
+def test_no_name_that_bash_completes_runs_a_command(tmp_path: Path) -> None:
+    """Whoever may create connectors names one `x$(…)`; an administrator presses Tab, and Enter."""
+    kconnect = tmp_path / "bin" / "kconnect"
+    kconnect.parent.mkdir()
+    kconnect.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m kconnect "$@"\n')
+    kconnect.chmod(0o755)
+    (tmp_path / "script").write_text(call("completion", "bash").out)
+    complete = "source ./script; COMP_WORDS=(kconnect pause ''); COMP_CWORD=2; _kconnect_completion kconnect"
+    line = 'for word in "${COMPREPLY[@]}"; do eval "printf \'%s\\0\' $word"; done'
+    with Hostile() as service:
+        service.default = given([*NAMES, *LINES])
+        env = {**os.environ, "PATH": f"{kconnect.parent}:{os.environ['PATH']}", "KCONNECT_URL": service.url}
+        run = ["bash", "-c", f"{complete}; {line}"]
+        found = subprocess.run(run, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=120, check=True)
+    assert not (tmp_path / "owned").exists()
+    assert sorted(found.stdout.split("\0")[:-1]) == sorted(NAMES)

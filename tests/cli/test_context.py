@@ -63,7 +63,7 @@ def url() -> Iterator[str]:
 @pytest.mark.parametrize("command", ["pause", "restart", "get connectors", "wait"])
 def test_names_of_connectors(url: str, command: str) -> None:
     assert complete(f"kconnect {command} ord", KCONNECT_URL=url) == ["orders-eu", "orders-us"]
-    assert complete(f"kconnect {command} --url {url} a") == ["a\\ b"]
+    assert complete(f"kconnect {command} --url {url} a") == ["'a b'"]
     assert complete(f"kconnect {command} orders-eu ord", KCONNECT_URL=url) == ["orders-us"]
 
 
