@@ -119,6 +119,45 @@ def test_worker_settings_of_a_file_of_cases(files: Path, capsys: pytest.CaptureF
     assert run("test", "more.yaml", "-w", "worker.properties") == 0
 
 
+@pytest.mark.parametrize("is_file", [True, False])
+@pytest.mark.parametrize(
+    "setting",
+    [
+        "python.transform.path",
+        "plugin.path",
+        "plugin.discovery",
+        "config.providers",
+        "config.providers.a.class",
+        "java.host.opts",
+    ],
+)
+def test_cases_load_no_code_and_read_nothing_of_who_runs_them(
+    files: Path, capsys: pytest.CaptureFixture[str], setting: str, is_file: bool
+) -> None:
+    """Whoever writes cases is not always whoever runs them: a CI runs those of a change that nobody has read."""
+    Path("evil.py").write_text("open('owned', 'w').close()\n")
+    Path("worker.properties").write_text(f"value.converter=StringConverter\n{setting}={files}\n")
+    given = "worker.properties" if is_file else f"{{value.converter: StringConverter, {setting}: {files}}}"
+    config = "{connector.class: x, transforms: p, transforms.p.type: Python, transforms.p.function: 'evil:f'}"
+    Path("more.yaml").write_text(
+        f"worker: {given}\ncases: [{{config: {config}, in: {{topic: t, value: 1}}, expect: {{dropped: true}}}}]\n"
+    )
+    assert run("test", "more.yaml") == 2
+    assert f"{setting} is not taken from cases: give the worker's file with -w" in capsys.readouterr().err
+    assert not Path("owned").exists()
+    if setting == "python.transform.path":
+        Path("worker.properties").write_text(f"python.transform.path={files}\n")
+        assert run("test", "more.yaml", "-w", "worker.properties") == 1
+        assert Path("owned").exists(), "the control: given by who runs them, it is loaded"
+
+
+def test_cases_name_converters_and_nothing_else_counts(files: Path) -> None:
+    cases = "cases: [{config: {connector.class: x}, in: {topic: t, value: 1}, expect: {value_text: '1'}}]\n"
+    Path("worker.properties").write_text("value.converter=StringConverter\nbootstrap.servers=\n")
+    Path("more.yaml").write_text(f"worker: worker.properties\n{cases}")
+    assert run("test", "more.yaml") == 0
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [

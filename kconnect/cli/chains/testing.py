@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 import time
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable, Mapping
@@ -17,7 +19,7 @@ from kconnect.cli import connection, connector_file, manifests, outcome_text, ya
 from kconnect.cli.chains import against
 from kconnect.cli.chains.preview import run
 from kconnect.cli.connection import Target
-from kconnect.cli.files import InputError, text_of
+from kconnect.cli.files import InputError, properties_of, text_of
 from kconnect.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -25,6 +27,10 @@ if TYPE_CHECKING:
     from kconnect.plugins.registry import Registry
     from kconnect.preview.cases import Case, Difference
     from kconnect.preview.preview import Outcome
+
+_CONVERTERS = re.compile(r"(key|value|header)\.converter(\..*)?", re.DOTALL)
+_REACHES = re.compile(r"(plugin\.(path|discovery)|python\.transform\.path|config\.providers|java\.host)(\..*)?", re.DOTALL)
+"""What loads code, or reads files and variables."""
 
 
 @dataclass
@@ -61,7 +67,7 @@ class Result:
     "--worker-config",
     "worker",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="The worker's file, for its converters and plugin.path. Default: `worker` in the cases.",
+    help="The worker's file, for its converters and plugin.path. Default: the converters that `worker` in the cases names.",
 )
 @click.option("--junit", type=click.Path(dir_okay=False, path_type=Path), help="Write a JUnit XML report to this file.")
 @click.option("--show", is_flag=True, help="Show each step of the cases that fail, as kconnect preview does.")
@@ -132,9 +138,22 @@ def _read(file: Path, worker: Path | None, with_config: bool) -> tuple[list[Case
         raise InputError(f"{file}: this is not YAML ({error})") from None
     if worker is not None or asked is None:
         return cases, connector_file.worker_of(worker)
+    where = f"{file}: `worker`"
     if isinstance(asked, str):
-        return cases, connector_file.worker_of(file.parent / asked)
-    return cases, connector_file.worker_with(manifests.as_config(asked, f"{file}: `worker`"), f"{file}: `worker`")
+        path = file.parent / asked
+        return cases, connector_file.worker_with(_converters(properties_of(path), str(path)), str(path), None, os.environ)
+    return cases, connector_file.worker_with(_converters(manifests.as_config(asked, where), where), where)
+
+
+def _converters(given: Mapping[str, str], where: str) -> Mapping[str, str]:
+    """
+    Return what cases say of the worker's converters. Whoever writes cases need not be who runs them: what loads code, or reads
+    the files and variables of who does, comes from the command line. InputError for that.
+    """
+    for name in given:
+        if _REACHES.fullmatch(name):
+            raise InputError(f"{where}: {name} is not taken from cases: give the worker's file with -w")
+    return {name: text for name, text in given.items() if _CONVERTERS.fullmatch(name)}
 
 
 def _run(case: Case, file: Path, config: Mapping[str, str] | None, settings: WorkerSettings, plugins: Registry) -> Result:
