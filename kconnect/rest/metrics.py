@@ -25,10 +25,14 @@ _ESCAPES = str.maketrans({"\\": r"\\", "\n": r"\n", '"': r"\""})
 
 
 async def get_metrics(call: Call) -> Response:
-    snapshot = await call.ask(GetMetrics())
     media_type = exposition.choose_encoder(",".join(call.http.headers.getlist("accept")))[1]
-    # In a thread: other requests need not wait for it.
-    content = await asyncio.to_thread(write, snapshot, media_type.startswith(_OPEN_METRICS))
+    is_open = media_type.startswith(_OPEN_METRICS)
+
+    async def make() -> bytes:
+        # In a thread: other requests need not wait for it.
+        return await asyncio.to_thread(write, await call.ask(GetMetrics()), is_open)
+
+    content = await call.api.shared.answer(is_open, make)
     return Response(content, headers={"content-type": media_type})
 
 

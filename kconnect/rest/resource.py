@@ -44,6 +44,7 @@ from kconnect.rest.operation import JSON, Handler, Operation, Role, accepts, is_
 from kconnect.rest.places import NoPlaceError, Places
 from kconnect.rest.reading import BusyError, Reading, TooLargeError
 from kconnect.rest.sessions import OPENED
+from kconnect.rest.shared import Shared
 
 log = logging.getLogger("kconnect.rest")
 
@@ -109,6 +110,7 @@ class Api:
     reading: Reading = field(default_factory=Reading)
     places: Places = field(init=False)
     turns: errands.Turns = field(default_factory=errands.Turns)
+    shared: Shared = field(default_factory=Shared)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "places", Places(self.settings.connections))

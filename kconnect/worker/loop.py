@@ -13,6 +13,7 @@ import logging
 import queue
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Protocol, TypeVar
@@ -32,8 +33,10 @@ T = TypeVar("T")
 
 _TICK_S, _QUIET_TICK_S, _QUIET_S = 0.1, 0.5, 3.0
 """How often the herder gets to see the time, and how often once nothing has happened for so many seconds."""
+_READ_S = 0.1
+"""A read is begun at least as often, however much else there is to do."""
 _PROBE_MS = 500
-_THREADS = {Lane.ASK: 8, Lane.CLIENT: 16, Lane.LOOK: 8, Lane.FENCE: 16, Lane.PLUGIN: 64}
+_THREADS = {Lane.ASK: 8, Lane.CLIENT: 16, Lane.LOOK: 8, Lane.FENCE: 16, Lane.PLUGIN: 64, Lane.SHOW: 3}
 """Pools only keep slow answers from each other. Plugins: enough for each to have its limit from the start."""
 
 
@@ -55,7 +58,10 @@ class Loop:
     def __init__(self, herder: Herder, outside: Outside) -> None:
         self._herder = herder
         self._outside = outside
-        self._events: queue.SimpleQueue[events.Event | None] = queue.SimpleQueue()
+        self._events: queue.SimpleQueue[events.Event | _Look | None] = queue.SimpleQueue()
+        self._reads: deque[events.Requested] = deque()
+        """Requests that look. One is begun when nothing else is to be done: neither changes nor `/health` wait for many."""
+        self._read_at = 0.0
         self._tickets = itertools.count(1)
         self._waiting: dict[int, Future[Any]] = {}
         self._performers = performers(self, outside)
@@ -93,17 +99,36 @@ class Loop:
         future: Future[T] = Future()
         self._waiting[ticket] = future
         future.add_done_callback(lambda done: self.post(events.Cancelled(ticket)) if done.cancelled() else None)
-        self.post(events.Requested(ticket, request))
+        requested = events.Requested(ticket, request)
+        if request.writes or request.hurries or not request.waits:
+            self.post(requested)
+        else:
+            self._reads.append(requested)
+            self._events.put(_LOOK)
         return future
+
+    def _next(self, timeout: float) -> events.Event | None:
+        """Return what is to be done next; None at the end."""
+        end = time.monotonic() + timeout
+        while True:
+            if self._reads and (self._events.empty() or time.monotonic() - self._read_at >= _READ_S):
+                requested = self._reads.popleft()
+                if requested.ticket in self._waiting:
+                    self._read_at = time.monotonic()
+                    return requested
+                continue
+            try:
+                event = self._events.get(timeout=max(0.0, end - time.monotonic()))
+            except queue.Empty:
+                return events.Tick()
+            if not isinstance(event, _Look):
+                return event
 
     def _run(self) -> None:
         busy_at = time.monotonic()
         while True:
             quiet = time.monotonic() - busy_at > _QUIET_S
-            try:
-                event: events.Event | None = self._events.get(timeout=_QUIET_TICK_S if quiet else _TICK_S)
-            except queue.Empty:
-                event = events.Tick()
+            event = self._next(_QUIET_TICK_S if quiet else _TICK_S)
             if event is None:
                 break
             if not isinstance(event, (events.Tick, events.Members)):
@@ -197,6 +222,13 @@ class Loop:
         unread_since = self.log_seen_at if unread else None
         if silences != desk.silent_hosts or (unread_since is None) != (desk.unread_since is None):
             self.post(events.HostsSilent(silences, unread_since))
+
+
+class _Look:
+    """Wakes the loop for what is in `_reads`."""
+
+
+_LOOK = _Look()
 
 
 def _now() -> int:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 from collections.abc import Iterable
 from dataclasses import replace
 
+import httpx
 import pytest
 from prometheus_client import CollectorRegistry, exposition
 from prometheus_client.core import Metric
@@ -13,6 +15,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 from prometheus_client.parser import text_string_to_metric_families as parse_text
 from prometheus_client.registry import Collector
 
+from kconnect.core.herder.requests.metrics import GetMetrics
 from kconnect.core.metrics.families import Snapshot, UnitNow, families
 from kconnect.core.metrics.published import Published
 from kconnect.core.metrics.report import UnitReport
@@ -22,8 +25,9 @@ from kconnect.core.task.errors import Counts
 from kconnect.core.task.meters import About, SinkMeter, SourceMeter, Times
 from kconnect.core.task.windows import Windows
 from kconnect.rest import metrics
+from kconnect.rest.app import RestSettings, build
 
-from .conftest import Http, assert_error
+from .conftest import ADVERTISED, Http, assert_error
 from .herder import MemoryHerder
 
 OPEN = "application/openmetrics-text;version=1.0.0;q=0.5,text/plain;version=0.0.4;q=0.3,*/*;q=0.1"
@@ -194,3 +198,18 @@ def test_errors_are_json_as_everywhere(http: Http, herder: MemoryHerder) -> None
     herder.fail_next = RuntimeError("boom")
     assert_error(http("GET", "/metrics"), 500, "boom")
     assert http("POST", "/metrics").status_code == 405
+
+
+def test_many_who_ask_at_once_share_what_is_written(herder: MemoryHerder) -> None:
+    """A reader keeps hundreds of requests under way: written for each, they would keep threads and memory from all others."""
+    herder.metrics = snapshot()
+    app = build(herder, RestSettings(ADVERTISED))
+
+    async def work() -> list[httpx.Response]:
+        transport = httpx.ASGITransport(app=app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://worker-1:8083") as client:
+            return await asyncio.gather(*(client.get("/metrics") for _ in range(100)))
+
+    answers = asyncio.run(work())
+    assert {answer.content for answer in answers} == {metrics.write(snapshot())}
+    assert sum(isinstance(request, GetMetrics) for request in herder.seen) < 20

@@ -14,11 +14,15 @@ from kconnect.core.herder.desk import Desk
 from kconnect.core.herder.identity import Identity
 from kconnect.core.herder.log import Log
 from kconnect.core.herder.performing import Lane, performs
+from kconnect.core.herder.requests.configs import DeleteConnector
 from kconnect.core.herder.requests.offsets import GetOffsets
+from kconnect.core.herder.requests.own import GetOwn, ListOwn
+from kconnect.core.herder.requests.worker import GetSessionKeys, Health, IsMember
 from kconnect.core.state import assignment_records, records
 from kconnect.worker.loop import Loop
 from tests.rig.histories.cluster import MemoryCluster
 from tests.rig.histories.memory import MemoryLog
+from tests.support import wait_until
 
 WAIT_S = 120
 
@@ -84,6 +88,61 @@ def test_clusters_that_do_not_answer_keep_nobody_from_the_group_s_members(world:
         world.go_on.set()
         assert [future.result(WAIT_S) for future in waiting] == [{"offsets": []}] * 12
     finally:
+        loop.stop()
+
+
+class Slow:
+    """A herder that answers nothing before `go_on`, and tells what it was asked for, in that order."""
+
+    desk = Desk(Identity("w:1", "http://w:1/", "1", "test", "memory"), Log())
+
+    def __init__(self) -> None:
+        self.asked: list[Any] = []
+        self.is_busy, self.go_on, self.all_came = threading.Event(), threading.Event(), threading.Event()
+
+    def handle(self, event: events.Event, now: int) -> list[effects.Effect[Any]]:
+        if isinstance(event, events.Requested):
+            self.is_busy.set()
+            assert self.go_on.wait(WAIT_S)
+            self.asked.append(event.request)
+            if len(self.asked) == 54:
+                self.all_came.set()
+        return []
+
+
+def test_neither_health_nor_a_change_waits_for_many_reads(world: SlowClusters) -> None:
+    herder = Slow()
+    loop = Loop(herder, world)  # type: ignore[arg-type]
+    loop.start()
+    try:
+        for _ in range(50):
+            loop.submit(ListOwn())
+        assert herder.is_busy.wait(WAIT_S)
+        first = [Health(), DeleteConnector("x"), GetSessionKeys(), IsMember("http://w:2/")]
+        for request in first:
+            loop.submit(request)
+        herder.go_on.set()
+        assert herder.all_came.wait(WAIT_S)
+        assert herder.asked[1:5] == first
+    finally:
+        herder.go_on.set()
+        loop.stop()
+
+
+def test_nobody_looks_for_who_no_longer_waits(world: SlowClusters) -> None:
+    herder = Slow()
+    loop = Loop(herder, world)  # type: ignore[arg-type]
+    loop.start()
+    try:
+        waiting = [loop.submit(GetOwn(str(number))) for number in range(3)]
+        assert herder.is_busy.wait(WAIT_S)
+        assert waiting[1].cancel()
+        herder.go_on.set()
+        loop.submit(GetOwn("last"))
+        wait_until(lambda: GetOwn("last") in herder.asked)
+        assert herder.asked == [GetOwn("0"), GetOwn("2"), GetOwn("last")]
+    finally:
+        herder.go_on.set()
         loop.stop()
 
 

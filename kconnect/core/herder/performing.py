@@ -41,6 +41,8 @@ class Lane(enum.Enum):
     """As CLIENT, for tasks that wait to start."""
     PLUGIN = enum.auto()
     """Plugin code, in the sandbox: it may hang."""
+    SHOW = enum.auto()
+    """As PLUGIN, for who only looks: few, so that the sandbox has room for who changes something."""
 
 
 class Performer(NamedTuple):

@@ -45,6 +45,8 @@ class Request(Generic[T_co]):
     """Whether it changes something: a worker that is about to end, or must not write, refuses it."""
     waits = True
     """Whether it is answered only once this worker has read the log."""
+    hurries = False
+    """Whether it is begun before those that only look: it is answered in no time, and something else waits for it."""
 
     def answer(self, office: Office) -> Procedure[T_co]:
         """Runs anew if another worker leads by the time that it writes as leader; nothing was written then."""

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
+from kconnect.core.herder.request import Office
 from kconnect.core.herder.requests.configs import CreateConnector, PutConfig
 from kconnect.core.herder.requests.connectors import GetStatus, GetTaskStatus, ListConnectors
 from kconnect.core.herder.requests.overview import GetOverview
@@ -144,3 +148,16 @@ def test_what_a_change_of_settings_restarts(cluster: MemoryCluster) -> None:
     assert restarts("file") == ([], True, stopped)
     with pytest.raises(NotFoundError):
         cluster.call("a:1", GetRestarts("y", frozenset(("file",))))
+
+
+def test_thousands_of_settings_are_not_looked_for_in_each_of_thousands_of_tasks(cluster: MemoryCluster) -> None:
+    """Whoever may read names as many as a URL holds: the herder, and with it the worker, stood still for seconds."""
+    cluster.call("a:1", PutConfig("x", SOURCE))
+    cluster.settle()
+    desk = cluster.workers["a:1"].herder.desk
+    for entry in records.task_configs("x", [{"file": "b"}] * 3000):
+        desk.log.config.apply(LogRecord(entry.topic, 0, desk.log.config.offset, entry.key, entry.value))
+    request = GetRestarts("x", frozenset(str(number) for number in range(6500)))
+    began = time.thread_time()
+    assert request.look(cast(Office, SimpleNamespace(desk=desk)))["all"] is False
+    assert time.thread_time() - began < 0.5

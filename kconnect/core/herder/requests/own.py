@@ -8,7 +8,7 @@ more.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -84,7 +84,8 @@ class GetRestarts(Look[Body]):
         if not numbers:
             return {"name": self.name, "tasks": [], "all": True, "text": "The connector restarts. It has no tasks."}
         now = config.connectors[self.name].properties
-        sure = [number for number in numbers if _is_reached(now, config.task_config(UnitId(self.name, number)), self.changed)]
+        is_reached = _reach(now, self.changed)
+        sure = [number for number in numbers if is_reached(config.task_config(UnitId(self.name, number)))]
         is_all = sure == numbers
         if is_all:
             text = f"The connector restarts, and all its tasks ({len(numbers)})."
@@ -99,15 +100,21 @@ _ABOUT_TASKS = frozenset(("name", "tasks.max"))
 """What a connector has of its own, and hands to no task."""
 
 
-def _is_reached(now: Properties, task: Properties | None, changed: Collection[str]) -> bool:
+def _reach(now: Properties, changed: Set[str]) -> Callable[[Properties | None], bool]:
     """
     Whether a task's config is sure to change with these settings of its connector. Most connectors hand all that they have been
     given to each task: what is new reaches those that have all the rest.
     """
-    if task is None:
-        return True
-    has_all = (now.keys() - _ABOUT_TASKS) <= task.keys()
-    return any(task.get(name) == now[name] and name in task if name in now else has_all for name in changed)
+    # Found out once: a request may name thousands of settings, and a connector have thousands of tasks.
+    known, is_any_new = changed & now.keys(), not changed <= now.keys()
+    handed_on = now.keys() - _ABOUT_TASKS
+
+    def is_reached(task: Properties | None) -> bool:
+        if task is None or (is_any_new and handed_on <= task.keys()):
+            return True
+        return any(name in task and task[name] == now[name] for name in known)
+
+    return is_reached
 
 
 def _all_of(desk: Desk, reports: Collection[Report], names: Iterable[str]) -> Body:

@@ -80,6 +80,8 @@ class IsMember(Look[bool]):
 class GetConfigOffset(Look[int]):
     """Tell REST itself how far this worker has read the config topic: what it has answered is before that."""
 
+    hurries = True
+
     def look(self, office: Office) -> int:
         return office.desk.log.config.offset
 
@@ -89,6 +91,7 @@ class ReadConfigs(Request[None]):
     """Wait, for REST itself, until this worker has read the config topic as far as another one had."""
 
     offset: int
+    hurries = True
 
     def answer(self, office: Office) -> Procedure[None]:
         yield Until(lambda: office.desk.log.config.offset >= self.offset)
@@ -98,6 +101,8 @@ class ReadConfigs(Request[None]):
 @dataclass(frozen=True, slots=True)
 class GetSessionKeys(Look[tuple[SessionKey, ...]]):
     """Get the session keys, the one in force first. For REST itself, never for an answer."""
+
+    hurries = True
 
     def look(self, office: Office) -> tuple[SessionKey, ...]:
         return office.desk.log.config.session_keys
