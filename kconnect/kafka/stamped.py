@@ -1,11 +1,13 @@
 """
 Records of internal topics with the time at which they were written: what a look back needs, and a worker does not.
 
-Called by the commands that tell of a connector's past. It reads what is there now, once; `log.py` is for those who follow.
+Called by who tells of a connector's past: a command, or a process for REST. It reads what is there now, once; `log.py` is for
+those who follow.
 """
 
 from __future__ import annotations
 
+import heapq
 import time
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
@@ -16,6 +18,10 @@ from kconnect.kafka.positions import Place
 from kconnect.kafka.reader import Reader
 
 _LIMIT_S = 120.0
+_MOST_BYTES = 2**28
+_BYTES_OF_EACH = 500
+"""What a record takes beside its key and value."""
+_QUEUED_KB = 8192
 
 
 class Stamped(NamedTuple):
@@ -26,19 +32,23 @@ class Stamped(NamedTuple):
 
 
 def read(
-    client: Mapping[str, Any], topics: Mapping[Topic, str], is_wanted: Callable[[bytes], bool], limit_s: float = _LIMIT_S
+    client: Mapping[str, Any],
+    topics: Mapping[Topic, str],
+    is_wanted: Callable[[bytes], bool],
+    limit_s: float = _LIMIT_S,
+    most_bytes: int = _MOST_BYTES,
 ) -> list[Stamped]:
     """
-    All committed records whose keys are wanted, by time.
+    All committed records whose keys are wanted, by time; of more than `most_bytes`, the last ones.
 
     Raises:
         ConnectError: there is no such topic, it may not be read, or no broker answers.
         RetriableError: not all was read within `limit_s` seconds.
     """
     roles = {name: role for role, name in topics.items()}
-    records: list[Stamped] = []
+    newest = _Newest(most_bytes)
     end = time.monotonic() + limit_s
-    with Reader(client) as reader:
+    with Reader({**client, "queued.max.messages.kbytes": _QUEUED_KB}) as reader:
         ends = {place: reader.span(place).end for name in topics.values() for place in _places(reader, name)}
         for messages in reader.until(ends):
             if time.monotonic() > end:
@@ -48,11 +58,30 @@ def read(
                 if key is not None and is_wanted(key):
                     value: Any = message.value()
                     role, number, offset = roles[str(message.topic())], message.partition() or 0, message.offset() or 0
-                    records.append(Stamped(LogRecord(role, number, offset, key, value), int(message.timestamp()[1])))
-    return sorted(
-        records,
-        key=lambda stamped: (stamped.at_ms, stamped.record.topic.value, stamped.record.partition, stamped.record.offset),
-    )
+                    newest.add(Stamped(LogRecord(role, number, offset, key, value), int(message.timestamp()[1])))
+    return newest.by_time()
+
+
+class _Newest:
+    """Records of so many bytes: the oldest give way."""
+
+    def __init__(self, most_bytes: int) -> None:
+        self._left = most_bytes
+        self._heap: list[tuple[tuple[int, str, int, int], Stamped]] = []
+
+    def add(self, stamped: Stamped) -> None:
+        record = stamped.record
+        heapq.heappush(self._heap, ((stamped.at_ms, record.topic.value, record.partition, record.offset), stamped))
+        self._left -= _bytes(record)
+        while self._left < 0:
+            self._left += _bytes(heapq.heappop(self._heap)[1].record)
+
+    def by_time(self) -> list[Stamped]:
+        return [stamped for _, stamped in sorted(self._heap)]
+
+
+def _bytes(record: LogRecord) -> int:
+    return _BYTES_OF_EACH + len(record.key or b"") + len(record.value or b"")
 
 
 def _places(reader: Reader, name: str) -> list[Place]:

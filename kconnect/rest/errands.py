@@ -1,5 +1,5 @@
 """
-Turns of requests that take a process of the worker each: previews, dead letters, checks of the internal topics.
+Turns of requests that take a process of the worker each: previews, dead letters, checks of the internal topics, looks back.
 
 `resource.py` lets an operation with an `errand` wait here, before the herder is asked. Kinds have places of their own, and a
 caller has one of each kind at most, so that neither readers nor one user keep an administrator's previews out. Read next:
@@ -15,7 +15,7 @@ from contextlib import asynccontextmanager
 
 from kconnect.errors import UnavailableError
 
-AT_ONCE = {"preview": 2, "letters": 2, "topics": 1}
+AT_ONCE = {"preview": 2, "letters": 2, "topics": 1, "changes": 2}
 """How many processes of each kind a worker has at once."""
 _A_CALLER_WAITS = 4
 _WAITS = 64

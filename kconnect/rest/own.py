@@ -17,7 +17,7 @@ from kconnect.core.herder.requests.schemas import ForgetSchemas, GetSchemas
 from kconnect.errors import BadRequestError
 from kconnect.rest import bodies, schemas
 from kconnect.rest.operation import Answer, Parameter, Role, refused
-from kconnect.rest.resource import Call, ok
+from kconnect.rest.resource import Call, ok, ready
 
 
 async def list_own(call: Call) -> Response:
@@ -47,7 +47,7 @@ async def get_restarts(call: Call) -> Response:
 
 
 async def get_changes(call: Call) -> Response:
-    return ok(await call.ask(GetChanges(call.path("connector"))))
+    return ready(await call.ask(GetChanges(call.path("connector"))))
 
 
 async def plan_moves(call: Call) -> Response:
@@ -296,7 +296,9 @@ OPERATIONS = (
         Answer(200, "In the order of time.", _CHANGES),
         refused(404, "There is no such connector."),
         notes="Changes of its config, without secrets, of its target state, and of its and its tasks' states. It goes as far "
-        "back as compaction has left records: some days, as a rule. They are read for this, which takes a moment.",
+        "back as compaction has left records: some days, as a rule. They are read for this, in a process of its own, which "
+        "takes a moment.",
+        errand="changes",
     ),
     Role.READ.may(
         "GET /kconnect/connectors/{connector}/schemas",

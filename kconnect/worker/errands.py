@@ -1,6 +1,7 @@
 """
 What requests have done in a process of their own: chains tried on records (`preview/child.py`), dead letters (`dlq/child.py`),
-internal topics (`internal_topics/child.py`), what brokers that only a config names are asked (`brokers.py`).
+internal topics (`internal_topics/child.py`), what became of a connector (`internal_topics/changes_child.py`), what brokers that
+only a config names are asked (`brokers.py`).
 
 Held by `world.py`. A chain that hangs, crashes or takes too much memory costs its own request an error,
 and nobody else anything.
@@ -22,7 +23,14 @@ from kconnect.errors import ConnectError, RequestTimeoutError, UnavailableError
 from kconnect.plugins.child import Child, ChildEndedError
 
 _BROKERS = "kconnect.worker.brokers"
-_AT_ONCE = {"kconnect.preview.child": 2, "kconnect.dlq.child": 2, "kconnect.internal_topics.child": 1, _BROKERS: 40}
+_CHANGES = "kconnect.internal_topics.changes_child"
+_AT_ONCE = {
+    "kconnect.preview.child": 2,
+    "kconnect.dlq.child": 2,
+    "kconnect.internal_topics.child": 1,
+    _CHANGES: 2,
+    _BROKERS: 40,
+}
 """
 Of each kind, as `rest/errands.py` lets callers have them in turns: one kind takes no place of another's. Of brokers as many are
 asked as there are threads for it (`loop.py`).
@@ -58,6 +66,10 @@ class Errands:
     def check_topics(self) -> str:
         """The answer as JSON."""
         return self._run("kconnect.internal_topics.child", {}, set())
+
+    def changes(self, connector: str) -> str:
+        """The answer as JSON."""
+        return self._run(_CHANGES, {"connector": connector}, set())
 
     def ask_brokers(self, request: Mapping[str, Any]) -> Any:
         """

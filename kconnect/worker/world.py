@@ -27,10 +27,9 @@ from kconnect.core.state.config import Properties
 from kconnect.core.state.offsets import OffsetState
 from kconnect.core.state.records import SessionKey, Topic
 from kconnect.errors import ConnectError
-from kconnect.kafka import clients, group, group_offsets, inferred, schema_topic, stamped
+from kconnect.kafka import clients, group, group_offsets, inferred, schema_topic
 from kconnect.kafka.admin import Admin
 from kconnect.kafka.log import LeaderWriter, LogReader, LogWriter
-from kconnect.kafka.stamped import Stamped
 from kconnect.plugins.registry import Registry
 from kconnect.plugins.sandbox import Sandbox
 from kconnect.processes import logs, process
@@ -44,7 +43,6 @@ from kconnect.worker.topic_watch import TopicWatch
 log = logging.getLogger(__name__)
 
 _WRITE_S = 30.0
-_CHANGES_S = 30.0
 
 
 class World:
@@ -124,11 +122,11 @@ class World:
     def describe(self, effect: effects.DescribePlugin) -> Body:
         return self._sandbox.describe(effect.plugin, version=effect.version)
 
-    @performs(effects.ListPlugins, Lane.PLUGIN)
+    @performs(effects.ListPlugins, Lane.SHOW)
     def list_plugins(self, effect: effects.ListPlugins) -> list[Body]:
         return self._sandbox.list_plugins(effect.connectors_only)
 
-    @performs(effects.PluginConfig, Lane.PLUGIN)
+    @performs(effects.PluginConfig, Lane.SHOW)
     def plugin_config(self, effect: effects.PluginConfig) -> list[Body]:
         return self._sandbox.plugin_config(effect.plugin, effect.version)
 
@@ -156,11 +154,8 @@ class World:
         return {"plugins": rows, "broken": _broken(registry)}
 
     @performs(effects.ReadChanges, Lane.LOOK)
-    def read_changes(self, effect: effects.ReadChanges) -> list[Stamped]:
-        topics = clients.topics(self._settings)
-        client = clients.plain(self._settings, "consumer", "changes")
-        roles, name = {role: topics[role] for role in (Topic.CONFIG, Topic.STATUS)}, effect.connector.encode()
-        return stamped.read(client, roles, lambda key: name in key, _CHANGES_S)
+    def read_changes(self, effect: effects.ReadChanges) -> str:
+        return self._errands.changes(effect.connector)
 
     @performs(effects.ReadSchemas, Lane.LOOK)
     def read_schemas(self, effect: effects.ReadSchemas) -> list[orjson.Fragment]:

@@ -132,6 +132,12 @@ def test_every_errand_has_a_kind(operation: Any) -> None:
     assert operation.errand in errands.AT_ONCE
 
 
+def test_whoever_has_whole_topics_read_waits_for_a_turn() -> None:
+    """They may be gigabytes: in the worker, eight readers at once would take what it has."""
+    by_kind = {(each.method, each.resource): each.errand for each in OPERATIONS if each.errand in ("topics", "changes")}
+    assert set(by_kind.values()) == {"topics", "changes"}, by_kind
+
+
 def test_a_worker_has_as_many_processes_as_there_are_turns() -> None:
     # Brokers are asked by the loop's threads, which have turns of their own.
     in_turns = [most for module, most in _AT_ONCE.items() if module != _BROKERS]

@@ -37,6 +37,9 @@ def test_who_only_looks_keeps_nobody_out_who_changes_something() -> None:
     assert {lanes[kind] for kind in looks} == {Lane.LOOK}
     changes = (effects.AlterGroup, effects.WriteOwnOffsets, effects.GroupOffsets, effects.ReadOwnOffsets)
     assert {lanes[kind] for kind in changes} == {Lane.CLIENT}
+    # The code of plugins takes a process, of which the sandbox has few.
+    assert {lanes[kind] for kind in (effects.ListPlugins, effects.PluginConfig)} == {Lane.SHOW}
+    assert lanes[effects.Validate] is Lane.PLUGIN
 
 
 def test_no_effect_is_performed_twice() -> None:

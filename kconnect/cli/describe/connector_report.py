@@ -191,8 +191,7 @@ class Look:
         topics = {role: topic_names[name] for name, role in _ROLES.items() if name in topic_names}
         if len(topics) < len(_ROLES):
             raise BadRequestError(_NO_TOPICS)
-        names = [name.encode() for name in self._names]
-        return stamped.read(self._brokers.client_config("consumer"), topics, lambda key: any(name in key for name in names))
+        return stamped.read(self._brokers.client_config("consumer"), topics, changes.keys(self._names))
 
 
 def lag(offsets: Iterable[Mapping[str, Any]], topics: Iterable[str], client: Mapping[str, Any]) -> dict[str, Any]:

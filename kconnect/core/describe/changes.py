@@ -1,14 +1,15 @@
 """
 What became of a connector, told by the records of the config and status topics and the times at which they were written.
 
-Called by `cli/describe/` and `core/herder/requests/changes.py` with what `kafka/stamped.py` has read. It sees as far back as
+Called by `cli/describe/` and `internal_topics/changes_child.py` with what `kafka/stamped.py` has read. It sees as far back as
 compaction has left records: the last of each key at least, mostly those of the last days, too. Read next:
 `core/state/records.py`, which knows the records.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from kconnect.api.config import HIDDEN
@@ -17,6 +18,13 @@ from kconnect.core.state import records
 from kconnect.core.state.records import LogRecord, State, Topic, UnitId
 
 _LONGEST = 60
+_MOST_HIDDEN = 20_000
+"""Forms of secrets that are looked for in each value. Of a config with more, no value is shown."""
+_MOST_SETTINGS = 50
+"""So many settings are named of a change."""
+_NAME_IN_KEY = re.compile(
+    rb"(?:(?:target-state|commit|connector|restart-connector|status-connector)-(.*)|status-task-(.*)-[0-9]+)", re.DOTALL
+)
 _RUNS_ON = (State.PAUSED, State.STOPPED)
 """Whoever runs again after these was not started anew because of a failure."""
 
@@ -52,6 +60,17 @@ class History:
 
     def restarts(self) -> int:
         return sum(count - 1 for count in self.starts.values() if count > 1)
+
+
+def keys(names: Iterable[str]) -> Callable[[bytes], bool]:
+    """Whether a record of that key may tell of one of these connectors: what `of` needs of large topics."""
+    wanted = set(names)
+
+    def is_wanted(key: bytes) -> bool:
+        found = _NAME_IN_KEY.fullmatch(key)
+        return found is not None and (found[1] or found[2] or b"").decode("utf-8", "replace") in wanted
+
+    return is_wanted
 
 
 def of(name: str, stamped: Iterable[tuple[LogRecord, int]]) -> History:
@@ -111,30 +130,32 @@ def _change(before: Config | None, after: Config) -> str:
     """Describe which settings differ, without secrets: neither settings with secret names, nor what URLs have of them."""
     if before is None:
         return f"config written, {len(after)} settings"
+    changed = sorted(key for key in {*before, *after} if before.get(key) != after.get(key) or (key in before) != (key in after))
+    old, new = secrets.values(before), secrets.values(after)
     parts = []
-    for key in sorted({*before, *after}):
-        if before.get(key) == after.get(key) and (key in before) == (key in after):
-            continue
+    for key in changed[:_MOST_SETTINGS]:
         if key not in after:
             parts.append(f"{key} removed")
         elif key not in before:
-            parts.append(f"{key}={_shown(key, after)} added")
+            parts.append(f"{key}={_shown(key, after[key], new)} added")
         else:
-            parts.append(f"{key}: {_shown(key, before)} → {_shown(key, after)}")
+            parts.append(f"{key}: {_shown(key, before[key], old)} → {_shown(key, after[key], new)}")
+    if len(changed) > _MOST_SETTINGS:
+        parts.append(f"{len(changed) - _MOST_SETTINGS} more settings")
     return "config: " + ("; ".join(parts) if parts else "written again, unchanged")
 
 
 def shown(config: Config) -> dict[str, str]:
     """A config for others to see, without its secrets, in lines that are not long."""
-    return {key: _shown(key, config) for key in config}
+    hidden = secrets.values(config)
+    return {key: _shown(key, value, hidden) for key, value in config.items()}
 
 
-def _shown(key: str, config: Config) -> str:
-    value = config[key]
+def _shown(key: str, value: str | None, hidden: Collection[str]) -> str:
     if value is None:
         return "null"
-    if secrets.is_secret(key):
+    if secrets.is_secret(key) or len(hidden) > _MOST_HIDDEN:
         return HIDDEN
-    text = secrets.hide(value, secrets.values(config))
+    text = secrets.hide(value, hidden)
     text = " ".join(text.split())
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"

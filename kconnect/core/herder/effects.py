@@ -16,7 +16,7 @@ from kconnect.api.record import TopicPartition
 from kconnect.core.metrics.report import Report
 from kconnect.core.state.config import Properties
 from kconnect.core.state.offsets import OffsetState
-from kconnect.core.state.records import Entry, LoggerLevel, LogRecord, SessionKey, Topic
+from kconnect.core.state.records import Entry, LoggerLevel, SessionKey, Topic
 from kconnect.errors import ConflictError, ConnectError
 
 T = TypeVar("T")
@@ -150,8 +150,11 @@ class PlanMoves(Effect["list[Body]"]):
 
 
 @dataclass(frozen=True, slots=True)
-class ReadChanges(Effect[Sequence[tuple[LogRecord, int]]]):
-    """The records of the config and status topics that tell of a connector, by and with their times in ms since 1970."""
+class ReadChanges(Effect[str]):
+    """
+    Look what became of a connector, in a process of its own. Gives the answer of `GET /kconnect/connectors/{c}/changes` as
+    JSON.
+    """
 
     connector: str
 

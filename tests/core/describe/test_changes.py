@@ -102,3 +102,27 @@ def test_a_connector_of_the_same_name_begins_anew() -> None:
 def test_records_that_nobody_can_read_are_passed_over() -> None:
     found = history.of("x", stamped((1, Entry(Topic.CONFIG, b"connector-x", b"{")), (2, Entry(Topic.STATUS, b"what", b"{}"))))
     assert found.events == []
+
+
+def test_only_records_that_may_tell_of_it_are_kept() -> None:
+    is_wanted = history.keys(("a", "a-1"))
+    told = ("connector-a", "target-state-a", "commit-a-1", "restart-connector-a", "status-connector-a", "status-task-a-1-0")
+    others = (
+        "connector-b",
+        "connector-aa",
+        "task-a-0",
+        "status-topic-a:connector-a",
+        "status-task-b-1",
+        "session-key",
+        "a",
+        "",
+    )
+    assert [key for key in (*told, *others) if is_wanted(key.encode())] == list(told)
+    assert not is_wanted(b"\xff")
+
+
+def test_a_change_of_thousands_of_settings_is_no_long_text() -> None:
+    many = {f"setting.{number}": "x" for number in range(10_000)}
+    found = history.of("x", stamped((1, records.connector_config("x", {})), (2, records.connector_config("x", many))))
+    assert texts(found)[1].endswith("; 9950 more settings")
+    assert len(texts(found)[1]) < 5_000

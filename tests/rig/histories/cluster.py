@@ -32,7 +32,7 @@ from kconnect.core.settings.operation import Operation
 from kconnect.core.state import assignment_records, records
 from kconnect.core.state.assignment_records import GeneratedTasks, HostSpec
 from kconnect.core.state.offsets import OffsetState
-from kconnect.core.state.records import Entry, LogRecord, State, TargetState, Topic, UnitId, UnitStatus
+from kconnect.core.state.records import Entry, State, TargetState, Topic, UnitId, UnitStatus
 from tests.rig.histories.memory import MemoryGroup, MemoryLog, MemoryReader
 
 _ROUTINE = (effects.FindMembers, events.Members)
@@ -462,8 +462,8 @@ class MemoryWorker:
         return []
 
     @performs(effects.ReadChanges, Lane.CLIENT)
-    def read_changes(self, effect: effects.ReadChanges) -> list[tuple[LogRecord, int]]:
-        return []
+    def read_changes(self, effect: effects.ReadChanges) -> str:
+        return '{"name": "x", "since": null, "restarts": 0, "changes": []}'
 
     @performs(effects.ReadSchemas, Lane.CLIENT)
     def read_schemas(self, effect: effects.ReadSchemas) -> list[effects.Body]:
