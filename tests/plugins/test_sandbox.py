@@ -452,3 +452,14 @@ def test_a_child_that_can_not_start_says_why() -> None:
             child.ask({}, time.monotonic() + 60)
     finally:
         child.kill()
+
+
+def test_a_config_of_thousands_of_secrets_is_refused(sandbox: Sandbox) -> None:
+    """The worker would know each in a dozen forms, and look for all of them in each line that the process prints."""
+    sandbox.validate("DemoSource", config("DemoSource", **{f"label.{n}.token": f"canary-{n}" for n in range(900)}))
+    for many in (
+        {f"label.{n}.token": f"canary-{n}" for n in range(1001)},
+        {"label.url": "http://h/?" + "&".join(f"token=canary-{n}" for n in range(1001))},
+    ):
+        with pytest.raises(BadRequestError, match="The config has 1,001 secrets, of which 1,000 are possible: leave some out"):
+            sandbox.validate("DemoSource", config("DemoSource", **many))

@@ -26,6 +26,11 @@ _NOT_SECRET = re.compile(
 )
 _IN_URL = re.compile(r"://[^/\s:@]*:([^/\s@]+)@|[?&;]\w*(?:password|passwd|pwd|secret|token)=([^&;\s\"']+)", re.IGNORECASE)
 """What a URL may hold of secrets: after the user's name, or as a parameter."""
+_MOST_SEARCHED, _BESIDES = 4 * 2**20, 500
+"""
+In characters, once for each secret in a URL, with what it takes besides: the URLs of a config whose search would take longer
+are hidden as a whole.
+"""
 
 
 def is_secret(name: str) -> bool:
@@ -55,9 +60,13 @@ def plain(properties: Mapping[str, object]) -> set[str]:
 def masked(properties: Mapping[str, str | None]) -> dict[str, str | None]:
     """A config as it may be shown: what may be secret is hidden, also in URLs. References stay: they tell no secret."""
     shown: dict[str, str | None] = {}
+    left = _MOST_SEARCHED
     for name, value in properties.items():
         if value and is_secret(name) and any(part.strip() for part in references.literals(value)):
             shown[name] = HIDDEN
-        else:
-            shown[name] = value and hide(value, values({name: value}))
+            continue
+        found = plain({name: value})
+        # Each of them is looked for in the whole text, in all its forms.
+        left -= len(found) * (len(value or "") + _BESIDES)
+        shown[name] = HIDDEN if found and left < 0 else value and hide(value, values({name: value}))
     return shown

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import base64
+import time
 from typing import Any
 from urllib.parse import quote, quote_plus
 
 import pytest
 
-from kconnect.api.config import ConfigDef, ConfigKey, ConfigValue, NonEmptyString, Password, Type
+from kconnect.api.config import HIDDEN, ConfigDef, ConfigKey, ConfigValue, NonEmptyString, Password, Type
 from kconnect.core.settings import secrets
 from kconnect.core.settings.sink import SINK_CONFIG
 from kconnect.core.settings.source import SOURCE_CONFIG
@@ -220,3 +221,16 @@ def _no(value: Any) -> None:
     from kconnect.errors import ConfigError
 
     raise ConfigError("never good enough")
+
+
+def test_very_many_secrets_in_urls_are_not_looked_for_one_by_one() -> None:
+    """Whoever may create a connector has its config shown: the herder searched a megabyte for each of tens of thousands."""
+    tokens = [f"token=canary{number}" for number in range(20_000)]
+    url = f"http://ann:canary@h/?{'&'.join(tokens)}"
+    began = time.thread_time()
+    one = secrets.masked({"label.url": url, "a.password": "canary", "topic": "t", "b.url": "http://ann:${file:/f:k}@h/"})
+    many = secrets.masked({f"label.{number}": f"http://h/?{token}" for number, token in enumerate(tokens)})
+    assert time.thread_time() - began < 5
+    assert one == {"label.url": HIDDEN, "a.password": HIDDEN, "topic": "t", "b.url": "http://ann:${file:/f:k}@h/"}
+    assert "canary" not in str(many)
+    assert many["label.0"] == "http://h/?token=[hidden]"
