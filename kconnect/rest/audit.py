@@ -28,7 +28,7 @@ audit = logging.getLogger("kconnect.audit")
 SETTING = "audit.log.file"
 AuditFile = access_log.LineFile
 
-_LONGEST = 1000
+_LONGEST, _LONGEST_PATH = 1000, 800
 _REFUSED_CHANGES = 10
 """So many refused changes of strangers have lines of their own, of a user who is tried and an address in a minute."""
 
@@ -105,7 +105,7 @@ def line(scope: Scope, status: int, now: float) -> str:
     the topics that a replay has written to; `topic=`, the topic that a preview has read.
     """
     notes = noted(scope)
-    request, connector = f"{scope['method']} {access_log.target(scope)}", notes.get("connector")
+    request, connector = f"{scope['method']} {_target(scope)}", notes.get("connector")
     at = f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(now))}.{int(now * 1000) % 1000:03}Z"
     parts = [
         at,
@@ -128,6 +128,16 @@ def line(scope: Scope, status: int, now: float) -> str:
     if "topic" in notes:
         parts.append(f"topic={_quoted(notes['topic'])}")
     return " ".join(parts)
+
+
+def _target(scope: Scope) -> str:
+    """
+    Return what was asked for. Of a long path the end is there as well, which says what was done: names may be long on purpose.
+    """
+    path, _, query = access_log.target(scope).partition("?")
+    if len(path) > _LONGEST_PATH:
+        path = f"{path[: _LONGEST_PATH // 2]}...{path[-_LONGEST_PATH // 2 :]}"
+    return f"{path}?{query}" if query else path
 
 
 def _quoted(text: str) -> str:

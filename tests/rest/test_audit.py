@@ -117,7 +117,16 @@ def test_a_long_name_does_not_make_a_long_line(audited: Http, path: Path) -> Non
     audited("PUT", f"/connectors/{'a' * 20_000}/pause")
     [line] = lines(path)
     assert len(line) < 2500
-    assert 'aaa..." status=404' in line
+    assert 'aaa/pause" connector="aaa' in line and 'aaa..." status=404' in line
+
+
+def test_a_long_name_hides_nothing_of_what_was_done(audited: Http, path: Path) -> None:
+    """Each of its signs takes 12 in a path: what is cut off at the end would be what was done to it."""
+    name = "%F0%9F%94%A5" * 300
+    audited("PUT", f"/connectors/{name}/stop?a={'a' * 20_000}")
+    [line] = lines(path)
+    assert "/stop?a=aaa" in line and 'aaa..."' in line
+    assert len(line) < 6000
 
 
 def test_bodies_are_not_written_down(audited: Http, path: Path, caplog: pytest.LogCaptureFixture) -> None:
