@@ -329,6 +329,47 @@ def test_no_column_spoils_the_table(place: dict[str, str], catalog: Catalog, kin
     assert ids(catalog, "shop.orders") == [1 if first else 0, 2]
 
 
+@pytest.mark.parametrize("first", [True, False], ids=["a new table", "a table"])
+@pytest.mark.parametrize("within", [False, True], ids=["at the top", "within"])
+def test_no_two_columns_differ_by_case_only(place: dict[str, str], catalog: Catalog, first: bool, within: bool) -> None:
+    """Who may write to the topic sends a field ID beside id: Spark, Trino and Hive take them for one."""
+
+    def of(at: int, *names: str) -> SinkRecord:
+        fields: dict[str, Any] = dict.fromkeys(names, at)
+        return record(at, {"id": at, "inner": {"id": at, **fields}} if within else {"id": at, **fields})
+
+    good, odd = (1, 0) if first else (0, 1)
+    with sink(place) as runner:
+        for each in sorted((of(odd, "ID"), of(good)), key=lambda some: some.offset):
+            runner.put([each])
+        runner.put([of(2, "other")])
+        runner.put([])
+        assert [bad.original_offset for bad, _ in runner.reported] == [odd]
+    assert ids(catalog, "shop.orders") == [good, 2]
+
+
+def test_all_folders_of_a_row_have_room_in_a_key(place: dict[str, str], catalog: Catalog) -> None:
+    """Who may write to the topic sends a text for each of several partitions: no store has a key for all of them."""
+    parts = ("a", "b", "c", "d")
+    with sink(place, **{"iceberg.tables.default-partition-by": ",".join(parts)}) as runner:
+        for at, size in enumerate((1, 250, 150)):
+            runner.put([record(at, {"id": at, **dict.fromkeys(parts, "x" * size)})])
+        runner.put([])
+        assert [bad.original_offset for bad, _ in runner.reported] == [1]
+    assert ids(catalog, "shop.orders") == [0, 2]
+
+
+def test_columns_that_differ_by_case_and_are_there_stay(place: dict[str, str], catalog: Catalog) -> None:
+    """Whoever made the table so reads it with a tool that can."""
+    catalog.create_namespace("shop")
+    catalog.create_table("shop.orders", pa.schema([("id", pa.int64()), ("ID", pa.int64())]))
+    with sink(place) as runner:
+        runner.put([record(0, {"id": 1, "ID": 2, "more": 3})])
+        runner.put([])
+        assert runner.reported == []
+    assert ids(catalog, "shop.orders") == [1]
+
+
 @pytest.mark.parametrize(
     ("cities", "commits"), [(lambda at: f"city {at}", 3), (lambda at: f"city {at % 3}", 0)], ids=["many", "few"]
 )

@@ -17,6 +17,7 @@ from pyiceberg.table import Table
 from pyiceberg.transforms import IdentityTransform, TruncateTransform
 
 from kconnect.api import DataError
+from kconnect.connectors import names
 from kconnect.connectors.common import MISFITS
 from kconnect.connectors.lake.columns import has_odd_numbers, is_text
 
@@ -29,6 +30,8 @@ KINDS = {
 """What Iceberg has not, and what it has in its place."""
 _LONGEST_PART = 255
 """What a folder's name may have, in bytes."""
+_LONGEST_KEY, _LONGEST_FILE = 1024, 124
+"""What the name of a file may have in a store, and what it has there of its own: data, folders of hashes, numbers, an id."""
 _SURELY_SHORT = 40
 """A text of so many bytes is short enough, however it is quoted, behind the name of a column."""
 
@@ -38,8 +41,12 @@ def arrow_of(table: Table) -> pa.Schema:
     return schema_to_pyarrow(table.schema(), include_field_ids=False)
 
 
-def check_readable(schema: Schema) -> None:
-    """Raise DataError for the schema of a table that could be written into its metadata, but not be read there."""
+def check_readable(schema: Schema, before: Schema | None = None) -> None:
+    """
+    Raise DataError for the schema of a table that could be written into its metadata, but not be read there, or not by engines.
+    What the table has `before` stays as it is.
+    """
+    _check_cases(schema, frozenset(() if before is None else before.column_names))
     try:
         read = Schema.model_validate_json(schema.model_dump_json())
     except MISFITS as error:
@@ -53,9 +60,26 @@ def check_readable(schema: Schema) -> None:
         raise DataError(f"two of its columns have one name in files: {' '.join(str(error).split())[:200]}") from None
 
 
+def _check_cases(schema: Schema, there: frozenset[str]) -> None:
+    """Raise DataError for a new column whose name is another's but for its case: engines take both for one."""
+    names_of: dict[str, str] = {}
+    for name in sorted(schema.column_names, key=lambda each: each not in there):
+        other = names_of.setdefault(name.lower(), name)
+        if other != name and name not in there:
+            raise DataError(
+                f"{names.shown(name)} can't be a column beside {names.shown(other)}: Spark, Trino and Hive take them for one. "
+                "Rename the field, or add the column to the table by hand"
+            )
+
+
 def check_partitions(table: Table, rows: pa.Table) -> None:
     """Raise DataError for rows of which no folder of a partition can be made."""
     spec = table.spec()
+    if not spec.fields:
+        return
+    # All folders are in one key of a store, with that of the table and the file's own name.
+    around = len(table.location().partition("://")[2].partition("/")[2].encode()) + _LONGEST_FILE
+    longest = min(_LONGEST_PART, (_LONGEST_KEY - around) // len(spec.fields) - 1)
     for field in spec.fields:
         if not isinstance(field.transform, IdentityTransform | TruncateTransform):
             continue
@@ -68,7 +92,7 @@ def check_partitions(table: Table, rows: pa.Table) -> None:
             raise DataError(f"its {name}, which is of the partition, is not a number, or -0.0, which equals 0.0")
         if is_text(kind) and (pc.max(pc.binary_length(column)).as_py() or 0) > _SURELY_SHORT:
             for value in pc.unique(column):
-                _check_part(field, table.schema().find_type(field.source_id), value.as_py())
+                _check_part(field, table.schema().find_type(field.source_id), value.as_py(), longest)
 
 
 def partitions_of(table: Table, rows: pa.Table) -> set[tuple[Any, ...]]:
@@ -94,11 +118,9 @@ def _column(rows: pa.Table, path: str) -> pa.ChunkedArray | None:
     return column if column is None or not within else pc.struct_field(column, within)
 
 
-def _check_part(field: Any, kind: Any, value: Any) -> None:
+def _check_part(field: Any, kind: Any, value: Any, longest: int) -> None:
     cut = field.transform.transform(kind)(value)
     text = f"{field.name}={field.transform.to_human_string(kind, cut)}"
     size = len(urllib.parse.quote_plus(text, safe="="))
-    if size > _LONGEST_PART:
-        raise DataError(
-            f"its value for the partition {field.name} is too long: a folder's name has {_LONGEST_PART} bytes at most"
-        )
+    if size > longest:
+        raise DataError(f"its value for the partition {field.name} is too long: a folder's name has {longest} bytes at most")

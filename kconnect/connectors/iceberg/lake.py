@@ -113,7 +113,7 @@ class IcebergLake(Lake[Table]):
         # Not in a `with`, which commits whatever comes out of it.
         update = table.update_schema()
         update.union_by_name(wanted)
-        columns.check_readable(update._apply())
+        columns.check_readable(update._apply(), table.schema())
         update.commit()
         return table
 
