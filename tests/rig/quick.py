@@ -92,7 +92,7 @@ def main() -> int:
         pytest.main(
             ["-q", "--no-header", "--disable-warnings", "-p", "no:cacheprovider", "-m", only, *found], plugins=[deadline]
         )
-    print(f"{deadline.passed} passed, {deadline.failed} failed in {time.monotonic() - began:.0f} s")
+    _say(f"{deadline.passed} passed, {deadline.failed} failed in {time.monotonic() - began:.0f} s")
     return 1 if deadline.failed or (lint is not None and lint.returncode) else 0
 
 
