@@ -23,15 +23,13 @@ from kconnect.connectors.delta.asking import Asker, ConflictError, DeltaFault, N
 from kconnect.connectors.host_files import HostFiles
 from kconnect.connectors.identity import Mark
 from kconnect.connectors.lake import lakes
-from kconnect.connectors.lake.columns import has_odd_numbers, is_text
+from kconnect.connectors.lake.columns import has_odd_numbers, is_text, longest_part
 from kconnect.connectors.lake.lakes import Lake, TopicIdsOf
 from kconnect.connectors.objects import options
 from kconnect.connectors.objects import settings as objects
 
 _FORBIDDEN = frozenset(" ,;{}()\n\t=`")
 """Which Delta allows no column to have, and what would end a name in a condition."""
-_LONGEST_PART = 255
-"""What a folder's name may have, in bytes."""
 _STORE = re.compile(r"((s3a?|gs|az|azure|abfss?)://|file:///)[^\x00-\x20?#]+")
 """The library knows more: ways to this machine's files that pass its limits by, and stores that nobody here has tried."""
 _TRIES = 5
@@ -146,7 +144,9 @@ class DeltaLake(Lake[DeltaTable]):
         raise DeltaFault("others change it all the time", passes=True)
 
     def check_parts(self, table: DeltaTable, rows: pa.Table) -> None:
-        for name in table.metadata().partition_columns:
+        parts = table.metadata().partition_columns
+        longest = longest_part(table.table_uri, len(parts))
+        for name in parts:
             column = rows.column(name)
             if pa.types.is_floating(column.type) and has_odd_numbers(column):
                 raise DataError(f"its {name}, which is of the partition, is not a number, or -0.0, which equals 0.0")
@@ -155,9 +155,9 @@ class DeltaLake(Lake[DeltaTable]):
                     raise DataError(
                         f"its {name}, which is of the partition, is an empty text, which Delta takes for null there"
                     )
-                if value is not None and len(urllib.parse.quote(f"{name}={value}", safe="=")) > _LONGEST_PART:
+                if value is not None and len(urllib.parse.quote(f"{name}={value}", safe="=")) > longest:
                     raise DataError(
-                        f"its value for the partition {name} is too long: a folder's name has {_LONGEST_PART} bytes at most"
+                        f"its value for the partition {name} is too long: a folder's name has {longest} bytes at most"
                     )
 
     def partitions_of(self, table: DeltaTable, rows: pa.Table) -> set[tuple[Hashable, ...]]:

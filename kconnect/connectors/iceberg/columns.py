@@ -19,7 +19,7 @@ from pyiceberg.transforms import IdentityTransform, TruncateTransform
 from kconnect.api import DataError
 from kconnect.connectors import names
 from kconnect.connectors.common import MISFITS
-from kconnect.connectors.lake.columns import has_odd_numbers, is_text
+from kconnect.connectors.lake.columns import has_odd_numbers, is_text, longest_part
 
 KINDS = {
     pa.int8(): pa.int32(),
@@ -28,10 +28,6 @@ KINDS = {
     pa.timestamp("ms", "UTC"): pa.timestamp("us", "UTC"),
 }
 """What Iceberg has not, and what it has in its place."""
-_LONGEST_PART = 255
-"""What a folder's name may have, in bytes."""
-_LONGEST_KEY, _LONGEST_FILE = 1024, 124
-"""What the name of a file may have in a store, and what it has there of its own: data, folders of hashes, numbers, an id."""
 _SURELY_SHORT = 40
 """A text of so many bytes is short enough, however it is quoted, behind the name of a column."""
 
@@ -77,9 +73,7 @@ def check_partitions(table: Table, rows: pa.Table) -> None:
     spec = table.spec()
     if not spec.fields:
         return
-    # All folders are in one key of a store, with that of the table and the file's own name.
-    around = len(table.location().partition("://")[2].partition("/")[2].encode()) + _LONGEST_FILE
-    longest = min(_LONGEST_PART, (_LONGEST_KEY - around) // len(spec.fields) - 1)
+    longest = longest_part(table.location(), len(spec.fields))
     for field in spec.fields:
         if not isinstance(field.transform, IdentityTransform | TruncateTransform):
             continue

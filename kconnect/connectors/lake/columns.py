@@ -24,8 +24,21 @@ _DEEPEST = 32
 """Readers call themselves for each level, those in Java too."""
 _MOST_OF_ONE = 255
 """So many levels above the top, nothing is too deep: what is there already is not looked at again."""
+_LONGEST_PART = 255
+"""What a folder's name may have, in bytes."""
+_LONGEST_KEY, _LONGEST_FILE = 1024, 124
+"""What the name of a file may have in a store, and what it has there of its own: data, folders of hashes, numbers, an id."""
 _NOT_WRITTEN: tuple[type[Exception], ...] = (*MISFITS, pa.ArrowException, OSError)
 """What Arrow raises for columns that Parquet has not: an OSError, though nothing is written to a disk, for some decimals."""
+
+
+def longest_part(location: str, count: int) -> int:
+    """
+    Return how many bytes the folder of a partition's value may have, in a table at this location with so many values: all their
+    folders are in one key of a store, with that of the table and the file's own name.
+    """
+    around = len(location.partition("://")[2].partition("/")[2].encode()) + _LONGEST_FILE
+    return min(_LONGEST_PART, (_LONGEST_KEY - around) // max(1, count) - 1)
 
 
 def check_new(wanted: pa.Schema, there: pa.Schema | None, most: int, setting: str) -> None:
