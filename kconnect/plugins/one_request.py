@@ -1,8 +1,9 @@
 """
 The other side of `child.py` for a process that answers one request and ends: `serve`, with what makes the answer.
 
-Called by `preview/child.py`, `dlq/child.py`, `internal_topics/child.py` and `changes_child.py`, which `worker/errands.py`
-starts as modules. They speak the sandbox's frames: one greeting, one request, one answer. The process ends with the worker.
+Called by `preview/child.py`, `dlq/child.py`, `internal_topics/child.py` and `internal_topics/changes_child.py`, which
+`worker/errands.py` starts as modules. They speak the sandbox's frames: one greeting, one request, one answer. The process ends
+with the worker.
 """
 
 from __future__ import annotations
