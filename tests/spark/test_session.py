@@ -112,3 +112,12 @@ def test_texts_survive_the_properties_file(text: str) -> None:
     line = f"{session._escape('spark.key')}={session._escape(text)}\n"
     assert line.isascii()
     assert properties.load(line) == {"spark.key": text}
+
+
+def test_a_machine_that_is_gone_is_noticed_soon_unless_the_user_says_when() -> None:
+    """Spark refuses times that do not fit together, so nobody's are mixed with ours."""
+    heartbeat = "spark.executor.heartbeatInterval"
+    assert session.settings({"spark.master": "spark://a:7077"}, "", 1)[heartbeat] == "4s"
+    assert session.settings({"spark.master": "yarn"}, "", 1)["spark.storage.blockManagerHeartbeatTimeoutMs"] == "20s"
+    assert heartbeat not in session.settings({"spark.master": "local[2]"}, "", 1)
+    assert heartbeat not in session.settings({"spark.master": "yarn", "spark.network.timeout": "3s"}, "", 1)

@@ -51,7 +51,7 @@ class Spark:
             "SPARK_HOME": str(_home()),
             "SPARK_NO_DAEMONIZE": "1",
             "SPARK_DAEMON_MEMORY": "256m",
-            "SPARK_DAEMON_JAVA_OPTS": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
+            "SPARK_DAEMON_JAVA_OPTS": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Dspark.worker.timeout=20",
             "SPARK_LOCAL_DIRS": "/tmp/spark-local",
             "PYSPARK_PYTHON": sys.executable,
         }
