@@ -30,6 +30,8 @@ from kconnect.connectors.objects import settings as objects
 
 _FORBIDDEN = frozenset(" ,;{}()\n\t=`")
 """Which Delta allows no column to have, and what would end a name in a condition."""
+_RESERVED = re.compile(r"__delta_rs_.*|_change_type|_commit_version|_commit_timestamp", re.IGNORECASE | re.DOTALL)
+"""Columns that the library has beside a table's while it merges, and those that Delta has in a feed of changes."""
 _STORE = re.compile(r"((s3a?|gs|az|azure|abfss?)://|file:///)[^\x00-\x20?#]+")
 """The library knows more: ways to this machine's files that pass its limits by, and stores that nobody here has tried."""
 _TRIES = 5
@@ -150,6 +152,11 @@ class DeltaLake(Lake[DeltaTable]):
             column = rows.column(name)
             if pa.types.is_floating(column.type) and has_odd_numbers(column):
                 raise DataError(f"its {name}, which is of the partition, is not a number, or -0.0, which equals 0.0")
+            if pa.types.is_decimal(column.type) and column.type.scale > 0 and pc.any(pc.less(column, 0)).as_py():
+                # The library writes -1.25 as -1.-25, which ends all that is read of the table.
+                raise DataError(
+                    f"its {name}, which is of the partition, is a decimal below 0, which the library writes wrongly"
+                )
             for value in pc.unique(column).to_pylist() if is_text(column.type) else ():
                 if value == "":
                     raise DataError(
@@ -232,6 +239,8 @@ def _check_names(wanted: Any, there: Any = ()) -> None:
             raise DataError(
                 f"{names.shown(field.name)} can't be a column: Delta allows no blanks, and none of ,;{{}}()=` in names"
             )
+        if _RESERVED.fullmatch(field.name):
+            raise DataError(f"{names.shown(field.name)} can't be a column: Delta, or its library, has such of its own")
         other = lower.setdefault(field.name.lower(), field.name)
         if other != field.name:
             raise DataError(

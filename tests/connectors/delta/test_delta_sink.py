@@ -400,8 +400,11 @@ def test_two_tasks_add_a_column_at_once(lake: Lake, monkeypatch: pytest.MonkeyPa
         (["x`y"], "no blanks"),
         (["ID"], "takes for the same"),
         (["other", "Other"], "takes for the same"),
+        (["__delta_rs_source"], "such of its own"),
+        (["__delta_rs_c_id"], "such of its own"),
+        (["_change_type"], "such of its own"),
     ],
-    ids=["blank", "comma", "quote", "case", "case within a record"],
+    ids=["blank", "comma", "quote", "case", "case within a record", "source", "column", "change"],
 )
 @pytest.mark.parametrize("first", [True, False])
 def test_names_that_delta_has_not_are_one_records_fault(lake: Lake, names: list[str], problem: str, first: bool) -> None:
@@ -424,6 +427,16 @@ def test_a_value_that_names_no_partition_is_one_records_fault(lake: Lake, value:
         assert problem in str(runner.reported[0][1])
     assert [found["note"] for found in lake.rows()] == ["a/b %20é", None]
     assert lake.table().metadata().partition_columns == ["note"]
+
+
+def test_a_decimal_below_0_does_not_end_a_table_that_has_it_in_its_partition(lake: Lake) -> None:
+    """Who may write to the topic sends a price of -1.25: it was -1.-25 in the log, and nobody could open the table any more."""
+    own = schema.struct({"id": INT32_SCHEMA, "price": schema.decimal_schema(2)})
+    with lake.sink(**TOLERANT, **{"delta.tables.default-partition-by": "price"}) as runner:
+        for at, price in enumerate(("0.00", "-0.01", "-1.25", "1.25")):
+            put(runner, record(at, Struct(own, {"id": at, "price": decimal.Decimal(price)}), own))
+        assert [bad.original_offset for bad, _ in runner.reported] == [1, 2]
+    assert lake.ids() == [0, 3]
 
 
 def test_rows_of_many_partitions_are_committed_sooner(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
