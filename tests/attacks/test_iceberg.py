@@ -348,6 +348,20 @@ def test_no_two_columns_differ_by_case_only(place: dict[str, str], catalog: Cata
     assert ids(catalog, "shop.orders") == [good, 2]
 
 
+@pytest.mark.parametrize(
+    "value", [{"x": 1}, {"id": [1], "x": 1}, {"id": {"a": 1}, "x": 1}], ids=["none", "a list", "an object"]
+)
+def test_no_first_record_makes_a_table_without_an_id(place: dict[str, str], catalog: Catalog, value: Any) -> None:
+    """Who may write to the topic sends the first record of a table, without an id that rows are found by: the task ended."""
+    more = {"iceberg.tables.upsert-mode-enabled": "true", "iceberg.tables.default-id-columns": "id"}
+    with sink(place, **more) as runner:
+        for at, each in enumerate((value, {"id": 1, "x": 1}, {"id": 2, "x": 1}, {"id": 1, "x": 2})):
+            runner.put([record(at, each)])
+        runner.put([])
+        assert [bad.original_offset for bad, _ in runner.reported] == [0]
+    assert ids(catalog, "shop.orders") == [1, 2]
+
+
 def test_all_folders_of_a_row_have_room_in_a_key(place: dict[str, str], catalog: Catalog) -> None:
     """Who may write to the topic sends a text for each of several partitions: no store has a key for all of them."""
     parts = ("a", "b", "c", "d")

@@ -110,6 +110,15 @@ def _count(field: pa.Field, depth: int) -> int:
     return 1 + sum(_count(kind.field(at), depth + 1) for at in range(kind.num_fields))
 
 
+def check_keys(wanted: pa.Schema, ids: Sequence[str]) -> None:
+    """Raise DataError for columns of which an upsert makes no id."""
+    for name in ids:
+        if name not in wanted.names:
+            raise DataError(f"it has no {name}, which is of the id")
+        if pa.types.is_nested(wanted.field(name).type):
+            raise DataError(f"its {name}, which is of the id, has values of its own within it")
+
+
 def check_ids(rows: pa.Table, ids: Sequence[str]) -> None:
     """Raise DataError for rows that an upsert finds no other one for, whatever there is."""
     for name in ids:

@@ -85,12 +85,15 @@ class Lake(ABC, Generic[TableT]):
 
     def ids(self, name: str, table: TableT) -> list[str]:
         """Return the columns of its id."""
-        id_columns = self._own.get(name, {}).get("id-columns", "")
-        names = [column.strip() for column in id_columns.split(",") if column.strip()] or list(self._ids)
-        names = names or self.own_ids(table)
+        names = self.set_ids(name) or self.own_ids(table)
         if not names:
             raise ConnectError(f"The table {name} has no columns for ids: {self.names.ids} names them")
         return names
+
+    def set_ids(self, name: str) -> list[str]:
+        """Return the columns of a table's id that the config names, if it does."""
+        id_columns = self._own.get(name, {}).get("id-columns", "")
+        return [column.strip() for column in id_columns.split(",") if column.strip()] or list(self._ids)
 
     def ensure(self, name: str, wanted: pa.Schema, guessed: bool) -> TableT:
         """

@@ -260,6 +260,9 @@ class LakeSinkTask(Informed, SinkTask):
     def _rows(self, name: str, some: Slice, chosen: bool) -> pa.Table:
         """Return the rows for a table. `chosen`: records name it, by a field or by the topic that a transform has made."""
         table_rows = rows.made(some.value, self._lake.kinds)
+        if self._upserts:
+            # A table that is made for them would have no id that rows are found by.
+            columns.check_keys(table_rows.schema, self._lake.set_ids(name))
         try:
             table = self._lake.ensure(name, table_rows.schema, some.value.schema is None)
         except self._lake.unfit as error:

@@ -439,6 +439,14 @@ def test_a_decimal_below_0_does_not_end_a_table_that_has_it_in_its_partition(lak
     assert lake.ids() == [0, 3]
 
 
+@pytest.mark.parametrize("value", [{"x": 1}, {"id": [1], "x": 1}], ids=["none", "a list"])
+def test_no_first_record_makes_a_table_without_an_id(lake: Lake, value: Any) -> None:
+    with lake.sink(**TOLERANT, **UPSERTS) as runner:
+        put(runner, record(0, value), record(1, {"id": 1, "x": 1}), record(2, {"id": 1, "x": 2}))
+        assert [bad.original_offset for bad, _ in runner.reported] == [0]
+    assert lake.ids() == [1]
+
+
 def test_rows_of_many_partitions_are_committed_sooner(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pending, "MOST_FOLDERS", 20)
     more = {"delta.tables.default-partition-by": "note", "delta.commit.interval-ms": "3600000"}
