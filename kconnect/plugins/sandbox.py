@@ -38,7 +38,6 @@ _CHILDREN_OF_ONE = 4
 """For the plugins of the same directories: when they hang, the others still have somewhere to run."""
 _KEPT = 4
 _IDLE_S = 60.0
-_MOST_SECRETS = 1000
 _LARGE_CONFIG = 2**15
 """In characters. So many aliases of transforms still make an answer that a child may send."""
 _ANY = Policy()
@@ -154,9 +153,7 @@ class Sandbox:
         fails on a config of extraordinary size is the config's fault, and a BadRequestError too.
         """
         named = config.get("connector.class") or plugin
-        if (count := len(secrets.plain(config))) > _MOST_SECRETS:
-            # The worker knows each in all its forms, and looks for them in what the process prints.
-            raise BadRequestError(f"The config has {count:,} secrets, of which {_MOST_SECRETS:,} are possible: leave some out")
+        secrets.require_few(config)
         try:
             environment = self._environment(named, config)
         except NotFoundError as error:

@@ -51,6 +51,7 @@ class Errands:
 
         BadRequestError for a config or a record that can't be used, RequestTimeoutError, or ConnectError if the process died.
         """
+        secrets.require_few(config)
         request = {"config": dict(config), "records": records, "sample": dict(sample)}
         return self._run("kconnect.preview.child", request, secrets.values(config))
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from kconnect.core.settings.worker import WorkerSettings
-from kconnect.errors import ConnectError, RequestTimeoutError, UnavailableError
+from kconnect.errors import BadRequestError, ConnectError, RequestTimeoutError, UnavailableError
 from kconnect.worker.errands import Errands
 from tests.support import wait_until
 
@@ -78,6 +78,12 @@ def test_what_a_chain_does_to_its_process(settings: WorkerSettings, do: str, kin
 def test_memory_has_its_limit(settings: WorkerSettings) -> None:
     found = tried(Errands(settings), "x = [bytearray(1 << 26) for _ in range(100)]")
     assert "MemoryError" in found
+
+
+def test_a_config_of_thousands_of_secrets_is_not_tried(settings: WorkerSettings) -> None:
+    config = {"connector.class": "FileStreamSink", "topics": "t", **{f"label.{n}.token": f"canary-{n}" for n in range(1001)}}
+    with pytest.raises(BadRequestError, match="The config has 1,001 secrets, of which 1,000 are possible"):
+        Errands(settings).preview(config, [{"topic": "t", "value": "v"}], {})
 
 
 def test_what_it_prints_is_no_answer_and_shows_no_secret(settings: WorkerSettings, caplog: pytest.LogCaptureFixture) -> None:

@@ -15,6 +15,7 @@ from kconnect.api.config import HIDDEN
 from kconnect.core.settings import references
 from kconnect.data.secret_texts import forms as forms
 from kconnect.data.secret_texts import hide as hide
+from kconnect.errors import BadRequestError
 
 _NAME = re.compile(
     r"password|passphrase|passwd|secret|token|credential|jaas|private|keystore\.key|key\.pem|basic\.auth\.user\.info"
@@ -26,6 +27,7 @@ _NOT_SECRET = re.compile(
 )
 _IN_URL = re.compile(r"://[^/\s:@]*:([^/\s@]+)@|[?&;]\w*(?:password|passwd|pwd|secret|token)=([^&;\s\"']+)", re.IGNORECASE)
 """What a URL may hold of secrets: after the user's name, or as a parameter."""
+_MOST = 1000
 _MOST_SEARCHED, _BESIDES = 4 * 2**20, 500
 """
 In characters, once for each secret in a URL, with what it takes besides: the URLs of a config whose search would take longer
@@ -55,6 +57,16 @@ def plain(properties: Mapping[str, object]) -> set[str]:
             in_urls = (in_urls for part in references.literals(str(value)) for in_urls in _IN_URL.findall(part))
             parts.update(form for groups in in_urls for text in groups for form in (text, unquote(text)))
     return {part for part in parts if references.telling(part)}
+
+
+def require_few(properties: Mapping[str, object]) -> None:
+    """
+    Raise BadRequestError for a config with very many secrets. A worker that has a process look at a config knows each of them
+    in all its forms, and looks for them in what the process prints.
+    """
+    count = len(plain(properties))
+    if count > _MOST:
+        raise BadRequestError(f"The config has {count:,} secrets, of which {_MOST:,} are possible: leave some out")
 
 
 def masked(properties: Mapping[str, str | None]) -> dict[str, str | None]:
