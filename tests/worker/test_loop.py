@@ -14,9 +14,12 @@ from kconnect.core.herder.desk import Desk
 from kconnect.core.herder.identity import Identity
 from kconnect.core.herder.log import Log
 from kconnect.core.herder.performing import Lane, performs
-from kconnect.core.herder.requests.configs import DeleteConnector
+from kconnect.core.herder.requests.configs import DeleteConnector, ValidateConfig
+from kconnect.core.herder.requests.dead_letters import DeadLetters
 from kconnect.core.herder.requests.offsets import GetOffsets
 from kconnect.core.herder.requests.own import GetOwn, ListOwn
+from kconnect.core.herder.requests.plugins import ReloadPlugins
+from kconnect.core.herder.requests.preview import PreviewChain
 from kconnect.core.herder.requests.worker import GetSessionKeys, Health, IsMember
 from kconnect.core.state import assignment_records, records
 from kconnect.worker.loop import Loop
@@ -105,7 +108,7 @@ class Slow:
             self.is_busy.set()
             assert self.go_on.wait(WAIT_S)
             self.asked.append(event.request)
-            if len(self.asked) == 54:
+            if len(self.asked) == 58:
                 self.all_came.set()
         return []
 
@@ -118,12 +121,20 @@ def test_neither_health_nor_a_change_waits_for_many_reads(world: SlowClusters) -
         for _ in range(50):
             loop.submit(ListOwn())
         assert herder.is_busy.wait(WAIT_S)
-        first = [Health(), DeleteConnector("x"), GetSessionKeys(), IsMember("http://w:2/")]
+        first = [
+            Health(),
+            DeleteConnector("x"),
+            GetSessionKeys(),
+            IsMember("http://w:2/"),
+            ValidateConfig("x", {}),
+            ReloadPlugins(),
+        ]
+        first += [PreviewChain({}, None, {}), DeadLetters("x", {})]
         for request in first:
             loop.submit(request)
         herder.go_on.set()
         assert herder.all_came.wait(WAIT_S)
-        assert herder.asked[1:5] == first
+        assert herder.asked[1:9] == first
     finally:
         herder.go_on.set()
         loop.stop()

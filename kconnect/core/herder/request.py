@@ -46,7 +46,10 @@ class Request(Generic[T_co]):
     waits = True
     """Whether it is answered only once this worker has read the log."""
     hurries = False
-    """Whether it is begun before those that only look: it is answered in no time, and something else waits for it."""
+    """
+    Whether it is begun before what anybody may read, as one that writes is: it is answered in no time and something else waits
+    for it, or only those may ask who may change something.
+    """
 
     def answer(self, office: Office) -> Procedure[T_co]:
         """Runs anew if another worker leads by the time that it writes as leader; nothing was written then."""

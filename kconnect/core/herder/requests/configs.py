@@ -40,6 +40,7 @@ class ValidateConfig(Request[Body]):
 
     plugin: str
     config: Properties
+    hurries = True
 
     def answer(self, office: Office) -> Procedure[Body]:
         included = self.config.get("connector.class")

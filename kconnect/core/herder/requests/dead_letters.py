@@ -21,6 +21,7 @@ class DeadLetters(Request[str]):
 
     name: str
     wanted: Mapping[str, Any]
+    hurries = True
 
     def answer(self, office: Office) -> Procedure[str]:
         office.desk.require(self.name)

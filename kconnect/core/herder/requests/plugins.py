@@ -43,6 +43,8 @@ class ListPlaces(Request[Body]):
 class ReloadPlugins(Request[Body]):
     """`POST /kconnect/plugins/reload`: this worker looks at plugin.path anew."""
 
+    hurries = True
+
     def answer(self, office: Office) -> Procedure[Body]:
         changes = yield from ask(effects.ReloadPlugins())
         office.classes.ask_again()

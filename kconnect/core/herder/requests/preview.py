@@ -18,6 +18,7 @@ class PreviewChain(Request[str]):
     config: Mapping[str, str]
     records: tuple[Any, ...] | None
     sample: Mapping[str, Any]
+    hurries = True
 
     def answer(self, office: Office) -> Procedure[str]:
         return (yield from ask(effects.Preview(self.config, self.records, self.sample)))
