@@ -362,6 +362,22 @@ def test_no_first_record_makes_a_table_without_an_id(place: dict[str, str], cata
     assert ids(catalog, "shop.orders") == [1, 2]
 
 
+@pytest.mark.parametrize("parted", ["city", "truncate(city, 3)"])
+@pytest.mark.parametrize("value", [{}, {"city": [1]}, {"city": b"x"}], ids=["none", "a list", "bytes"])
+def test_no_first_record_ends_a_table_with_partitions(place: dict[str, str], catalog: Catalog, parted: str, value: Any) -> None:
+    """Who may write to the topic sends the first record of a table, and nothing that it could be partitioned by."""
+    with sink(place, **{"iceberg.tables.default-partition-by": parted}) as runner:
+        for at, each in enumerate((value, {"city": "Rome"}, {"city": "Ulm"})):
+            runner.put([record(at, {"id": at, **each})])
+        runner.put([])
+        bad = [each.original_offset for each, _ in runner.reported]
+    # A text is bytes, too, which may be a partition as a whole.
+    is_made = value.get("city") == b"x" and parted == "city"
+    assert bad == ([] if is_made else [0])
+    assert ids(catalog, "shop.orders") == ([0, 1, 2] if is_made else [1, 2])
+    assert len(catalog.load_table("shop.orders").spec().fields) == 1
+
+
 def test_all_folders_of_a_row_have_room_in_a_key(place: dict[str, str], catalog: Catalog) -> None:
     """Who may write to the topic sends a text for each of several partitions: no store has a key for all of them."""
     parts = ("a", "b", "c", "d")

@@ -114,10 +114,10 @@ class DeltaLake(Lake[DeltaTable]):
         parts = [part.strip() for part in partition_by.split(",")] if partition_by else list(self._partitions)
         for part in parts:
             if part not in schema.names:
-                raise ConfigError(setting, part, f"Records for {name} have no such field")
+                # That of the next record may have it.
+                raise DataError(f"it has no field {part}, by which {setting} has a new table partitioned")
             if pa.types.is_nested(schema.field(part).type) or pa.types.is_binary(schema.field(part).type):
-                rule = "A table is partitioned by numbers, texts, dates and times"
-                raise ConfigError(setting, part, rule)
+                raise DataError(f"its {part}, by which {setting} has a new table partitioned, is no number, text, date or time")
         url = self._url_of(name)
 
         def made() -> None:

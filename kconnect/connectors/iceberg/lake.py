@@ -27,7 +27,7 @@ from pyiceberg.table import Table
 from pyiceberg.transforms import parse_transform
 from requests import RequestException
 
-from kconnect.api import ConfigError, ConnectError, TopicPartition
+from kconnect.api import ConfigError, ConnectError, DataError, TopicPartition
 from kconnect.connectors.iceberg import catalogs, columns, commits, settings
 from kconnect.connectors.iceberg.settings import Partition
 from kconnect.connectors.iceberg.targets import TableTarget
@@ -97,14 +97,14 @@ class IcebergLake(Lake[Table]):
         with contextlib.suppress(NamespaceAlreadyExistsError):
             self.catalog.create_namespace(identifier[:-1])
         partition_by = self._own.get(name, {}).get("partition-by")
-        setting = self.names.of_table(name, "partition-by")
+        setting = self.names.of_table(name, "partition-by") if partition_by else self.names.partitions
         partitions = settings.partitions(setting, [partition_by]) if partition_by else self._partitions
         try:
             # Both in one step: who comes between would find a table without partitions.
             with self.catalog.create_table_transaction(identifier, schema) as creation, creation.update_spec() as spec:
                 columns.check_readable(creation.table_metadata.schema())
                 for partition in partitions:
-                    _check(partition, schema, name)
+                    _check(partition, schema, setting)
                     spec.add_field(partition.column, parse_transform(partition.transform))
         except TableAlreadyExistsError:
             pass  # Another task was quicker.
@@ -166,6 +166,12 @@ def _identifier(name: str) -> tuple[str, ...]:
     return tuple(name.split("."))
 
 
-def _check(partition: Partition, schema: pa.Schema, name: str) -> None:
+def _check(partition: Partition, schema: pa.Schema, setting: str) -> None:
+    """Raise DataError for columns of a record that make no such partition: those of the next one may."""
     if partition.column.partition(".")[0] not in schema.names:
-        raise ConfigError(settings.NAMES.partitions, partition.column, f"Records for the table {name} have no such field")
+        raise DataError(f"it has no field {partition.column}, by which {setting} has a new table partitioned")
+    kind = schema.field(partition.column).type if partition.column in schema.names else pa.null()
+    if partition.transform.startswith("truncate") and (pa.types.is_binary(kind) or pa.types.is_large_binary(kind)):
+        raise DataError(
+            f"its {partition.column} is of bytes, by whose begin, as {setting} says, no table can be partitioned here"
+        )

@@ -447,6 +447,15 @@ def test_no_first_record_makes_a_table_without_an_id(lake: Lake, value: Any) -> 
     assert lake.ids() == [1]
 
 
+@pytest.mark.parametrize("value", [{}, {"city": [1]}, {"city": b"x"}], ids=["none", "a list", "bytes"])
+def test_no_first_record_ends_a_table_with_partitions(lake: Lake, value: Any) -> None:
+    with lake.sink(**TOLERANT, **{"delta.tables.default-partition-by": "city"}) as runner:
+        put(runner, *(record(at, {"id": at, **each}) for at, each in enumerate((value, {"city": "Rome"}, {"city": "Ulm"}))))
+        assert [bad.original_offset for bad, _ in runner.reported] == [0]
+    assert lake.ids() == [1, 2]
+    assert lake.table().metadata().partition_columns == ["city"]
+
+
 def test_rows_of_many_partitions_are_committed_sooner(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pending, "MOST_FOLDERS", 20)
     more = {"delta.tables.default-partition-by": "note", "delta.commit.interval-ms": "3600000"}
