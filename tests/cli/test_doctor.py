@@ -62,6 +62,13 @@ def test_a_worker_file_s_own_listener_is_asked_and_what_is_unknown_is_named(tmp_
     }
 
 
+def test_what_kafka_connect_would_refuse_and_this_does_not_is_said(tmp_path: Path) -> None:
+    brokers = Brokers(worker_file=worker_file(tmp_path, "127.0.0.1:1", "own", **{"plugin.path": f"{tmp_path},,{tmp_path}"}))
+    _, passed_over = doctor._starts_with_it(brokers, "the file")
+    assert passed_over.message == "Configuration 'plugin.path' values must not be empty. Kafka Connect 4 would not start"
+    assert passed_over.remedy == "take out the comma that is too many"
+
+
 def test_a_worker_file_s_own_converters_are_looked_for(tmp_path: Path) -> None:
     names = {"value.converter": "StringConvertor", "key.converter": "StringConverter"}
     brokers = Brokers(worker_file=worker_file(tmp_path, "127.0.0.1:1", "own", **names))
