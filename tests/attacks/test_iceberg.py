@@ -378,6 +378,35 @@ def test_no_first_record_ends_a_table_with_partitions(place: dict[str, str], cat
     assert len(catalog.load_table("shop.orders").spec().fields) == 1
 
 
+@pytest.mark.parametrize(
+    ("parted", "kind", "good", "bad"),
+    [
+        ("city.x", schema.struct({"x": STRING_SCHEMA}), "Rome", "x" * 400),
+        ("city.x", schema.struct({"x": FLOAT64_SCHEMA}), 1.0, math.nan),
+        ("truncate(city, 10)", schema.decimal_schema(2), decimal.Decimal("1.00"), decimal.Decimal("-" + "9" * 36 + ".99")),
+        (
+            "truncate(city.x, 10)",
+            schema.struct({"x": schema.decimal_schema(0)}),
+            decimal.Decimal(1),
+            decimal.Decimal("-" + "9" * 38),
+        ),
+    ],
+    ids=["a long text within", "no number within", "too many digits", "too many digits within"],
+)
+def test_no_value_ends_a_table_with_partitions(
+    place: dict[str, str], catalog: Catalog, parted: str, kind: Schema, good: Any, bad: Any
+) -> None:
+    """Who may write to the topic sends a value of which no partition can be made: all commits failed for it."""
+    own = schema.struct({"id": INT32_SCHEMA, "city": kind})
+    with sink(place, **{"iceberg.tables.default-partition-by": parted}) as runner:
+        for at, value in enumerate((good, bad, good)):
+            city = Struct(kind, {"x": value}) if kind.name is None else value
+            runner.put([record(at, Struct(own, {"id": at, "city": city}), own)])
+        runner.put([])
+        assert [each.original_offset for each, _ in runner.reported] == [1]
+    assert ids(catalog, "shop.orders") == [0, 2]
+
+
 def test_all_folders_of_a_row_have_room_in_a_key(place: dict[str, str], catalog: Catalog) -> None:
     """Who may write to the topic sends a text for each of several partitions: no store has a key for all of them."""
     parts = ("a", "b", "c", "d")

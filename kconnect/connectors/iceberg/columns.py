@@ -78,10 +78,17 @@ def check_partitions(table: Table, rows: pa.Table) -> None:
         if not isinstance(field.transform, IdentityTransform | TruncateTransform):
             continue
         name = table.schema().find_column_name(field.source_id) or ""
-        column = rows.column(name) if name in rows.column_names else None
+        # It may be within a struct.
+        column = _column(rows, name)
         if column is None:
             continue
         kind = column.type
+        if isinstance(field.transform, TruncateTransform) and pa.types.is_decimal(kind):
+            try:
+                cut = field.transform.pyarrow_transform(table.schema().find_type(field.source_id))
+                cut(column).validate(full=True)
+            except pa.ArrowException:
+                raise DataError(f"its {name}, which is of the partition, would have too many digits as it is cut") from None
         if pa.types.is_floating(kind) and has_odd_numbers(column):
             raise DataError(f"its {name}, which is of the partition, is not a number, or -0.0, which equals 0.0")
         if is_text(kind) and (pc.max(pc.binary_length(column)).as_py() or 0) > _SURELY_SHORT:
