@@ -7,6 +7,7 @@ task fails, what REST answers.
     ├── UnrecoverableError       no record's fault: the task fails, whatever is tolerated
     ├── StartAgainError          nothing is wrong with the task, but it can't go on: it is started again by itself
     │   └── WithdrawnError       a right was taken away: until it is back
+    ├── SupersededError          others write under the task's transactional id: the task is to be stopped, or fails
     ├── NotAuthorizedError       brokers do not let a client write
     ├── NoTopicError             a topic is not there, and can't be made
     ├── DataError                a record or value that can't be used
@@ -151,6 +152,7 @@ TABLE: Mapping[type[BaseException], Row] = MappingProxyType(
         UnrecoverableError: Row(500, 1, _CONNECT),
         StartAgainError: Row(500, 1, _CONNECT),
         WithdrawnError: Row(500, 1, _CONNECT),
+        SupersededError: Row(500, 1, _CONNECT),
         NotAuthorizedError: Row(500, 1, _CONNECT),
         NoTopicError: Row(500, 1, _CONNECT),
         DataError: Row(500, 1, f"{_OF_CONNECT}.DataException"),

@@ -36,7 +36,7 @@ LEFT_OUT: dict[tuple[str, str], str] = {
     ("java-connectors.md", "kconnect plugin install ./acme-connector-1.2.zip"): _ARCHIVE,
     ("cheat-sheet.md", "kconnect migrate"): "operating.md types it",
     **{(f"connectors/{page}.md", "pip install"): _NET for page in (
-        "datagen", "http", "iceberg", "objects-source", "objects", "search", "sql-source", "sql",
+        "datagen", "delta", "http", "iceberg", "objects-source", "objects", "search", "sql-source", "sql",
     )},
 }  # fmt: skip
 

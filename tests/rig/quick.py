@@ -3,7 +3,7 @@
 
 Changed is what git says of the working tree, or else the last commit. Tests that only compute are run in the order in which
 their imports lead to that, those that changed first, until the time is over; the linter looks at the changed files. Exit status
-1: something failed. `again.py` and the other lanes are for `scripts/test` alone. Read next: `tests/rig/mutation`.
+1: something failed. Run by `scripts/test`. Read next: `tests/rig/mutation`.
 """
 
 from __future__ import annotations

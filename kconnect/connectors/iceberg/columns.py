@@ -1,7 +1,7 @@
 """
 Columns of Iceberg: what its metadata can have, and the partitions of rows.
 
-Called by `tables.py` and `lake.py`. Read next: `connectors/lake/columns.py`, which has what holds for every lake.
+Called by `lake.py`. Read next: `connectors/lake/columns.py`, which has what holds for every lake.
 """
 
 from __future__ import annotations

@@ -4,7 +4,8 @@ Commits: rows and the offsets behind them, in one snapshot, or none of them.
 The offset of each partition of Kafka is a property of the snapshot. Who commits says from which offset its rows begin: if
 the table has another one by then, somebody else has written, and nothing is. So it holds through crashes between a commit and
 Kafka's, and for two tasks that both think that they own a partition. Beside each offset is the topic's id, which
-`connectors/identity.py` compares. Called by `task.py`, `staging.py` and `connector.py`.
+`connectors/identity.py` compares. Called by `lake.py`, `targets.py`, `staging.py` and
+`connector.py`.
 """
 
 from __future__ import annotations

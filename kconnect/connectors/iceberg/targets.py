@@ -1,4 +1,4 @@
-"""A table as the rows of a task come into it: their schema is the table's of now, and offsets go along. For `pending.py`."""
+"""A table as the rows of a task come into it: their schema is the table's of now, and offsets go along. For `lake.py`."""
 
 from __future__ import annotations
 
