@@ -32,6 +32,12 @@ _FORBIDDEN = frozenset(" ,;{}()\n\t=`")
 """Which Delta allows no column to have, and what would end a name in a condition."""
 _RESERVED = re.compile(r"__delta_rs_.*|_change_type|_commit_version|_commit_timestamp", re.IGNORECASE | re.DOTALL)
 """Columns that the library has beside a table's while it merges, and those that Delta has in a feed of changes."""
+_LONG, _LAST_COUNT = 1024, 16
+_LAST = f"^[\\x7f\\x{{7FF}}\\x{{D7FF}}\\x{{FFFF}}\\x{{10FFFF}}]{{{_LAST_COUNT}}}"
+"""
+The begin of a text that nothing as short is greater than: the last characters of each length. The log has the greatest text of
+a file, of which the library takes the begin, and there the next character.
+"""
 _STORE = re.compile(r"((s3a?|gs|az|azure|abfss?)://|file:///)[^\x00-\x20?#]+")
 """The library knows more: ways to this machine's files that pass its limits by, and stores that nobody here has tried."""
 _TRIES = 5
@@ -146,6 +152,8 @@ class DeltaLake(Lake[DeltaTable]):
         raise DeltaFault("others change it all the time", passes=True)
 
     def check_parts(self, table: DeltaTable, rows: pa.Table) -> None:
+        for name in rows.column_names:
+            _check_texts(name, rows.column(name))
         parts = table.metadata().partition_columns
         longest = longest_part(table.table_uri, len(parts))
         for name in parts:
@@ -247,6 +255,19 @@ def _check_names(wanted: Any, there: Any = ()) -> None:
                 f"{names.shown(field.name)} can't be a column beside {names.shown(other)}, which Delta takes for the same"
             )
         _check_within(field.type)
+
+
+def _check_texts(name: str, column: pa.ChunkedArray) -> None:
+    """Raise DataError for a text that would be in the table's log as a whole, which whoever opens the table has in memory."""
+    if pa.types.is_struct(column.type):
+        for field in column.type:
+            _check_texts(field.name, pc.struct_field(column, field.name))
+    elif pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+        long = column.filter(pc.greater(pc.binary_length(column), _LONG))
+        if len(long) and pc.any(pc.match_substring_regex(long, _LAST)).as_py():
+            raise DataError(
+                f"its {name} begins with {_LAST_COUNT} characters that have none behind them: Delta can't shorten it"
+            )
 
 
 def _check_within(kind: pa.DataType) -> None:

@@ -456,6 +456,21 @@ def test_no_first_record_ends_a_table_with_partitions(lake: Lake, value: Any) ->
     assert lake.table().metadata().partition_columns == ["city"]
 
 
+@pytest.mark.parametrize("last", ["\x7f", "\u07ff", "\ud7ff", "\uffff", "\U0010ffff"], ids=ascii)
+@pytest.mark.parametrize("within", [False, True], ids=["at the top", "within"])
+def test_no_text_is_in_the_log_as_a_whole(lake: Lake, last: str, within: bool) -> None:
+    """Who may write to the topic sends long texts that can't be rounded up: all who open the table had them in memory."""
+
+    def of(at: int, text: str) -> SinkRecord:
+        return record(at, {"id": at, **({"in": {"note": text}} if within else {"note": text})})
+
+    with lake.sink(**TOLERANT) as runner:
+        put(runner, of(0, "a"), of(1, last * 20_000), of(2, f"a{last * 20_000}"), of(3, last * 20))
+        assert [bad.original_offset for bad, _ in runner.reported] == [1]
+    assert lake.ids() == [0, 2, 3]
+    assert all(path.stat().st_size < 10_000 for path in lake.folder.rglob("*.json"))
+
+
 def test_rows_of_many_partitions_are_committed_sooner(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pending, "MOST_FOLDERS", 20)
     more = {"delta.tables.default-partition-by": "note", "delta.commit.interval-ms": "3600000"}
