@@ -392,3 +392,9 @@ def test_an_offset_that_nobody_can_read_is_to_be_set_again() -> None:
     (found,) = check(healthy().put(Topic.OFFSET, '["src",{"file":"b"}]', b"{"))
     assert (found.severity, found.kind) == (Severity.ERROR, "broken")
     assert found.remedy == "A source starts without this offset: reset it and set it again with `kconnect offsets`."
+
+
+def test_task_configs_that_nobody_can_read_are_written_again_by_a_restart() -> None:
+    (found,) = check(healthy().put(Topic.ASSIGNMENT, "tasks-my src", b"{"), ALL)
+    assert (found.severity, found.kind) == (Severity.ERROR, "broken")
+    assert found.remedy == "Restart the connector, which writes it again: `kconnect restart 'my src'`."

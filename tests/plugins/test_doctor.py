@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from kconnect.jvm import scan
 from kconnect.plugins import doctor, java_examination
 from kconnect.plugins.registry import PluginDesc, Registry
 from tests.rig.systems.plugin_packages import PluginPackage
@@ -63,3 +64,18 @@ def test_a_plugin_brings_what_it_has_from_the_worker(tmp_path: Path) -> None:
     (problem,) = java_examination.brought([desc])
     assert (problem.severity, problem.check) == ("warning", "shared") and jar.name in problem.message
     assert problem.remedy == f"rm {jar} (kconnect plugin install leaves them out)"
+
+
+def test_classes_of_java_that_are_there_twice(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in ("a-1", "b-1", "c-1"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "x.jar").touch()
+    versions = {"a-1": "1", "b-1": "1", "c-1": "2"}
+
+    def found(places: list[Path]) -> list[scan.Scanned]:
+        return [scan.Scanned([scan.JavaPlugin("sink", "a.Sink", versions[place.name])], []) for place in places]
+
+    monkeypatch.setattr(scan, "found", found)
+    (problem,) = java_examination.copies([tmp_path])
+    assert problem.message == f"a.Sink 1 is in {tmp_path / 'a-1'}, too, which is the one that workers use"
+    assert problem.remedy == f"remove one of them, such as {tmp_path / 'b-1'}"
