@@ -59,6 +59,7 @@ log = logging.getLogger(__name__)
 
 _READ_S = 0.2
 _WRITE_S = 30.0
+_WAITS = "not running: it waits until the process that ran it before has stopped, which may be on a machine that is gone"
 _SWITCH_S, _SWITCH_PER_UNIT_S, _LONGEST_SWITCH_S = 0.005, 0.0001, 0.1
 
 
@@ -169,6 +170,9 @@ class Host:
                 for unit, blame in blames.items():
                     self._state.blame(unit, blame)
                 self._state.predecessor_dead(suspected)
+            for inherited in self._state.inherited():
+                value = UnitStatus(State.UNASSIGNED, self.settings.worker_id, self._state.assignment.term, _WAITS)
+                self._outbox.put(records.status(inherited, value), inherited)
             self._watch_ending()
             self._renew_expired()
             self.gate.take()

@@ -128,6 +128,7 @@ class HostState:
         """The sequence of the last own record that was read."""
         self._confirmed: Units = frozenset()
         self.predecessor: Held | None = None
+        self._has_inherited = False
         self._exited = False
         self._asked_to_leave: str | None = None
         self._changed = True
@@ -195,6 +196,16 @@ class HostState:
         """`suspected` are units that may have ended its process."""
         self.predecessor, self._suspected = None, suspected
         self._changed = True
+
+    def inherited(self) -> Units:
+        """
+        Return the units whose last status is of a predecessor that may live still, once: until it has stopped they can't be
+        started here, and if it is on a machine that is gone nobody else says that they do not run.
+        """
+        if self.predecessor is None or self._has_inherited:
+            return frozenset()
+        self._has_inherited = True
+        return frozenset((self.predecessor.units or frozenset()) - self._blamed.keys())
 
     @property
     def is_readable(self) -> bool:

@@ -197,6 +197,16 @@ def crashed(**changed: str) -> Alone:
     return host
 
 
+def test_what_waits_for_the_end_of_a_predecessor_is_told_once() -> None:
+    host = crashed()
+    host.state.blame(A, Blame(0, 0, "SIGSEGV"))
+    assert host.state.inherited() == {B}, "the other one is shown as failed"
+    assert host.state.inherited() == frozenset()
+    other = crashed()
+    other.state.predecessor_dead()
+    assert other.state.inherited() == frozenset(), "it starts at once"
+
+
 def blamed() -> Alone:
     host = crashed()
     host.state.blame(A, Blame(0, 0, "SIGSEGV"))
