@@ -172,9 +172,10 @@ class Call:
 
     @property
     def expected(self) -> frozenset[str] | None:
-        """The tags that `If-Match` has; None if it is not there."""
+        """The tags that `If-Match` has; None if it is not there. A shell takes the quotes of a tag away, which is no other one."""
         header = self.http.headers.get("if-match")
-        return None if header is None else frozenset(part.strip() for part in header.split(","))
+        tags = [] if header is None else [part.strip() for part in header.split(",")]
+        return None if header is None else frozenset(tag if re.match(r'"|W/|\*', tag) else f'"{tag}"' for tag in tags)
 
     def query(self, name: str) -> str | None:
         """The first value of a query parameter, as in JAX-RS."""

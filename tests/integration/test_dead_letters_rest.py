@@ -52,7 +52,8 @@ def test_letters_are_read_tried_and_replayed_once(sink: Sink) -> None:
     dry = client.replay_dead_letters(sink.name, chosen[:3], through_chain=True, dry_run=True)
     assert dry["replayed"] == 0
     assert [(each["to"], each["left"]) for each in dry["letters"]] == [(sink.topic, None)] * 3
-    assert {each["outcome"]["out"]["value"]["payload"] for each in dry["letters"][:1]} <= {"bad-a", "bad-b"}
+    # They come from several partitions, so each may be the first.
+    assert {each["outcome"]["out"]["value"]["payload"] for each in dry["letters"]} == {"bad-a", "bad-b", "\ufffd\x00"}
     assert sum(end for _, end in sink.ends(sink.topic)) == 5
     one = client.replay_dead_letters(sink.name, chosen[1:2])
     assert (one["replayed"], one["letters"][0]["outcome"]) == (1, None)

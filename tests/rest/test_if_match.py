@@ -60,6 +60,12 @@ def test_what_is_there_already_is_done(http: Cluster) -> None:
         tag = _tag(http)
 
 
+def test_a_shell_takes_the_quotes_of_a_tag_away(http: Cluster) -> None:
+    tag = _tag(http).strip('"')
+    assert http("PATCH", CONFIG, json={"batch.size": "7"}, headers={"If-Match": tag}).status_code == 200
+    assert http("PATCH", CONFIG, json={"batch.size": "8"}, headers={"If-Match": tag}).status_code == 412
+
+
 def test_what_is_gone_is_not_made_again(http: Cluster) -> None:
     tag = _tag(http)
     assert http("PATCH", CONFIG, json={"batch.size": "7"}, headers={"If-Match": "*"}).status_code == 200

@@ -130,6 +130,8 @@ class DeltaTarget:
     def append(self, parts: Mapping[TopicPartition, Part]) -> None:
         begins = {place: part.begin for place, part in parts.items() if part.begin is not None}
         ends = {place: part.next for place, part in parts.items()}
+        # The task's thread asks for them, and not that of the library's call.
+        properties = _properties(self._connector, ends, self._topic_ids({place.topic for place in ends}))
         for _ in range(_TRIES):
             if self.stored(parts) != begins:
                 raise StaleError
@@ -137,7 +139,7 @@ class DeltaTarget:
             together = rows.together(parts.values(), wanted)
             try:
                 # A commit that has set one of these offsets since the table was read is a conflict.
-                self._asker.ask(self._write, together, ends)
+                self._asker.ask(self._write, together, properties)
             except ConflictError:
                 self._asker.ask(self._table.update_incremental)
                 if schema_of(self._table) != wanted:
@@ -146,8 +148,7 @@ class DeltaTarget:
             return
         raise DeltaFault("others commit to it all the time", passes=True)
 
-    def _write(self, together: pa.Table, ends: Mapping[TopicPartition, int]) -> None:
-        properties = _properties(self._connector, ends, self._topic_ids({place.topic for place in ends}))
+    def _write(self, together: pa.Table, properties: CommitProperties) -> None:
         if not len(together):
             write_nothing(self._table, properties)
         elif self._ids is None:

@@ -127,8 +127,8 @@ class DeltaLake(Lake[DeltaTable]):
         url = self._url_of(name)
 
         def made() -> None:
-            options = {"schema": schema, "partition_by": parts or None, "storage_options": self._options}
-            DeltaTable.create(url, mode="ignore", configuration=_CONFIGURATION, **options)
+            given = {"schema": schema, "partition_by": parts or None, "storage_options": self._options}
+            DeltaTable.create(url, mode="ignore", configuration=_CONFIGURATION, **given)
 
         try:
             self._asker.ask(made)

@@ -145,7 +145,7 @@ class Away(test_iceberg.Play):
         """At a statement of the next put, or with the first commit behind it, there is trouble, for some more puts."""
         link, task = self.link, cast(IcebergSinkTask, self.engine.tasks[number].task)
         assert link is not None
-        engine: sa.Engine = task._catalog.engine  # type: ignore[attr-defined]
+        engine: sa.Engine = task._lake.catalog.engine  # type: ignore[attr-defined]
         count = itertools.count(1)
         armed, timers = threading.Event(), list[threading.Timer]()
 
