@@ -11,7 +11,8 @@ Called by `lake.py` and `connector.py`.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from pathlib import PurePosixPath
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -28,6 +29,8 @@ from kconnect.connectors.lake.pending import Offsets, Part
 from kconnect.connectors.lake.stages import StaleError
 
 _RETENTION = "delta.setTransactionRetentionDuration"
+Write = Callable[..., None]
+"""Writes to a table; takes the properties of the commit."""
 _TRIES = 10
 """How often rows are merged again in a row, since others have committed meanwhile."""
 _ANOTHER = "another one"
@@ -136,10 +139,10 @@ class DeltaTarget:
             if self.stored(parts) != begins:
                 raise StaleError
             wanted = schema_of(self._table)
-            together = rows.together(parts.values(), wanted)
+            write = self._changed(parts, wanted) if self._ids is not None else self._appended(parts, wanted)
             try:
                 # A commit that has set one of these offsets since the table was read is a conflict.
-                self._asker.ask(self._write, together, properties)
+                self._asker.ask(self._write, write, properties)
             except ConflictError:
                 self._asker.ask(self._table.update_incremental)
                 if schema_of(self._table) != wanted:
@@ -148,14 +151,17 @@ class DeltaTarget:
             return
         raise DeltaFault("others commit to it all the time", passes=True)
 
-    def _write(self, together: pa.Table, properties: CommitProperties) -> None:
-        if not len(together):
-            write_nothing(self._table, properties)
-        elif self._ids is None:
-            write_deltalake(self._table, together, mode="append", commit_properties=properties)
-        else:
-            check_inside(self._table)
-            merge(self._table, rows.last_of_each(together, self._ids), self._ids, properties)
+    def _appended(self, parts: Mapping[TopicPartition, Part], wanted: pa.Schema) -> Write | None:
+        together = rows.together(parts.values(), wanted)
+        return partial(write_deltalake, self._table, together, mode="append") if len(together) else None
+
+    def _changed(self, parts: Mapping[TopicPartition, Part], wanted: pa.Schema) -> Write | None:
+        assert self._ids is not None
+        made, deleted = rows.last_of_each(parts.values(), wanted, self._ids)
+        return partial(merge, self._table, made, deleted, self._ids) if len(made) or len(deleted) else None
+
+    def _write(self, write: Write | None, properties: CommitProperties) -> None:
+        (partial(write_nothing, self._table) if write is None else write)(commit_properties=properties)
 
 
 def schema_of(table: DeltaTable) -> pa.Schema:
@@ -163,18 +169,37 @@ def schema_of(table: DeltaTable) -> pa.Schema:
     return pa.schema(table.schema().to_arrow())
 
 
-def write_nothing(table: DeltaTable, properties: CommitProperties) -> None:
+def write_nothing(table: DeltaTable, commit_properties: CommitProperties) -> None:
     """Commit offsets without rows."""
-    table.create_write_transaction([], "append", table.schema(), commit_properties=properties)
+    table.create_write_transaction([], "append", table.schema(), commit_properties=commit_properties)
 
 
-def merge(table: DeltaTable, fresh: pa.Table, ids: Sequence[str], properties: CommitProperties) -> None:
-    """Replace the rows with the same ids, and append the others."""
+def merge(
+    table: DeltaTable, made: pa.Table, deleted: pa.Table, ids: Sequence[str], commit_properties: CommitProperties
+) -> None:
+    """Replace the rows with the same ids, append the others, and delete those with the ids of `deleted`."""
+    check_inside(table)
+    names = made.column_names
+    # A name that no column has.
+    mark = "deleted" + "_" * (1 + max(map(len, names)))
+    schema = pa.schema([*(field.with_nullable(True) for field in made.schema), pa.field(mark, pa.bool_())])
+    source = pa.concat_tables([_marked(made, schema, False), _marked(deleted, schema, True)])
     same = " AND ".join(f"target.`{name}` = source.`{name}`" for name in ids)
     merger = table.merge(
-        fresh, same, source_alias="source", target_alias="target", streamed_exec=False, commit_properties=properties
+        source, same, source_alias="source", target_alias="target", streamed_exec=False, commit_properties=commit_properties
     )
-    merger.when_matched_update_all().when_not_matched_insert_all().execute()
+    columns = {f"`{name}`": f"source.`{name}`" for name in names}
+    merger = merger.when_matched_delete(f"source.`{mark}`").when_matched_update(columns, f"NOT source.`{mark}`")
+    merger.when_not_matched_insert(columns, f"NOT source.`{mark}`").execute()
+
+
+def _marked(some: pa.Table, schema: pa.Schema, mark: bool) -> pa.Table:
+    """Return rows with all columns of a schema, the last of which says whether they are deleted."""
+    columns = [
+        some.column(field.name) if field.name in some.column_names else pa.nulls(len(some), field.type)
+        for field in list(schema)[:-1]
+    ]
+    return pa.Table.from_arrays([*columns, pa.array([mark] * len(some), pa.bool_())], schema=schema)
 
 
 def check_inside(table: DeltaTable) -> None:

@@ -136,18 +136,21 @@ def commit(
     columns: list[str] | None = None,
     ids: Ids = NO_IDS,
     locations: Sequence[str] = (),
+    deleted: pa.Table | None = None,
 ) -> None:
     """
-    Append the rows, or with `columns` replace those with the same values there: the files that have them may be in the folders
-    `locations`, too. `ids` are those of topics. StaleError if the
+    Append the rows, or with `columns` replace those with the same values there, and take out those with the values of
+    `deleted`: the files that have them may be in the folders `locations`, too. `ids` are those of topics. StaleError if the
     table has not the offsets `begins` any more, and other errors as catalogs and files raise them: then it may have succeeded,
     and `stored` says so.
     """
     table.refresh()
     transaction, offsets = _begun(table, connector, begins, ends, ids)
-    if columns is not None and len(rows):
-        # The offsets are at the last snapshot only: before it, the rows are gone.
-        upserts.remove(transaction, rows, columns, Places(table, locations))
+    if columns is not None:
+        gone = rows.select(columns) if deleted is None else pa.concat_tables([rows.select(columns), deleted])
+        if len(gone):
+            # The offsets are at the last snapshot only: before it, the rows are gone.
+            upserts.remove(transaction, gone, columns, Places(table, locations))
     transaction.append(rows, snapshot_properties=offsets)
     transaction.commit_transaction()
 

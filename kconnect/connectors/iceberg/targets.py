@@ -38,11 +38,15 @@ class TableTarget:
         return staging.known(self._table, self._connector, topics)
 
     def append(self, parts: Mapping[TopicPartition, Part]) -> None:
-        together = rows.together(parts.values(), arrow_of(self._table))
-        last = together if self._ids is None else rows.last_of_each(together, self._ids)
+        wanted = arrow_of(self._table)
+        deleted = None
+        if self._ids is None:
+            made = rows.together(parts.values(), wanted)
+        else:
+            made, deleted = rows.last_of_each(parts.values(), wanted, self._ids)
         begins = {place: part.begin for place, part in parts.items()}
         topic_ids = self._topic_ids({place.topic for place in parts})
-        commits.commit(self._table, last, self._connector, begins, _ends(parts), self._ids, topic_ids, self._locations)
+        commits.commit(self._table, made, self._connector, begins, _ends(parts), self._ids, topic_ids, self._locations, deleted)
 
     def stage(self, parts: Mapping[TopicPartition, Part]) -> Stage:
         begins = {place: part.begin or 0 for place, part in parts.items()}

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from kconnect.api import Column, DataError, SchemaType
 from kconnect.connectors import arrow
@@ -112,12 +113,26 @@ def _kind(kind: pa.DataType, kinds: Kinds) -> pa.DataType:
     return kinds.get(kind, kind)
 
 
+class Deletions:
+    """The ids of rows that records have deleted, which a part has among its rows in their order."""
+
+    def __init__(self, ids: pa.Table) -> None:
+        self.ids = ids
+        self.nbytes: int = ids.nbytes
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
 def together(parts: Iterable[Part], wanted: pa.Schema) -> pa.Table:
     """
     Return the rows of several parts, as a table has them now. StaleError if it has not the columns any more that they were made
     for.
     """
-    all_rows = [some for part in parts for some in part.rows]
+    return _together([some for part in parts for some in part.rows], wanted)
+
+
+def _together(all_rows: Sequence[pa.Table], wanted: pa.Schema) -> pa.Table:
     try:
         if any(columns.lacking(wanted, some.schema) for some in all_rows):
             raise StaleError
@@ -127,7 +142,24 @@ def together(parts: Iterable[Part], wanted: pa.Schema) -> pa.Table:
     return pa.concat_tables([wanted.empty_table(), *fitted_rows])
 
 
-def last_of_each(rows: pa.Table, ids: Sequence[str]) -> pa.Table:
-    """Return the last row of each id."""
-    places = rows.select(ids).append_column("_place", pa.array(range(len(rows)), pa.int64()))
-    return rows.take(places.group_by(list(ids)).aggregate([("_place", "max")]).column("_place_max"))
+def last_of_each(parts: Iterable[Part], wanted: pa.Schema, ids: Sequence[str]) -> tuple[pa.Table, pa.Table]:
+    """
+    Return the last row of each id, and the ids that were deleted last. StaleError as `together`, and also for ids whose types
+    the table has not any more.
+    """
+    all_rows = [some for part in parts for some in part.rows]
+    of_ids = pa.schema([wanted.field(name) for name in ids])
+    made = _together([some for some in all_rows if not isinstance(some, Deletions)], wanted)
+    deleted = _together([some.ids for some in all_rows if isinstance(some, Deletions)], of_ids)
+    # Where each is among all of them, in the order of records.
+    places_made: list[int] = []
+    places_deleted: list[int] = []
+    at = 0
+    for some in all_rows:
+        (places_deleted if isinstance(some, Deletions) else places_made).extend(range(at, at + len(some)))
+        at += len(some)
+    of_made, of_deleted = pa.array(places_made, pa.int64()), pa.array(places_deleted, pa.int64())
+    both = ((made, of_made), (deleted, of_deleted))
+    keys = pa.concat_tables([table.select(list(ids)).append_column("_place", places) for table, places in both])
+    last = keys.group_by(list(ids)).aggregate([("_place", "max")]).column("_place_max").combine_chunks()
+    return made.filter(pc.is_in(of_made, value_set=last)), deleted.filter(pc.is_in(of_deleted, value_set=last))

@@ -65,6 +65,10 @@ class Names:
         return f"{self.lake}.tables.upsert-mode-enabled"
 
     @property
+    def delete(self) -> str:
+        return f"{self.lake}.tables.delete-enabled"
+
+    @property
     def ids(self) -> str:
         return f"{self.lake}.tables.default-id-columns"
 
@@ -91,6 +95,8 @@ def mismatches(names: Names, config: Mapping[str, Any], props: Mapping[str, str]
         problems.append((names.route_field, f"It is missing: {names.dynamic} is true, and it names the table."))
     if not config[names.dynamic] and not config[names.tables]:
         problems.append((names.tables, f"It is missing: without {names.dynamic} it names the tables."))
+    if config[names.delete] and not config[names.upsert]:
+        problems.append((names.delete, f"It needs {names.upsert}=true: rows are deleted by their id."))
     problems += [
         (names.tables, f"{name} has no namespace: write it as in shop.orders.")
         for name in config[names.tables]
@@ -153,6 +159,12 @@ def table_keys(names: Names, name_doc: str, partition_doc: str, evolve_doc: str,
             False,
             "Whether a record replaces the row with its id. Otherwise each is a new row.",
             dependents=(names.ids,),
+        ),
+        BOOLEAN.medium(
+            names.delete,
+            False,
+            "Whether a record without a value deletes the row with the id that its key has. Otherwise it is passed over.",
+            visible=_given(names.upsert),
         ),
         LIST.medium(
             names.ids,

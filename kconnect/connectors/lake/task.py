@@ -12,13 +12,15 @@ import contextlib
 import functools
 import time
 from abc import abstractmethod
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NoReturn
 
 import pyarrow as pa
 
 import kconnect
 from kconnect.api import (
+    Column,
     ConfigError,
     ConnectError,
     DataError,
@@ -37,6 +39,7 @@ from kconnect.connectors.identity import TopicIds
 from kconnect.connectors.lake import columns, pending, rows, settings
 from kconnect.connectors.lake.lakes import AwayError, Lake
 from kconnect.connectors.lake.pending import Part, Pending, SharedTarget
+from kconnect.connectors.lake.rows import Deletions
 from kconnect.connectors.libraries import Informed
 from kconnect.connectors.patterns import LateError, Pattern
 from kconnect.connectors.slices import Slice, record_at, slices_of
@@ -87,6 +90,7 @@ class LakeSinkTask(Informed, SinkTask):
             if "route-regex" in table_settings
         }
         self._upserts: bool = config[setting_names.upsert]
+        self._deletes: bool = config[setting_names.delete]
         self._shares = self.shares and int(props.get("tasks.max", "1")) > 1 and not self._upserts and not self._route
         self._interval_s: float = config[setting_names.interval] / 1000
         self._pending = Pending(self._interval_s, config[settings.ROWS], config[settings.BYTES], self._go)
@@ -157,16 +161,21 @@ class LakeSinkTask(Informed, SinkTask):
             self.context.timeout(1)
             raise RetriableError("Records are read from where the tables are")
         for group in groups:
-            for place, some in slices_of(group):
-                # A null makes no row. All values of a group are null, or none is.
-                for name, chosen in () if group.value.has_nulls else self._routed(place, some, group):
-                    self._keep(name, place, chosen, group)
+            # A null makes no row. All values of a group are null, or none is.
+            deletes = group.value.has_nulls
+            for place, some in slices_of(replace(group, value=group.key) if deletes else group):
+                for name, chosen in self._deleted_from(some) if deletes else self._routed(place, some, group):
+                    self._keep(name, place, chosen, group, deletes)
                 self._pending.take(place, some.offsets[-1] + 1)
 
     # Rows.
 
     def _named(self, name: str, topic: str) -> str:
         return name.replace("${topic}", topic)
+
+    def _deleted_from(self, some: Slice) -> Iterable[tuple[str, Slice]]:
+        """Return the tables that records without a value delete rows from. A field that routes they have not."""
+        return [(self._named(name, some.topic), some) for name in self._names] if self._deletes and not self._route else []
 
     def _routed(self, place: TopicPartition, some: Slice, group: Group) -> Iterable[tuple[str, Slice]]:
         """The tables, each with its records. A value that keeps a pattern busy is a bad record."""
@@ -187,7 +196,7 @@ class LakeSinkTask(Informed, SinkTask):
     def _matching(self, value: str) -> list[str]:
         return [name for name in self._names if name in self._routes and self._routes[name].fullmatch(value)]
 
-    def _keep(self, name: str, place: TopicPartition, some: Slice, group: Group) -> None:
+    def _keep(self, name: str, place: TopicPartition, some: Slice, group: Group, deletes: bool) -> None:
         try:
             # A field or a topic may have chosen it.
             names.check_table(name)
@@ -212,9 +221,13 @@ class LakeSinkTask(Informed, SinkTask):
         fresh = some.cut(first, len(some))
         if not len(fresh):
             return
-        table_rows = self._made(name, place, fresh, group)
-        table = None if table_rows is None else self._lake.existing(name)
-        folders = self._lake.partitions_of(table, table_rows) if table is not None else ()
+        table_rows: pa.Table | Deletions | None
+        if deletes:
+            table_rows, folders = self._deletions(name, place, fresh, group), set[tuple[Hashable, ...]]()
+        else:
+            table_rows = self._made(name, place, fresh, group)
+            table = None if table_rows is None else self._lake.existing(name)
+            folders = self._lake.partitions_of(table, table_rows) if table is not None else set()
         self._pending.keep(name, place, part, fresh.offsets, table_rows, folders)
 
     def _begin(self, name: str, place: TopicPartition) -> int | None:
@@ -256,6 +269,42 @@ class LakeSinkTask(Informed, SinkTask):
         tables = [table for table in both if table is not None]
         # The table may have got a column between them.
         return pa.concat_tables([rows.fitted(table, tables[-1].schema) for table in tables]) if tables else None
+
+    def _deletions(self, name: str, place: TopicPartition, some: Slice, group: Group) -> Deletions | None:
+        """The ids that keys have, without those of bad records."""
+        table = self._lake.existing(name)
+        if table is None:
+            return None  # There is nothing to delete.
+        wanted = pa.schema([self._lake.schema(table).field(column) for column in self._lake.ids(name, table)])
+        found = self._deleted_ids(name, place, some, group, wanted)
+        return Deletions(pa.concat_tables(found)) if found else None
+
+    def _deleted_ids(self, name: str, place: TopicPartition, some: Slice, group: Group, wanted: pa.Schema) -> list[pa.Table]:
+        try:
+            return [self._ids_of(some.value, wanted)]
+        except rows.NO_ROWS as error:
+            if len(some) == 1:
+                problem = DataError(f"the table {name} can't have it: {' '.join(str(error).split())}")
+                self._bad(record_at(group, place, some.offsets[0]), problem)
+                return []
+        half = len(some) // 2
+        both = (some.cut(0, half), some.cut(half, len(some)))
+        return [ids for half_slice in both for ids in self._deleted_ids(name, place, half_slice, group, wanted)]
+
+    def _ids_of(self, key: Column, wanted: pa.Schema) -> pa.Table:
+        """Return the ids of records without a value. DataError, or one of Arrow's errors, if one of them has none."""
+        if any(item is None for item in key.values):
+            raise DataError("it has neither a key nor a value, so it deletes nothing")
+        if len(wanted) == 1 and not isinstance(key.values[0], dict | Struct):
+            # The key is the id.
+            made = pa.table({wanted.names[0]: pa.array(list(key.values))})
+        else:
+            made = rows.made(key, self._lake.kinds)
+        if missing := [column for column in wanted.names if column not in made.column_names]:
+            raise DataError(f"it has no value, and its key has no {missing[0]}, which is of the id")
+        fitted = rows.fitted(made.select(wanted.names), wanted)
+        columns.check_ids(fitted, wanted.names)
+        return fitted
 
     def _rows(self, name: str, some: Slice, chosen: bool) -> pa.Table:
         """Return the rows for a table. `chosen`: records name it, by a field or by the topic that a transform has made."""

@@ -503,6 +503,52 @@ def test_a_record_replaces_the_row_with_its_id(lake: Lake) -> None:
     ]
 
 
+KEY = schema.struct({"id": INT32_SCHEMA})
+DELETES = {**UPSERTS, "delta.tables.delete-enabled": "true"}
+
+
+def tombstone(offset: int, number: int | None, own: Schema | None = KEY) -> SinkRecord:
+    """Its key is a struct, or else the number itself."""
+    key: Any = number if own is None or number is None else Struct(own, {"id": number})
+    return SinkRecord("orders", 0, None if number is None else own, key, None, None, offset)
+
+
+@pytest.mark.parametrize("own", [KEY, None], ids=["struct", "the id"])
+def test_a_record_without_a_value_deletes_the_row_of_its_key(lake: Lake, own: Schema | None) -> None:
+    with lake.sink(**DELETES) as runner:
+        put(runner, row(0), row(1), row(2))
+        # Deleted, deleted and made again, made and deleted, and what is not there.
+        deleted = [tombstone(3, 0, own), tombstone(4, 1, own), row(1, offset=5, note="again")]
+        put(runner, *deleted, row(7, offset=6), tombstone(7, 7, own), tombstone(8, 99, own))
+        runner.flush()
+        assert runner.committed == {PLACE: 9}
+    assert [(found["id"], found["note"]) for found in lake.rows()] == [(1, "again"), (2, "n")]
+    with lake.sink(**DELETES) as runner:
+        put(runner, tombstone(9, 1, own), tombstone(10, 2, own))
+    assert (lake.rows(), lake.offset()) == ([], 11)
+
+
+def test_a_record_that_deletes_nothing_is_a_bad_one(lake: Lake) -> None:
+    other = schema.struct({"number": INT32_SCHEMA})
+    with lake.sink(**DELETES, **TOLERANT) as runner:
+        # Of a table that is not there, nothing is deleted.
+        put(runner, tombstone(0, 5))
+        put(runner, row(1, offset=1), row(2, offset=2))
+        wrong = SinkRecord("orders", 0, other, Struct(other, {"number": 1}), None, None, 4)
+        put(runner, tombstone(3, None), wrong, tombstone(5, 1))
+        assert [bad.original_offset for bad, _ in runner.reported] == [3, 4]
+        assert "its key has no id" in str(runner.reported[1][1])
+    assert lake.ids() == [2]
+
+
+def test_without_the_setting_they_are_passed_over(lake: Lake) -> None:
+    with lake.sink(**UPSERTS) as runner:
+        put(runner, row(0), tombstone(1, 0))
+        runner.flush()
+        assert runner.committed == {PLACE: 2}
+    assert lake.ids() == [0]
+
+
 @pytest.mark.parametrize("path", ["file://{}", "../../secret.parquet", "..%2F..%2Fsecret.parquet", "{}"])
 def test_an_upsert_reads_no_file_beside_the_table(lake: Lake, tmp_path: Path, path: str) -> None:
     """Who may put a file into the table's folder has its log name one of another table, whose rows a merge would copy."""
@@ -612,6 +658,7 @@ def test_a_store_that_is_away_is_waited_for(lake: Lake, s3: str) -> None:
         ({"delta.tables.auto-create-enabled": "false"}, "delta.tables", "There is no table shop.orders"),
         ({"delta.tables.upsert-mode-enabled": "true"}, "delta.tables.default-id-columns", "It is missing"),
         ({"delta.tables.dynamic-enabled": "true"}, "delta.tables.route-field", "It is missing"),
+        ({"delta.tables.delete-enabled": "true"}, "delta.tables.delete-enabled", "It needs delta.tables.upsert-mode-enabled"),
         ({"store": "nothing://x"}, "store", "It must begin with s3://"),
         ({"store": "/tmp/lake"}, "store", "It must begin with s3://"),
         (in_s3("http://127.0.0.1:9"), "store", "can't be used"),

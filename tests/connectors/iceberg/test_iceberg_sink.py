@@ -250,6 +250,24 @@ def test_others_may_write_the_table_meanwhile(lake: Lake, monkeypatch: pytest.Mo
     assert lake.ids() == [0, 1, 2, 100, 101]
 
 
+def test_a_record_without_a_value_deletes_the_row_of_its_key(lake: Lake) -> None:
+    key = schema.struct({"id": INT32_SCHEMA})
+    upserts = {"iceberg.tables.upsert-mode-enabled": "true", "iceberg.tables.default-id-columns": "id"}
+
+    def gone(offset: int, number: int) -> SinkRecord:
+        return SinkRecord("orders", 0, key, Struct(key, {"id": number}), None, None, offset)
+
+    with lake.sink(**upserts, **{"iceberg.tables.delete-enabled": "true"}) as runner:
+        put(runner, row(0), row(1), row(2))
+        put(runner, gone(3, 0), gone(4, 1), row(1, offset=5, note="again"), row(7, offset=6), gone(7, 7), gone(8, 99))
+        runner.flush()
+        assert runner.committed == {PLACE: 9}
+        assert [(found["id"], found["note"]) for found in lake.rows()] == [(1, "again"), (2, "n")]
+        put(runner, gone(9, 1), gone(10, 2))
+    assert lake.rows() == []
+    assert commits.stored(lake.catalog.load_table("shop.orders"), "lake", [PLACE]) == {PLACE: 11}
+
+
 OTHER = TopicPartition("orders", 1)
 
 

@@ -53,10 +53,11 @@ class DeltaPlay(Play):
 
 
 class DeltaUpserts(Upserts, DeltaPlay):
-    """Of each key the last record is there."""
+    """Of each key the last record is there, unless that has deleted it."""
 
     def settings(self) -> dict[str, str]:
-        return {**DeltaPlay.settings(self), "delta.tables.evolve-schema-enabled": "false"}
+        more = {"delta.tables.evolve-schema-enabled": "false", "delta.tables.delete-enabled": "true"}
+        return {**DeltaPlay.settings(self), **more}
 
 
 def play(history: list[Step], make: Any, *arguments: Any) -> None:

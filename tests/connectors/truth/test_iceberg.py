@@ -255,14 +255,21 @@ def test_each_record_is_in_the_table_once(tasks: int, history: list[Step]) -> No
             play.engine.close()
 
 
+KEY = schema.struct({"k": STRING_SCHEMA})
 KEYED = schema.struct({"k": STRING_SCHEMA, "n": STRING_SCHEMA, "more": OPTIONAL_STRING_SCHEMA})
 
 
 class Upserts(Play):
-    """Of each key the last record is there: keys are divided among partitions, as Kafka does."""
+    """
+    Of each key the last record is there, unless that has deleted it: keys are divided among partitions, as Kafka does.
+    """
 
     def settings(self) -> dict[str, str]:
-        more = {"iceberg.tables.upsert-mode-enabled": "true", "iceberg.tables.default-id-columns": "k"}
+        more = {
+            "iceberg.tables.upsert-mode-enabled": "true",
+            "iceberg.tables.delete-enabled": "true",
+            "iceberg.tables.default-id-columns": "k",
+        }
         return {**super().settings(), **more, "iceberg.tables.evolve-schema-enabled": "false"}
 
     def _make(self, kind: str) -> Callable[[TopicPartition, int], SinkRecord]:
@@ -271,9 +278,9 @@ class Upserts(Play):
         def make(place: TopicPartition, offset: int) -> SinkRecord:
             fields = {"k": f"{place.partition}-{serial % 3}", "n": f"{place.partition}-{offset}", "more": kind}
             value: Any = {"text": "text", "tombstone": None}.get(kind, Struct(KEYED, fields))
-            return SinkRecord(
-                "orders", place.partition, None, None, KEYED if isinstance(value, Struct) else None, value, offset
-            )
+            key = Struct(KEY, {"k": fields["k"]})
+            own = KEYED if isinstance(value, Struct) else None
+            return SinkRecord("orders", place.partition, KEY, key, own, value, offset)
 
         return make
 
@@ -281,11 +288,13 @@ class Upserts(Play):
         engine = self.engine
         engine.finish(committed=True)
         assert not engine.failures, engine.failures[0]
-        wanted = {}
+        wanted: dict[str, str] = {}
         for record in engine.records():
             if record.value == "text":
                 assert engine.is_reported(record)
-            elif record.value is not None:
+            elif record.value is None:
+                wanted.pop(record.key["k"], None)
+            else:
                 wanted[record.value["k"]] = record.value["n"]
         assert sorted((row["k"], row["n"]) for row in self.rows()) == sorted(wanted.items())
 
