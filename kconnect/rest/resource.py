@@ -172,7 +172,7 @@ class Call:
 
     @property
     def expected(self) -> frozenset[str] | None:
-        """The tags that `If-Match` has; None if it is not there. A shell takes the quotes of a tag away, which is no other one."""
+        """The tags that `If-Match` has; None if it is not there. One without quotes, which shells take away, is the same."""
         header = self.http.headers.get("if-match")
         tags = [] if header is None else [part.strip() for part in header.split(",")]
         return None if header is None else frozenset(tag if re.match(r'"|W/|\*', tag) else f'"{tag}"' for tag in tags)
