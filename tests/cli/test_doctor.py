@@ -69,6 +69,13 @@ def test_what_kafka_connect_would_refuse_and_this_does_not_is_said(tmp_path: Pat
     assert passed_over.remedy == "take out the comma that is too many"
 
 
+def test_what_is_wrong_with_plugins_is_a_finding(tmp_path: Path) -> None:
+    missing = tmp_path / "not there"
+    brokers = Brokers(worker_file=worker_file(tmp_path, "127.0.0.1:1", "own", **{"plugin.path": str(missing)}))
+    (found,) = [each for each in doctor._plugins(brokers) if str(missing) in each.location]
+    assert (found.severity, found.remedy) == ("error", "create the directory, or remove it from plugin.path")
+
+
 def test_a_worker_file_s_own_converters_are_looked_for(tmp_path: Path) -> None:
     names = {"value.converter": "StringConvertor", "key.converter": "StringConverter"}
     brokers = Brokers(worker_file=worker_file(tmp_path, "127.0.0.1:1", "own", **names))
