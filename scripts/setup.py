@@ -54,7 +54,9 @@ def main(root: Path, *options: str) -> None:
             install(root, environment, log, is_light)
             stamp.write_text(enough[-1])
         fetch_kafka(environment / "bin" / "python", log)
-        prepare_spark(environment / "bin" / "python", log)
+        if not is_light:
+            # It takes longer than all that the demo saves by it.
+            prepare_spark(environment / "bin" / "python", log)
         if options == ("--browser",):
             find_browser(environment / "bin" / "python", root, log)
 
