@@ -46,7 +46,7 @@ class _Trouble:
         self._said = ""
 
     def say(self, text: str) -> None:
-        what = _NUMBER.sub("", text)
+        what = _DURATION.sub("", text)
         if what != self._said:
             self._said = what
             log.warning("The worker is unhealthy: %s", text)
@@ -57,7 +57,7 @@ class _Trouble:
             log.info("The worker is healthy again")
 
 
-_NUMBER = re.compile(r"\d+")
+_DURATION = re.compile(r"\d+ s\b")
 _trouble = _Trouble()
 
 

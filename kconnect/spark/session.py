@@ -63,14 +63,14 @@ _OURS = {
 }
 
 
-_NOTICED = {
+_HEARTBEATS = {
     # By default Spark gives an executor up that has said nothing for two minutes, and looks once a minute. For that long the
     # tasks of a machine that is gone would wait.
     "spark.executor.heartbeatInterval": "4s",
     "spark.storage.blockManagerHeartbeatTimeoutMs": "20s",
     "spark.network.timeoutInterval": "5s",
 }
-_OF_THEM = (*_NOTICED, "spark.network.timeout", "spark.storage.blockManagerTimeoutIntervalMs")
+_HEARTBEAT_SETTINGS = (*_HEARTBEATS, "spark.network.timeout", "spark.storage.blockManagerTimeoutIntervalMs")
 """Who sets one of these has all of them as they are in Spark: they have to fit together."""
 
 _AUTHENTICATE = "spark.authenticate"
@@ -103,8 +103,8 @@ def settings(
     if names:
         merged[_REDACTION] = "|".join([merged.get(_REDACTION, _SPARK_REDACTS), *names])
     placed = {**_place(merged["spark.master"], merged, hosts), **merged}
-    if not merged["spark.master"].startswith("local") and user.keys().isdisjoint(_OF_THEM):
-        placed |= _NOTICED
+    if not merged["spark.master"].startswith("local") and user.keys().isdisjoint(_HEARTBEAT_SETTINGS):
+        placed |= _HEARTBEATS
     if _AUTHENTICATE not in placed:
         log.warning(
             "%s is not set: Spark at %s runs code for whoever reaches its ports, and what this worker sends to its hosts, "

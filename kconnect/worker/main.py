@@ -65,7 +65,7 @@ def run(path: Path) -> int:
     for key in settings.unknown_keys:
         log.warning("The setting %s is unknown and has no effect: %s", key, misnamed.remedy(key))
     for words, remedy in settings.passed_over.items():
-        log.warning("%s This worker passes over the empty one, Kafka Connect 4 would not start: %s", words, remedy)
+        log.warning("%s This worker goes on, Kafka Connect 4 would not start: %s", words, remedy)
     worker = Worker(settings, order)
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):

@@ -67,6 +67,10 @@ def test_what_kafka_connect_would_refuse_and_this_does_not_is_said(tmp_path: Pat
     _, passed_over = doctor._starts_with_it(brokers, "the file")
     assert passed_over.message == "Configuration 'plugin.path' values must not be empty. Kafka Connect 4 would not start"
     assert passed_over.remedy == "take out the comma that is too many"
+    brokers = Brokers(worker_file=worker_file(tmp_path, "kafka", "own"))
+    _, no_port = doctor._starts_with_it(brokers, "the file")
+    assert no_port.message == "Invalid url in bootstrap.servers: kafka. Kafka Connect 4 would not start"
+    assert no_port.remedy == "write it as kafka:9092"
 
 
 def test_what_is_wrong_with_plugins_is_a_finding(tmp_path: Path) -> None:

@@ -244,7 +244,7 @@ class TestInValidation:
 
 def test_the_worker_s_folders_are_absolute() -> None:
     needed = dict.fromkeys(
-        ("bootstrap.servers", "group.id", "config.storage.topic", "offset.storage.topic", "status.storage.topic"), "x:1"
+        ("bootstrap.servers", "group.id", "config.storage.topic", "offset.storage.topic", "status.storage.topic"), "x"
     )
     needed |= {"key.converter": "x", "value.converter": "x"}
     assert WorkerSettings.from_properties({**needed, PATH: "/a, /b"}, {}).python_transform_path == ["/a", "/b"]

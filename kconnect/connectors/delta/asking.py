@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Callable
+from concurrent.futures import Future
 from typing import Any, TypeVar
 
 from deltalake.exceptions import CommitFailedError, DeltaProtocolError, TableNotFoundError
@@ -25,7 +26,7 @@ _REFUSED = re.compile(r"AccessDenied|InvalidAccessKeyId|SignatureDoesNotMatch|Pe
 
 
 class DeltaFault(Exception):
-    """What the library raises. `passes`: another try may succeed. `forbids`: the user may not do that."""
+    """An error of the library. `passes`: another try may succeed. `forbids`: the user may not do that."""
 
     def __init__(self, text: str, passes: bool = False, forbids: bool = False) -> None:
         super().__init__(text)
@@ -55,29 +56,30 @@ class Asker:
 
     def ask(self, call: Callable[..., T], *arguments: Any) -> T:
         """Return what a call of these arguments does. Raise DeltaFault if it fails, or the task is to stop."""
-        results: list[tuple[T | None, BaseException | None]] = []
+        future: Future[T] = Future()
+        future.add_done_callback(self._tell)
 
         def run() -> None:
-            result: T | None = None
-            failure: BaseException | None = None
             try:
                 result = call(*arguments)
-            except BaseException as error:  # noqa: BLE001 - a panic of the library is no Exception
-                failure = error
-            with self._changed:
-                results.append((result, failure))
-                self._changed.notify_all()
+            except BaseException as error:  # noqa: BLE001 - a panic of the library is none; who asked is told of each
+                future.set_exception(error)
+            else:
+                future.set_result(result)
 
         if not self._ended:
             threading.Thread(target=run, name="delta", daemon=True).start()
         with self._changed:
-            self._changed.wait_for(lambda: bool(results) or self._ended)
-        if not results:
+            self._changed.wait_for(lambda: future.done() or self._ended)
+        if not future.done():
             raise DeltaFault("the task is to stop", passes=True)
-        result, failure = results[0]
-        if failure is not None:
+        if (failure := future.exception()) is not None:
             raise fault(failure) from None
-        return result  # type: ignore[return-value]
+        return future.result()
+
+    def _tell(self, _: object) -> None:
+        with self._changed:
+            self._changed.notify_all()
 
 
 def fault(error: BaseException) -> DeltaFault:

@@ -127,8 +127,8 @@ class DeltaLake(Lake[DeltaTable]):
         url = self._url_of(name)
 
         def made() -> None:
-            given = {"schema": schema, "partition_by": parts or None, "storage_options": self._options}
-            DeltaTable.create(url, mode="ignore", configuration=_CONFIGURATION, **given)
+            more = {"schema": schema, "partition_by": parts or None, "storage_options": self._options}
+            DeltaTable.create(url, mode="ignore", configuration=_CONFIGURATION, **more)
 
         try:
             self._asker.ask(made)

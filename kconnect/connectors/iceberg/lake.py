@@ -118,7 +118,7 @@ class IcebergLake(Lake[Table]):
         return table
 
     def takes(self, column_type: pa.DataType, value_type: pa.DataType) -> bool:
-        """At any depth, as far as types tell; values are looked at one by one."""
+        """Compare types at any depth; values are looked at one by one."""
         if pa.types.is_struct(value_type) and pa.types.is_struct(column_type):
             return all(self.takes(column_type.field(field.name).type, field.type) for field in value_type)
         if is_list(value_type) and is_list(column_type):

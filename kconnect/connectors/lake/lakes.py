@@ -43,11 +43,11 @@ class Lake(ABC, Generic[TableT]):
     kinds: Kinds
     """The types that its tables have not, and what they have in their place."""
     errors: tuple[type[Exception], ...]
-    """What it raises, beside mistakes of ours."""
+    """All that it raises, but for mistakes of ours."""
     unfit: tuple[type[Exception], ...]
-    """What it raises for fields that no table can have, or not this one."""
+    """Those that mean that no table can have a field, or that this one can't."""
     refusals: tuple[type[Exception], ...]
-    """What comes of a table that may not be used, or can't be: it is somewhere else, or has what nobody here can read."""
+    """Those that mean that a table may not be used, or can't be: it is elsewhere, or has what nobody here can read."""
 
     def __init__(self, config: Mapping[str, Any], props: Mapping[str, str]) -> None:
         names = self.names

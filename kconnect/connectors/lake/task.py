@@ -249,7 +249,10 @@ class LakeSinkTask(Informed, SinkTask):
             if not isinstance(error, self._lake.errors):
                 raise
             self._failed(name, error)
-        mark = None if table is None else self._lake.mark(table, place, self._ids.of)
+        try:
+            mark = None if table is None else self._lake.mark(table, place, self._ids.of)
+        except self._lake.errors as error:
+            self._failed(name, error)
         if mark is None:
             return None
         self._ids.check({place: mark}, _table_of(name))
@@ -272,12 +275,18 @@ class LakeSinkTask(Informed, SinkTask):
 
     def _deletions(self, name: str, place: TopicPartition, some: Slice, group: Group) -> Deletions | None:
         """The ids that keys have, without those of bad records."""
-        table = self._lake.existing(name)
+        try:
+            table = self._lake.existing(name)
+        except self._lake.errors as error:
+            self._failed(name, error)
         if table is None:
             return None  # There is nothing to delete.
-        wanted = pa.schema([self._lake.schema(table).field(column) for column in self._lake.ids(name, table)])
-        found = self._deleted_ids(name, place, some, group, wanted)
-        return Deletions(pa.concat_tables(found)) if found else None
+        table_schema, id_columns = self._lake.schema(table), self._lake.ids(name, table)
+        if missing := [column for column in id_columns if column not in table_schema.names]:
+            raise ConnectError(f"The table {name} has no column {missing[0]}, which is to be of the id")
+        of_ids = pa.schema([table_schema.field(column) for column in id_columns])
+        ids = self._deleted_ids(name, place, some, group, of_ids)
+        return Deletions(pa.concat_tables(ids)) if ids else None
 
     def _deleted_ids(self, name: str, place: TopicPartition, some: Slice, group: Group, wanted: pa.Schema) -> list[pa.Table]:
         try:

@@ -132,14 +132,6 @@ _PREFIXES = (
 # In any case: Connect's own example file says HTTP.
 _LISTENER = re.compile(r"https?://([^/:@\s]*|\[[0-9a-f:]+\]):\d+/?", re.IGNORECASE)
 
-
-def _have_ports(name: str, value: Any) -> None:
-    """A validator: Kafka takes no server without a port, and librdkafka would try one of its own."""
-    for server in value or ():
-        if not re.fullmatch(r".+:\d+", server):
-            raise ConfigError(name, server, f"It has no port: write it as {server.rstrip(':') or 'kafka'}:9092")
-
-
 _ENVIRONMENT = "CONNECT_"
 _NOT_SETTINGS = ("CONNECT_LOG4J_", "CONNECT_KAFKA_")
 """Variables that the known container images read themselves, for logging and the JVM's options."""
@@ -153,7 +145,7 @@ class WorkerSettings:
     Its text shows names only: a worker file holds secrets.
     """
 
-    _bootstrap_servers = LIST("bootstrap.servers", validator=_have_ports, doc="host:port of some brokers, separated by commas")
+    _bootstrap_servers = LIST("bootstrap.servers", doc="host:port of some brokers, separated by commas")
     group_id = STRING("group.id", validator=NonEmptyString(), doc="the name of the cluster, the same for all its workers")
     config_storage_topic = STRING(
         "config.storage.topic", validator=NonEmptyString(), doc="topic of connector configs and target states"
@@ -408,6 +400,10 @@ class WorkerSettings:
             # Else it would be the current directory.
             self.values = {**values, "plugin.path": [place for place in places if place]}
             self.passed_over["Configuration 'plugin.path' values must not be empty."] = "take out the comma that is too many"
+        for server in values.get("bootstrap.servers") or ():
+            if not re.fullmatch(r".+:\d+", server):
+                # librdkafka tries Kafka's usual port.
+                self.passed_over[f"Invalid url in bootstrap.servers: {server}."] = f"write it as {server.rstrip(':')}:9092"
         self.unknown_keys = _unknown(raw)
 
     @classmethod

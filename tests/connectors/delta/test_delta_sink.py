@@ -650,6 +650,21 @@ def test_a_store_that_is_away_is_waited_for(lake: Lake, s3: str) -> None:
             put(runner, row(1))
 
 
+def test_a_store_that_goes_away_while_offsets_are_looked_up_is_waited_for(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    with lake.sink() as runner:
+        put(runner, row(0))
+
+        def away(*arguments: Any) -> None:
+            raise OSError("error sending request")
+
+        monkeypatch.setattr(DeltaTable, "transaction_version", away)
+        with pytest.raises(RetriableError, match="error sending request"):
+            runner.put([row(1)])
+        monkeypatch.undo()
+        put(runner, row(1))
+    assert lake.ids() == [0, 1]
+
+
 @pytest.mark.parametrize(
     ("more", "name", "text"),
     [
