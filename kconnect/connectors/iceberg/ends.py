@@ -13,6 +13,16 @@ import weakref
 from typing import Protocol
 
 
+class Owner(threading.local):
+    """
+    Who asks, of each thread another. Not the thread's number, which the thread of another task has as soon as this one has
+    ended: what ends a task that was stopped comes some seconds later.
+    """
+
+    def __init__(self) -> None:
+        self.token = object()
+
+
 class Asking(Protocol):
     """A client of a catalog's service, or of its database."""
 
@@ -21,18 +31,24 @@ class Asking(Protocol):
         ...
 
 
-_threads: weakref.WeakKeyDictionary[Asking, int] = weakref.WeakKeyDictionary()
+_owners: weakref.WeakKeyDictionary[Asking, object] = weakref.WeakKeyDictionary()
 _lock = threading.Lock()
+_here = Owner()
+
+
+def here() -> object:
+    """Return what stands for the thread that calls, for as long as it lives."""
+    return _here.token
 
 
 def note(asking: Asking) -> None:
     with _lock:
-        _threads[asking] = threading.get_ident()
+        _owners[asking] = here()
 
 
-def end(thread: int) -> None:
-    """End all that was noted by this thread. Called from another one."""
+def end(owner: object) -> None:
+    """End all that was noted by a thread, which `here` has returned this for. Called from another one."""
     with _lock:
-        of_thread = [asking for asking, owner in _threads.items() if owner == thread]
-    for asking in of_thread:
+        of_owner = [asking for asking, noted_by in _owners.items() if noted_by is owner]
+    for asking in of_owner:
         asking.end()

@@ -6,7 +6,6 @@ Started by `connector.py`. Read next: `connectors/lake/task.py`, which does the 
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping
 from typing import Any
 
@@ -22,11 +21,11 @@ class IcebergSinkTask(LakeSinkTask):
 
     def __init__(self) -> None:
         super().__init__()
-        self._thread = 0
-        """That of its calls; none before `start`."""
+        self._thread: object = None
+        """What stands for that of its calls; nothing before `start`."""
 
     def parsed(self, props: dict[str, str]) -> tuple[Names, Mapping[str, Any]]:
-        self._thread = threading.get_ident()
+        self._thread = ends.here()
         self._props, self._config = props, settings.CONFIG.parse(props)
         return settings.NAMES, self._config
 
