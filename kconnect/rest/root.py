@@ -57,7 +57,7 @@ class _Trouble:
             log.info("The worker is healthy again")
 
 
-_DURATION = re.compile(r"\d+ s\b")
+_DURATION = re.compile(r"(?<!\d)\d+ s\b")
 _trouble = _Trouble()
 
 

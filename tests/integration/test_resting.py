@@ -81,21 +81,23 @@ class Sleeper:
     def until(self, count: int) -> None:
         until(lambda: self.read() and len(self.values) >= count)
 
+    @property
+    def owed(self) -> dict[TopicPartition, OffsetAndMetadata]:
+        """What was read and no commit of it is known to have succeeded: one that meets a rebalance is refused."""
+        done = {place: end for name, ends in self.listener.told if name == "committed" for place, end in ends.items()}
+        ends = {place: OffsetAndMetadata(end) for place, end in self.ends.items()}
+        return {place: end for place, end in ends.items() if done.get(place) != end}
+
     def commit(self) -> None:
-        if self.ends:
-            self.consumer.commit({place: OffsetAndMetadata(end) for place, end in self.ends.items()})
-        self.ends = {}
+        if self.owed:
+            self.consumer.commit(self.owed)
 
     def rest(self) -> None:
-        """Commits, and rests as soon as it may. A commit that meets a rebalance is refused, and sent again as a task does."""
+        """Commits, as often as it takes, and rests as soon as it may."""
         until(lambda: self.read() and not self.consumer.commits and bool(self.consumer.assignment))
-        while True:
-            ends, failures = dict(self.ends), self.listener.names.count("commit failed")
+        while self.owed:
             self.commit()
             until(lambda: self.read() and not self.consumer.commits)
-            if self.listener.names.count("commit failed") == failures:
-                break
-            self.ends = {**ends, **self.ends}
         until(lambda: self.read() and self.consumer.rest())
         assert self.consumer.resting
         assert not self.consumer.assignment
