@@ -1,4 +1,4 @@
-"""What ends the catalog of a task that was stopped ends no other task's: the number of a thread that has ended is given again."""
+"""What ends the catalog of a stopped task ends no other task's, though the number of a thread that has ended is given again."""
 
 from __future__ import annotations
 
@@ -26,9 +26,10 @@ def in_thread(work: Callable[[], Any]) -> tuple[int | None, Any]:
     return thread.ident, results[0]
 
 
-def note(asking: Asked) -> Callable[[], object]:
+def note(*asking: Asked) -> Callable[[], object]:
     def work() -> object:
-        ends.note(asking)
+        for one in asking:
+            ends.note(one)
         return ends.here()
 
     return work
@@ -36,7 +37,7 @@ def note(asking: Asked) -> Callable[[], object]:
 
 def test_it_ends_all_that_its_thread_has_noted() -> None:
     mine, others = [Asked(), Asked()], Asked()
-    _, owner = in_thread(lambda: [note(asking)() for asking in mine][0])
+    _, owner = in_thread(note(*mine))
     in_thread(note(others))
     ends.end(owner)
     assert [asking.ended for asking in (*mine, others)] == [True, True, False]
