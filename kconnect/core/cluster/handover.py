@@ -18,6 +18,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from kconnect.core.cluster import assignor
+from kconnect.core.cluster.room import Room
 from kconnect.core.state import assignment_records
 from kconnect.core.state.assignment import AssignmentState
 from kconnect.core.state.assignment_records import Assignment, Held, Placement
@@ -33,11 +34,13 @@ class Handover:
     A leader's memory of one term.
 
     `grace_ms` is how long the hosts of a worker that left the group may take to say that they stopped;
-    `delay_ms` how long a lost worker's units are kept for its return (`scheduled.rebalance.max.delay.ms`).
+    `delay_ms` how long a lost worker's units are kept for its return (`scheduled.rebalance.max.delay.ms`). A record may have
+    `record_bytes`.
     """
 
     grace_ms: int
     delay_ms: int = 0
+    record_bytes: int = 2**20
     _gone_since: dict[str, int] = field(default_factory=dict)
     _told_at: dict[str, int] = field(default_factory=dict)
     _starting_since: dict[str, int] = field(default_factory=dict)
@@ -64,6 +67,7 @@ class Handover:
         waiting = self._held_back(owners, members, now)
         everything = set(units) - waiting
         able = self._able(state, members, now)
+        everything -= self._without_room(state, able, everything.difference(*owners.values()))
         # When nobody can take them, units stay where they are.
         shares = {w: frozenset() if able else owners.get(w, frozenset()) & everything for w in members - able}
         shares.update(assignor.assign(everything, able, owners, weights))
@@ -78,6 +82,17 @@ class Handover:
             if target != current or worker not in state.assignments:
                 entries.append(assignment_records.assignment(Assignment(worker, target, generation, config_offset)))
         return entries
+
+    def _without_room(self, state: AssignmentState, able: Collection[str], new: Collection[UnitId]) -> set[UnitId]:
+        """Return those of the units that nobody has which the records have no room for."""
+        room, without = Room(state, able, self.record_bytes), set()
+        # Each connector's first task before the second one of any: who makes very many is the one whose tasks wait.
+        for unit in sorted(new, key=lambda unit: (unit.task, unit.connector)):
+            if room.has(unit):
+                room.take(unit)
+            else:
+                without.add(unit)
+        return without
 
     def _able(self, state: AssignmentState, members: set[str], now: int) -> set[str]:
         """

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from kconnect.core.cluster.room import Room
 from kconnect.core.cluster.silence import Host, Silence
 from kconnect.core.herder import effects
 from kconnect.core.herder.effects import Effect, Offsets
@@ -94,6 +95,7 @@ class Desk:
         """How often the coordinator has said who is in the group."""
         self.members_asked_at: int | None = None
         self._heard_at: int | None = None
+        self._room: tuple[object, Room] | None = None
         self._procedures = Procedures()
         self._out: list[Effect[Any]] = []
 
@@ -116,6 +118,16 @@ class Desk:
     def silent_ms(self) -> int:
         """The milliseconds since Kafka last answered who is in the group; 0 at first. The herder asks every three seconds."""
         return 0 if self._heard_at is None else self.now - self._heard_at
+
+    @property
+    def room(self) -> Room:
+        """Return what room the cluster has, as far as this worker has read."""
+        key = self.log.positions.get((Topic.ASSIGNMENT, 0)), frozenset(self.members)
+        if self._room is None or self._room[0] != key:
+            placements = self.log.assignment.placements
+            able = [worker for worker in self.members if worker in placements and placements[worker].takes_units]
+            self._room = key, Room(self.log.assignment, able, self.identity.record_bytes)
+        return self._room[1]
 
     def require(self, name: str, text: str = "Connector {} not found") -> None:
         """A NotFoundError that says `text` unless there is a connector `name`."""

@@ -27,6 +27,8 @@ class Identity:
     handover_grace_ms: int = 2_000
     task_grace_ms: int = 5_000
     rebalance_delay_ms: int = 0
+    record_bytes: int = 2**20
+    """How large a record of the internal topics may be."""
     tracks_topics: bool = True
     resets_topics: bool = True
     exactly_once: bool = False

@@ -41,7 +41,8 @@ class Leading(Term):
     def __init__(self, desk: Desk, losses: Losses, classes: Classes, deposed: Callable[[], None]) -> None:
         """`deposed` is called when a write shows that another worker leads by now."""
         self._desk, self._losses, self._classes = desk, losses, classes
-        self._handover = Handover(desk.identity.handover_grace_ms, desk.identity.rebalance_delay_ms)
+        me = desk.identity
+        self._handover = Handover(me.handover_grace_ms, me.rebalance_delay_ms, me.record_bytes)
         self._fencing = Fencing(desk, deposed)
         self._subscribed: tuple[int, int, int] | None = None
         """What had been read when no sink was found to have used a topic that its config no longer names."""

@@ -10,6 +10,11 @@ from __future__ import annotations
 from kconnect.core.herder.desk import Desk
 from kconnect.core.state.records import State, TargetState, UnitId, UnitStatus
 
+_NO_ROOM = (
+    "waiting for room: the connectors and tasks of each worker stand in one record of the assignment topic, and no more fit. "
+    "Delete connectors, lower tasks.max, add a worker, or raise max.request.size of the workers and max.message.bytes of that "
+    "topic"
+)
 _AT_WORK = (State.RUNNING, State.RESTARTING)
 
 
@@ -67,6 +72,8 @@ def why(desk: Desk, unit: UnitId) -> tuple[str, int, str]:
     owner = next((worker for worker, assignment in state.assignments.items() if unit in (assignment.units or ())), None)
     if owner is None:
         up = any(_is_up(desk, worker) for worker in desk.members)
+        if up and not desk.room.has(unit):
+            return desk.me, state.term, _NO_ROOM
         reason = "waiting to be assigned to a worker" if up else "waiting for Spark: no worker has a task host yet"
         return desk.me, state.term, reason if up else reason + _trouble(desk, desk.me)
     placement = state.placements.get(owner)

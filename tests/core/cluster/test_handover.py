@@ -124,3 +124,26 @@ def test_heavy_tasks_take_the_place_of_several() -> None:
     sizes = sorted((len(log.assigned("a")), len(log.assigned("b"))))
     assert sizes == [1, 3]
     assert {UnitId("c", 0)} in (log.assigned("a"), log.assigned("b"))
+
+
+def test_what_no_record_has_room_for_waits_and_first_the_tasks_of_who_has_most() -> None:
+    many = [UnitId("a", task) for task in range(-1, 1000)]
+    few = [UnitId("z", task) for task in range(-1, 2)]
+    log, handover = Log(), Handover(2000, record_bytes=5000)
+    log.up("w")
+    log.write(*handover.decide(log.state, many, ["w"], 0, 0))
+    there = log.assigned("w")
+    assert 300 < len(there) < 500
+    assert len(assignment_records.placement(Placement("w", {0: dict.fromkeys(there, 0)})).value or b"") < 5000
+    log.write(*handover.decide(log.state, [*many, *few], ["w"], 0, 0))
+    assert log.assigned("w") == there, "what runs goes on, and nothing else has room"
+    anew = Log()
+    anew.up("w")
+    anew.write(*handover.decide(anew.state, [*many, *few], ["w"], 0, 0))
+    assert anew.assigned("w") >= set(few)
+    anew.up("v")
+    anew.write(*handover.decide(anew.state, [*many, *few], ["v", "w"], 0, 0))
+    assert len(anew.assigned("v") | anew.assigned("w")) > len(there)
+    anew.write(*handover.decide(anew.state, few, ["v", "w"], 0, 0))
+    anew.write(*handover.decide(anew.state, [*few, *many[:10]], ["v", "w"], 0, 0))
+    assert anew.assigned("v") | anew.assigned("w") == {*few, *many[:10]}

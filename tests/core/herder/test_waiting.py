@@ -56,6 +56,24 @@ def test_what_waits_may_be_restarted_with_its_tasks() -> None:
     assert states(cluster) == ("RUNNING", ["RUNNING"] * 3)
 
 
+def test_what_has_no_room_says_so_and_is_started_once_it_has() -> None:
+    cluster = MemoryCluster()
+    cluster.record_bytes = 64
+    cluster.add_worker("a:1")
+    cluster.settle()
+    cluster.call("a:1", CreateConnector("x", SOURCE))
+    cluster.settle()
+    cluster.call("a:1", CreateConnector("y", SOURCE))
+    cluster.settle()
+    body = cluster.call("a:1", GetStatus("y"))
+    assert states(cluster)[0] == "RUNNING"
+    assert body["connector"]["state"] == "UNASSIGNED"
+    assert body["connector"]["trace"].startswith("waiting for room: ")
+    cluster.add_worker("b:1")
+    cluster.settle()
+    assert cluster.call("a:1", GetStatus("y"))["connector"]["state"] == "RUNNING"
+
+
 def test_what_ran_waits_for_its_worker_s_spark() -> None:
     cluster = with_connector(0)
     cluster.kill_spark("a:1")

@@ -98,6 +98,7 @@ class MemoryCluster:
         """What is in connectors' own offset topics."""
         self.exactly_once = exactly_once
         self.task_grace_ms = 5_000
+        self.record_bytes = 2**20
         self.producers = Producers()
         self.without_spark: set[str] = set()
         """Workers whose Spark has ended and is not up again."""
@@ -285,6 +286,7 @@ class MemoryWorker:
                 handover_grace_ms=cluster.grace_ms,
                 rebalance_delay_ms=cluster.delay_ms,
                 task_grace_ms=cluster.task_grace_ms,
+                record_bytes=cluster.record_bytes,
             ),
             directories,
             lambda name: class_of_new_configs(name),
