@@ -58,7 +58,7 @@ def _loader(parser: Any, rules: Iterable[tuple[str, str, list[str]]]) -> Any:
     return loader_class
 
 
-_MOST_VALUES = 1_000_000
+_MOST_VALUES, _DEEPEST = 1_000_000, 500
 
 # libyaml's parser takes a tenth of the time, which counts with a thousand files. What it refuses the other one explains
 # better; PyYAML comes without the first on some platforms.
@@ -103,6 +103,8 @@ class Document:
 def load(text: str, numbers: bool = True) -> Any:
     """The one document. Without `numbers`, these are texts, as they are written. ValueError, in one line, if it is no YAML."""
 
+    _check_depth(text)
+
     def made(kind: Any) -> Any:
         loader = kind(text)
         node = loader.get_single_node()
@@ -115,6 +117,8 @@ def load(text: str, numbers: bool = True) -> Any:
 def documents(text: str, numbers: bool = True) -> list[Document]:
     """All documents that hold something, as `load` reads them."""
 
+    _check_depth(text)
+
     def made(kind: Any) -> list[Document]:
         loader, documents_read = kind(text), []
         while loader.check_node():
@@ -125,6 +129,21 @@ def documents(text: str, numbers: bool = True) -> list[Document]:
 
     documents_read: list[Document] = _tried(made, numbers)
     return documents_read
+
+
+def _check_depth(text: str) -> None:
+    """Raise ValueError for lists and mappings so deep in each other that libyaml would end the process."""
+    if sum(map(text.count, "[{")) + text.count("- ") + text.count("? ") <= _DEEPEST and "\n" + _DEEPEST * " " not in text:
+        return
+    depth = 0
+    try:
+        for event in yaml.parse(text, Loader=_PARSERS[0]):
+            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+            if depth > _DEEPEST:
+                line = event.start_mark.line + 1
+                raise ValueError(f"lists and mappings are more than {_DEEPEST} deep in each other in line {line}")
+    except yaml.YAMLError:
+        return  # Whoever reads it says what it is.
 
 
 def _check_aliases(document: Any) -> None:

@@ -32,3 +32,19 @@ def test_aliases_that_people_write_are_taken() -> None:
     assert yaml_file.load("") is None
     many = "&x [" + "1, " * 300_000 + "1]\n"
     assert len(yaml_file.load(many)) == 300_001
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[" * 100_000 + "]" * 100_000,
+        "{a: " * 20_000 + "}" * 20_000,
+        "- " * 20_000 + "x",
+        "".join(f"{' ' * at}a:\n" for at in range(2000)),
+    ],
+)
+def test_what_is_too_deep_is_refused_and_ends_nothing(text: str) -> None:
+    for read in (yaml_file.load, yaml_file.documents):
+        with pytest.raises(ValueError, match=r"more than 500 deep in each other in line \d+"):
+            read(text)
+    assert yaml_file.load("[" * 400 + "]" * 400) is not None
