@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from typing import Any
 
 import pytest
+from obstore.exceptions import BaseError, UnknownConfigurationKeyError
+from obstore.store import AzureStore, GCSStore, S3Store
 from sqlalchemy.engine import make_url
 
 from kconnect.api import ConfigError
 from kconnect.connectors import databases
 from kconnect.connectors.host_files import HostFiles
 from kconnect.connectors.iceberg import logins
+from kconnect.connectors.objects import logins as logins_of_stores
 from kconnect.connectors.objects import options
 
 AZURES = {"AZURE_STORAGE_ACCOUNT_NAME": "shop", "AZURE_STORAGE_TOKEN": "canary-token"}
@@ -32,6 +36,10 @@ AWAY: tuple[tuple[str, dict[str, str], dict[str, str]], ...] = (
     ("https://shop.blob.core.WINDOWS.net/b", {}, {"endpoint": "https://evil.example"}),
     ("gs://b", {}, {"base_url": "https://evil.example"}),
     ("gs://b", {"GOOGLE_BEARER_TOKEN": "canary"}, {"service_account_key": KEY}),
+    # What is no whole login leaves a library to look for the machine's.
+    ("az://b", {}, {"endpoint": "https://evil.example", "client_secret": "s"}),
+    ("az://b", {}, {"endpoint": "https://evil.example", "client_secret": "s", "client_id": "i", "tenant_id": ""}),
+    ("az://b", AZURES, {"use_emulator": "true", "proxy_url": "http://evil.example"}),
 )
 
 
@@ -70,7 +78,8 @@ def test_no_store_takes_the_machine_s_login_elsewhere(
         ("az://b", AZURES, {"endpoint": "https://shop.blob.core.windows.net"}),
         ("az://b", {**AZURES, "AZURE_ENDPOINT": "https://here.example"}, {"endpoint": "https://here.example"}),
         ("az://b", AZURES, {"allow_invalid_certificates": "false"}),
-        ("az://b", {}, {"use_emulator": "true"}),
+        ("az://b", {}, {"use_emulator": "true", "proxy_url": "http://proxy:3128"}),
+        ("az://b", {}, {"endpoint": "https://x", "client_secret": "s", "client_id": "i", "AZURE_TENANT_ID": "t"}),
         ("gs://b", {}, {"base_url": "https://storage.eu.rep.googleapis.com"}),
         ("gs://b", {"GOOGLE_APPLICATION_CREDENTIALS": "/x"}, {"service_account_key": "{}"}),
         ("https://files.example/b", {}, {"proxy_url": "http://proxy:3128"}),
@@ -83,6 +92,66 @@ def test_what_is_ordinary_of_stores(
     for name, value in environment.items():
         no_login.setenv(name, value)
     options.given(props(store, given), HostFiles({}))
+
+
+PASSED_OVER = (
+    ("gs://b", "use_emulator"),
+    ("s3://b", "use_emulator"),
+    ("gs://b", "token"),
+    ("gs://b", "aws_token"),
+    ("gs://b", "azure_skip_signature"),
+    ("s3://b", "secret_key"),
+    ("az://b", "google_bearer_token"),
+    ("az://b", "aws_skip_signature"),
+)
+
+
+@pytest.mark.parametrize(("store", "option"), PASSED_OVER)
+def test_an_option_that_a_cloud_has_not_is_no_login(no_login: pytest.MonkeyPatch, store: str, option: str) -> None:
+    """
+    A config has an address, and for a login an option of another cloud. A library passes that over, and takes the machine's.
+    """
+    given = {"base_url" if store == "gs://b" else "endpoint": "https://evil.example", option: "true"}
+    with pytest.raises(ConfigError, match=f"store.options.{option} is not among the options"):
+        options.given(props(store, given), HostFiles({}))
+
+
+def test_an_option_is_given_once(no_login: pytest.MonkeyPatch) -> None:
+    """A config says that it needs no login, and under the same option's other name that it does: nobody knows what counts."""
+    given = {"base_url": "https://evil.example", "skip_signature": "true", "google_skip_signature": "false"}
+    with pytest.raises(ConfigError, match="are one option"):
+        options.given(props("gs://b", given), HostFiles({}))
+
+
+@pytest.mark.parametrize(
+    ("store", "option", "passed"),
+    [
+        ("az://b", "AZURE_STORAGE_ACCESS_KEY", "account_key"),
+        ("az://b", " azure_storage_token ", "bearer_token"),
+        ("gs://b", "google_service_account_path", "service_account"),
+        ("s3://b", "token", "aws_session_token"),
+        ("s3a://b", "endpoint_url", "aws_endpoint"),
+    ],
+)
+def test_an_option_has_one_name_for_libraries(store: str, option: str, passed: str) -> None:
+    """Control: what has been looked at under one name is not passed on under another one that a library may not know."""
+    assert options.given({"store": store, f"store.options.{option}": "x"}, HostFiles({})).store == {passed: "x"}
+
+
+@pytest.mark.parametrize(("url", "kind"), [("s3://b", S3Store), ("az://b", AzureStore), ("gs://b", GCSStore)])
+def test_the_library_knows_each_option(no_login: pytest.MonkeyPatch, url: str, kind: Any) -> None:
+    """Control: what it does not know it refuses, and the sink of Delta's passes it over."""
+    with pytest.raises(UnknownConfigurationKeyError):
+        kind("b", config={"nonsense": "x"})
+    cloud = str(logins_of_stores.cloud_of(url))
+    for name in {name for names in options.SAFE[cloud] for name in names.split()}:
+        passed = options.given(props(url, {"skip_signature": "true", name: "true"}), HostFiles({})).store
+        # Its value may be none that it takes.
+        with contextlib.suppress(BaseError, ValueError):
+            try:
+                kind("b", config=passed)
+            except UnknownConfigurationKeyError:
+                pytest.fail(f"{url} has no option {passed}")
 
 
 def test_options_of_the_client_are_the_client_s() -> None:
@@ -102,6 +171,8 @@ LENT: tuple[tuple[dict[str, Any], dict[str, str], str], ...] = (
     ({}, {"adls.blob-storage-authority": "evil.example", "adls.connection-string": "x"}, "adls.blob-storage-authority"),
     ({}, {"gcs.service.host": "https://evil.example/storage.googleapis.com"}, "gcs.service.host"),
     ({}, {"s3.region": "evil.example/"}, "s3.region"),
+    # What is no whole login leaves a library to look for the machine's.
+    ({}, {"adls.account-host": "evil.example", "adls.client-secret": "s"}, "adls.account-host"),
 )
 
 

@@ -93,7 +93,9 @@ def _of_libraries(config: Mapping[str, str], limits: Mapping[str, str]) -> Itera
         if any(setting.startswith("store.options.") for setting in config):
             from kconnect.connectors.objects import options
 
-            checks.append(lambda: options.given(config, HostFiles(limits)))
+            is_delta = config.get("connector.class", "").endswith(("DeltaSink", "DeltaSinkConnector"))
+            unknown = options.UNKNOWN_TO_DELTA if is_delta else ()
+            checks.append(lambda: options.given(config, HostFiles(limits), unknown))
     for check in checks:
         try:
             check()

@@ -69,7 +69,7 @@ class DeltaLake(Lake[DeltaTable]):
             raise ConfigError(settings.STORE, "[hidden]", rule)
         if self._folder is not None:
             self._files.check(settings.STORE, self._folder)
-        user_options = options.given(props, self._files)
+        user_options = options.given(props, self._files, options.UNKNOWN_TO_DELTA)
         timeout_ms = config[objects.TIMEOUT]
         own, allows_http = options.of_s3(config) if self._url.startswith(("s3://", "s3a://")) else ({}, None)
         self._options = {

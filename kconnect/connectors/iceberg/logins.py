@@ -32,11 +32,11 @@ _LENT = {
     "hf": re.compile(r"hf\.token"),
 }
 _OWN = {
-    "adls": re.compile(r"adls\.(account-key|sas-token|client-secret)"),
-    "gcs": re.compile(r"gcs\.oauth2\.token"),
-    "hf": re.compile(r"hf\.token"),
+    "adls": ({"adls.account-key"}, {"adls.sas-token"}, {"adls.client-id", "adls.client-secret", "adls.tenant-id"}),
+    "gcs": ({"gcs.oauth2.token"},),
+    "hf": ({"hf.token"},),
 }
-"""The properties that keep each library from looking for the machine's login."""
+"""The properties that keep each library from looking for the machine's login, each with what it is nothing without."""
 
 
 def check(given: Mapping[str, str], environment: Mapping[str, Any]) -> None:
@@ -59,7 +59,7 @@ def check_files(properties: Mapping[str, Any], environment: Mapping[str, Any]) -
     """
     for kind, name in _addresses(properties):
         is_own = environment.get(name) == properties[name] or name == "adls.connection-string"
-        if kind in _OWN and not is_own and not _has(_OWN[kind], properties):
+        if kind in _OWN and not is_own and not _has_own(kind, properties):
             _refuse(name, f"the config's own, such as {settings.CATALOG}{_EXAMPLES[kind]}")
 
 
@@ -78,6 +78,10 @@ def _addresses(properties: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 def _has(pattern: re.Pattern[str], properties: Mapping[str, Any]) -> bool:
     return any(value and pattern.fullmatch(name) for name, value in properties.items())
+
+
+def _has_own(kind: str, properties: Mapping[str, Any]) -> bool:
+    return any(all(properties.get(name) for name in names) for names in _OWN[kind])
 
 
 def _refuse(name: str, remedy: str) -> NoReturn:

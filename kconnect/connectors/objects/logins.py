@@ -17,23 +17,16 @@ from kconnect.api import ConfigError
 from kconnect.connectors import clouds
 from kconnect.connectors.objects import settings
 
-_NAMES = frozenset(("region", "default_region", "account_name", "storage_account_name"))
+_NAMES = frozenset(("region", "default_region", "account_name"))
 """Options that become a part of a host's name: what has a slash in it would be another host."""
-_ADDRESSES = frozenset(("endpoint", "endpoint_url", "storage_endpoint", "base_url"))
+_ADDRESSES = frozenset(("endpoint", "base_url"))
 _WAYS = frozenset(("proxy_url", "proxy_ca_certificate", "root_certificate", "allow_invalid_certificates"))
 _OWN = {
-    "aws": (frozenset(("secret_access_key", "secret_key")),),
-    "azure": (
-        frozenset(("account_key", "master_key", "storage_account_key", "storage_access_key", "storage_account_master_key")),
-        frozenset(("sas_key", "sas_token", "storage_sas_key", "storage_sas_token")),
-        frozenset(("bearer_token", "token", "storage_token", "client_secret", "storage_client_secret")),
-    ),
-    "google": (
-        frozenset(("service_account", "service_account_path", "service_account_key", "application_credentials")),
-        frozenset(("bearer_token", "token")),
-    ),
+    "aws": ({"secret_access_key"},),
+    "azure": ({"account_key"}, {"sas_key"}, {"bearer_token"}, {"client_id", "client_secret", "tenant_id"}),
+    "google": ({"service_account"}, {"service_account_key"}, {"application_credentials"}, {"bearer_token"}),
 }
-"""The options of each cloud by which a config logs in itself."""
+"""The options of each cloud by which a config logs in itself, each with what it is nothing without."""
 _OF_MACHINE = re.compile(r"(AZURE|GOOGLE)_.*(TOKEN|KEY|SAS|SECRET|CLI|SERVICE_ACCOUNT|CREDENTIALS).*")
 """Variables that count before a config's own login, or may do so."""
 _TOKEN = re.compile(r"GOOGLE_.*TOKEN.*")
@@ -43,7 +36,7 @@ _OFF = ("", "false", "0", "no")
 def check(url: str, options: Mapping[str, str]) -> None:
     """
     Raise ConfigError if a store of this URL would take the machine's login elsewhere. `options` are those of the config, by
-    their names without the cloud's.
+    their first names in `options.py`.
     """
     for name in _NAMES & options.keys():
         if not clouds.is_name(options[name]):
@@ -57,8 +50,10 @@ def check(url: str, options: Mapping[str, str]) -> None:
         names |= {name for name in _ADDRESSES & options.keys() if not _is_known(cloud, options[name])}
     if cloud == "google" and any(_TOKEN.fullmatch(name) and value for name, value in os.environ.items()):
         # A key says an address, too, and the environment's token counts before it.
-        names |= _OWN["google"][0] & options.keys()
-    is_anonymous = options.get("skip_signature", "").lower() == "true" or options.get("use_emulator", "").lower() == "true"
+        names |= {"service_account", "service_account_key", "application_credentials"} & options.keys()
+    # The emulator of Azure has a key that everybody knows, unless the environment has one.
+    is_emulator = cloud == "azure" and options.get("use_emulator", "").lower() == "true" and not _shadows(cloud)
+    is_anonymous = options.get("skip_signature", "").lower() == "true" or is_emulator
     if not names or is_anonymous or (_has_login(cloud, options) and not _shadows(cloud)):
         return
     raise ConfigError(
@@ -93,7 +88,7 @@ def _is_known(cloud: str, address: str) -> bool:
 
 
 def _has_login(cloud: str, options: Mapping[str, str]) -> bool:
-    return any(options.get(name) for names in _OWN[cloud] for name in names)
+    return any(all(options.get(name) for name in names) for names in _OWN[cloud])
 
 
 def _shadows(cloud: str) -> bool:

@@ -9,7 +9,7 @@ would run. These say who the worker is, so they come from the worker's environme
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
@@ -20,43 +20,34 @@ from kconnect.connectors.objects import logins, settings
 
 OPTIONS = settings.PASSTHROUGH.prefix
 
-_SAFE = frozenset(
-    (
-        *(
-            "access_key",
-            "access_key_id",
-            "secret_access_key",
-            "secret_key",
-            "session_token",
-            "token",
-            "region",
-            "default_region",
-        ),
-        *(
-            "bucket",
-            "bucket_name",
-            "endpoint",
-            "endpoint_url",
-            "virtual_hosted_style_request",
-            "unsigned_payload",
-            "skip_signature",
-        ),
-        *(
-            "checksum_algorithm",
-            "conditional_put",
-            "copy_if_not_exists",
-            "disable_tagging",
-            "disable_bulk_delete",
-            "s3_express",
-        ),
-        *("request_payer", "server_side_encryption", "sse_kms_key_id", "sse_bucket_key_enabled", "sse_customer_key_base64"),
-        *("account_name", "account_key", "master_key", "storage_account_name", "storage_account_key", "storage_access_key"),
-        *("storage_account_master_key", "storage_client_id", "storage_client_secret", "storage_tenant_id", "storage_sas_key"),
-        *("storage_sas_token", "storage_token", "storage_use_emulator", "storage_endpoint", "client_id", "client_secret"),
-        *("tenant_id", "authority_id", "sas_key", "sas_token", "bearer_token", "container_name", "use_emulator"),
-        *("use_fabric_endpoint", "object_id", "encryption_key", "service_account_key", "base_url"),
-    )
-)
+SAFE = {
+    "aws": (
+        *("access_key_id", "secret_access_key", "session_token token", "region", "default_region", "bucket_name bucket"),
+        *("endpoint endpoint_url", "virtual_hosted_style_request", "unsigned_payload", "skip_signature", "checksum_algorithm"),
+        *("conditional_put", "copy_if_not_exists", "disable_tagging", "disable_bulk_delete", "s3_express", "request_payer"),
+        *("server_side_encryption", "sse_kms_key_id", "sse_bucket_key_enabled", "sse_customer_key_base64"),
+    ),
+    "azure": (
+        *("account_name", "account_key access_key master_key", "sas_key sas_token", "bearer_token token"),
+        *("client_id", "client_secret", "tenant_id authority_id", "object_id", "container_name", "endpoint", "skip_signature"),
+        *("use_emulator", "use_fabric_endpoint", "disable_tagging", "encryption_key"),
+    ),
+    "google": (
+        *("service_account service_account_path", "service_account_key", "application_credentials", "bearer_token"),
+        *("bucket_name bucket", "base_url", "skip_signature"),
+    ),
+}
+"""
+The options that a config may set, by cloud; each with its other names after it. They reach a library by their first names: what
+a library does not know, one says and another one passes over, and what a config seems to say counts for its login.
+"""
+UNKNOWN_TO_DELTA = frozenset(("google_bearer_token", "azure_encryption_key", "aws_disable_bulk_delete"))
+"""Those of obstore that the library of DeltaSink has not: it passes them over."""
+_FIRST_NAMES = {
+    cloud: {name: names.split()[0] for names in options for name in names.split()} for cloud, options in SAFE.items()
+}
+_OF_ANY = {name: name for names in _FIRST_NAMES.values() for name in names}
+"""For what is no cloud's."""
 _CLIENT = frozenset(
     (
         *("allow_http", "allow_invalid_certificates", "connect_timeout", "timeout", "read_timeout", "user_agent", "proxy_url"),
@@ -67,7 +58,8 @@ _CLIENT = frozenset(
 """Of the client of HTTP, which obstore takes apart from the store's."""
 _KEY_FILES = frozenset(("service_account", "service_account_path", "application_credentials"))
 """Files with a key: what they hold is used to sign, and never sent."""
-_VENDOR = re.compile(r"^(aws|azure|google)_")
+_CLOUDS = {"aws": "S3", "azure": "Azure", "google": "Google"}
+_VENDOR = re.compile(r"^(aws|azure|google)_(storage_)?")
 
 
 class Options(NamedTuple):
@@ -77,30 +69,52 @@ class Options(NamedTuple):
     client: dict[str, str]
 
 
-def given(props: Mapping[str, str], files: HostFiles) -> Options:
-    """Return the options of a config for its store. Raise ConfigError for one that a config may not set."""
+def given(props: Mapping[str, str], files: HostFiles, unknown: Collection[str] = ()) -> Options:
+    """
+    Return the options of a config for its store, each by one name. Raise ConfigError for one that a config may not set, and for
+    one that is `unknown` to the library that gets them: it would pass it over.
+    """
     options = Options({}, {})
     url = props.get(settings.STORE) or "s3://"
+    cloud = logins.cloud_of(url)
     # Settings of S3 that are options of its store.
     s3_options = {"region": props.get(settings.REGION, ""), "secret_access_key": props.get(settings.SECRET_KEY, "")}
-    by_name = s3_options if logins.cloud_of(url) == "aws" else {}
+    by_name = s3_options if cloud == "aws" else {}
+    first_names = _OF_ANY if cloud is None else _FIRST_NAMES[cloud]
+    names: dict[str, str] = {}
     for name, value in passthrough.given(props, settings.PASSTHROUGH).items():
-        plain = _VENDOR.sub("", name.strip().lower())
-        by_name[plain] = value
-        if plain in _CLIENT:
-            options.client[plain] = value
-            continue
-        options.store[name] = value
-        if plain in _KEY_FILES:
-            files.check(settings.STORE, value)
-        elif plain not in _SAFE:
-            rule = (
-                f"{OPTIONS}{name} is not among the options that a config may set. What reads a token from a file, asks another "
-                "address for one or runs a command is set in the environment of the worker's hosts"
-            )
+        plain = _plain(name, cloud)
+        first = plain if plain in _CLIENT else first_names.get(plain)
+        if first is None or f"{cloud}_{first}" in unknown:
+            raise ConfigError(settings.STORE, "[hidden]", _refusal(name, cloud))
+        if first in names:
+            rule = f"{OPTIONS}{names[first]} and {OPTIONS}{name} are one option. Leave one of them out"
             raise ConfigError(settings.STORE, "[hidden]", rule)
+        names[first], by_name[first] = name, value
+        if first in _CLIENT:
+            options.client[first] = value
+            continue
+        # As the settings of S3 call them, which an option replaces.
+        options.store[f"aws_{first}" if cloud == "aws" else first] = value
+        if first in _KEY_FILES:
+            files.check(settings.STORE, value)
     logins.check(url, by_name)
     return options
+
+
+def _plain(name: str, cloud: str | None) -> str:
+    """Return the name of an option without its cloud's; as it is if that is another one's."""
+    lower = name.strip().lower()
+    vendor = _VENDOR.match(lower)
+    return lower if vendor is None or cloud not in (None, vendor[1]) else lower[vendor.end() :]
+
+
+def _refusal(name: str, cloud: str | None) -> str:
+    whose = "" if cloud is None else f" for a store of {_CLOUDS[cloud]}"
+    return (
+        f"{OPTIONS}{name} is not among the options that a config may set{whose}. What reads a token from a file, asks another "
+        "address for one or runs a command is set in the environment of the worker's hosts"
+    )
 
 
 def of_s3(config: Mapping[str, Any]) -> tuple[dict[str, Any], bool | None]:

@@ -678,6 +678,8 @@ def test_a_store_that_goes_away_while_offsets_are_looked_up_is_waited_for(lake: 
         ({"store": "/tmp/lake"}, "store", "It must begin with s3://"),
         (in_s3("http://127.0.0.1:9"), "store", "can't be used"),
         ({"store.options.aws_web_identity_token_file": "/etc/passwd"}, "store", "not among the options"),
+        # Its library passes it over, and takes the machine's login.
+        ({"store": "gs://x", "store.options.google_bearer_token": "t"}, "store", "not among the options"),
     ],
 )
 def test_what_is_wrong_is_said_at_its_setting(lake: Lake, more: dict[str, str], name: str, text: str) -> None:
