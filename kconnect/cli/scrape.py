@@ -101,7 +101,7 @@ def samples(text: str) -> Iterator[tuple[str, dict[str, str], float]]:
     from prometheus_client.parser import text_string_to_metric_families
 
     # Most lines are of other metrics, and reading one takes the parser a while.
-    relevant = "".join(f"{line}\n" for line in text.splitlines() if line.partition("{")[0] in _SHOWN)
+    relevant = "".join(f"{line}\n" for line in text.split("\n") if line.partition("{")[0] in _SHOWN)
     for family in text_string_to_metric_families(relevant):
         for sample in family.samples:
             if sample.value == sample.value:

@@ -114,6 +114,13 @@ def test_a_worker_that_does_not_answer_is_named_and_the_others_are_shown() -> No
     assert any(line.split() == ["n1:8083", "(leader)", "silent", "2", "3", "2"] for line in lines)
 
 
+def test_a_connector_s_name_ends_no_line() -> None:
+    """To Python, more than \\n ends one: nobody could look at the cluster, for a name that anybody has given."""
+    name = "a\u2028\u2029\x85b"
+    found = scrape.samples(METRICS.replace('a \\"b\\"', name))
+    assert {labels.get("connector") for _, labels, _ in found} == {name, None}
+
+
 def test_only_numbers_that_are_known_are_read() -> None:
     named = {"connector": 'a "b"', "task": "0"}
     assert list(scrape.samples(METRICS)) == [
