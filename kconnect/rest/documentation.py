@@ -6,15 +6,18 @@ Both tell of the rows that the application was built with, so they can't differ 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+import orjson
 from starlette.responses import Response
 
 from kconnect.rest import openapi, page
 from kconnect.rest.operation import Answer, Role
-from kconnect.rest.resource import Call, ok
+from kconnect.rest.resource import Call, ready
 
 
 async def get_document(call: Call) -> Response:
-    return ok(openapi.document(call.api.operations))
+    return ready(_once(call, "", lambda: orjson.dumps(openapi.document(call.api.operations)).decode()))
 
 
 async def get_page(call: Call) -> Response:
@@ -23,8 +26,17 @@ async def get_page(call: Call) -> Response:
         "X-Content-Type-Options": "nosniff",
         "Referrer-Policy": "no-referrer",
     }
-    text = page.render(call.api.operations, call.location().rstrip("/"))
+    address = call.location().rstrip("/")
+    text = _once(call, address, lambda: page.render(call.api.operations, address))
     return Response(text, headers=headers, media_type="text/html")
+
+
+def _once(call: Call, key: str, make: Callable[[], str]) -> str:
+    """Return what `make` gave for this key at first: it takes long, and all other requests wait for it."""
+    made = call.api.documents
+    if key not in made:
+        made[key] = make()
+    return made[key]
 
 
 OPERATIONS = (

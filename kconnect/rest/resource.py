@@ -111,6 +111,8 @@ class Api:
     places: Places = field(init=False)
     turns: errands.Turns = field(default_factory=errands.Turns)
     shared: Shared = field(default_factory=Shared)
+    documents: dict[str, str] = field(default_factory=dict)
+    """What `documentation.py` has made: it says the same for as long as the worker lives."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "places", Places(self.settings.connections))

@@ -9,6 +9,8 @@ from html.parser import HTMLParser
 
 import pytest
 
+from kconnect.rest import openapi
+from kconnect.rest import page as page_module
 from kconnect.rest.app import RestSettings, build, build_admin
 
 from .conftest import ADVERTISED, Http
@@ -57,6 +59,15 @@ class Page(HTMLParser):
 @pytest.fixture
 def page(http: Http) -> Page:
     return Page(http("GET", "/docs", headers=BROWSER).text)
+
+
+def test_it_is_made_once(http: Http, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All other requests wait while it is made: whoever may read may ask for it as often as they like."""
+    made = [(http("GET", "/docs", headers=BROWSER).text, http("GET", "/openapi.json").json())]
+    for module, name in ((page_module, "render"), (openapi, "document")):
+        monkeypatch.setattr(module, name, lambda *_: pytest.fail("It was there already"))
+    made.append((http("GET", "/docs", headers=BROWSER).text, http("GET", "/openapi.json").json()))
+    assert made[0] == made[1]
 
 
 def test_it_is_for_browsers(http: Http) -> None:
