@@ -6,6 +6,7 @@ A pure function. `handover.py` calls it with what it has read from the log. Read
 
 from __future__ import annotations
 
+from bisect import bisect_right, insort
 from collections.abc import Iterable, Mapping
 
 from kconnect.core.state.records import UnitId, Units
@@ -29,45 +30,82 @@ def assign(
         return {}
     weights = weights or {}
     todo = set(units)
-    placed: dict[str, list[UnitId]] = {}
-    for name in names:
-        placed[name] = sorted(todo & current.get(name, frozenset()))
-        todo -= set(placed[name])
-    loads = {name: sum(weights.get(unit, 1) for unit in owned) for name, owned in placed.items()}
-
-    def move(unit: UnitId, source: str | None, target: str) -> None:
-        weight = weights.get(unit, 1)
-        if source is not None:
-            placed[source].remove(unit)
-            loads[source] -= weight
-        placed[target].append(unit)
-        loads[target] += weight
-
+    shares = [_Share(name) for name in names]
+    for share in shares:
+        kept = todo & current.get(share.name, frozenset())
+        todo -= kept
+        for unit in sorted(kept):
+            share.take(unit, weights.get(unit, 1))
     # The heaviest first: the light ones then fill the gaps.
     for unit in sorted(todo, key=lambda unit: (-weights.get(unit, 1), unit)):
-        move(unit, None, min(names, key=lambda name: (loads[name], len(placed[name]), name)))
+        _lightest(shares).take(unit, weights.get(unit, 1))
     # Each move takes a unit lighter than the difference, so the sum of the squared loads falls: this ends.
-    while (best := _best_move(names, placed, loads, weights)) is not None:
-        move(*best)
-    return {name: frozenset(owned) for name, owned in placed.items()}
+    while _made_more_even(shares):
+        pass
+    return {share.name: frozenset(share.units()) for share in shares}
 
 
-def _best_move(
-    names: list[str], units_by_worker: Mapping[str, list[UnitId]], loads: Mapping[str, int], weights: Mapping[UnitId, int]
-) -> tuple[UnitId, str, str] | None:
+class _Share:
     """
-    Return a move from the most loaded worker that has one: the unit that comes nearest to halving the difference to the least
-    loaded worker.
+    The units of a worker, by weight: whoever may create connectors may have thousands of tasks moved at once, while the herder
+    waits, so that none is looked for among all others.
     """
-    target = min(names, key=lambda name: (loads[name], len(units_by_worker[name]), name))
-    for source in sorted(names, key=lambda name: (-loads[name], name)):
-        difference = loads[source] - loads[target]
-        if not weights:
-            # Thousands of units may have to move: no need to look at each for each.
-            return (units_by_worker[source][-1], source, target) if difference > 1 else None
-        light = [unit for unit in units_by_worker[source] if weights.get(unit, 1) < difference]
-        if light:
-            # The last of equals: those that came last move first.
-            best = min(abs(difference - 2 * weights.get(unit, 1)) for unit in light)
-            return [u for u in light if abs(difference - 2 * weights.get(u, 1)) == best][-1], source, target
-    return None
+
+    def __init__(self, name: str) -> None:
+        self.name, self.load, self.count = name, 0, 0
+        self._by_weight: dict[int, list[tuple[int, UnitId]]] = {}
+        """Each with a number, which is greater of what came later."""
+        self._weights: list[int] = []
+        """Of which there are any, the lightest first."""
+        self._came = 0
+
+    def units(self) -> Iterable[UnitId]:
+        return (unit for some in self._by_weight.values() for _, unit in some)
+
+    def take(self, unit: UnitId, weight: int) -> None:
+        if weight not in self._by_weight:
+            self._by_weight[weight] = []
+            insort(self._weights, weight)
+        self._by_weight[weight].append((self._came, unit))
+        self._came += 1
+        self.load += weight
+        self.count += 1
+
+    def give(self, weight: int) -> UnitId:
+        """Give up the unit of this weight that came last."""
+        some = self._by_weight[weight]
+        _, unit = some.pop()
+        if not some:
+            del self._by_weight[weight]
+            self._weights.remove(weight)
+        self.load -= weight
+        self.count -= 1
+        return unit
+
+    def weight_to_move(self, difference: int) -> int | None:
+        """
+        Return the weight that comes nearest to halving a difference to another worker; None if each unit is at least as heavy.
+        Of two that come as near it is the one of the unit that came last.
+        """
+        behind = bisect_right(self._weights, difference // 2)
+        around = [weight for weight in self._weights[max(0, behind - 1) : behind + 1] if weight < difference]
+        best = min((abs(difference - 2 * weight) for weight in around), default=0)
+        nearest = [weight for weight in around if abs(difference - 2 * weight) == best]
+        return max(nearest, key=lambda weight: self._by_weight[weight][-1], default=None)
+
+
+def _lightest(shares: Iterable[_Share]) -> _Share:
+    return min(shares, key=lambda share: (share.load, share.count, share.name))
+
+
+def _made_more_even(shares: list[_Share]) -> bool:
+    """
+    Move a unit from the most loaded worker that has one whose move helps to the least loaded one; False if there is none.
+    """
+    target = _lightest(shares)
+    for source in sorted(shares, key=lambda share: (-share.load, share.name)):
+        weight = source.weight_to_move(source.load - target.load)
+        if weight is not None:
+            target.take(source.give(weight), weight)
+            return True
+    return False

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -72,3 +74,21 @@ def test_weights_of_one_change_nothing(todo: set[UnitId], names: set[str]) -> No
     plain = assign(todo, names, {})
     same = assign(todo, names, {}, dict.fromkeys(todo, 1))
     assert sorted(map(len, plain.values())) == sorted(map(len, same.values()))
+
+
+def test_very_many_tasks_with_weights_are_each_looked_at_a_few_times() -> None:
+    """Whoever may create connectors makes thousands of tasks with weights: the herder stands still while they move."""
+
+    class Counted(dict[UnitId, int]):
+        looks = 0
+
+        def get(self, *args: Any) -> Any:
+            self.looks += 1
+            return super().get(*args)
+
+    todo = [UnitId("x", number) for number in range(1000)]
+    weights = Counted({unit: 1 + unit.task % 7 for unit in todo})
+    after = assign(todo, ["w1", "w2"], {"w1": frozenset(todo)}, weights)
+    loads = [sum(weights[unit] for unit in owned) for owned in after.values()]
+    assert max(loads) - min(loads) <= 1
+    assert weights.looks <= 4 * len(todo)
