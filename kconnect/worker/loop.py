@@ -36,7 +36,7 @@ _TICK_S, _QUIET_TICK_S, _QUIET_S = 0.1, 0.5, 3.0
 _READ_S = 0.1
 """A read is begun at least as often, however much else there is to do."""
 _PROBE_MS = 500
-_THREADS = {Lane.ASK: 8, Lane.CLIENT: 16, Lane.LOOK: 8, Lane.FENCE: 16, Lane.PLUGIN: 64, Lane.SHOW: 3}
+_THREADS = {Lane.GROUP: 4, Lane.ASK: 8, Lane.CLIENT: 16, Lane.LOOK: 8, Lane.FENCE: 16, Lane.PLUGIN: 64, Lane.SHOW: 3}
 """Pools only keep slow answers from each other. Plugins: enough for each to have its limit from the start."""
 
 
@@ -165,7 +165,7 @@ class Loop:
         except Exception as error:  # noqa: BLE001 - the herder decides what a failure means
             self.post(events.Failed(effect.id, error))
 
-    @performs(effects.FindMembers, Lane.ASK)
+    @performs(effects.FindMembers, Lane.GROUP)
     def _find_members(self, effect: effects.FindMembers) -> None:
         try:
             self.post(events.Members(*self._outside.members()))

@@ -22,6 +22,7 @@ from kconnect.core.herder.requests.plugins import ReloadPlugins
 from kconnect.core.herder.requests.preview import PreviewChain
 from kconnect.core.herder.requests.worker import GetSessionKeys, Health, IsMember
 from kconnect.core.state import assignment_records, records
+from kconnect.errors import ConnectError
 from kconnect.worker.loop import Loop
 from tests.rig.histories.cluster import MemoryCluster
 from tests.rig.histories.memory import MemoryLog
@@ -37,6 +38,8 @@ class SlowClusters:
         self.go_on = threading.Event()
         self.asked = threading.Semaphore(0)
         self.members_asked = threading.Event()
+        self.ends_asked = 0
+        self.fault: Exception | None = None
         self.fenced = threading.Event()
 
     def members(self) -> tuple[dict[str, str], str | None, str | None]:
@@ -45,7 +48,7 @@ class SlowClusters:
 
     @performs(effects.DescribePlugin, Lane.PLUGIN)
     def describe(self, effect: effects.DescribePlugin) -> dict[str, Any]:
-        return {"class": effect.plugin, "type": "sink", "version": "1"}
+        return {"class": effect.plugin, "type": "source" if "Source" in effect.plugin else "sink", "version": "1"}
 
     @performs(effects.GroupOffsets, Lane.CLIENT)
     def group_offsets(self, effect: effects.GroupOffsets) -> list[tuple[str, int, int]]:
@@ -56,6 +59,15 @@ class SlowClusters:
     @performs(effects.ShowGroupOffsets, Lane.LOOK)
     def show_group_offsets(self, effect: effects.ShowGroupOffsets) -> list[tuple[str, int, int]]:
         return self.group_offsets(effect)
+
+    @performs(effects.FindEnds, Lane.ASK)
+    def find_ends(self, effect: effects.FindEnds) -> effects.Offsets:
+        self.ends_asked += 1
+        self.asked.release()
+        assert self.go_on.wait(WAIT_S)
+        if self.fault is not None:
+            raise self.fault
+        return {}
 
     @performs(effects.Fence, Lane.FENCE)
     def fence(self, effect: effects.Fence) -> None:
@@ -90,6 +102,34 @@ def test_clusters_that_do_not_answer_keep_nobody_from_the_group_s_members(world:
         assert world.members_asked.wait(WAIT_S), "the members are asked every three seconds"
         world.go_on.set()
         assert [future.result(WAIT_S) for future in waiting] == [{"offsets": []}] * 12
+    finally:
+        loop.stop()
+
+
+@pytest.mark.parametrize("fault", [None, ConnectError("no broker")])
+def test_one_look_at_a_topic_s_end_is_for_all_who_wait_for_it(world: SlowClusters, fault: Exception | None) -> None:
+    """Readers ask for a source's offsets as often as they like: each look would take a thread, and two clients of Kafka."""
+    log = MemoryLog()
+    log.append([records.connector_config("x", {"connector.class": "FileStreamSource", "name": "x"})])
+    world.fault = fault
+    loop = Loop(MemoryCluster().add_worker("w:1").herder, world)
+    loop.start()
+    try:
+        loop.post(events.Read(tuple(log.records), log.ends()))
+        loop.post(events.CaughtUp())
+        waiting = [loop.submit(GetOffsets("x"))]
+        assert world.asked.acquire(timeout=WAIT_S)
+        waiting += [loop.submit(GetOffsets("x")) for _ in range(50)]
+        loop.submit(Health()).result(WAIT_S)
+        world.go_on.set()
+        for future in waiting:
+            if fault is None:
+                assert future.result(WAIT_S) == {"offsets": []}
+            else:
+                with pytest.raises(ConnectError, match="Failed to retrieve offsets for source connector x: no broker"):
+                    future.result(WAIT_S)
+        # Who asked while the first one looked may not be told what that one found.
+        assert world.ends_asked == 2
     finally:
         loop.stop()
 

@@ -42,6 +42,12 @@ def test_who_only_looks_keeps_nobody_out_who_changes_something() -> None:
     assert lanes[effects.Validate] is Lane.PLUGIN
 
 
+def test_nobody_is_before_who_asks_for_the_group_s_members() -> None:
+    """Without an answer for 15 seconds a worker says that it is not well, and a leader does not see who is gone."""
+    lanes = {kind: performer.lane for kind, performer in performers(unmade(Loop), unmade(World)).items()}
+    assert [kind for kind, lane in lanes.items() if lane is Lane.GROUP] == [effects.FindMembers]
+
+
 def test_no_effect_is_performed_twice() -> None:
     assert not performers(unmade(Loop)).keys() & performers(unmade(World)).keys()
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from kconnect.core.cluster.room import Room
@@ -38,6 +39,15 @@ class ForwardError(ConflictError):
     def __init__(self, url: str) -> None:
         super().__init__(BUSY)
         self.url = url
+
+
+@dataclass
+class _Look:
+    """A look for the end of a topic: where that is, or why nobody knows. `since` is `Log.remade` when it began."""
+
+    ends: Offsets | None = None
+    problem: str | None = None
+    since: Counter[Topic] = field(default_factory=Counter)
 
 
 class Term:
@@ -96,6 +106,9 @@ class Desk:
         self.members_asked_at: int | None = None
         self._heard_at: int | None = None
         self._room: tuple[object, Room] | None = None
+        self._next_looks: dict[Topic, _Look] = {}
+        """Those that have not begun yet."""
+        self._looking: set[Topic] = set()
         self._procedures = Procedures()
         self._out: list[Effect[Any]] = []
 
@@ -204,6 +217,32 @@ class Desk:
         since = self.log.remade
         ends = yield from ask(effects.FindEnds(topic))
         yield from self.until_read(ends, 0, since)
+
+    def look_to_end(self, topic: Topic) -> Procedure[None]:
+        """
+        The same for who only looks. There may be any number of them: one look for the end is for all who have asked before it
+        begins, so that they take one thread from those who change something.
+        """
+        look = self._next_looks.get(topic)
+        if look is None:
+            look = self._next_looks[topic] = _Look()
+            self.begin(self._look(topic, look))
+        yield Until(lambda: look.ends is not None or look.problem is not None)
+        if look.ends is None:
+            raise ConnectError(look.problem or "")
+        yield from self.until_read(look.ends, 0, look.since)
+
+    def _look(self, topic: Topic, look: _Look) -> Procedure[None]:
+        yield Until(lambda: topic not in self._looking)
+        self._looking.add(topic)
+        del self._next_looks[topic]
+        look.since = self.log.remade
+        try:
+            look.ends = yield from ask(effects.FindEnds(topic))
+        except Exception as error:  # noqa: BLE001 - all who have asked are told of it
+            look.problem = str(error) or type(error).__name__
+        finally:
+            self._looking.discard(topic)
 
     def until_read(self, places: Offsets, behind: int, since: Counter[Topic]) -> Procedure[None]:
         """Wait until that was read, and so many more; a ConnectError if a topic was made anew since `log.remade`."""

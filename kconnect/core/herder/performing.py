@@ -31,6 +31,8 @@ class Lane(enum.Enum):
     """On the loop itself: it must not block."""
     WRITE = enum.auto()
     """One after the other, in order."""
+    GROUP = enum.auto()
+    """Kafka, about who is in the workers' group: who leads, who is well and who is gone is known by that."""
     ASK = enum.auto()
     """Kafka, about the cluster itself."""
     CLIENT = enum.auto()

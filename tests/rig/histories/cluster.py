@@ -431,7 +431,7 @@ class MemoryWorker:
         self._epoch = self.cluster.log.fence()
         return self.cluster.log.ends()
 
-    @performs(effects.FindMembers, Lane.ASK)
+    @performs(effects.FindMembers, Lane.GROUP)
     def find_members(self, effect: effects.FindMembers) -> None:
         group = self.cluster.group
         names = list(group.members.values())

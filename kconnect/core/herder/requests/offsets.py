@@ -53,7 +53,7 @@ class GetOffsets(Request[Body]):
         properties = {} if kind == "unknown" else desk.log.config.connectors[name].properties
         try:
             # Another worker may have changed them a moment ago.
-            yield from desk.read_to_end(Topic.OFFSET)
+            yield from desk.look_to_end(Topic.OFFSET)
             return views.source_offsets((yield from stored_offsets.read(desk, name, properties, looks=True)).known())
         except ConnectError as error:
             raise ConnectError(f"Failed to retrieve offsets for source connector {name}: {error}") from error
