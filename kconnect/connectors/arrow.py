@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import decimal
 import itertools
+import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -26,10 +27,15 @@ _SIMPLE = {
 }
 _LOGICAL = {schema.DATE: pa.date32(), schema.TIME: pa.time32("ms"), schema.TIMESTAMP: pa.timestamp("ms", "UTC")}
 _FAR = "a date is not in the years 1 to 9999"
+_EXPONENT = re.compile(r"[eE][+-]?[0-9]")
+"""What Arrow may take for a number, and Python does not."""
 _DIGITS = 38
 """The most that a decimal of 128 bits has."""
 _FARTHEST = 1000
-"""Arrow looks up the power of ten of a scale in a table, without a look at where that ends: 1E-999999999 ended the process."""
+"""
+Arrow looks up the power of ten by which it moves a point in a table of 38, without a look at where that ends. Not far behind it
+are numbers that are none, by which 1E-39 became 0; further away, 1E-999999999 ended the process.
+"""
 
 
 def arrow_schema(own: Schema) -> pa.Schema:
@@ -76,8 +82,9 @@ def _array(own: Schema, column: Sequence[Any], kind: pa.DataType) -> pa.Array:
     if own.name is not None and values.FarDate in set(map(type, column)):
         raise DataError(_FAR)
     if own.name == schema.DECIMAL:
-        for far in [value for value in column if value is not None and not -_FARTHEST <= value.adjusted() <= _FARTHEST]:
-            checked_decimal(far)
+        scale = schema.decimal_scale(own)
+        for far in [value for value in column if value is not None and not -scale <= value.adjusted() <= _FARTHEST]:
+            checked_decimal(far, scale)
     if convert is not None:
         column = [None if value is None else convert(value) for value in column]
     array = pa.array(column, kind)
@@ -111,7 +118,8 @@ def conversion(own: Schema) -> Callable[[Any], Any] | None:
     if own.name == schema.TIMESTAMP:
         return _near
     if own.name == schema.DECIMAL:
-        return checked_decimal
+        scale = schema.decimal_scale(own)
+        return lambda value: checked_decimal(value, scale)
     if own.type is SchemaType.STRUCT:
         fields = [(field.name, _nullable(field.schema)) for field in own.fields]
         return lambda value: {name: convert(item) for (name, convert), item in zip(fields, value.values)}
@@ -124,11 +132,69 @@ def conversion(own: Schema) -> Callable[[Any], Any] | None:
     return bytes if own.type is SchemaType.BYTES and own.name is None else None
 
 
-def checked_decimal(value: decimal.Decimal) -> decimal.Decimal:
-    """Return the same. DataError for one whose first digit is so far from the point that Arrow would end the process."""
+def checked_decimal(value: decimal.Decimal, scale: int | None = None) -> decimal.Decimal:
+    """
+    Return the same. DataError for one whose first digit is so far from the point that Arrow would end the process, or, if its
+    column has a scale, is none of those that this has.
+    """
     if abs(value.adjusted()) > _FARTHEST:
         raise DataError(f"a decimal has its first digit {value.adjusted()} places from the point: files have {_DIGITS} digits")
+    if scale is not None and value and value.adjusted() < -scale:
+        raise DataError(f"a decimal has its first digit behind the {scale} that its column has behind the point")
     return value
+
+
+def require_near(column: pa.Array, kind: pa.DataType) -> None:
+    """
+    Raise DataError for a value, however deep, that a cast to this type would move the point of further than Arrow can: of a
+    decimal, or of a text that becomes one.
+    """
+    before = column.type
+    if not _has_decimals(kind):
+        return
+    if not pa.types.is_nested(before):
+        if not pa.types.is_decimal(kind) or column.null_count == len(column):
+            return
+        if pa.types.is_decimal(before) and abs(before.scale - kind.scale) > _DIGITS:
+            raise DataError(f"a decimal of the scale {before.scale} has no place in a column of {kind}")
+        for text in column.to_pylist() if is_text(before) else ():
+            if text is not None and not _is_near(text, kind.scale):
+                raise DataError(f"a text has a number that a column of {kind} has not")
+        return
+    if pa.types.is_struct(before) and pa.types.is_struct(kind):
+        wanted = {field.name: field.type for field in kind}
+        parts = [(part, wanted[field.name]) for field, part in zip(before, column.flatten()) if field.name in wanted]
+    elif pa.types.is_map(before) and pa.types.is_map(kind):
+        # A slice of maps gives the keys of all of them.
+        own = column.take(pa.array(range(len(column)), pa.int64()))
+        parts = [(own.keys, kind.key_type), (own.items, kind.item_type)]
+    elif pa.types.is_nested(kind) and before.num_fields == kind.num_fields == 1:
+        parts = [(column.flatten(), kind.field(0).type)]
+    else:
+        return
+    for part, wanted_type in parts:
+        require_near(part, wanted_type)
+
+
+def _has_decimals(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_decimal(kind)) or any(_has_decimals(kind.field(at).type) for at in range(kind.num_fields))
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Whether it is one of texts, or of bytes."""
+    is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
+    return bool(is_text or pa.types.is_binary(kind) or pa.types.is_large_binary(kind))
+
+
+def _is_near(text: str | bytes, scale: int) -> bool:
+    """Whether a text is a number whose last digit is not far behind those of a scale. What is none, Arrow says itself."""
+    try:
+        number = decimal.Decimal(text.decode() if isinstance(text, bytes) else text)
+    except (decimal.InvalidOperation, UnicodeDecodeError):
+        return _EXPONENT.search(text if isinstance(text, str) else text.decode("latin-1")) is None
+    if not number.is_finite():
+        return True
+    return int(number.as_tuple().exponent) + scale >= -_DIGITS and number.adjusted() <= _FARTHEST
 
 
 def check_free(column: Iterable[Any]) -> None:

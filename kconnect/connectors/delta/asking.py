@@ -22,6 +22,7 @@ T = TypeVar("T")
 
 _STATUS = re.compile(r"status(?: code:)? (\d{3})")
 _AWAY = re.compile(r"error sending request|timed? ?out|[Cc]onnection|dns error|HTTP error|retries", re.ASCII)
+_ROWS = "Preview of invalid data:"
 _REFUSED = re.compile(r"AccessDenied|InvalidAccessKeyId|SignatureDoesNotMatch|PermissionDenied|[Pp]ermission denied|Forbidden")
 
 
@@ -91,10 +92,12 @@ def fault(error: BaseException) -> DeltaFault:
         return NoTableError(text)
     if isinstance(error, CommitFailedError):
         return ConflictError(text, passes=True)
-    status = _STATUS.search(text)
-    forbids = isinstance(error, PermissionError) or _REFUSED.search(text) is not None
+    # Rows that it shows are others' words.
+    own = text.partition(_ROWS)[0]
+    status = _STATUS.search(own)
+    forbids = isinstance(error, PermissionError) or _REFUSED.search(own) is not None
     is_busy = status is not None and (status[1] in ("408", "409", "425", "429") or status[1] >= "500")
-    is_away = status is None and (isinstance(error, OSError) or _AWAY.search(text) is not None)
+    is_away = status is None and (isinstance(error, OSError) or _AWAY.search(own) is not None)
     passes = (is_busy or is_away) and not forbids and not isinstance(error, DeltaProtocolError | FileNotFoundError)
     return DeltaFault(text, passes, forbids)
 

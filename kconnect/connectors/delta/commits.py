@@ -55,7 +55,8 @@ class Transactions:
 
     def __init__(self, asker: Asker, connector: str) -> None:
         self._asker, self._connector = asker, connector
-        self._found: dict[str, tuple[int, dict[str, int | None]]] = {}
+        self._found: dict[tuple[str, str], tuple[int, dict[str, int | None]]] = {}
+        """By place, too: a table that was copied has the id of the other one."""
 
     def mark(self, table: DeltaTable, place: TopicPartition, topic_id: str | None) -> Mark | None:
         """
@@ -80,7 +81,7 @@ class Transactions:
         return None if offset is None or offset < 0 else offset
 
     def _version(self, table: DeltaTable, application_id: str) -> int | None:
-        identity, version = str(table.metadata().id), table.version()
+        identity, version = (table.table_uri, str(table.metadata().id)), table.version()
         known, found = self._found.get(identity, (-1, {}))
         if known != version:
             found = {}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+import tempfile
 import urllib.parse
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
@@ -15,15 +16,17 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake import DeltaTable, write_deltalake
+from deltalake.exceptions import DeltaError
 
 from kconnect.api import ConfigError, ConnectError, DataError, TopicPartition
 from kconnect.connectors import names
+from kconnect.connectors.arrow import is_text
 from kconnect.connectors.delta import commits, settings
-from kconnect.connectors.delta.asking import Asker, ConflictError, DeltaFault, NoTableError
+from kconnect.connectors.delta.asking import Asker, ConflictError, DeltaFault, NoTableError, reason
 from kconnect.connectors.host_files import HostFiles
 from kconnect.connectors.identity import Mark
 from kconnect.connectors.lake import lakes
-from kconnect.connectors.lake.columns import has_odd_numbers, is_text, longest_part
+from kconnect.connectors.lake.columns import folded, has_odd_numbers, longest_part
 from kconnect.connectors.lake.lakes import Lake, TopicIdsOf
 from kconnect.connectors.objects import options
 from kconnect.connectors.objects import settings as objects
@@ -40,6 +43,7 @@ a file, of which the library takes the begin, and there the next character.
 """
 _STORE = re.compile(r"((s3a?|gs|az|azure|abfss?)://|file:///)[^\x00-\x20?#]+")
 """The library knows more: ways to this machine's files that pass its limits by, and stores that nobody here has tried."""
+_CONSTRAINT = "delta.constraints."
 _TRIES = 5
 _CONFIGURATION = {"delta.checkpointInterval": "10"}
 """As Spark has it. The library would have whoever opens the table read a hundred files."""
@@ -96,6 +100,9 @@ class DeltaLake(Lake[DeltaTable]):
 
     def _url_of(self, name: str) -> str:
         parts = name.split(".")
+        if any(part.startswith("_") for part in parts):
+            # A record may have named it: a table in the log of another one would be read as a part of that.
+            raise DataError(f"{names.shown(name)} can't be a table: in folders that begin with _, Delta has what is its own")
         if self._folder is not None:
             # A link may have been put in place of a folder since.
             self._files.check(settings.STORE, "/".join((self._folder.rstrip("/"), *parts)))
@@ -174,6 +181,20 @@ class DeltaLake(Lake[DeltaTable]):
                     raise DataError(
                         f"its value for the partition {name} is too long: a folder's name has {longest} bytes at most"
                     )
+        self._check_constraints(table, rows)
+
+    def _check_constraints(self, table: DeltaTable, rows: pa.Table) -> None:
+        """Raise DataError for rows that a constraint of the table refuses: its commit would fail, for all and for good."""
+        constraints = {
+            name.removeprefix(_CONSTRAINT): text
+            for name, text in table.metadata().configuration.items()
+            if name.startswith(_CONSTRAINT) and text is not None
+        }
+        if not constraints:
+            return
+        refusal = self._asker.ask(_refusal, commits.schema_of(table), constraints, rows)
+        if refusal is not None:
+            raise DataError(f"a constraint of the table refuses it: {refusal}")
 
     def partitions_of(self, table: DeltaTable, rows: pa.Table) -> set[tuple[Hashable, ...]]:
         parts = table.metadata().partition_columns
@@ -211,6 +232,22 @@ class DeltaLake(Lake[DeltaTable]):
         return str(error)
 
 
+def _refusal(schema: pa.Schema, constraints: Mapping[str, str], rows: pa.Table) -> str | None:
+    """
+    Return why a table with these constraints does not take rows; None if it does. The table is on this machine, and is gone at
+    once: the library has no other way.
+    """
+    with tempfile.TemporaryDirectory(prefix="kconnect-delta-") as folder:
+        table = DeltaTable.create(folder, schema=schema)
+        for name, text in constraints.items():
+            table.alter.add_constraint({name: text})
+        try:
+            write_deltalake(table, rows, mode="append")
+        except DeltaError as error:
+            return reason(error)
+    return None
+
+
 def _widened(table: DeltaTable, union: pa.Schema) -> None:
     write_deltalake(table, union.empty_table(), mode="append", schema_mode="merge")
 
@@ -241,7 +278,8 @@ def _merged(there: pa.DataType, wanted: pa.DataType) -> pa.DataType:
 
 def _check_names(wanted: Any, there: Any = ()) -> None:
     """Raise DataError for fields, at any depth, that Delta has not: it takes names that differ by case only for one."""
-    lower = {field.name.lower(): field.name for field in there}
+    names_there = {field.name for field in there}
+    spellings = {folded(name): name for name in names_there}
     for field in wanted:
         if not _FORBIDDEN.isdisjoint(field.name):
             raise DataError(
@@ -249,8 +287,8 @@ def _check_names(wanted: Any, there: Any = ()) -> None:
             )
         if _RESERVED.fullmatch(field.name):
             raise DataError(f"{names.shown(field.name)} can't be a column: Delta, or its library, has such of its own")
-        other = lower.setdefault(field.name.lower(), field.name)
-        if other != field.name:
+        other = spellings.setdefault(folded(field.name), field.name)
+        if other != field.name and field.name not in names_there:
             raise DataError(
                 f"{names.shown(field.name)} can't be a column beside {names.shown(other)}, which Delta takes for the same"
             )

@@ -39,14 +39,16 @@ class TableTarget:
 
     def append(self, parts: Mapping[TopicPartition, Part]) -> None:
         wanted = arrow_of(self._table)
-        deleted = None
-        if self._ids is None:
+        deleted, ids = None, self._ids
+        if ids is None:
             made = rows.together(parts.values(), wanted)
         else:
-            made, deleted = rows.last_of_each(parts.values(), wanted, self._ids)
+            made, deleted = rows.last_of_each(parts.values(), wanted, ids)
+            if not len(made) and not len(deleted):
+                deleted = ids = None
         begins = {place: part.begin for place, part in parts.items()}
         topic_ids = self._topic_ids({place.topic for place in parts})
-        commits.commit(self._table, made, self._connector, begins, _ends(parts), self._ids, topic_ids, self._locations, deleted)
+        commits.commit(self._table, made, self._connector, begins, _ends(parts), ids, topic_ids, self._locations, deleted)
 
     def stage(self, parts: Mapping[TopicPartition, Part]) -> Stage:
         begins = {place: part.begin or 0 for place, part in parts.items()}

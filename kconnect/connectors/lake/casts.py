@@ -17,13 +17,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kconnect.api import DataError
-from kconnect.connectors.lake.columns import is_list, is_text
+from kconnect.connectors.arrow import is_text, require_near
+from kconnect.connectors.lake.columns import is_list
 
 
 def cast(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
     """Return a column of that type. DataError, or one of Arrow's errors, if a value would be another one there."""
     if column.type == kind:
         return column
+    if not _is_alike(column.type, kind):
+        require_near(column.combine_chunks(), kind)
     try:
         result = column.cast(kind)
     except pa.ArrowInvalid:

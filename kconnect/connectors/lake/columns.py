@@ -24,6 +24,8 @@ _DEEPEST = 32
 """Readers call themselves for each level, those in Java too."""
 _MOST_OF_ONE = 255
 """So many levels above the top, nothing is too deep: what is there already is not looked at again."""
+_LONGEST_NAME = 256
+"""In characters. A table's metadata have each name again and again: in the log of Delta, with the least and greatest values."""
 _LONGEST_PART = 255
 """What a folder's name may have, in bytes."""
 _LONGEST_KEY, _LONGEST_FILE = 1024, 124
@@ -46,12 +48,13 @@ def check_new(wanted: pa.Schema, there: pa.Schema | None, most: int, setting: st
     Raise DataError for columns that a table must not get, which is made for them, or has those that are `there`. It may have
     `most` of them, as the `setting` says.
     """
-    new = [field for field in wanted if there is None or lacking(there, pa.schema([field]))]
+    known = {} if there is None else {field.name: field for field in there}
+    new = [field for field in wanted if field.name not in known or lacking(pa.schema([known[field.name]]), pa.schema([field]))]
     # What a column has already, within it, counts once.
     count = sum(_count(field, 1) for field in new) - sum(
-        _count(there.field(field.name), -_MOST_OF_ONE) for field in new if there is not None and field.name in there.names
+        _count(known[field.name], -_MOST_OF_ONE) for field in new if field.name in known
     )
-    before = 0 if there is None else sum(_count(field, -_MOST_OF_ONE) for field in there)
+    before = sum(_count(field, -_MOST_OF_ONE) for field in known.values())
     if new and before + count > most:
         raise DataError(f"the table would have {before + count} columns, those within others counted, and {setting} is {most}")
     try:
@@ -81,6 +84,14 @@ def _lacking(prefix: str, existing_type: pa.DataType, needed: pa.DataType) -> li
     return missing + [name for within, *types in pairs for name in _lacking(f"{prefix}{within}.", *types)]
 
 
+def folded(name: str) -> str:
+    """
+    Return the same for names that engines take for one. Java compares letters as capital ones and then as small ones, so a
+    dotless i is an i there, and a long s is an s.
+    """
+    return name.upper().lower().replace("i\u0307", "i")
+
+
 def is_list(kind: pa.DataType) -> bool:
     return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind))
 
@@ -107,6 +118,8 @@ def _count(field: pa.Field, depth: int) -> int:
     name, kind = field.name, field.type
     if depth > 0 and (not name or any(unicodedata.category(letter) in ("Cc", "Cs") for letter in name)):
         raise DataError(f"{names.shown(name)} can't be a column: it is empty, or has control characters")
+    if depth > 0 and len(name) > _LONGEST_NAME:
+        raise DataError(f"{names.shown(name)} can't be a column: it has {len(name)} characters, and {_LONGEST_NAME} may be")
     return 1 + sum(_count(kind.field(at), depth + 1) for at in range(kind.num_fields))
 
 
@@ -135,9 +148,3 @@ def has_odd_numbers(column: pa.ChunkedArray) -> bool:
     """Whether there is NaN, which equals nothing, or -0.0: a lake would write it twice, or not at all."""
     zero = pc.and_(pc.equal(column, 0.0), pc.equal(pc.divide(1.0, column), -math.inf))
     return bool(pc.any(pc.or_(pc.is_nan(column), zero)).as_py())
-
-
-def is_text(kind: pa.DataType) -> bool:
-    """Whether it is one of texts, or of bytes."""
-    is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
-    return bool(is_text or pa.types.is_binary(kind) or pa.types.is_large_binary(kind))

@@ -83,12 +83,23 @@ class Lake(ABC, Generic[TableT]):
             self._known[name] = table = self.reread(name, table)
         return table
 
+    def require_room(self, name: str, count: int) -> None:
+        """Raise DataError for rows of so many columns, at the top, that the table can't have them, whatever they are called."""
+        if count <= self._most:
+            return
+        table = self.existing(name)
+        if table is None or count > len(self.schema(table)):
+            raise DataError(f"it has {count} fields, and {self.names.most_columns} is {self._most}")
+
     def ids(self, name: str, table: TableT) -> list[str]:
-        """Return the columns of its id."""
+        """Return the columns of its id. ConnectError if it has none."""
         names = self.set_ids(name) or self.own_ids(table)
         if not names:
-            raise ConnectError(f"The table {name} has no columns for ids: {self.names.ids} names them")
+            raise self._without_ids(name)
         return names
+
+    def _without_ids(self, name: str) -> ConnectError:
+        return ConnectError(f"The table {name} has no columns for ids: {self.names.ids} names them")
 
     def set_ids(self, name: str) -> list[str]:
         """Return the columns of a table's id that the config names, if it does."""
@@ -105,6 +116,8 @@ class Lake(ABC, Generic[TableT]):
         if table is None:
             if not self._create:
                 raise ConnectError(f"There is no table {name}: create it, or set {self.names.create}=true")
+            if self._upserts and not self.set_ids(name):
+                raise self._without_ids(name)
             columns.check_new(wanted, None, self._most, self.names.most_columns)
             first = pa.schema([field.with_nullable(True) for field in wanted]) if self._optional else wanted
             self.create(name, first)

@@ -23,7 +23,10 @@ LOOK_S, ALONE_S = 1.0, 10.0
 """How often, at most, a task looks whether its stage is committed, and when, at the earliest, it does that itself."""
 
 MOST_FOLDERS = 1000
-"""Of how many partitions of tables rows may be in memory: a commit takes some 7 ms for each, and the task waits for it."""
+"""
+Of how many partitions of tables rows may be in memory: a commit takes some 7 ms for each, and the task waits for it. A table
+without partitions counts as one: records may name tables.
+"""
 
 Offsets = Mapping[TopicPartition, int]
 
@@ -121,7 +124,7 @@ class Pending:
 
     @property
     def is_full(self) -> bool:
-        folders = sum(map(len, self._folders.values()))
+        folders = sum(max(1, len(self._folders.get(name, ()))) for name in self._parts)
         return self._count >= self._most or self._size >= self._most_bytes or folders >= MOST_FOLDERS
 
     def parts(self, name: str) -> dict[TopicPartition, Part]:

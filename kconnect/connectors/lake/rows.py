@@ -6,13 +6,13 @@ Called by `task.py`, and by what commits. Read next: `casts.py`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kconnect.api import Column, DataError, SchemaType
+from kconnect.api import Column, DataError, SchemaType, schema
 from kconnect.connectors import arrow
 from kconnect.connectors.common import MISFITS
 from kconnect.connectors.lake import casts, columns
@@ -28,10 +28,11 @@ _MOST_CELLS, _CELLS_OF_VALUE = 4 * 1024 * 1024, 64
 """So many cells may objects without a schema become, or so many times their values, if these are more."""
 
 
-def made(value: Column, kinds: Kinds) -> pa.Table:
+def made(value: Column, kinds: Kinds, require_room: Callable[[int], None] = lambda count: None) -> pa.Table:
     """
     Return the rows of records without nulls. `kinds` are the types that a lake has not, and what it has in their place.
-    DataError, or one of Arrow's errors, if a record makes none.
+    `require_room` is asked for so many columns before they are made: of records that have other names each, all names together
+    would be made for each of them. DataError, or one of Arrow's errors, if a record makes none.
     """
     value_schema = value.schema
     if value_schema is None:
@@ -39,14 +40,25 @@ def made(value: Column, kinds: Kinds) -> pa.Table:
             raise DataError("a row is made of a struct or an object")
         # Arrow would look at the first one only for the names of columns.
         names = dict.fromkeys(name for row in value.values for name in row)
+        require_room(len(names))
         arrow.check_free(value.values)
         _check_room(value.values)
         return _replaced(pa.table({name: pa.array([row.get(name) for row in value.values]) for name in names}), kinds)
     if value_schema.type is not SchemaType.STRUCT:
         raise DataError(f"a row is made of a struct or an object, but its schema is {value_schema.type.value}")
+    require_room(len(value_schema.fields))
     _, columns = value.fields()
-    schema = arrow.arrow_schema(value_schema)
-    return _replaced(pa.Table.from_arrays(arrow.arrays(value_schema, columns, schema), schema=schema), kinds)
+    arrow_schema = arrow.arrow_schema(value_schema)
+    return _replaced(pa.Table.from_arrays(arrow.arrays(value_schema, columns, arrow_schema), schema=arrow_schema), kinds)
+
+
+def of_keys(key: Column, name: str, kinds: Kinds) -> pa.Table:
+    """Return keys that are single values as the one column of that name. Otherwise as `made`."""
+    if key.schema is None:
+        arrow.check_free(key.values)
+        return _replaced(pa.table({name: pa.array(list(key.values))}), kinds)
+    own = schema.struct({name: key.schema})
+    return made(Column.by_field(own, [name], [key.values], len(key)), kinds)
 
 
 def _check_room(objects: Sequence[Mapping[str, Any]]) -> None:
@@ -148,6 +160,9 @@ def last_of_each(parts: Iterable[Part], wanted: pa.Schema, ids: Sequence[str]) -
     the table has not any more.
     """
     all_rows = [some for part in parts for some in part.rows]
+    if not all_rows:
+        # All records were bad, maybe because the table has no such columns.
+        return wanted.empty_table(), pa.table({})
     of_ids = pa.schema([wanted.field(name) for name in ids])
     made = _together([some for some in all_rows if not isinstance(some, Deletions)], wanted)
     deleted = _together([some.ids for some in all_rows if isinstance(some, Deletions)], of_ids)

@@ -276,17 +276,34 @@ class LakeSinkTask(Informed, SinkTask):
     def _deletions(self, name: str, place: TopicPartition, some: Slice, group: Group) -> Deletions | None:
         """The ids that keys have, without those of bad records."""
         try:
+            of_ids = self._columns_of_ids(name, some.topic != place.topic)
+        except DataError as error:
+            for offset in some.offsets:
+                self._bad(record_at(group, place, offset), error)
+            return None
+        # Of a table that is not there, there is nothing to delete.
+        ids = [] if of_ids is None else self._deleted_ids(name, place, some, group, of_ids)
+        return Deletions(pa.concat_tables(ids)) if ids else None
+
+    def _columns_of_ids(self, name: str, chosen: bool) -> pa.Schema | None:
+        """
+        Return the columns of a table's id; None if there is no such table. DataError for one without them that records have
+        `chosen`, as in `_rows`.
+        """
+        try:
             table = self._lake.existing(name)
+            if table is None:
+                return None
+            table_schema, id_columns = self._lake.schema(table), self._lake.ids(name, table)
+            if missing := [column for column in id_columns if column not in table_schema.names]:
+                raise ConnectError(f"The table {name} has no column {missing[0]}, which is to be of the id")
         except self._lake.errors as error:
             self._failed(name, error)
-        if table is None:
-            return None  # There is nothing to delete.
-        table_schema, id_columns = self._lake.schema(table), self._lake.ids(name, table)
-        if missing := [column for column in id_columns if column not in table_schema.names]:
-            raise ConnectError(f"The table {name} has no column {missing[0]}, which is to be of the id")
-        of_ids = pa.schema([table_schema.field(column) for column in id_columns])
-        ids = self._deleted_ids(name, place, some, group, of_ids)
-        return Deletions(pa.concat_tables(ids)) if ids else None
+        except ConnectError as error:
+            if not chosen or isinstance(error, ConfigError):
+                raise
+            raise DataError(str(error)) from error
+        return pa.schema([table_schema.field(column) for column in id_columns])
 
     def _deleted_ids(self, name: str, place: TopicPartition, some: Slice, group: Group, wanted: pa.Schema) -> list[pa.Table]:
         try:
@@ -306,9 +323,9 @@ class LakeSinkTask(Informed, SinkTask):
             raise DataError("it has neither a key nor a value, so it deletes nothing")
         if len(wanted) == 1 and not isinstance(key.values[0], dict | Struct):
             # The key is the id.
-            made = pa.table({wanted.names[0]: pa.array(list(key.values))})
+            made = rows.of_keys(key, wanted.names[0], self._lake.kinds)
         else:
-            made = rows.made(key, self._lake.kinds)
+            made = rows.made(key if key.schema is not None else _only(key, wanted.names), self._lake.kinds)
         if missing := [column for column in wanted.names if column not in made.column_names]:
             raise DataError(f"it has no value, and its key has no {missing[0]}, which is of the id")
         fitted = rows.fitted(made.select(wanted.names), wanted)
@@ -317,12 +334,13 @@ class LakeSinkTask(Informed, SinkTask):
 
     def _rows(self, name: str, some: Slice, chosen: bool) -> pa.Table:
         """Return the rows for a table. `chosen`: records name it, by a field or by the topic that a transform has made."""
-        table_rows = rows.made(some.value, self._lake.kinds)
+        table_rows = rows.made(some.value, self._lake.kinds, functools.partial(self._require_room, name))
         if self._upserts:
             # A table that is made for them would have no id that rows are found by.
             columns.check_keys(table_rows.schema, self._lake.set_ids(name))
         try:
             table = self._lake.ensure(name, table_rows.schema, some.value.schema is None)
+            id_columns = self._lake.ids(name, table) if self._upserts else []
         except self._lake.unfit as error:
             self._lake.forget(name)
             raise DataError(f"{type(error).__name__}: {self._lake.reason(error)}") from error
@@ -335,9 +353,14 @@ class LakeSinkTask(Informed, SinkTask):
             self._failed(name, error)
         fitted = rows.fitted(table_rows, self._lake.schema(table))
         self._lake.check_parts(table, fitted)
-        if self._upserts:
-            columns.check_ids(fitted, self._lake.ids(name, table))
+        columns.check_ids(fitted, id_columns)
         return fitted
+
+    def _require_room(self, name: str, count: int) -> None:
+        try:
+            self._lake.require_room(name, count)
+        except self._lake.errors as error:
+            self._failed(name, error)
 
     def _bad(self, record: SinkRecord, error: DataError) -> None:
         reporter = self.context.errant_record_reporter()
@@ -432,6 +455,13 @@ class LakeSinkTask(Informed, SinkTask):
 
 def _table_of(name: str) -> str:
     return f"The table {names.shown(name)}"
+
+
+def _only(objects: Column, wanted: Collection[str]) -> Column:
+    """Return objects without the names that nobody wants: each would be a column for all of them."""
+    if not all(isinstance(item, dict) for item in objects.values):
+        raise DataError("its key is no object, and has no id")
+    return Column(None, [{name: item[name] for name in wanted if name in item} for item in objects.values])
 
 
 def _is_table(name: str) -> bool:

@@ -168,6 +168,22 @@ def test_a_task_that_begins_anew_passes_over_what_is_there(lake: Lake) -> None:
     assert lake.ids() == [0, 1, 2, 3]
 
 
+def test_a_table_that_was_copied_has_offsets_of_its_own(lake: Lake) -> None:
+    with lake.sink() as runner:
+        put(runner, row(0))
+    shutil.copytree(lake.folder / "shop" / "orders", lake.folder / "shop" / "copy")
+    routes = {
+        "delta.tables": "shop.orders,shop.copy",
+        "delta.tables.route-field": "note",
+        "delta.table.shop.orders.route-regex": "o",
+        "delta.table.shop.copy.route-regex": "c",
+    }
+    for _ in range(2):
+        with lake.sink(**routes) as runner:
+            put(runner, row(1, note="o"), row(2, note="o"), row(3, note="c"))
+    assert (lake.ids(), lake.ids("shop.copy")) == ([0, 1, 2], [0, 3])
+
+
 @pytest.mark.parametrize("more", [{}, UPSERTS], ids=["append", "upsert"])
 def test_a_commit_that_nobody_heard_of_is_not_made_again(
     lake: Lake, monkeypatch: pytest.MonkeyPatch, more: dict[str, str]
@@ -399,12 +415,14 @@ def test_two_tasks_add_a_column_at_once(lake: Lake, monkeypatch: pytest.MonkeyPa
         (["a,b"], "no blanks"),
         (["x`y"], "no blanks"),
         (["ID"], "takes for the same"),
+        (["\u0131d"], "takes for the same"),
         (["other", "Other"], "takes for the same"),
         (["__delta_rs_source"], "such of its own"),
         (["__delta_rs_c_id"], "such of its own"),
         (["_change_type"], "such of its own"),
+        (["n" * 300], "it has 300 characters"),
     ],
-    ids=["blank", "comma", "quote", "case", "case within a record", "source", "column", "change"],
+    ids=["blank", "comma", "quote", "case", "case of Java", "case within a record", "source", "column", "change", "long"],
 )
 @pytest.mark.parametrize("first", [True, False])
 def test_names_that_delta_has_not_are_one_records_fault(lake: Lake, names: list[str], problem: str, first: bool) -> None:
@@ -480,6 +498,29 @@ def test_rows_of_many_partitions_are_committed_sooner(lake: Lake, monkeypatch: p
     assert len(lake.ids()) == 60
 
 
+def test_rows_of_many_tables_are_committed_sooner(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who may write to the topic names another table in each record: a commit of an interval asked for each of them."""
+    monkeypatch.setattr(pending, "MOST_FOLDERS", 20)
+    names = [f"shop.t{number}" for number in range(80)]
+    dynamic = {"delta.tables": "", "delta.tables.route-field": "note", "delta.tables.dynamic-enabled": "true"}
+    with lake.sink(**dynamic, **{"delta.commit.interval-ms": "3600000"}) as runner:
+        for begin in range(0, 80, 10):
+            runner.put([row(number, note=names[number]) for number in range(begin, begin + 10)])
+    assert sum(len(lake.ids(name)) for name in names) == 60
+
+
+@pytest.mark.parametrize("more", [{}, UPSERTS], ids=["appends", "upserts"])
+def test_a_row_that_a_constraint_refuses_is_one_records_fault(lake: Lake, more: dict[str, str]) -> None:
+    """Who may write to the topic sends a value that a CHECK of the table refuses: each commit failed, and the task for good."""
+    with lake.sink(**more) as runner:
+        put(runner, row(0))
+    lake.table().alter.add_constraint({"few": "id < 100", "named": "note <> 'timeout'"})
+    with lake.sink(**more, **TOLERANT) as runner:
+        put(runner, row(1), row(200, offset=2), row(3), row(4, note="timeout"), row(5, note=None))
+        assert [bad.original_offset for bad, _ in runner.reported] == [2, 4, 5]
+    assert lake.ids() == [0, 1, 3]
+
+
 def test_a_number_too_great_for_its_column_is_one_records_fault(lake: Lake) -> None:
     wide = schema.struct({"id": INT64_SCHEMA, "note": OPTIONAL_STRING_SCHEMA})
     with lake.sink(**EVOLVES, **TOLERANT) as runner:
@@ -539,6 +580,60 @@ def test_a_record_that_deletes_nothing_is_a_bad_one(lake: Lake) -> None:
         assert [bad.original_offset for bad, _ in runner.reported] == [3, 4]
         assert "its key has no id" in str(runner.reported[1][1])
     assert lake.ids() == [2]
+
+
+AMOUNTS = schema.struct({"id": schema.decimal_schema(2), "note": OPTIONAL_STRING_SCHEMA})
+
+
+@pytest.mark.parametrize("far", ["1E-999999999", "0E-999999999", "1E+999999999", "1E-100000"])
+def test_no_key_ends_the_process(lake: Lake, far: str) -> None:
+    """Who may write to the topic sends a decimal as a key, and no value: Arrow ended the host with all tasks."""
+    with lake.sink(**DELETES, **TOLERANT) as runner:
+        put(runner, *[record(at, Struct(AMOUNTS, {"id": decimal.Decimal(at), "note": "n"}), AMOUNTS) for at in range(2)])
+        keys: list[tuple[Schema | None, Any]] = [(schema.decimal_schema(2), decimal.Decimal(far)), (None, decimal.Decimal(far))]
+        keys += [(schema.decimal_schema(2), decimal.Decimal("1.00"))]
+        put(runner, *[SinkRecord("orders", 0, own, key, None, None, at) for at, (own, key) in enumerate(keys, 2)])
+        assert [bad.original_offset for bad, _ in runner.reported] == [2, 3]
+    assert lake.ids() == [0]
+
+
+def test_a_key_of_a_date_deletes_the_row_of_that_date(lake: Lake) -> None:
+    own = schema.struct({"id": TIME_SCHEMA, "note": OPTIONAL_STRING_SCHEMA})
+    times = [datetime.datetime(1970, 1, 1, hour, tzinfo=UTC) for hour in range(2)]
+    with lake.sink(**DELETES, **TOLERANT) as runner:
+        put(runner, *[record(at, Struct(own, {"id": moment, "note": "n"}), own) for at, moment in enumerate(times)])
+        put(runner, SinkRecord("orders", 0, TIME_SCHEMA, times[1], None, None, 2))
+        assert runner.reported == []
+    assert [str(found["id"]) for found in lake.rows()] == ["00:00:00.000"]
+
+
+def test_a_table_without_an_id_that_a_record_has_named_is_its_fault(lake: Lake) -> None:
+    """Who may write to the topic names a table for which no id is known: it was made, and the task ended for good."""
+    dynamic = {
+        "delta.tables": "",
+        "delta.tables.route-field": "note",
+        "delta.tables.dynamic-enabled": "true",
+        "delta.tables.upsert-mode-enabled": "true",
+        "delta.table.shop.orders.id-columns": "id",
+    }
+    with lake.sink(**dynamic, **TOLERANT) as runner:
+        put(runner, row(0, note="shop.orders"), row(1, note="shop.others"), row(2, note="shop.orders"))
+        assert [bad.original_offset for bad, _ in runner.reported] == [1]
+    assert lake.ids() == [0, 2]
+    assert [folder.name for folder in (lake.folder / "shop").iterdir()] == ["orders"]
+
+
+def test_a_deletion_in_a_table_without_the_id_is_its_fault(lake: Lake) -> None:
+    """Who may write to the topic has a transform choose a table that lacks the id, and sends no value: the task ended."""
+    with lake.sink(**{"name": "other", "delta.tables": "shop.others"}) as runner:
+        put(runner, record(0, {"number": 1}))
+    with lake.sink(**DELETES, **TOLERANT, **{"delta.tables": "shop.${topic}"}) as runner:
+        put(runner, row(0), row(1))
+        chosen = tombstone(2, 0)
+        chosen.topic = "others"
+        put(runner, chosen, tombstone(3, 1))
+        assert [bad.original_offset for bad, _ in runner.reported] == [2]
+    assert lake.ids() == [0]
 
 
 def test_without_the_setting_they_are_passed_over(lake: Lake) -> None:

@@ -50,6 +50,10 @@ OTHERS: list[tuple[pa.DataType, Any, pa.DataType]] = [
     (pa.decimal128(38, 2), decimal.Decimal("1.50"), pa.int64()),
     (pa.string(), "0.1234567890123456789", pa.float64()),
     (pa.string(), "1.239", pa.decimal128(10, 2)),
+    # Powers of ten that Arrow has not: it takes what stands in their place.
+    (pa.decimal128(38, -30), decimal.Decimal("5E+30"), pa.decimal128(38, 38)),
+    (pa.string(), "1E-39", pa.decimal128(38, 0)),
+    (pa.string(), "5E-41", pa.decimal128(10, 2)),
     (MOMENT, AT, pa.date32()),
     (MOMENT, AT, pa.time64("us")),
     (MOMENT, AT, pa.int64()),
@@ -98,3 +102,9 @@ def test_what_is_no_id(value: float | None) -> None:
 
 def test_what_is_an_id() -> None:
     columns.check_ids(pa.table({"id": pa.array([0.0, -1.0, math.inf, 5e-324]), "v": pa.array([None] * 4, pa.string())}), ["id"])
+
+
+@pytest.mark.parametrize(("name", "other"), [("id", "\u0131d"), ("id", "\u0130D"), ("sum", "\u017fum"), ("\xb5", "\u03bc")])
+def test_names_that_java_takes_for_one(name: str, other: str) -> None:
+    assert columns.folded(name) == columns.folded(other)
+    assert columns.folded("straat") != columns.folded("straet")
