@@ -129,6 +129,11 @@ _NO_OTHER = (bool, *EXACT.values())
 """Subclasses of int and float that are no other number."""
 _WIDE = frozenset(kind for kind, types in _PYTHON.items() if types[0] in (int, float))
 _BITS = {SchemaType.INT8: 8, SchemaType.INT16: 16, SchemaType.INT32: 32, SchemaType.INT64: 64}
+_DEEPEST = 250
+"""
+So many schemas may be within each other. Whoever compares two takes three calls of a thousand for each: of deeper ones that a
+record brings along, that would fail wherever they are compared, and not as the fault of that record.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +159,7 @@ class Schema:
         "_hash",
         "default",
         "defaults",
+        "depth",
         "doc",
         "fields",
         "key_schema",
@@ -200,12 +206,21 @@ class Schema:
                 raise DataError(f"Cannot create field because of field name duplication {field.name}")
         self.key_schema = key_schema
         self.value_schema = value_schema
+        self.depth: int = 1 + max([part.depth for part in self._parts()], default=0)
+        if self.depth > _DEEPEST:
+            raise DataError(f"Schemas are within each other more than {_DEEPEST} times")
         self._hash: int | None = None
         if default is not None:
             try:
                 validate(self, default)
             except DataError as error:
                 raise DataError("Invalid default value") from error
+
+    def _parts(self) -> list[Schema]:
+        return [
+            *(part for part in (self.key_schema, self.value_schema) if part is not None),
+            *(field.schema for field in self.fields),
+        ]
 
     def field(self, name: str) -> Field | None:
         """The field of that name, of a struct."""

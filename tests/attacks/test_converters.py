@@ -21,6 +21,7 @@ from kconnect.converters.json import JsonConverter
 from kconnect.converters.schema_registry import MemoryRegistry
 from kconnect.converters.simple_header import SimpleHeaderConverter
 from kconnect.converters.string import StringConverter
+from kconnect.core.task.batch import Records
 from kconnect.core.task.chain import Converters, SourceChain
 from kconnect.data.schema import Schema
 from kconnect.errors import ConnectError, DataError, RetriableError
@@ -247,6 +248,31 @@ def test_json_that_is_nested_is_one_records_fault(levels: int) -> None:
         return
     with pytest.raises((DataError, RecursionError)):
         made.from_connect_data("t", None, found.value)
+
+
+def _enveloped(levels: int, first: str) -> bytes:
+    """A record with a list of lists; `first` is the attribute that its schemas begin with."""
+    own: dict[str, Any] = {"type": "int32", "optional": True}
+    for _ in range(levels):
+        parts = {"type": "array", "items": own, "optional": True}
+        own = {first: parts[first], **parts}
+    top = {"type": "struct", "fields": [{**own, "field": "a"}]}
+    return json.dumps({"schema": top, "payload": {"a": None}}).encode()
+
+
+def test_schemas_that_are_nested_are_one_records_fault() -> None:
+    """
+    Who may write to the topic nests the schema of a record four hundred times, and spells it in two ways: each could be read,
+    and the task ended where a transform's batch compared them.
+    """
+    made = JsonConverter()
+    made.configure({"schemas.enable": "true"})
+    with pytest.raises(DataError, match="Schemas are within each other more than 250 times"):
+        made.to_connect_data("t", _enveloped(400, "type"))
+    values = [made.to_connect_data("t", _enveloped(240, first)) for first in ("type", "optional")]
+    assert values[0].schema is not values[1].schema
+    records = [SinkRecord("t", 0, None, None, *values[at % 2], at) for at in range(20)]
+    assert Records.of(records, owned=True) is not None
 
 
 # Registries.
