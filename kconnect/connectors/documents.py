@@ -32,6 +32,8 @@ _WITHIN = frozenset((dict, list))
 _DIGITS_OF_INT64 = 20
 _GREATEST_SCALE = 100_000
 """1E+999999999 has ten characters, and a billion digits."""
+_MOST_ZEROS = 64
+"""Of a decimal that are written out: four letters of a record stand for as many as its scale says, in each item of a list."""
 _MAY_BE_INFINITE = (SchemaType.FLOAT32, SchemaType.FLOAT64, SchemaType.ARRAY, SchemaType.MAP, SchemaType.STRUCT)
 _OPTIONS = orjson.OPT_NON_STR_KEYS | orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_SUBCLASS
 
@@ -208,11 +210,20 @@ def _other(value: Any) -> Any:
 
 
 def decimal_text(value: decimal.Decimal) -> str:
-    """Return a decimal with all its digits. DataError for one that has more of them than anybody can read."""
+    """
+    Return a decimal with all its digits, and with an exponent in place of many zeros. DataError for one that has more of these
+    than anybody can read.
+    """
     exponent = value.as_tuple().exponent
     if isinstance(exponent, int) and abs(exponent) > _GREATEST_SCALE:
         raise DataError(f"a decimal has a scale of {-exponent}, of which {_GREATEST_SCALE} may be")
-    return format(value, "f")
+    return format(value, "E" if zeros_of(value) > _MOST_ZEROS else "f")
+
+
+def zeros_of(value: decimal.Decimal) -> int:
+    """Return about how many zeros a decimal has beside its digits, if it is written without an exponent."""
+    exponent = value.as_tuple().exponent
+    return max(exponent, -value.adjusted()) if isinstance(exponent, int) else 0
 
 
 def _time(value: Any) -> str:

@@ -11,16 +11,17 @@ import decimal
 import itertools
 import json
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 import sqlalchemy as sa
 
 from kconnect import cel
-from kconnect.api import Column, DataError, Header, SinkConnector, SinkRecord, Struct, schema
+from kconnect.api import Column, DataError, Header, Schema, SinkConnector, SinkRecord, Struct, schema
 from kconnect.cel import CelError
 from kconnect.connectors import documents, limits, names
 from kconnect.connectors.file_sink import FileStreamSinkConnector
@@ -32,7 +33,7 @@ from kconnect.connectors.objects.avro_blocks import check_elements
 from kconnect.connectors.objects.connector import ObjectStoreSinkConnector
 from kconnect.connectors.search.actions import Action, Bad, Maker
 from kconnect.connectors.search.connector import OpenSearchSinkConnector
-from kconnect.connectors.sql import loose, pg_texts, reader, room
+from kconnect.connectors.sql import loose, pg_texts, reader, room, types
 from kconnect.converters.avro import AvroConverter
 from kconnect.converters.json import JsonConverter
 from kconnect.converters.schema_registry import MemoryRegistry
@@ -255,6 +256,42 @@ def test_no_decimal_of_a_table_ends_the_process(tmp_path: Path) -> None:
         assert [each.original_offset for each, _ in runner.reported] == list(range(1, len(given)))
 
 
+LAKE = {
+    "iceberg.tables": "shop.orders",
+    "iceberg.tables.auto-create-enabled": "true",
+    "iceberg.control.commit.interval-ms": "0",
+}
+SMALL = ("1E-999999999", "0E-999999999", "1E-99999999999999999999", f"0.{'0' * 500_000}1", "1E-2000000", "\u0661E-999999999")
+DEEP: dict[str, Callable[[Any], Any]] = {
+    "alone": lambda value: value,
+    "list": lambda value: [value],
+    "object": lambda value: {"x": value},
+    "list of objects": lambda value: [{"x": value}],
+}
+
+
+@pytest.mark.parametrize("place", DEEP)
+def test_no_text_of_a_table_ends_the_process(tmp_path: Path, place: str) -> None:
+    """
+    Who may write to a topic sends the text 1E-999999999 for a column of decimals, at any depth: Arrow read beside its table of
+    powers of ten, and ended the host with all tasks, as often as it was started.
+    """
+    (tmp_path / "lake").mkdir()
+    settings = {
+        **LAKE,
+        "iceberg.catalog.type": "sql",
+        "iceberg.catalog.uri": f"sqlite:///{tmp_path}/catalog.db",
+        "iceberg.catalog.warehouse": f"file://{tmp_path}/lake",
+    }
+    within = DEEP[place]
+    good = [decimal.Decimal("1000.00"), "2.50", "1e2"]
+    with sink(IcebergSinkConnector, **settings) as runner:
+        for offset, value in enumerate([*good, *SMALL, "3"]):
+            runner.put([SinkRecord("t", 0, None, None, None, {"id": offset, "v": within(value)}, offset)])
+        runner.put([])
+        assert [each.original_offset for each, _ in runner.reported] == [len(good) + at for at in range(len(SMALL))]
+
+
 @pytest.mark.parametrize(
     "far", [FAR[-1], decimal.Decimal("-7E+10000000"), decimal.Decimal("NaN"), decimal.Decimal("-Infinity")]
 )
@@ -279,6 +316,28 @@ def test_no_decimal_is_written_out_as_an_integer(far: decimal.Decimal) -> None:
         with soon(), pytest.raises(ValueError, match="is no integer, or too large"):
             read(far)
         assert read(decimal.Decimal("7.0")) == 7
+
+
+def test_a_decimal_is_no_longer_than_its_record() -> None:
+    """Who may write to a topic sends a list of decimals of four characters each, which had a hundred thousand as JSON."""
+    own = schema.array(schema.decimal_schema(100_000))
+    assert len(documents.to_json([decimal.Decimal("0E-100000"), decimal.Decimal("1E-100000")] * 1000, own)) < 50_000
+    for text in ("0E-100000", "-7E+100000", "1.25E-90", "1E-64", "1E+30", "-12.50", "0.00", "0"):
+        assert decimal.Decimal(documents.decimal_text(decimal.Decimal(text))) == decimal.Decimal(text)
+    assert documents.decimal_text(decimal.Decimal("1E-20")) == "0.00000000000000000001"
+
+
+@pytest.mark.parametrize("kind", [sa.Double(), sa.Numeric(10, 2)], ids=str)
+@pytest.mark.parametrize("own", [schema.decimal_schema(2_000_000_000), None], ids=["a schema", "none"])
+def test_a_decimal_is_not_written_out_for_a_database(kind: Any, own: Schema | None) -> None:
+    """Who may write to a topic, and name a schema, sends a decimal of two billion zeros: MySQL's driver wrote them."""
+    convert = types.conversion(own, sa.Column("v", kind), "mysql", ZoneInfo("UTC"), rounds=True)
+    assert convert is not None
+    for far in (*FAR[:1], *FAR[2:]):
+        with pytest.raises(DataError, match="places from the point"):
+            convert(far)
+    assert len(format(convert(FAR[1]), "f")) == 1
+    assert convert(decimal.Decimal("-1.25")) == decimal.Decimal("-1.25")
 
 
 def test_a_value_that_has_no_text_ends_no_file(tmp_path: Path) -> None:

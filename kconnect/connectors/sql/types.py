@@ -44,6 +44,8 @@ _MYSQL_KEYS: dict[SchemaType, sa.types.TypeEngine[Any]] = {
 Convert = Callable[[Any], Any]
 
 _UTC = ZoneInfo("UTC")
+_MOST_ZEROS = 400
+"""A floating point number has 324 behind the point."""
 FAR = "it is a date that is not in the years 1 to 9999"
 
 
@@ -117,7 +119,9 @@ def _of_kind(own: Schema | None, column: sa.Column[Any], backend: str, zone: Zon
     if own is None:
         return _of_any(kind, backend, zone)
     if own.name == schema.DECIMAL:
-        return documents.decimal_text if isinstance(kind, sa.String) else None
+        if isinstance(kind, sa.String):
+            return documents.decimal_text
+        return _written_out if backend in ("mysql", "mariadb") else None
     if own.name in (schema.DATE, schema.TIME, schema.TIMESTAMP):
         return _of_time(own.name, kind, _session_zone(kind, backend, zone))
     if own.type is SchemaType.ARRAY and isinstance(kind, sa.ARRAY):
@@ -216,9 +220,20 @@ def _of_any(kind: Any, backend: str, zone: ZoneInfo) -> Convert:
             return values.to_text(value)
         if isinstance(value, str) and backend == "postgresql":
             return _WITHOUT_NUL(value)
+        if isinstance(value, decimal.Decimal) and backend in ("mysql", "mariadb"):
+            return _written_out(value)
         return value
 
     return convert
+
+
+def _written_out(value: decimal.Decimal) -> decimal.Decimal:
+    """Return the same for the drivers of MySQL, which write a decimal with all its zeros. DataError if these are very many."""
+    if not value:
+        return decimal.Decimal(0)
+    if documents.zeros_of(value) > _MOST_ZEROS:
+        raise DataError(f"its first digit is {value.adjusted()} places from the point: the database has no such number")
+    return value
 
 
 def _parsed(kind: Any, text: str, zone: ZoneInfo) -> Any:
