@@ -132,6 +132,29 @@ def test_names_of_several_records_are_no_columns_for_all_of_them() -> None:
     assert len(rows.made(Column(None, [{"v": {f"a{each}": 1 for each in range(300)}}] * 2000), {})) == 2000
 
 
+def test_names_at_the_top_are_counted_before_they_are_columns(place: dict[str, str], catalog: Catalog) -> None:
+    """
+    Who may write to the topic has other names in each record, or very many in one: they were made columns, for all records of a
+    batch, before anybody counted them.
+    """
+
+    def room(count: int) -> None:
+        if count > 1000:
+            raise DataError("no room")
+
+    with pytest.raises(DataError, match="no room"):
+        rows.made(Column(None, [{f"a{at}_{each}": 1 for each in range(300)} for at in range(200)]), {}, room)
+    own = schema.struct({f"b{each}": INT32_SCHEMA for each in range(3000)})
+    many = {"id": 1, **{f"a{each}": 1 for each in range(3000)}}
+    with sink(place) as runner:
+        runner.put([record(0, {"id": 0, **{f"c{each}": 1 for each in range(900)}})])
+        runner.put([record(1, many), record(2, Struct.unchecked(own, [1] * 3000), own), record(3, {"id": 3})])
+        runner.put([])
+        assert [bad.original_offset for bad, _ in runner.reported] == [1, 2]
+        assert all("and iceberg.tables.max.columns is 1000" in str(error) for _, error in runner.reported)
+    assert ids(catalog, "shop.orders") == [0, 3]
+
+
 def row(offset: int, to: str | None = None) -> SinkRecord:
     return record(offset, Struct(ROW, {"id": offset, "to": to}), ROW)
 
@@ -250,6 +273,22 @@ def test_a_stage_that_is_none_of_ours_is_left(place: dict[str, str], catalog: Ca
     assert len(tell(orjson.dumps(stage))) == 1
 
 
+@pytest.mark.parametrize("name", ["../../../../up", "a/../../../../../up", "\u4e2d" * 300], ids=ascii)
+def test_a_name_leads_a_stage_out_of_no_folder(tmp_path: Path, place: dict[str, str], catalog: Catalog, name: str) -> None:
+    """Who may create connectors calls one by a path: its stages were written there, beside the folders that are allowed."""
+    with sink(place) as runner:
+        runner.put([row(0)])
+        runner.put([])
+    table, where = catalog.load_table("shop.orders"), TopicPartition("t", 0)
+    stage = Stage(1, f"{table.location()}/metadata/x.avro", {where: 0}, {where: 5})
+    staging.publish(table, name, stage)
+    assert staging.published(table, name, [where]) == [stage]
+    told = list(tmp_path.rglob("0.json"))
+    assert [each.relative_to(tmp_path / "lake").parts[:3] for each in told] == [("shop", "orders", "kconnect")]
+    staging.withdraw(table, name, stage)
+    assert list(tmp_path.rglob("0.json")) == []
+
+
 def test_an_answer_of_a_catalog_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
     """Who is the catalog drips an answer without an end, sends one as quickly as it is taken, packs it, or says nothing."""
     props = {"name": "n", "topics": "t", "iceberg.tables": "shop.orders", "iceberg.catalog.type": "rest"}
@@ -306,6 +345,7 @@ COLUMNS: dict[str, tuple[Schema, Any]] = {
     "deep": (_nested(200), []),
     "a scale below 0": (schema.decimal_schema(-5), decimal.Decimal(100_000)),
     "many": (schema.struct({f"c{number}": OPTIONAL_STRING_SCHEMA for number in range(1000)}, optional=True), None),
+    "a long name": (schema.struct({"n" * 300: OPTIONAL_STRING_SCHEMA}, optional=True), None),
 }
 
 
@@ -331,7 +371,10 @@ def test_no_column_spoils_the_table(place: dict[str, str], catalog: Catalog, kin
 
 @pytest.mark.parametrize("first", [True, False], ids=["a new table", "a table"])
 @pytest.mark.parametrize("within", [False, True], ids=["at the top", "within"])
-def test_no_two_columns_differ_by_case_only(place: dict[str, str], catalog: Catalog, first: bool, within: bool) -> None:
+@pytest.mark.parametrize("name", ["ID", "\u0131d"], ids=ascii)
+def test_no_two_columns_differ_by_case_only(
+    place: dict[str, str], catalog: Catalog, first: bool, within: bool, name: str
+) -> None:
     """Who may write to the topic sends a field ID beside id: Spark, Trino and Hive take them for one."""
 
     def of(at: int, *names: str) -> SinkRecord:
@@ -340,7 +383,7 @@ def test_no_two_columns_differ_by_case_only(place: dict[str, str], catalog: Cata
 
     good, odd = (1, 0) if first else (0, 1)
     with sink(place) as runner:
-        for each in sorted((of(odd, "ID"), of(good)), key=lambda some: some.offset):
+        for each in sorted((of(odd, name), of(good)), key=lambda some: some.offset):
             runner.put([each])
         runner.put([of(2, "other")])
         runner.put([])

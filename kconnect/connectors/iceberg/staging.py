@@ -9,7 +9,9 @@ stage that is too late, or of somebody who was given up for dead, is never commi
 
 from __future__ import annotations
 
+import hashlib
 import logging
+import urllib.parse
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
@@ -25,6 +27,8 @@ from kconnect.connectors.lake.stages import Stage
 log = logging.getLogger(__name__)
 
 _FOLDER = "kconnect"
+_LONGEST = 200
+"""What a disk takes as a folder's name, and some more."""
 
 
 def made(table: Table, rows: pa.Table, begins: dict[TopicPartition, int], ends: dict[TopicPartition, int]) -> Stage:
@@ -127,7 +131,11 @@ def _files(table: Table, stage: Stage) -> list[DataFile] | None:
 
 
 def _file(table: Table, connector: str, place: TopicPartition) -> str:
-    return f"{table.location()}/{_FOLDER}/{connector}/{place.topic}/{place.partition}.json"
+    # What a connector is called must not lead out of the table's folder.
+    folder = urllib.parse.quote(connector, safe="", errors="surrogatepass")
+    if len(folder) > _LONGEST:
+        folder = hashlib.sha256(folder.encode()).hexdigest()
+    return f"{table.location()}/{_FOLDER}/{folder}/{place.topic}/{place.partition}.json"
 
 
 def known(table: Table, connector: str, topics: Collection[str]) -> list[TopicPartition]:
