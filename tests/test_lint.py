@@ -1,4 +1,4 @@
-"""The linter, the formatter, the types and the import contracts are part of the tests."""
+"""The linters, the formatters, the types and the import contracts are part of the tests."""
 
 from __future__ import annotations
 
@@ -14,7 +14,13 @@ ROOT = Path(__file__).parent.parent
 BIN = Path(sys.executable).parent
 
 
-COMMANDS = [["ruff", "check", "."], ["ruff", "format", "--check", "."], ["mypy"], ["lint-imports"]]
+COMMANDS = [
+    ["ruff", "check", "."],
+    ["ruff", "format", "--check", "."],
+    ["mypy"],
+    ["lint-imports"],
+    ["python", "-m", "tests.rig.formatters"],
+]
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)

@@ -239,7 +239,9 @@ export class Api {
 
   /** @param {string} name */
   async schemas(name) {
-    return /** @type {{topic: string, part: "key" | "value", version: number, fields: {field: string, type: string}[]}[]} */ ((await this.get(`kconnect/${connector(name)}/schemas`)).schemas);
+    return /** @type {{topic: string, part: "key" | "value", version: number, fields: {field: string, type: string}[]}[]} */ (
+      (await this.get(`kconnect/${connector(name)}/schemas`)).schemas
+    );
   }
 
   async plugins() {
@@ -251,7 +253,9 @@ export class Api {
   }
 
   async internalTopics() {
-    return /** @type {{topics: {role: string, topic: string, there: boolean, partitions: number, replication: number, records: number}[], findings: {severity: string, topic: string, text: string, remedy: string}[]}} */ (await this.get("kconnect/topics"));
+    return /** @type {{topics: {role: string, topic: string, there: boolean, partitions: number, replication: number, records: number}[], findings: {severity: string, topic: string, text: string, remedy: string}[]}} */ (
+      await this.get("kconnect/topics")
+    );
   }
 
   async audit() {
@@ -348,7 +352,9 @@ export class Api {
    */
   async replay(name, letters, how) {
     const places = letters.map(({ partition, offset }) => ({ partition, offset }));
-    return /** @type {{replayed: number, letters: Decided[]}} */ (await this.send("POST", `kconnect/${connector(name)}/dead-letters/replay`, { letters: places, ...how }));
+    return /** @type {{replayed: number, letters: Decided[]}} */ (
+      await this.send("POST", `kconnect/${connector(name)}/dead-letters/replay`, { letters: places, ...how })
+    );
   }
 
   /** @param {string} name */

@@ -26,5 +26,15 @@ export function audit({ api }) {
   search.addEventListener("input", () => found.replaceChildren(draw()));
   read();
   const text = "Requests that may have changed something, the newest first: those that this worker answered since it was started. Each worker has its own.";
-  return { title: "Audit", element: h("section", null, h("h1", null, "Audit"), h("p", { class: "help" }, text), h("div", { class: "tools" }, search, button("Read again", read)), found) };
+  return {
+    title: "Audit",
+    element: h(
+      "section",
+      null,
+      h("h1", null, "Audit"),
+      h("p", { class: "help" }, text),
+      h("div", { class: "tools" }, search, button("Read again", read)),
+      found,
+    ),
+  };
 }

@@ -17,9 +17,21 @@ const EVERY_MS = 10_000;
 
 /** @type {{title: string, series: [Series, string][]}[]} */
 const CHARTS = [
-  { title: "Records a second", series: [["in_per_s", "in"], ["out_per_s", "out"]] },
+  {
+    title: "Records a second",
+    series: [
+      ["in_per_s", "in"],
+      ["out_per_s", "out"],
+    ],
+  },
   { title: "Lag, records", series: [["lag", "lag"]] },
-  { title: "Errors since the start", series: [["errors", "errors"], ["dead_letters", "dead letters"]] },
+  {
+    title: "Errors since the start",
+    series: [
+      ["errors", "errors"],
+      ["dead_letters", "dead letters"],
+    ],
+  },
   { title: "Milliseconds a poll or put", series: [["call_ms", "ms"]] },
 ];
 
@@ -89,10 +101,18 @@ function chart(place, history, series) {
       legend: { show: false },
       cursor: { show: false },
       scales: { x: { range: [now - HOUR_S, now] }, y: { range: (_, least, most) => [Math.min(0, least ?? 0), (most ?? 0) > 0 ? (most ?? 0) * 1.05 : 1] } },
-      axes: [{ ...axis, size: 28, space: 90, values: [[60, "{HH}:{mm}", null, null, null, null, null, null, 0]] }, { ...axis, size: 56, values: (_, splits) => splits.map((value) => number(value)) }],
+      axes: [
+        { ...axis, size: 28, space: 90, values: [[60, "{HH}:{mm}", null, null, null, null, null, null, 0]] },
+        { ...axis, size: 56, values: (_, splits) => splits.map((value) => number(value)) },
+      ],
       series: [
         {},
-        ...series.map((_, index) => ({ stroke: resolved(index === 0 ? "--main" : "--warn"), width: 1.5, points: { show: false }, paths: /** @type {any} */ (uPlot.paths.stepped)({ align: 1 }) })),
+        ...series.map((_, index) => ({
+          stroke: resolved(index === 0 ? "--main" : "--warn"),
+          width: 1.5,
+          points: { show: false },
+          paths: /** @type {any} */ (uPlot.paths.stepped)({ align: 1 }),
+        })),
       ],
     },
     /** @type {any} */ ([at, ...series.map(([key]) => [...history[key], last(history[key])])]),
@@ -112,7 +132,7 @@ function chart(place, history, series) {
 
 /** @param {(number | null)[]} values */
 function last(values) {
-  return values.length ? values[values.length - 1] ?? null : null;
+  return values.length ? (values[values.length - 1] ?? null) : null;
 }
 
 /**

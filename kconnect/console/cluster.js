@@ -41,13 +41,31 @@ export function cluster({ api }) {
       each.leaving ? "leaving" : "",
       !/^https?:/.test(each.url ?? "") ? "" : h("a", { href: `${each.url.replace(/\/$/, "")}/console`, rel: "noreferrer" }, "Its console"),
     ]);
-    const hosts = found.workers.flatMap((/** @type {any} */ worker) => worker.hosts.map((/** @type {any} */ host) => [worker.worker_id, number(host.host), host.node ?? "", host.pid === null ? "" : String(host.pid), number(host.connectors), number(host.tasks), [size(host.usage?.memory), host.usage?.memory_max ? ` of ${size(host.usage.memory_max)}` : ""].join(""), share(`${worker.worker_id} ${host.host} ${host.pid}`, host.usage?.cpu_s)]));
-    const moves = found.moving.map((/** @type {any} */ each) => [each.connector, each.task === null ? "the connector itself" : `task ${each.task}`, each.from ?? "nowhere", each.to ?? "nowhere"]);
+    const hosts = found.workers.flatMap((/** @type {any} */ worker) =>
+      worker.hosts.map((/** @type {any} */ host) => [
+        worker.worker_id,
+        number(host.host),
+        host.node ?? "",
+        host.pid === null ? "" : String(host.pid),
+        number(host.connectors),
+        number(host.tasks),
+        [size(host.usage?.memory), host.usage?.memory_max ? ` of ${size(host.usage.memory_max)}` : ""].join(""),
+        share(`${worker.worker_id} ${host.host} ${host.pid}`, host.usage?.cpu_s),
+      ]),
+    );
+    const moves = found.moving.map((/** @type {any} */ each) => [
+      each.connector,
+      each.task === null ? "the connector itself" : `task ${each.task}`,
+      each.from ?? "nowhere",
+      each.to ?? "nowhere",
+    ]);
     return [
       h("h2", null, "Workers"),
       table(["Worker", "State", "Connectors", "Tasks", "Version", "Generation", "", ""], workers, { caption: "Workers" }),
       h("h2", null, "Task hosts"),
-      hosts.length ? table(["Worker", "Host", "Node", "Process", "Connectors", "Tasks", "Memory", "CPU"], hosts, { caption: "Task hosts" }) : h("p", null, "There is none yet: Spark is starting."),
+      hosts.length
+        ? table(["Worker", "Host", "Node", "Process", "Connectors", "Tasks", "Memory", "CPU"], hosts, { caption: "Task hosts" })
+        : h("p", null, "There is none yet: Spark is starting."),
       moves.length ? [h("h2", null, "Being moved"), table(["Connector", "What", "From", "To"], moves, { caption: "Being moved" })] : null,
     ].flat();
   }
@@ -70,11 +88,24 @@ function internalTopics(api) {
     await load(found, async () => {
       fill(found, "Reading them …");
       const { topics, findings } = await api.internalTopics();
-      const rows = topics.map((each) => [each.role, h("code", null, each.topic), each.there ? number(each.partitions) : badge("FAILED", "is not there"), number(each.replication), number(each.records)]);
-      const wrong = findings.map((each) => [badge(each.severity === "error" ? "FAILED" : each.severity === "warning" ? "RETRYING" : "PAUSED", each.severity), each.topic, commands(each.text), commands(each.remedy)]);
+      const rows = topics.map((each) => [
+        each.role,
+        h("code", null, each.topic),
+        each.there ? number(each.partitions) : badge("FAILED", "is not there"),
+        number(each.replication),
+        number(each.records),
+      ]);
+      const wrong = findings.map((each) => [
+        badge(each.severity === "error" ? "FAILED" : each.severity === "warning" ? "RETRYING" : "PAUSED", each.severity),
+        each.topic,
+        commands(each.text),
+        commands(each.remedy),
+      ]);
       return [
         table(["Holds", "Topic", "Partitions", "Replicas", "Records"], rows, { caption: "Internal topics" }),
-        wrong.length ? table(["", "Topic", "What is found", "What helps"], wrong, { caption: "What is found" }) : h("p", { class: "fine" }, "Nothing is wrong with them."),
+        wrong.length
+          ? table(["", "Topic", "What is found", "What helps"], wrong, { caption: "What is found" })
+          : h("p", { class: "fine" }, "Nothing is wrong with them."),
       ];
     });
     go.disabled = false;
@@ -108,8 +139,24 @@ export function loggers({ api }) {
     return load(element, async () => {
       const found = /** @type {Record<string, {level: string, last_modified: number | null}>} */ (await api.get("admin/loggers"));
       const rows = Object.entries(found).map(([name, { level, last_modified }]) => {
-        const choice = h("select", { "aria-label": `Level of ${name}` }, ...[...new Set([...LEVELS, level])].map((each) => h("option", { value: each, selected: each === level }, each)));
-        return [h("code", null, name), choice, ago(last_modified), api.may("admin") ? h("div", { class: "actions" }, button("Set here", () => set(name, choice.value, false)), button("Set everywhere", () => set(name, choice.value, true))) : ""];
+        const choice = h(
+          "select",
+          { "aria-label": `Level of ${name}` },
+          ...[...new Set([...LEVELS, level])].map((each) => h("option", { value: each, selected: each === level }, each)),
+        );
+        return [
+          h("code", null, name),
+          choice,
+          ago(last_modified),
+          api.may("admin")
+            ? h(
+                "div",
+                { class: "actions" },
+                button("Set here", () => set(name, choice.value, false)),
+                button("Set everywhere", () => set(name, choice.value, true)),
+              )
+            : "",
+        ];
       });
       return [table(["Logger", "Level", "Changed", ""], rows, { caption: "Loggers" })];
     });

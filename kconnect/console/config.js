@@ -41,7 +41,11 @@ export function config({ api, name, hurry, query, go }) {
         const both = changes.filter(([setting, before, then]) => there[setting] !== before && there[setting] !== then);
         if (both.length === 0) return true;
         const lines = both.map(([setting]) => setting);
-        return confirm("Somebody else has changed these, too", lines, { verb: "Submit mine", text: `You and somebody else have changed the same ${both.length === 1 ? "setting" : "settings"} of ${name}. If you submit yours, theirs are lost.`, danger: true });
+        return confirm("Somebody else has changed these, too", lines, {
+          verb: "Submit mine",
+          text: `You and somebody else have changed the same ${both.length === 1 ? "setting" : "settings"} of ${name}. If you submit yours, theirs are lost.`,
+          danger: true,
+        });
       });
       if (!done) throw new Error("Nothing was submitted. Give up to see the config of now.");
       notice("The config was changed. Tasks that it concerns restart.");
@@ -66,7 +70,12 @@ export function config({ api, name, hurry, query, go }) {
       const now = (await api.own(name)).config;
       const shown = h("div", null, settings(now, []));
       definitions(now).then((known) => fill(shown, settings(now, known)));
-      return [api.may("admin") ? button("Edit", () => load(element, async () => [await edit(await api.config(name))]), { class: "main" }) : null, shown, pluginsOf(api, now), schemasOf(api, name, now)];
+      return [
+        api.may("admin") ? button("Edit", () => load(element, async () => [await edit(await api.config(name))]), { class: "main" }) : null,
+        shown,
+        pluginsOf(api, now),
+        schemasOf(api, name, now),
+      ];
     });
   }
 
@@ -108,7 +117,11 @@ function settings(now, known) {
           "details",
           { class: "defaults" },
           h("summary", null, `${defaults.length} settings have their defaults`),
-          table(["Setting", "Default", "What it means"], defaults.map((each) => [h("code", null, each.name), h("code", null, each.default_value), commands(each.documentation)]), { caption: "Defaults" }),
+          table(
+            ["Setting", "Default", "What it means"],
+            defaults.map((each) => [h("code", null, each.name), h("code", null, each.default_value), commands(each.documentation)]),
+            { caption: "Defaults" },
+          ),
         )
       : null,
   ];

@@ -41,8 +41,12 @@ export function written(config, language) {
 export function read(text, language) {
   if (text.trim() === "") return {};
   let found = language === "JSON" ? fromJson(text) : fromYaml(text);
-  if (found === null || typeof found !== "object" || Array.isArray(found)) throw new NoConfig(language === "JSON" ? 'A config is an object: {"setting": "value"}.' : "A config has a setting and its value on each line: setting: value.");
-  if (typeof found["config"] === "object" && found["config"] !== null) found = { ...(found["name"] === undefined ? {} : { name: found["name"] }), ...found["config"] };
+  if (found === null || typeof found !== "object" || Array.isArray(found))
+    throw new NoConfig(
+      language === "JSON" ? 'A config is an object: {"setting": "value"}.' : "A config has a setting and its value on each line: setting: value.",
+    );
+  if (typeof found["config"] === "object" && found["config"] !== null)
+    found = { ...(found["name"] === undefined ? {} : { name: found["name"] }), ...found["config"] };
   const wrong = Object.entries(found).find(([, value]) => typeof value === "object" && value !== null);
   if (wrong !== undefined) throw new NoConfig(`${wrong[0]} must be a text, a number, true, false or null.`);
   return Object.fromEntries(Object.entries(found).map(([key, value]) => [key, value === null ? null : String(value)]));
@@ -57,7 +61,15 @@ function fromJson(text) {
     // Browsers say it in their own ways.
     const [, position] = /at position (\d+)/.exec(message) ?? [];
     const [, line = "", column = ""] = /at line (\d+) column (\d+)/.exec(message) ?? [];
-    const at = position !== undefined ? Number(position) : line === "" ? undefined : text.split("\n").slice(0, Number(line) - 1).join("\n").length + Number(column);
+    const at =
+      position !== undefined
+        ? Number(position)
+        : line === ""
+          ? undefined
+          : text
+              .split("\n")
+              .slice(0, Number(line) - 1)
+              .join("\n").length + Number(column);
     throw new NoConfig(`This is no JSON: ${message}`, at);
   }
 }

@@ -69,7 +69,12 @@ export function connector({ api, feed, path, query, go }) {
     } else {
       const wanted = row.target_state === "STARTED" ? null : `, is to be ${row.target_state}`;
       fill(facts, badge(row.state), wanted, ` · ${row.type} · ${row.class ?? "no class"}`);
-      const verbs = row.target_state === "STARTED" ? ["Pause", "Stop", "Restart", "Delete"] : row.target_state === "PAUSED" ? ["Resume", "Stop", "Restart", "Delete"] : ["Resume", "Delete"];
+      const verbs =
+        row.target_state === "STARTED"
+          ? ["Pause", "Stop", "Restart", "Delete"]
+          : row.target_state === "PAUSED"
+            ? ["Resume", "Stop", "Restart", "Delete"]
+            : ["Resume", "Delete"];
       const mine = verbs.filter((verb) => api.may(needed(verb)));
       if (actions.dataset["verbs"] !== verbs.join()) {
         actions.dataset["verbs"] = verbs.join();
@@ -139,13 +144,37 @@ function overview({ api, name, hurry }) {
         }
         hurry();
       };
-      const reason = task?.trace ? folded(`task ${id}`, task.trace) : more?.retrying ? `Retrying, since ${ago(more.retrying.since)}: ${more.retrying.reason}` : placed.waits_for;
+      const reason = task?.trace
+        ? folded(`task ${id}`, task.trace)
+        : more?.retrying
+          ? `Retrying, since ${ago(more.retrying.since)}: ${more.retrying.reason}`
+          : placed.waits_for;
       const host = placed.host === null ? "" : `host ${placed.host.host}${placed.host.pid === null ? "" : `, process ${placed.host.pid}`}`;
-      return [String(id), badge(task?.state ?? placed.state), h("span", { title: moment(more?.since) }, ago(more?.since)), placed.worker_id, host, size(more?.memory?.used), reason, api.may("operate") ? button("Restart", restart, { "aria-label": `Restart task ${id}` }) : ""];
+      return [
+        String(id),
+        badge(task?.state ?? placed.state),
+        h("span", { title: moment(more?.since) }, ago(more?.since)),
+        placed.worker_id,
+        host,
+        size(more?.memory?.used),
+        reason,
+        api.may("operate") ? button("Restart", restart, { "aria-label": `Restart task ${id}` }) : "",
+      ];
     });
     const instance = status?.connector.trace ? folded("connector", status.connector.trace) : placement.connector.waits_for;
     return [
-      own.advice.length ? h("div", { class: "advice", role: "note", "aria-label": "What to do" }, h("h2", null, "What to do"), h("ul", null, own.advice.map((text) => h("li", null, commands(text))))) : null,
+      own.advice.length
+        ? h(
+            "div",
+            { class: "advice", role: "note", "aria-label": "What to do" },
+            h("h2", null, "What to do"),
+            h(
+              "ul",
+              null,
+              own.advice.map((text) => h("li", null, commands(text))),
+            ),
+          )
+        : null,
       instance ? h("div", { class: "instance" }, h("h2", null, "The connector itself"), instance) : null,
       h("h2", null, "Tasks"),
       rows.length ? table(["Task", "State", "Since", "Worker", "Host", "Memory", "Why", ""], rows, { caption: "Tasks" }) : h("p", null, "It has no tasks."),
@@ -195,9 +224,14 @@ function past(api, name) {
     load(found, async () => {
       fill(found, "Reading …");
       const { changes, since, restarts } = await api.changes(name);
-      const rows = changes.reverse().map((each) => [h("span", { title: ago(each.at) }, moment(each.at)), each.of === "task" ? `task ${each.task}` : each.of ?? "", each.text]);
+      const rows = changes
+        .reverse()
+        .map((each) => [h("span", { title: ago(each.at) }, moment(each.at)), each.of === "task" ? `task ${each.task}` : (each.of ?? ""), each.text]);
       const far = `${restarts} ${restarts === 1 ? "restart" : "restarts"}; nothing is known from before ${moment(since)}.`;
-      return [h("p", { class: "help" }, far, " ", button("Read again", read)), rows.length ? table(["When", "What", ""], rows, { caption: "What happened" }) : null];
+      return [
+        h("p", { class: "help" }, far, " ", button("Read again", read)),
+        rows.length ? table(["When", "What", ""], rows, { caption: "What happened" }) : null,
+      ];
     });
   const made = h("details", { class: "past" }, h("summary", null, "What happened"), found);
   made.addEventListener("toggle", () => made.open && read());
@@ -213,7 +247,16 @@ function topics({ api, name }) {
   load(element, async () => {
     const found = await api.topics(name);
     const text = "Topics that it has read or written since it was made, or since they were forgotten.";
-    return [h("p", null, text), found.length ? h("ul", { class: "plain" }, found.sort().map((topic) => h("li", null, topic))) : h("p", null, `${number(0)} topics.`)];
+    return [
+      h("p", null, text),
+      found.length
+        ? h(
+            "ul",
+            { class: "plain" },
+            found.sort().map((topic) => h("li", null, topic)),
+          )
+        : h("p", null, `${number(0)} topics.`),
+    ];
   });
   return { element };
 }

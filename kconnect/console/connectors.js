@@ -13,7 +13,15 @@ import { Rows } from "./rows.js";
 
 /** @type {{key: string, title: string, of: (row: Row) => string | number, down?: boolean, cell: (row: Row) => import("./dom.js").Child | import("./dom.js").Child[], right?: boolean}[]} */
 const COLUMNS = [
-  { key: "name", title: "Name", of: (row) => row.name, cell: (row) => [h("a", { href: `#/connectors/${encodeURIComponent(row.name)}`, "data-key": `link ${row.name}` }, row.name), ...labels(row).map((text) => h("span", { class: "label" }, text))] },
+  {
+    key: "name",
+    title: "Name",
+    of: (row) => row.name,
+    cell: (row) => [
+      h("a", { href: `#/connectors/${encodeURIComponent(row.name)}`, "data-key": `link ${row.name}` }, row.name),
+      ...labels(row).map((text) => h("span", { class: "label" }, text)),
+    ],
+  },
   { key: "state", title: "State", of: (row) => worst(row), down: true, cell: (row) => badge(row.state) },
   { key: "since", title: "Since", of: (row) => row.since ?? 0, down: true, cell: (row) => h("span", { title: moment(row.since) }, ago(row.since)) },
   { key: "tasks", title: "Tasks", of: (row) => tasks(row), cell: (row) => taskCell(row) },
@@ -45,13 +53,20 @@ const ACTIONS = {
 export function connectors({ api, feed, query, go }) {
   /** @type {Set<string>} */
   const chosen = new Set();
-  const search = h("input", { type: "search", placeholder: "Name, class, topic, label or reason", "aria-label": "Search connectors", value: query.get("q") ?? "" });
+  const search = h("input", {
+    type: "search",
+    placeholder: "Name, class, topic, label or reason",
+    "aria-label": "Search connectors",
+    value: query.get("q") ?? "",
+  });
   const state = choice("State", "any state", STATES, query.get("state"));
   const type = choice("Type", "any type", ["source", "sink"], query.get("type"));
   const order = { key: query.get("sort") ?? "name", turned: query.get("turned") !== null };
   const count = h("p", { class: "count", role: "status" });
   const all = h("input", { type: "checkbox", "aria-label": "Choose all that are listed" });
-  const actions = Object.keys(ACTIONS).filter((verb) => api.may(needed(verb))).map((verb) => button(verb, () => act(verb), { class: verb === "Delete" ? "danger" : null }));
+  const actions = Object.keys(ACTIONS)
+    .filter((verb) => api.may(needed(verb)))
+    .map((verb) => button(verb, () => act(verb), { class: verb === "Delete" ? "danger" : null }));
   const head = h("tr", { "aria-rowindex": "1" }, h("th", { class: "box" }, all), ...COLUMNS.map(title));
   const rows = new Rows("Connectors", head, line);
   /** @type {Row[]} */
@@ -153,7 +168,14 @@ export function connectors({ api, feed, query, go }) {
       "section",
       { class: "connectors" },
       h("div", { class: "head" }, h("h1", null, "Connectors"), api.may("admin") ? h("a", { class: "button", href: "#/create" }, "New connector") : null),
-      h("div", { class: "tools" }, search, state, type, h("div", { class: "actions", role: "group", "aria-label": "What to do with those that are chosen" }, actions)),
+      h(
+        "div",
+        { class: "tools" },
+        search,
+        state,
+        type,
+        h("div", { class: "actions", role: "group", "aria-label": "What to do with those that are chosen" }, actions),
+      ),
       count,
       rows.element,
     ),
@@ -200,7 +222,13 @@ function taskCell(row) {
   const running = row.tasks["RUNNING"] ?? 0;
   const text = total === 0 ? "none" : `${running} of ${total}`;
   const failed = row.tasks["FAILED"] ?? 0;
-  return h("span", { title: states(row.tasks) }, text, failed ? [" ", badge("FAILED", `${failed} failed`)] : null, row.retrying_since ? [" ", badge("RETRYING", "retrying")] : null);
+  return h(
+    "span",
+    { title: states(row.tasks) },
+    text,
+    failed ? [" ", badge("FAILED", `${failed} failed`)] : null,
+    row.retrying_since ? [" ", badge("RETRYING", "retrying")] : null,
+  );
 }
 
 /** @param {Row} row */

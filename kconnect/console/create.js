@@ -33,8 +33,16 @@ export function create({ api, feed, query, go }) {
       go("create");
       choose();
     };
-    const name = h("input", { type: "text", id: "new-name", value: stored === null ? first["name"] ?? "" : nameIn(stored), autocomplete: "off", required: true });
-    const named = (/** @type {string} */ text) => void (name.value = text);
+    const name = h("input", {
+      type: "text",
+      id: "new-name",
+      value: stored === null ? (first["name"] ?? "") : nameIn(stored),
+      autocomplete: "off",
+      required: true,
+    });
+    const named = (/** @type {string} */ text) => {
+      name.value = text;
+    };
     const made = editor({ api, now: null, first, draft: DRAFT, verb: "Create", submit, leave, more: h("label", null, "as ", state), named });
     name.addEventListener("input", () => made.set("name", name.value));
     fill(element, h("div", { class: "field" }, h("label", { for: "new-name" }, "Name of the connector"), name), made.element);
@@ -46,8 +54,10 @@ export function create({ api, feed, query, go }) {
       const found = /** @type {import("./api.js").Plugin[]} */ (all);
       const search = h("input", { type: "search", "aria-label": "Search plugins", placeholder: "What it does, or its name" });
       const list = h("div", null);
-      const examples = (/** @type {import("./api.js").Plugin} */ plugin) => EXAMPLES.filter(({ config }) => [simple(plugin), simple(plugin).replace(/Source$/, "")].includes(config["connector.class"] ?? ""));
-      const text = (/** @type {import("./api.js").Plugin} */ plugin) => [plugin.class, plugin.type, ...examples(plugin).flatMap((each) => [each.title, each.what])].join(" ").toLowerCase();
+      const examples = (/** @type {import("./api.js").Plugin} */ plugin) =>
+        EXAMPLES.filter(({ config }) => [simple(plugin), simple(plugin).replace(/Source$/, "")].includes(config["connector.class"] ?? ""));
+      const text = (/** @type {import("./api.js").Plugin} */ plugin) =>
+        [plugin.class, plugin.type, ...examples(plugin).flatMap((each) => [each.title, each.what])].join(" ").toLowerCase();
       const item = (/** @type {import("./api.js").Plugin} */ plugin) => {
         const known = examples(plugin);
         return h(
@@ -55,7 +65,20 @@ export function create({ api, feed, query, go }) {
           null,
           button(simple(plugin), () => begin(plugin)),
           h("span", null, ` ${known[0] === undefined ? "" : `${known[0].title} · `}${plugin.class} ${plugin.version ?? ""}`),
-          known.length ? h("ul", { class: "plain" }, known.map((each) => h("li", null, `${each.what.replace(/:$/, ".")} `, button("Begin with that", () => begin(plugin, each.config), { "aria-label": `Begin with: ${each.what}` })))) : null,
+          known.length
+            ? h(
+                "ul",
+                { class: "plain" },
+                known.map((each) =>
+                  h(
+                    "li",
+                    null,
+                    `${each.what.replace(/:$/, ".")} `,
+                    button("Begin with that", () => begin(plugin, each.config), { "aria-label": `Begin with: ${each.what}` }),
+                  ),
+                ),
+              )
+            : null,
         );
       };
       const draw = () => {
@@ -65,11 +88,25 @@ export function create({ api, feed, query, go }) {
           const some = shown.filter((each) => each.type === type);
           return some.length ? [h("h2", null, title), h("ul", { class: "plugins" }, some.map(item))] : [];
         };
-        fill(list, ...part("source", "Bring records into Kafka"), ...part("sink", "Take records out of Kafka"), shown.length ? null : h("p", null, "No plugin of this worker is called so, or does that."));
+        fill(
+          list,
+          ...part("source", "Bring records into Kafka"),
+          ...part("sink", "Take records out of Kafka"),
+          shown.length ? null : h("p", null, "No plugin of this worker is called so, or does that."),
+        );
       };
       search.addEventListener("input", draw);
       draw();
-      return [h("p", null, "Choose a plugin, begin with an example, or paste a config."), h("div", { class: "tools" }, search, button("Paste a config", () => fillIn({}))), list];
+      return [
+        h("p", null, "Choose a plugin, begin with an example, or paste a config."),
+        h(
+          "div",
+          { class: "tools" },
+          search,
+          button("Paste a config", () => fillIn({})),
+        ),
+        list,
+      ];
     });
   }
 

@@ -17,9 +17,13 @@ const MOST_NAMES = 200;
  */
 export function confirm(title, names, what) {
   return new Promise((resolve) => {
+    const closed = () => {
+      dialog.remove();
+      resolve(dialog.returnValue === "yes");
+    };
     const dialog = h(
       "dialog",
-      { "aria-labelledby": "dialog-title", onclose: () => (dialog.remove(), resolve(dialog.returnValue === "yes")) },
+      { "aria-labelledby": "dialog-title", onclose: closed },
       h("h2", { id: "dialog-title" }, title),
       what.text ? h("p", null, what.text) : null,
       h(
@@ -67,7 +71,13 @@ export async function each(doing, names, action) {
   let left = false;
   const bar = h("progress", { max: names.length, value: 0, "aria-label": doing });
   const text = h("p", null);
-  const shown = h("div", { class: "notice" }, text, bar, button("Leave", () => (left = true)));
+  const shown = h(
+    "div",
+    { class: "notice" },
+    text,
+    bar,
+    button("Leave", () => (left = true)),
+  );
   if (names.length > 1) place.append(shown);
   /** @type {string[]} */
   const failed = [];

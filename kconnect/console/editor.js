@@ -70,7 +70,7 @@ export function editor({ api, now, first, draft, verb, submit, leave, more, cons
     form.element.hidden = side !== "Form";
     code.element.hidden = side === "Form";
     if (side !== "Form") code.show(text ?? written(wanted, side), side);
-    fill(chosen, ...(/** @type {const} */ (["Form", "JSON", "YAML"])).map((name) => button(name, () => turn(name), { "aria-pressed": String(name === side) })));
+    fill(chosen, .../** @type {const} */ (["Form", "JSON", "YAML"]).map((name) => button(name, () => turn(name), { "aria-pressed": String(name === side) })));
   }
 
   /** @param {string} text */
@@ -121,7 +121,13 @@ export function editor({ api, now, first, draft, verb, submit, leave, more, cons
     send.disabled = true;
     const changes = differences(now ?? {}, wanted);
     const then = h("p", { class: "help" });
-    if (now !== null) fill(difference, changes.length ? [h("h2", null, "What changes"), table(["Setting", "Now", "Then"], changes.map(line), { caption: "What changes" }), then] : h("p", null, "Nothing changes yet."));
+    if (now !== null)
+      fill(
+        difference,
+        changes.length
+          ? [h("h2", null, "What changes"), table(["Setting", "Now", "Then"], changes.map(line), { caption: "What changes" }), then]
+          : h("p", null, "Nothing changes yet."),
+      );
     if (changes.length) load(then, async () => [await consequences?.(changes.map(([name]) => name))]);
     try {
       const plugin = (wanted["connector.class"] ?? "").replace(/^.*\./, "");
@@ -130,9 +136,21 @@ export function editor({ api, now, first, draft, verb, submit, leave, more, cons
       form.show(found.configs, wanted);
       const errors = found.configs.flatMap(({ value }) => (value?.errors ?? []).map((message) => ({ name: value?.name ?? "", message })));
       if (side !== "Form") code.mark(errors);
-      code.offer(found.configs.flatMap(({ definition, value }) => (definition === null ? [] : [{ name: definition.name, documentation: definition.documentation, values: value?.recommended_values ?? [] }])));
+      code.offer(
+        found.configs.flatMap(({ definition, value }) =>
+          definition === null ? [] : [{ name: definition.name, documentation: definition.documentation, values: value?.recommended_values ?? [] }],
+        ),
+      );
       const lines = errors.map(({ name, message }) => [h("code", null, name), message]);
-      fill(findings, errors.length ? [h("p", { class: "error" }, `${errors.length === 1 ? "One setting is" : `${errors.length} settings are`} wrong:`), table(["Setting", "What is wrong"], lines, { caption: "What is wrong" })] : h("p", { class: "fine" }, "The worker takes this config."));
+      fill(
+        findings,
+        errors.length
+          ? [
+              h("p", { class: "error" }, `${errors.length === 1 ? "One setting is" : `${errors.length} settings are`} wrong:`),
+              table(["Setting", "What is wrong"], lines, { caption: "What is wrong" }),
+            ]
+          : h("p", { class: "fine" }, "The worker takes this config."),
+      );
       send.disabled = errors.length > 0 || (now !== null && changes.length === 0);
     } catch (error) {
       if (number === asked) fill(findings, h("p", { class: "error" }, error instanceof Error ? error.message : String(error)));
@@ -175,7 +193,19 @@ export function editor({ api, now, first, draft, verb, submit, leave, more, cons
     asked += 1;
     leave();
   };
-  const element = h("div", { class: "editor" }, h("div", null, chosen, form.element, code.element), h("div", null, h("div", { class: "actions" }, more, send, button("Give up", giveUp)), findings, difference, preview(api, () => wanted)));
+  const element = h(
+    "div",
+    { class: "editor" },
+    h("div", null, chosen, form.element, code.element),
+    h(
+      "div",
+      null,
+      h("div", { class: "actions" }, more, send, button("Give up", giveUp)),
+      findings,
+      difference,
+      preview(api, () => wanted),
+    ),
+  );
   return { element, set };
 }
 

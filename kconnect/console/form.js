@@ -23,7 +23,7 @@ const COMMON = ["Common", "Transforms", "Predicates", "Error Handling", "Topic C
  * @param {Definition | null | undefined} definition
  */
 export function groupOf(definition) {
-  return definition ? definition.group ?? OWN : OTHERS;
+  return definition ? (definition.group ?? OWN) : OTHERS;
 }
 
 export class Form {
@@ -33,7 +33,12 @@ export class Form {
     this._all = h("input", { type: "checkbox", id: "form-all" });
     this._find = h("input", { type: "search", placeholder: "Find a setting", "aria-label": "Find a setting" });
     this._groups = h("div", null);
-    this.element = h("div", { class: "form" }, h("div", { class: "tools" }, this._find, h("label", { for: "form-all" }, this._all, " All settings")), this._groups);
+    this.element = h(
+      "div",
+      { class: "form" },
+      h("div", { class: "tools" }, this._find, h("label", { for: "form-all" }, this._all, " All settings")),
+      this._groups,
+    );
     /** @type {Map<string, Field>} */
     this._fields = new Map();
     /** @type {Map<string, HTMLElement>} */
@@ -118,10 +123,22 @@ class Field {
     /** @type {HTMLInputElement | HTMLSelectElement | HTMLTextAreaElement} */
     this._input;
     if (type === "BOOLEAN") {
-      this._input = h("select", { id }, h("option", { value: "" }, "by default"), h("option", { value: "true" }, "true"), h("option", { value: "false" }, "false"));
+      this._input = h(
+        "select",
+        { id },
+        h("option", { value: "" }, "by default"),
+        h("option", { value: "true" }, "true"),
+        h("option", { value: "false" }, "false"),
+      );
     } else {
       const hidden = type === "PASSWORD";
-      this._input = h("input", { id, type: hidden ? "password" : "text", autocomplete: hidden ? "new-password" : "off", spellcheck: "false", list: `${id}-values` });
+      this._input = h("input", {
+        id,
+        type: hidden ? "password" : "text",
+        autocomplete: hidden ? "new-password" : "off",
+        spellcheck: "false",
+        list: `${id}-values`,
+      });
     }
     this._dress();
     this._errors = h("p", { class: "error", id: `${id}-said` });
@@ -173,15 +190,20 @@ class Field {
     const standard = definition?.default_value ?? null;
     if (document.activeElement !== this._input) {
       // A select shows only what it has.
-      if (this._input instanceof HTMLSelectElement && given && ![...this._input.options].some((each) => each.value === given)) this._input.append(h("option", { value: given }, given));
+      if (this._input instanceof HTMLSelectElement && given && ![...this._input.options].some((each) => each.value === given))
+        this._input.append(h("option", { value: given }, given));
       this._input.value = given ?? "";
     }
     if (this._input instanceof HTMLInputElement) this._input.placeholder = standard ?? "";
-    fill(this._values, (value?.recommended_values ?? []).map((each) => h("option", { value: each })));
+    fill(
+      this._values,
+      (value?.recommended_values ?? []).map((each) => h("option", { value: each })),
+    );
     const errors = value?.errors ?? [];
     fill(this._errors, errors.join(" "));
     this._input.setAttribute("aria-invalid", String(errors.length > 0));
     this.applies = value?.visible ?? given !== undefined;
-    this.matters = errors.length > 0 || (given !== undefined && given !== null) || Boolean(definition?.required) || (definition?.importance === "HIGH" && this.applies);
+    this.matters =
+      errors.length > 0 || (given !== undefined && given !== null) || Boolean(definition?.required) || (definition?.importance === "HIGH" && this.applies);
   }
 }

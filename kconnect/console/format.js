@@ -37,7 +37,12 @@ export function size(bytes) {
 export function ago(ms, now = Date.now()) {
   if (ms === null || ms === undefined) return "";
   const seconds = Math.max(0, (now - ms) / 1000);
-  const units = /** @type {[string, number][]} */ ([["d", 86400], ["h", 3600], ["min", 60], ["s", 1]]);
+  const units = /** @type {[string, number][]} */ ([
+    ["d", 86400],
+    ["h", 3600],
+    ["min", 60],
+    ["s", 1],
+  ]);
   const [unit, length] = units.find((each) => seconds >= each[1]) ?? ["s", 1];
   return seconds < 1 ? "now" : `${Math.floor(seconds / length)} ${unit} ago`;
 }

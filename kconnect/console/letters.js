@@ -20,7 +20,12 @@ const SHOWN = 50;
  * @returns {{element: HTMLElement}}
  */
 export function letters({ api, name, query, go }) {
-  const contains = h("input", { type: "search", "aria-label": "Letters with this text", placeholder: "Text in key, value or message", value: query.get("q") ?? "" });
+  const contains = h("input", {
+    type: "search",
+    "aria-label": "Letters with this text",
+    placeholder: "Text in key, value or message",
+    value: query.get("q") ?? "",
+  });
   const stage = h("select", { "aria-label": "Stage" }, h("option", { value: "" }, "any stage"), ...STAGES.map((each) => h("option", { value: each }, each)));
   stage.value = STAGES.includes(query.get("stage") ?? "") ? /** @type {string} */ (query.get("stage")) : "";
   const order = h("select", { "aria-label": "Order" }, h("option", { value: "" }, "newest first"), h("option", { value: "oldest" }, "oldest first"));
@@ -68,9 +73,19 @@ export function letters({ api, name, query, go }) {
       const before = new Set(chosen().map(place));
       const shown = order.value === "oldest" ? answer.letters : answer.letters.reverse();
       listed.clear();
-      fill(rows, shown.map((letter) => line(letter, before.has(place(letter)))).flat());
-      const parts = [`${shown.length}${answer.more ? " of more" : ""} letters in ${answer.queue}`, answer.replays_unknown ? `Which have been replayed is not known: ${answer.replays_unknown}` : ""];
-      fill(found, shown.length ? parts.filter(Boolean).join(". ") : `No letters${contains.value || stage.value ? " match" : ` in ${answer.queue}`}.`, answer.more && limit < 500 ? [" ", button("Read more", more)] : null);
+      fill(
+        rows,
+        shown.flatMap((letter) => line(letter, before.has(place(letter)))),
+      );
+      const parts = [
+        `${shown.length}${answer.more ? " of more" : ""} letters in ${answer.queue}`,
+        answer.replays_unknown ? `Which have been replayed is not known: ${answer.replays_unknown}` : "",
+      ];
+      fill(
+        found,
+        shown.length ? parts.filter(Boolean).join(". ") : `No letters${contains.value || stage.value ? " match" : ` in ${answer.queue}`}.`,
+        answer.more && limit < 500 ? [" ", button("Read more", more)] : null,
+      );
     } catch (error) {
       listed.clear();
       fill(rows);
@@ -102,14 +117,32 @@ export function letters({ api, name, query, go }) {
       toggle.setAttribute("aria-expanded", String(wanted));
       fill(toggle, wanted ? "Hide" : "Show");
       // Traces of hundreds of letters are made when somebody looks.
-      if (details === null) inside.append((details = whole(letter)));
+      if (details === null) {
+        details = whole(letter);
+        inside.append(details);
+      }
     }
-    const reasons = [said(letter.message ?? letter.exception).trim().replace(/:$/, ""), said(letter.cause)];
+    const reasons = [
+      said(letter.message ?? letter.exception)
+        .trim()
+        .replace(/:$/, ""),
+      said(letter.cause),
+    ];
     const why = h("span", { class: "why" }, [letter.stage, ...reasons].filter(Boolean).join(": ") || "not told");
     const state = letter.replayed ? badge("RUNNING", "replayed") : letter.replays ? badge("RETRYING", `came back ${letter.replays} ×`) : "";
-    const from = letter.topic === null ? "" : letter.original_partition === null ? letter.topic : `${letter.topic}-${letter.original_partition}@${letter.original_offset}`;
+    const from =
+      letter.topic === null ? "" : letter.original_partition === null ? letter.topic : `${letter.topic}-${letter.original_partition}@${letter.original_offset}`;
     const proof = from && letter.origin !== "proven" ? ` (${letter.origin === "false" ? "not true: another record is there" : "claimed"})` : "";
-    const made = h("tr", null, h("td", { class: "box" }, api.may("admin") ? box : null), h("td", null, at), h("td", null, h("span", { title: letter.time }, ago(letter.timestamp))), h("td", null, from, proof), h("td", null, why, " ", state), h("td", null, toggle));
+    const made = h(
+      "tr",
+      null,
+      h("td", { class: "box" }, api.may("admin") ? box : null),
+      h("td", null, at),
+      h("td", null, h("span", { title: letter.time }, ago(letter.timestamp))),
+      h("td", null, from, proof),
+      h("td", null, why, " ", state),
+      h("td", null, toggle),
+    );
     listed.set(at, { letter, box, open, told });
     return [made, below];
   }
@@ -140,7 +173,9 @@ export function letters({ api, name, query, go }) {
       if (!dry) await read();
       for (const each of answer.letters) tell(each, dry);
       const left = answer.letters.filter((each) => each.left !== null).length;
-      const done = dry ? `${answer.letters.length - left} of ${answer.letters.length} would pass.` : `${answer.replayed} replayed${left ? `, ${left} left` : ""}.`;
+      const done = dry
+        ? `${answer.letters.length - left} of ${answer.letters.length} would pass.`
+        : `${answer.replayed} replayed${left ? `, ${left} left` : ""}.`;
       if (dry) fill(found, done);
       else notice(done, left ? "error" : "done");
     } catch (error) {
@@ -154,13 +189,24 @@ export function letters({ api, name, query, go }) {
     const line = listed.get(place(each));
     if (line === undefined) return;
     const to = each.to === null ? null : `${each.to}${each.to_partition === null ? "" : `-${each.to_partition}`}`;
-    fill(line.told, each.left ? h("p", { class: "error" }, `It stays: ${each.left}`) : h("p", { class: "fine" }, dry ? `It passes, and would go to ${to}.` : `It went to ${to}.`), each.outcome ? outcome(each.outcome, "Its way through the chain") : null);
+    fill(
+      line.told,
+      each.left
+        ? h("p", { class: "error" }, `It stays: ${each.left}`)
+        : h("p", { class: "fine" }, dry ? `It passes, and would go to ${to}.` : `It went to ${to}.`),
+      each.outcome ? outcome(each.outcome, "Its way through the chain") : null,
+    );
     line.open(true);
   }
 
   choose();
   read();
-  const offered = api.may("admin") ? [h("div", { class: "actions", role: "group", "aria-label": "What to do with chosen letters" }, tools), h("label", { for: "letters-passing" }, passing, " only what passes the chain")] : [];
+  const offered = api.may("admin")
+    ? [
+        h("div", { class: "actions", role: "group", "aria-label": "What to do with chosen letters" }, tools),
+        h("label", { for: "letters-passing" }, passing, " only what passes the chain"),
+      ]
+    : [];
   return {
     element: h(
       "div",
@@ -169,7 +215,26 @@ export function letters({ api, name, query, go }) {
       h("div", { class: "tools" }, contains, stage, order, button("Read again", read)),
       h("div", { class: "tools" }, ...offered),
       found,
-      h("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": "Dead letters" }, h("table", null, h("thead", null, h("tr", null, h("td", { class: "box" }, api.may("admin") ? all : null), ...["Letter", "When", "From", "Why"].map((title) => h("th", { scope: "col" }, title)), h("td", null))), rows)),
+      h(
+        "div",
+        { class: "scroll", tabindex: "0", role: "group", "aria-label": "Dead letters" },
+        h(
+          "table",
+          null,
+          h(
+            "thead",
+            null,
+            h(
+              "tr",
+              null,
+              h("td", { class: "box" }, api.may("admin") ? all : null),
+              ...["Letter", "When", "From", "Why"].map((title) => h("th", { scope: "col" }, title)),
+              h("td", null),
+            ),
+          ),
+          rows,
+        ),
+      ),
     ),
   };
 }

@@ -34,14 +34,7 @@ import { plugins } from "./plugins.js";
  */
 
 /** @type {Record<string, (place: Place) => View>} */
-const VIEWS = {
-  connectors: (place) => (place.path.length ? connector(place) : connectors(place)),
-  create,
-  cluster,
-  plugins,
-  loggers,
-  audit,
-};
+const VIEWS = { connectors: (place) => (place.path.length ? connector(place) : connectors(place)), create, cluster, plugins, loggers, audit };
 
 const api = new Api(new URL("./", location.href.replace(/[?#].*/, "")).href);
 const feed = new Feed(api);
@@ -68,7 +61,10 @@ function show() {
   };
   view = make
     ? make({ api, feed, path: rest, query: new URLSearchParams(query), go })
-    : { title: "Not found", element: h("section", null, h("h1", null, "There is no such page"), h("p", null, h("a", { href: "#/connectors" }, "All connectors"))) };
+    : {
+        title: "Not found",
+        element: h("section", null, h("h1", null, "There is no such page"), h("p", null, h("a", { href: "#/connectors" }, "All connectors"))),
+      };
   document.title = `${view.title} · kconnect`;
   fill(main, view.element);
   main.scrollTop = 0;

@@ -47,7 +47,12 @@ export function offsets({ api, name, row }) {
       const rows = found.map((each) => [h("code", null, JSON.stringify(each.partition)), h("code", null, JSON.stringify(each.offset))]);
       return [
         api.may("admin") ? h("p", null, "To alter or reset offsets, stop the connector first.") : null,
-        h("div", { class: "actions" }, api.may("admin") ? [button("Alter", () => fill(element, editor(found))), button("Reset all", reset, { class: "danger" })] : null, button("Read again", show)),
+        h(
+          "div",
+          { class: "actions" },
+          api.may("admin") ? [button("Alter", () => fill(element, editor(found))), button("Reset all", reset, { class: "danger" })] : null,
+          button("Read again", show),
+        ),
         api.may("admin") && found.some((each) => "kafka_topic" in each.partition) ? rewind(api, name, row, show) : null,
         rows.length ? table(["Partition", "Offset"], rows, { caption: "Offsets" }) : h("p", null, "No offsets are committed."),
       ];

@@ -19,7 +19,13 @@ export function preview(api, wanted) {
   const topic = h("input", { type: "text", id: "preview-topic", autocomplete: "off" });
   const limit = h("input", { type: "number", id: "preview-limit", min: 1, max: 100, value: 5 });
   const newest = h("input", { type: "checkbox", id: "preview-newest" });
-  const pasted = h("textarea", { class: "json", rows: 5, spellcheck: "false", "aria-label": "Records as JSON", placeholder: '[{"topic": "t", "value": {"n": 1}}]' });
+  const pasted = h("textarea", {
+    class: "json",
+    rows: 5,
+    spellcheck: "false",
+    "aria-label": "Records as JSON",
+    placeholder: '[{"topic": "t", "value": {"n": 1}}]',
+  });
   const found = h("div", { role: "status" });
   const go = button("Try it", run, { class: "main" });
   const made = h(
@@ -27,7 +33,15 @@ export function preview(api, wanted) {
     { class: "preview" },
     h("summary", null, "Try it on records"),
     h("p", { class: "help" }, "Some records of a topic, or pasted ones, pass the chain as it is written here. Nothing is committed, and nothing is written."),
-    h("div", { class: "tools" }, h("label", { for: "preview-topic" }, "Topic "), topic, h("label", { for: "preview-limit" }, "Records "), limit, h("label", { for: "preview-newest" }, newest, " the newest")),
+    h(
+      "div",
+      { class: "tools" },
+      h("label", { for: "preview-topic" }, "Topic "),
+      topic,
+      h("label", { for: "preview-limit" }, "Records "),
+      limit,
+      h("label", { for: "preview-newest" }, newest, " the newest"),
+    ),
     h("label", null, "Or records, one object or a list", pasted),
     h("div", { class: "actions" }, go),
     found,
@@ -82,7 +96,16 @@ export function outcome(each, title) {
   return h(
     "section",
     { class: "outcome", "aria-label": title },
-    h("h3", null, `${title}${place} `, each.error ? badge("FAILED", each.error.tolerated ? "failed, tolerated" : "failed") : each.out === null ? badge("PAUSED", "dropped") : badge("RUNNING", "comes out")),
+    h(
+      "h3",
+      null,
+      `${title}${place} `,
+      each.error
+        ? badge("FAILED", each.error.tolerated ? "failed, tolerated" : "failed")
+        : each.out === null
+          ? badge("PAUSED", "dropped")
+          : badge("RUNNING", "comes out"),
+    ),
     each.error ? h("p", { class: "error" }, `${each.error.stage}: ${each.error.message}`) : null,
     h("ol", null, steps),
     whole("Before", each.in),
@@ -103,7 +126,11 @@ function stepped(step, before, each) {
   const [one, other] = [flat(before), flat(step.record)];
   const changed = [...new Set([...one.keys(), ...other.keys()])].filter((path) => one.get(path) !== other.get(path));
   if (changed.length === 0) return h("li", null, name, asked, " changes nothing.");
-  const rows = changed.map((path) => [h("code", null, path), one.has(path) ? h("del", null, one.get(path)) : "", other.has(path) ? h("ins", null, other.get(path)) : ""]);
+  const rows = changed.map((path) => [
+    h("code", null, path),
+    one.has(path) ? h("del", null, one.get(path)) : "",
+    other.has(path) ? h("ins", null, other.get(path)) : "",
+  ]);
   return h("li", null, name, asked, table(["Part", "Before", "After"], rows, { caption: `What ${step.alias} changes` }));
 }
 
@@ -126,7 +153,8 @@ function flat(body) {
   const found = new Map();
   /** @param {string} path @param {any} value */
   const add = (path, value) => {
-    if (value !== null && typeof value === "object" && Object.keys(value).length) for (const [name, part] of Object.entries(value)) add(`${path}.${name}`, part);
+    if (value !== null && typeof value === "object" && Object.keys(value).length)
+      for (const [name, part] of Object.entries(value)) add(`${path}.${name}`, part);
     else found.set(path, JSON.stringify(value));
   };
   /** @param {string} path @param {any} envelope */

@@ -19,7 +19,16 @@ const LOOK_MS = 500;
  * @param {() => void} moved
  */
 export function rewind(api, name, row, moved) {
-  const where = h("select", { "aria-label": "Where to" }, ...[["time", "to a time"], ["earliest", "to the first record that is there"], ["latest", "to the end"], ["back", "back by some records"]].map(([value, text]) => h("option", { value }, text)));
+  const where = h(
+    "select",
+    { "aria-label": "Where to" },
+    ...[
+      ["time", "to a time"],
+      ["earliest", "to the first record that is there"],
+      ["latest", "to the end"],
+      ["back", "back by some records"],
+    ].map(([value, text]) => h("option", { value }, text)),
+  );
   const time = h("input", { type: "datetime-local", step: 1, "aria-label": "Time" });
   const count = h("input", { type: "number", min: 1, value: 100, "aria-label": "Records in each partition" });
   const found = h("div", { role: "status" });
@@ -50,8 +59,16 @@ export function rewind(api, name, row, moved) {
       fill(
         found,
         h("p", null, told.length ? `At most ${told.join(", and ")}.` : "No record comes again, and none is skipped."),
-        moves.length ? table(["Topic", "Partition", "Now", "Then", "Again", "Skipped"], rows, { caption: "What it means" }) : h("p", null, "It has committed nothing yet, so it can't go back from there."),
-        change.length ? h("div", { class: "actions" }, button("Move it", () => move(change, told), { class: "main" })) : null,
+        moves.length
+          ? table(["Topic", "Partition", "Now", "Then", "Again", "Skipped"], rows, { caption: "What it means" })
+          : h("p", null, "It has committed nothing yet, so it can't go back from there."),
+        change.length
+          ? h(
+              "div",
+              { class: "actions" },
+              button("Move it", () => move(change, told), { class: "main" }),
+            )
+          : null,
       );
     } catch (error) {
       fill(found, h("p", { class: "error" }, error instanceof Error ? error.message : String(error)));
@@ -94,7 +111,13 @@ export function rewind(api, name, row, moved) {
     throw new Error("Its tasks do not end. It was not moved.");
   }
 
-  return h("details", { class: "rewind" }, h("summary", null, "Move it"), h("div", { class: "tools" }, where, time, count, button("What it means", look)), found);
+  return h(
+    "details",
+    { class: "rewind" },
+    h("summary", null, "Move it"),
+    h("div", { class: "tools" }, where, time, count, button("What it means", look)),
+    found,
+  );
 }
 
 /** @param {number} count */

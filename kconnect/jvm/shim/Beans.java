@@ -31,6 +31,7 @@ import javax.management.openmbean.TabularData;
 public final class Beans implements NotificationListener {
     /** Numbers of a unit, and characters of their names. */
     private static final int MOST = 5000;
+
     private static final int MOST_CHARACTERS = 400 * 1024;
     private static final int LONGEST_NAME = 2000;
     private static final int MOST_HANGING = 20;
@@ -40,8 +41,7 @@ public final class Beans implements NotificationListener {
     private static MBeanServer server;
     private static volatile boolean closed;
 
-    private Beans() {
-    }
+    private Beans() {}
 
     /** Before any plugin is there: from now on it is known whose beans are. */
     public static void begin() throws Exception {
@@ -242,9 +242,11 @@ public final class Beans implements NotificationListener {
     }
 
     private static boolean mayBeNumber(String type) {
-        return type.indexOf('.') < 0 || type.equals("javax.management.openmbean.TabularData")
-            || type.startsWith("java.util.concurrent.atomic.") || type.startsWith("java.math.")
-            || type.startsWith("java.lang.") && !type.equals("java.lang.String");
+        return type.indexOf('.') < 0
+                || type.equals("javax.management.openmbean.TabularData")
+                || type.startsWith("java.util.concurrent.atomic.")
+                || type.startsWith("java.math.")
+                || type.startsWith("java.lang.") && !type.equals("java.lang.String");
     }
 
     /** Of what an MXBean makes of a map: a row for each key. */

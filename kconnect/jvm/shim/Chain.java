@@ -105,7 +105,8 @@ public final class Chain {
             for (Object each : record.headers()) {
                 Header own = (Header) each;
                 if (own.key() == null || own.key().indexOf(0) >= 0) {
-                    throw new DataException("The name of a header is null, or has U+0000, where Kafka's client ends a name");
+                    throw new DataException(
+                            "The name of a header is null, or has U+0000, where Kafka's client ends a name");
                 }
                 headers.add(own.key(), header.fromConnectHeader(topic, own.key(), own.schema(), own.value()));
             }
@@ -120,7 +121,14 @@ public final class Chain {
         }
         boolean none = timestamp != null && timestamp.longValue() == -1;
         boolean some = headers.iterator().hasNext();
-        out.add(number, topic, record.kafkaPartition(), none ? null : timestamp, keyBytes, valueBytes, some ? headers : null);
+        out.add(
+                number,
+                topic,
+                record.kafkaPartition(),
+                none ? null : timestamp,
+                keyBytes,
+                valueBytes,
+                some ? headers : null);
     }
 
     private void atKey() {

@@ -14,6 +14,7 @@ public final class Failure {
     public final String alias;
     /** The class of the transform, predicate or converter. */
     public final String className;
+
     public final Throwable error;
 
     Failure(int index, String stage, String alias, Object plugin, Throwable error) {

@@ -15,8 +15,7 @@ public final class JulHandler extends Handler {
     /** Those that have levels of ours: Java forgets a logger that nobody holds, and its level. */
     private static List held = new ArrayList();
 
-    private JulHandler() {
-    }
+    private JulHandler() {}
 
     /** In place of what writes to standard error. */
     public static void begin() {
@@ -35,7 +34,7 @@ public final class JulHandler extends Handler {
             logger.setLevel(level(levels[at]));
             fresh.add(logger);
         }
-        for (Iterator each = held.iterator(); each.hasNext();) {
+        for (Iterator each = held.iterator(); each.hasNext(); ) {
             Logger logger = (Logger) each.next();
             if (!fresh.contains(logger)) {
                 logger.setLevel(null);
@@ -49,15 +48,14 @@ public final class JulHandler extends Handler {
         if (Lines.hasRoom(level)) {
             String logger = record.getLoggerName();
             boolean isNamed = logger != null && !logger.isEmpty();
-            Lines.add(level, isNamed ? logger : "java.util.logging", FORMATTER.formatMessage(record), record.getThrown());
+            Lines.add(
+                    level, isNamed ? logger : "java.util.logging", FORMATTER.formatMessage(record), record.getThrown());
         }
     }
 
-    public void flush() {
-    }
+    public void flush() {}
 
-    public void close() {
-    }
+    public void close() {}
 
     private static int number(Level level) {
         int value = level.intValue();

@@ -29,10 +29,10 @@ final class Kinds {
     static final int DATE = 13;
     /** Of values without a schema, which each have a kind of their own. */
     static final int FREE = 14;
+
     static final int NONE = -1;
 
-    private Kinds() {
-    }
+    private Kinds() {}
 
     /** A logical schema is known by its name, as Connect's own checks know it. */
     static int of(Schema schema) {
@@ -45,7 +45,8 @@ final class Kinds {
                 return DECIMAL;
             }
             if (name.equals(org.apache.kafka.connect.data.Date.LOGICAL_NAME)
-                    || name.equals(Time.LOGICAL_NAME) || name.equals(Timestamp.LOGICAL_NAME)) {
+                    || name.equals(Time.LOGICAL_NAME)
+                    || name.equals(Timestamp.LOGICAL_NAME)) {
                 return DATE;
             }
         }

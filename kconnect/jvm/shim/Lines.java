@@ -42,8 +42,7 @@ public final class Lines {
     private static Map units = new HashMap();
     private static boolean closed;
 
-    private Lines() {
-    }
+    private Lines() {}
 
     private static final class Unit {
         int lines;
@@ -122,7 +121,7 @@ public final class Lines {
             Line line = (Line) each;
             write(out, line.level, line.unit, line.logger, line.message, line.trace);
         }
-        for (Iterator each = counts.entrySet().iterator(); each.hasNext();) {
+        for (Iterator each = counts.entrySet().iterator(); each.hasNext(); ) {
             Map.Entry entry = (Map.Entry) each.next();
             int missing = ((Unit) entry.getValue()).missing;
             if (missing > 0) {
@@ -156,7 +155,8 @@ public final class Lines {
         try {
             return Failure.trace(thrown).trim();
         } catch (Throwable second) {
-            return thrown.getClass().getName() + " (its trace can't be had: " + second.getClass().getName() + ")";
+            return thrown.getClass().getName() + " (its trace can't be had: "
+                    + second.getClass().getName() + ")";
         }
     }
 

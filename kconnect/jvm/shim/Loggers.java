@@ -21,8 +21,7 @@ public final class Loggers implements ILoggerFactory {
     /** What has a level of its own. */
     private Map levels = Collections.singletonMap(ROOT, Integer.valueOf(Lines.INFO));
 
-    private Loggers() {
-    }
+    private Loggers() {}
 
     /** From now on these loggers have these levels, and no others have any. The root's name is empty. */
     public static void follow(String[] names, int[] levels) {
@@ -51,7 +50,7 @@ public final class Loggers implements ILoggerFactory {
             fresh.put(names[at], Integer.valueOf(numbers[at]));
         }
         levels = fresh;
-        for (Iterator each = made.values().iterator(); each.hasNext();) {
+        for (Iterator each = made.values().iterator(); each.hasNext(); ) {
             LineLogger logger = (LineLogger) each.next();
             logger.level = effective(logger.getName());
         }

@@ -16,8 +16,7 @@ import org.apache.kafka.connect.header.Header;
 final class Misfit {
     private static final int DEEP = 200;
 
-    private Misfit() {
-    }
+    private Misfit() {}
 
     /** `numbers` are those by which the records are known. */
     static DataException among(ConnectRecord[] records, int[] numbers, Throwable error) {
@@ -49,14 +48,16 @@ final class Misfit {
         }
         int kind = schema == null ? Kinds.ofValue(value) : Kinds.of(schema);
         if (kind == Kinds.NONE || !fits(kind, value)) {
-            String wanted = schema == null ? "is no data of Connect's" : "is no " + (schema.name() == null ? "" : schema.name() + " of ")
-                + schema.type();
+            String wanted = schema == null
+                    ? "is no data of Connect's"
+                    : "is no " + (schema.name() == null ? "" : schema.name() + " of ") + schema.type();
             return path + ": " + value.getClass().getName() + " " + wanted;
         }
         if (kind == Kinds.ARRAY) {
             int at = 0;
             for (Object each : (List) value) {
-                String found = of(schema == null ? null : schema.valueSchema(), each, path + "[" + at++ + "]", depth + 1);
+                String found =
+                        of(schema == null ? null : schema.valueSchema(), each, path + "[" + at++ + "]", depth + 1);
                 if (found != null) {
                     return found;
                 }
@@ -95,7 +96,8 @@ final class Misfit {
         }
         for (Object each : struct.schema().fields()) {
             Field field = (Field) each;
-            String found = of(field.schema(), struct.getWithoutDefault(field.name()), path + "." + field.name(), depth + 1);
+            String found =
+                    of(field.schema(), struct.getWithoutDefault(field.name()), path + "." + field.name(), depth + 1);
             if (found != null) {
                 return found;
             }

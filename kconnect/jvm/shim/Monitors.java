@@ -17,8 +17,7 @@ import org.apache.kafka.common.utils.Time;
 public final class Monitors {
     private static final Map METRICS = new HashMap();
 
-    private Monitors() {
-    }
+    private Monitors() {}
 
     /** For a connector or a task: that of this thread. */
     public static PluginMetrics own() {
@@ -59,9 +58,13 @@ public final class Monitors {
             if (metrics == null) {
                 JmxReporter reporter = new JmxReporter();
                 // How many metrics there are: each unit's would have the same name.
-                reporter.configure(Collections.singletonMap(JmxReporter.EXCLUDE_CONFIG, "kafka.connect:type=kafka-metrics-count.*"));
-                metrics = new Metrics(new MetricConfig(), Collections.singletonList(reporter), Time.SYSTEM,
-                    new KafkaMetricsContext("kafka.connect"));
+                reporter.configure(Collections.singletonMap(
+                        JmxReporter.EXCLUDE_CONFIG, "kafka.connect:type=kafka-metrics-count.*"));
+                metrics = new Metrics(
+                        new MetricConfig(),
+                        Collections.singletonList(reporter),
+                        Time.SYSTEM,
+                        new KafkaMetricsContext("kafka.connect"));
                 METRICS.put(unit, metrics);
             }
             return new PluginMetricsImpl(metrics, tags);

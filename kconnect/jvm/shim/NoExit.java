@@ -23,8 +23,8 @@ public final class NoExit extends SecurityManager {
     }
 
     public void checkExit(int status) {
-        throw new SecurityException(
-            "System.exit(" + status + ") was called by a plugin, and is refused: it would end the other connectors of this process");
+        throw new SecurityException("System.exit(" + status
+                + ") was called by a plugin, and is refused: it would end the other connectors of this process");
     }
 
     public ThreadGroup getThreadGroup() {
@@ -36,15 +36,11 @@ public final class NoExit extends SecurityManager {
         Threads.check(group);
     }
 
-    public void checkAccess(Thread thread) {
-    }
+    public void checkAccess(Thread thread) {}
 
-    public void checkPermission(Permission permission) {
-    }
+    public void checkPermission(Permission permission) {}
 
-    public void checkPermission(Permission permission, Object context) {
-    }
+    public void checkPermission(Permission permission, Object context) {}
 
-    public void checkPackageAccess(String name) {
-    }
+    public void checkPackageAccess(String name) {}
 }

@@ -3,7 +3,6 @@ package kconnect.shim;
 import java.util.Optional;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.common.header.internals.RecordHeaders;
-import org.apache.kafka.common.record.TimestampType;
 import org.apache.kafka.connect.runtime.InternalSinkRecord;
 import org.apache.kafka.connect.runtime.errors.ProcessingContext;
 import org.apache.kafka.connect.sink.SinkRecord;
@@ -34,9 +33,16 @@ final class Original extends ProcessingContext {
     public Object original() {
         Long timestamp = record.timestamp();
         return new ConsumerRecord(
-            record.originalTopic(), record.originalKafkaPartition().intValue(), record.originalKafkaOffset(),
-            timestamp == null ? ConsumerRecord.NO_TIMESTAMP : timestamp.longValue(), record.timestampType(),
-            key == null ? ConsumerRecord.NULL_SIZE : key.length, value == null ? ConsumerRecord.NULL_SIZE : value.length, key,
-            value, headers, Optional.empty());
+                record.originalTopic(),
+                record.originalKafkaPartition().intValue(),
+                record.originalKafkaOffset(),
+                timestamp == null ? ConsumerRecord.NO_TIMESTAMP : timestamp.longValue(),
+                record.timestampType(),
+                key == null ? ConsumerRecord.NULL_SIZE : key.length,
+                value == null ? ConsumerRecord.NULL_SIZE : value.length,
+                key,
+                value,
+                headers,
+                Optional.empty());
     }
 }

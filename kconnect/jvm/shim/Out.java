@@ -77,8 +77,9 @@ final class Out {
             timestamps[at] = 1;
             if (!told) {
                 told = true;
-                LOG.warn("A source record has the timestamp 0 (1970-01-01T00:00:00.000Z). It is sent as 1, which is a millisecond "
-                    + "later: Kafka's client takes 0 for none. The same goes for others like it (logged once)");
+                LOG.warn("A source record has the timestamp 0 (1970-01-01T00:00:00.000Z). It is sent as 1, which is a"
+                        + " millisecond later: Kafka's client takes 0 for none. The same goes for others like it"
+                        + " (logged once)");
             }
         }
         keys[at] = key;
@@ -98,7 +99,8 @@ final class Out {
             all += 4 + topics[number].length;
         }
         if (all > Integer.MAX_VALUE - 8) {
-            throw new OutOfMemoryError("A batch of " + messages + " records has " + all + " bytes, more than the 2 GiB of a buffer");
+            throw new OutOfMemoryError(
+                    "A batch of " + messages + " records has " + all + " bytes, more than the 2 GiB of a buffer");
         }
         if (buffer.capacity() < all) {
             buffer = allocate((int) Math.min(Integer.MAX_VALUE - 8, all + all / 4));

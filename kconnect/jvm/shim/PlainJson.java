@@ -21,8 +21,7 @@ import org.apache.kafka.connect.storage.Converter;
 public final class PlainJson {
     private static final JsonFactory FACTORY = new JsonFactory();
 
-    private PlainJson() {
-    }
+    private PlainJson() {}
 
     /** Whether this is what a converter does, which is configured already. */
     public static boolean is(Converter converter) {
@@ -75,8 +74,10 @@ public final class PlainJson {
                 return parser.getText();
             case VALUE_NUMBER_INT:
                 // One that has no room loses its upper bits there, too.
-                return Long.valueOf(parser.getNumberType() == JsonParser.NumberType.BIG_INTEGER
-                    ? parser.getBigIntegerValue().longValue() : parser.getLongValue());
+                return Long.valueOf(
+                        parser.getNumberType() == JsonParser.NumberType.BIG_INTEGER
+                                ? parser.getBigIntegerValue().longValue()
+                                : parser.getLongValue());
             case VALUE_NUMBER_FLOAT:
                 // By way of a decimal there is no -0.0.
                 return Double.valueOf(parser.getDecimalValue().doubleValue());

@@ -65,16 +65,34 @@ public final class RecordReader {
             Long timestamp = (Long) timestamps[at];
             if (origins != null) {
                 records[at] = origins[numbers[at]].newRecord(
-                    topic, partition, ofKeys[at], keys[at], ofValues[at], values[at], timestamp, headers[at]);
+                        topic, partition, ofKeys[at], keys[at], ofValues[at], values[at], timestamp, headers[at]);
             } else if (whole) {
                 records[at] = new SinkRecord(
-                    topic, partition.intValue(), ofKeys[at], keys[at], ofValues[at], values[at], offsets[at], timestamp,
-                    KINDS[kinds[at]], headers[at], name(topics, originalTopicOf[at]), Integer.valueOf(originalPartitions[at]),
-                    originalOffsets[at]);
+                        topic,
+                        partition.intValue(),
+                        ofKeys[at],
+                        keys[at],
+                        ofValues[at],
+                        values[at],
+                        offsets[at],
+                        timestamp,
+                        KINDS[kinds[at]],
+                        headers[at],
+                        name(topics, originalTopicOf[at]),
+                        Integer.valueOf(originalPartitions[at]),
+                        originalOffsets[at]);
             } else {
                 records[at] = new SourceRecord(
-                    (Map) null, (Map) null, topic, partition, ofKeys[at], keys[at], ofValues[at], values[at], timestamp,
-                    headers[at]);
+                        (Map) null,
+                        (Map) null,
+                        topic,
+                        partition,
+                        ofKeys[at],
+                        keys[at],
+                        ofValues[at],
+                        values[at],
+                        timestamp,
+                        headers[at]);
             }
         }
         return records;

@@ -101,8 +101,14 @@ public final class RecordWriter {
         ByteBuffer all = out.room(described.limit());
         all.put(described);
         all.flip();
-        all.putInt(0, count).putInt(4, whole ? 1 : 0).putInt(8, hasHeaders ? 1 : 0).putInt(12, names.size());
-        all.putInt(16, schemas.before()).putInt(20, schemas.added()).putInt(24, place).putInt(28, 0);
+        all.putInt(0, count)
+                .putInt(4, whole ? 1 : 0)
+                .putInt(8, hasHeaders ? 1 : 0)
+                .putInt(12, names.size());
+        all.putInt(16, schemas.before())
+                .putInt(20, schemas.added())
+                .putInt(24, place)
+                .putInt(28, 0);
         return all;
     }
 

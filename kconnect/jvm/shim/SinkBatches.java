@@ -218,8 +218,16 @@ public final class SinkBatches {
         int kind = (int) moments[2 * index];
         Long timestamp = kind == 0 ? null : Long.valueOf(moments[2 * index + 1]);
         SinkRecord record = new SinkRecord(
-            topic, partitions[index], key.schema(), key.value(), value.schema(), value.value(), offsets[index], timestamp,
-            KINDS[kind], headers);
+                topic,
+                partitions[index],
+                key.schema(),
+                key.value(),
+                value.schema(),
+                value.value(),
+                offsets[index],
+                timestamp,
+                KINDS[kind],
+                headers);
         SinkRecord transformed = (SinkRecord) chain.transform(record);
         return transformed == null ? null : Original.with(transformed, rawKey, rawValue, raw);
     }

@@ -90,10 +90,12 @@ public final class SinkContext extends WorkerSinkTaskContext {
                 if (name.equals("toString")) {
                     return "the consumer of group " + group;
                 }
-                throw new UnsupportedOperationException(
-                    "Consumer." + name + " can't be called by a task: kconnect reads for it. groupMetadata, assignment and committed can");
+                throw new UnsupportedOperationException("Consumer." + name
+                        + " can't be called by a task: kconnect reads for it. groupMetadata, assignment and"
+                        + " committed can");
             }
         };
-        return (Consumer) Proxy.newProxyInstance(SinkContext.class.getClassLoader(), new Class[] {Consumer.class}, handler);
+        return (Consumer)
+                Proxy.newProxyInstance(SinkContext.class.getClassLoader(), new Class[] {Consumer.class}, handler);
     }
 }

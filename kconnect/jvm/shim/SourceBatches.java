@@ -42,11 +42,13 @@ public final class SourceBatches {
     private final Map unheard = new ConcurrentHashMap();
     /** Held while the task hears of a record: once `stop` has returned it hears of none. */
     private final Object hearing = new Object();
+
     private boolean stopped;
     private boolean toldOfNulls;
     private ConnectException refusal;
     /** Of the next record, counted from 0 on and around 2^31. */
     private int number;
+
     private Failure failure;
 
     public SourceBatches(SourceTask task, Chain chain) throws Exception {
@@ -94,9 +96,10 @@ public final class SourceBatches {
             if (all[at] instanceof SourceRecord) {
                 records[count++] = (SourceRecord) all[at];
             } else if (all[at] != null) {
-                refusal = new ConnectException(task.getClass().getName() + ".poll() returned a " + all[at].getClass().getName()
-                    + " as record " + (at + 1) + " of " + all.length
-                    + ", but must return a list of SourceRecord, or null if there are none");
+                refusal = new ConnectException(task.getClass().getName() + ".poll() returned a "
+                        + all[at].getClass().getName()
+                        + " as record " + (at + 1) + " of " + all.length
+                        + ", but must return a list of SourceRecord, or null if there are none");
                 break;
             }
         }
@@ -108,8 +111,11 @@ public final class SourceBatches {
         }
         if (count < all.length && !toldOfNulls) {
             toldOfNulls = true;
-            LOG.warn("{}.poll() returned null as {} of {} records, which are left out; this is logged once",
-                task.getClass().getName(), Integer.valueOf(all.length - count), Integer.valueOf(all.length));
+            LOG.warn(
+                    "{}.poll() returned null as {} of {} records, which are left out; this is logged once",
+                    task.getClass().getName(),
+                    Integer.valueOf(all.length - count),
+                    Integer.valueOf(all.length));
         }
         return count == all.length ? records : (SourceRecord[]) Arrays.copyOf(records, count);
     }
@@ -187,9 +193,13 @@ public final class SourceBatches {
     /** Topic, partition, source partition and offset, key and value of a record, as JSON with schemas; for reports. */
     public String[] described(int index) {
         SourceRecord record = polled[index];
-        String place = text(json.fromConnectData("", null, Arrays.asList(
-            new Object[] {record.topic(), record.kafkaPartition(), record.timestamp(),
-                storable(record.sourcePartition()), storable(record.sourceOffset())})));
+        String place = text(json.fromConnectData("", null, Arrays.asList(new Object[] {
+            record.topic(),
+            record.kafkaPartition(),
+            record.timestamp(),
+            storable(record.sourcePartition()),
+            storable(record.sourceOffset())
+        })));
         return new String[] {
             place,
             text(shown(record.topic(), record.keySchema(), record.key())),
@@ -224,7 +234,8 @@ public final class SourceBatches {
      * Kafka has the records of these numbers, or they were dropped: then their offset is -2. The other columns say where each
      * one is.
      */
-    public void committed(int[] numbers, int[] topicOf, int[] partitions, String[] topics, long[] offsets, long[] timestamps) {
+    public void committed(
+            int[] numbers, int[] topicOf, int[] partitions, String[] topics, long[] offsets, long[] timestamps) {
         ClassLoader before = Loaders.enter(loader);
         TopicPartition place = null;
         try {
@@ -233,7 +244,9 @@ public final class SourceBatches {
                 RecordMetadata metadata = null;
                 if (offsets[at] != -2) {
                     String topic = topics[topicOf[at]];
-                    if (place == null || place.partition() != partitions[at] || !place.topic().equals(topic)) {
+                    if (place == null
+                            || place.partition() != partitions[at]
+                            || !place.topic().equals(topic)) {
                         place = new TopicPartition(topic, partitions[at]);
                     }
                     metadata = new RecordMetadata(place, offsets[at], 0, timestamps[at], -1, -1);
@@ -301,7 +314,7 @@ public final class SourceBatches {
         if (refusal != null) {
             chain.atProducer();
             throw new DataException(refusal + " This is record " + (index + 1) + " of the " + polled.length + " that "
-                + task.getClass().getName() + ".poll() returned, behind the transforms.");
+                    + task.getClass().getName() + ".poll() returned, behind the transforms.");
         }
     }
 
@@ -344,7 +357,9 @@ public final class SourceBatches {
             } else if (value == null || (type != null && type.isPrimitive())) {
                 plain.put(entry.getKey(), value);
             } else {
-                plain.put(entry.getKey(), Collections.singletonList(value.getClass().getName()));
+                plain.put(
+                        entry.getKey(),
+                        Collections.singletonList(value.getClass().getName()));
             }
         }
         return plain;

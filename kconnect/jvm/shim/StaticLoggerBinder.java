@@ -11,8 +11,7 @@ public final class StaticLoggerBinder implements LoggerFactoryBinder {
 
     private static final StaticLoggerBinder SINGLETON = new StaticLoggerBinder();
 
-    private StaticLoggerBinder() {
-    }
+    private StaticLoggerBinder() {}
 
     public static StaticLoggerBinder getSingleton() {
         return SINGLETON;

@@ -7,8 +7,7 @@ import org.slf4j.spi.MDCAdapter;
 public final class StaticMDCBinder {
     public static final StaticMDCBinder SINGLETON = new StaticMDCBinder();
 
-    private StaticMDCBinder() {
-    }
+    private StaticMDCBinder() {}
 
     public static StaticMDCBinder getSingleton() {
         return SINGLETON;

@@ -10,8 +10,7 @@ public final class StaticMarkerBinder implements MarkerFactoryBinder {
 
     private final IMarkerFactory factory = new BasicMarkerFactory();
 
-    private StaticMarkerBinder() {
-    }
+    private StaticMarkerBinder() {}
 
     public static StaticMarkerBinder getSingleton() {
         return SINGLETON;

@@ -18,8 +18,7 @@ public final class Threads {
     private static volatile int most = Integer.MAX_VALUE;
     private static String[] seen = new String[0];
 
-    private Threads() {
-    }
+    private Threads() {}
 
     public static void limit(int most) {
         Threads.most = most;
@@ -44,8 +43,8 @@ public final class Threads {
         String unit = Whose.unit();
         if (!unit.isEmpty() && GROUPS.get(unit) == group && group.activeCount() >= most) {
             REFUSED.add(unit);
-            throw new SecurityException(
-                "The plugin has " + most + " live threads, and can't start another one: end each thread, at the latest in stop()");
+            throw new SecurityException("The plugin has " + most
+                    + " live threads, and can't start another one: end each thread, at the latest in stop()");
         }
     }
 

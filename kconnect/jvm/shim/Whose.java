@@ -9,8 +9,7 @@ public final class Whose {
 
     private static final InheritableThreadLocal UNIT = new InheritableThreadLocal();
 
-    private Whose() {
-    }
+    private Whose() {}
 
     public static void set(String unit) {
         UNIT.set(unit);

@@ -85,20 +85,47 @@ public class Oracle {
 
     private static void answer(String format, ObjectNode one) throws Exception {
         switch (format) {
-            case "transforms": transform(one); break;
-            case "predicates": predicate(one); break;
-            case "chains": chain(one); break;
-            case "converters": converter(one); break;
-            case "converter_sequences": sequence(one); break;
-            case "header_converters": headerConverter(one); break;
-            case "values": parse(one); break;
-            case "values_convert": convert(one); break;
-            case "projector": project(one); break;
-            case "validate": validate(one); break;
-            case "java_regex": regex(one); break;
-            case "simple_date_format": dateFormat(one); break;
-            case "entities": entity(one); break;
-            default: throw new IllegalArgumentException("No such format: " + format);
+            case "transforms":
+                transform(one);
+                break;
+            case "predicates":
+                predicate(one);
+                break;
+            case "chains":
+                chain(one);
+                break;
+            case "converters":
+                converter(one);
+                break;
+            case "converter_sequences":
+                sequence(one);
+                break;
+            case "header_converters":
+                headerConverter(one);
+                break;
+            case "values":
+                parse(one);
+                break;
+            case "values_convert":
+                convert(one);
+                break;
+            case "projector":
+                project(one);
+                break;
+            case "validate":
+                validate(one);
+                break;
+            case "java_regex":
+                regex(one);
+                break;
+            case "simple_date_format":
+                dateFormat(one);
+                break;
+            case "entities":
+                entity(one);
+                break;
+            default:
+                throw new IllegalArgumentException("No such format: " + format);
         }
     }
 
@@ -130,7 +157,8 @@ public class Oracle {
 
     /** An answer of REST, read as Connect's own clients do it: what its class has not is an error. */
     private static void entity(ObjectNode one) throws Exception {
-        JavaType of = JSON.getTypeFactory().constructFromCanonical(one.get("class").asText());
+        JavaType of =
+                JSON.getTypeFactory().constructFromCanonical(one.get("class").asText());
         try {
             one.set("out", JSON.valueToTree(JSON.readValue(one.get("body").toString(), of)));
         } catch (JsonProcessingException e) {
@@ -211,7 +239,8 @@ public class Oracle {
 
     private static void validate(JsonNode of, ObjectNode messages) throws Exception {
         Object plugin = made(of.get("class").asText());
-        ConfigDef settings = plugin instanceof Predicate ? ((Predicate<?>) plugin).config() : ((Transformation<?>) plugin).config();
+        ConfigDef settings =
+                plugin instanceof Predicate ? ((Predicate<?>) plugin).config() : ((Transformation<?>) plugin).config();
         for (ConfigValue value : settings.validate(config(of.get("config")))) {
             if (value.errorMessages().isEmpty()) continue;
             ArrayNode list = messages.putArray(value.name());
@@ -259,17 +288,21 @@ public class Oracle {
         Converter converter = (Converter) made(one.get("converter").asText());
         converter.configure(config(one.get("config")), one.get("isKey").asBoolean());
         ArrayNode results = one.putArray("results");
-        for (JsonNode step : one.get("steps")) convertOnce(converter, one.get("topic").asText(), step, results.addObject());
+        for (JsonNode step : one.get("steps"))
+            convertOnce(converter, one.get("topic").asText(), step, results.addObject());
     }
 
-    private static void convertOnce(Converter converter, String topic, JsonNode step, ObjectNode result) throws Exception {
+    private static void convertOnce(Converter converter, String topic, JsonNode step, ObjectNode result)
+            throws Exception {
         result.putNull("error");
         String direction = step.get("direction").asText();
         if (direction.equals("fromConnectData")) {
             result.putNull("bytes_base64");
             SchemaAndValue data = data(step.get("in"));
             try {
-                result.put("bytes_base64", base64(in(direction, () -> converter.fromConnectData(topic, data.schema(), data.value()))));
+                result.put(
+                        "bytes_base64",
+                        base64(in(direction, () -> converter.fromConnectData(topic, data.schema(), data.value()))));
             } catch (Thrown e) {
                 result.set("error", error(e));
             }
@@ -302,7 +335,11 @@ public class Oracle {
             });
             if (from) {
                 SchemaAndValue data = data(one.get("in"));
-                one.put("bytes_base64", base64(in(direction, () -> converter.fromConnectHeader(topic, header, data.schema(), data.value()))));
+                one.put(
+                        "bytes_base64",
+                        base64(in(
+                                direction,
+                                () -> converter.fromConnectHeader(topic, header, data.schema(), data.value()))));
             } else {
                 byte[] bytes = bytes(one.get("bytes_base64"));
                 SchemaAndValue found = in(direction, () -> converter.toConnectHeader(topic, header, bytes));
@@ -315,9 +352,15 @@ public class Oracle {
     }
 
     private static void parse(ObjectNode one) throws Exception {
-        one.putNull("schema_type").putNull("schema_name").putNull("schema").putNull("value_json").putNull("to_string").putNull("error");
+        one.putNull("schema_type")
+                .putNull("schema_name")
+                .putNull("schema")
+                .putNull("value_json")
+                .putNull("to_string")
+                .putNull("error");
         try {
-            SchemaAndValue found = in("parse", () -> Values.parseString(one.get("text").textValue()));
+            SchemaAndValue found =
+                    in("parse", () -> Values.parseString(one.get("text").textValue()));
             if (found == null) {
                 one.put("java_null", true);
                 return;
@@ -342,7 +385,13 @@ public class Oracle {
             Object found;
             if (one.has("scale")) {
                 Method method = Values.class.getMethod(name, Schema.class, Object.class, int.class);
-                found = in("convert", () -> method.invoke(null, data.schema(), data.value(), one.get("scale").asInt()));
+                found = in(
+                        "convert",
+                        () -> method.invoke(
+                                null,
+                                data.schema(),
+                                data.value(),
+                                one.get("scale").asInt()));
             } else {
                 Method method = Values.class.getMethod(name, Schema.class, Object.class);
                 found = in("convert", () -> method.invoke(null, data.schema(), data.value()));
@@ -358,7 +407,10 @@ public class Oracle {
         SchemaAndValue data = data(one.get("in"));
         Schema target = SCHEMAS.asConnectSchema(one.get("target"));
         try {
-            one.set("out", envelope(target, in("project", () -> SchemaProjector.project(data.schema(), data.value(), target))));
+            one.set(
+                    "out",
+                    envelope(
+                            target, in("project", () -> SchemaProjector.project(data.schema(), data.value(), target))));
         } catch (Thrown e) {
             ObjectNode error = error(e);
             if (e.getCause().getCause() != null) {
@@ -376,7 +428,8 @@ public class Oracle {
         try {
             Schema schema = in("build", () -> SCHEMAS.asConnectSchema(one.get("schema")));
             in("validate", () -> {
-                if (one.hasNonNull("field")) ConnectSchema.validateValue(one.get("field").asText(), schema, data.value());
+                if (one.hasNonNull("field"))
+                    ConnectSchema.validateValue(one.get("field").asText(), schema, data.value());
                 else ConnectSchema.validateValue(schema, data.value());
                 return null;
             });
@@ -390,7 +443,8 @@ public class Oracle {
         one.putNull("error").putNull("result").putNull("full_match");
         String input = one.get("input").asText();
         try {
-            Pattern pattern = in("compile", () -> Pattern.compile(one.get("pattern").asText()));
+            Pattern pattern =
+                    in("compile", () -> Pattern.compile(one.get("pattern").asText()));
             Matcher matcher = pattern.matcher(input);
             boolean matches = in("match", matcher::matches);
             one.put("full_match", matches);
@@ -399,7 +453,11 @@ public class Oracle {
             ArrayNode groups = one.putArray("groups");
             for (int i = 1; i <= matcher.groupCount(); i++) groups.add(matcher.group(i));
             one.putNull("result");
-            one.put("result", in("apply", () -> matcher.replaceFirst(one.get("replacement").asText())));
+            one.put(
+                    "result",
+                    in(
+                            "apply",
+                            () -> matcher.replaceFirst(one.get("replacement").asText())));
         } catch (Thrown e) {
             one.set("error", error(e));
         }
@@ -410,9 +468,14 @@ public class Oracle {
         String result = one.get("kind").asText().equals("format") ? "text" : "millis";
         one.putNull(result);
         try {
-            SimpleDateFormat format = in("compile", () -> new SimpleDateFormat(one.get("pattern").asText()));
+            SimpleDateFormat format =
+                    in("compile", () -> new SimpleDateFormat(one.get("pattern").asText()));
             if (result.equals("text")) {
-                one.put("text", in("format", () -> format.format(new Date(one.get("millis").asLong()))));
+                one.put(
+                        "text",
+                        in(
+                                "format",
+                                () -> format.format(new Date(one.get("millis").asLong()))));
             } else {
                 one.putNull("parsed_chars");
                 String text = one.get("text").asText();
@@ -429,7 +492,10 @@ public class Oracle {
     private static ObjectNode error(Thrown thrown) {
         Throwable e = thrown.getCause();
         String message = e.getMessage() == null ? null : e.getMessage().replaceAll("@[0-9a-f]+", "@HASH");
-        return NODES.objectNode().put("phase", thrown.phase).put("class", e.getClass().getName()).put("message", message);
+        return NODES.objectNode()
+                .put("phase", thrown.phase)
+                .put("class", e.getClass().getName())
+                .put("message", message);
     }
 
     private static Object made(String name) throws ReflectiveOperationException {
@@ -438,7 +504,9 @@ public class Oracle {
 
     private static Map<String, String> config(JsonNode of) {
         Map<String, String> config = new LinkedHashMap<>();
-        of.fields().forEachRemaining(entry -> config.put(entry.getKey(), entry.getValue().textValue()));
+        of.fields()
+                .forEachRemaining(
+                        entry -> config.put(entry.getKey(), entry.getValue().textValue()));
         return config;
     }
 
@@ -458,21 +526,44 @@ public class Oracle {
         SchemaAndValue key = data(of.get("key"));
         SchemaAndValue value = data(of.get("value"));
         String topic = of.get("topic").textValue();
-        Integer partition = of.get("partition").isNull() ? null : (Integer) of.get("partition").asInt();
-        Long timestamp = of.get("timestamp").isNull() ? null : (Long) of.get("timestamp").asLong();
+        Integer partition = of.get("partition").isNull()
+                ? null
+                : (Integer) of.get("partition").asInt();
+        Long timestamp =
+                of.get("timestamp").isNull() ? null : (Long) of.get("timestamp").asLong();
         if (kind.equals("source")) {
-            return new SourceRecord(Map.of("p", 1), Map.of("o", 1), topic, partition, key.schema(), key.value(),
-                value.schema(), value.value(), timestamp, headers);
+            return new SourceRecord(
+                    Map.of("p", 1),
+                    Map.of("o", 1),
+                    topic,
+                    partition,
+                    key.schema(),
+                    key.value(),
+                    value.schema(),
+                    value.value(),
+                    timestamp,
+                    headers);
         }
         TimestampType type = timestamp == null ? TimestampType.NO_TIMESTAMP_TYPE : TimestampType.CREATE_TIME;
-        return new SinkRecord(topic, partition, key.schema(), key.value(), value.schema(), value.value(),
-            of.get("offset").asLong(), timestamp, type, headers);
+        return new SinkRecord(
+                topic,
+                partition,
+                key.schema(),
+                key.value(),
+                value.schema(),
+                value.value(),
+                of.get("offset").asLong(),
+                timestamp,
+                type,
+                headers);
     }
 
     private static JsonNode written(ConnectRecord<?> record) {
         if (record == null) return NODES.nullNode();
         ObjectNode of = NODES.objectNode();
-        of.put("topic", record.topic()).put("partition", record.kafkaPartition()).put("timestamp", record.timestamp());
+        of.put("topic", record.topic())
+                .put("partition", record.kafkaPartition())
+                .put("timestamp", record.timestamp());
         of.set("key", envelope(record.keySchema(), record.key()));
         of.set("value", envelope(record.valueSchema(), record.value()));
         ArrayNode headers = of.putArray("headers");
@@ -482,8 +573,10 @@ public class Oracle {
         if (record instanceof SinkRecord) {
             SinkRecord sink = (SinkRecord) record;
             of.put("offset", sink.kafkaOffset());
-            of.putObject("original").put("topic", sink.originalTopic()).put("partition", sink.originalKafkaPartition())
-                .put("offset", sink.originalKafkaOffset());
+            of.putObject("original")
+                    .put("topic", sink.originalTopic())
+                    .put("partition", sink.originalKafkaPartition())
+                    .put("offset", sink.originalKafkaOffset());
         }
         return of;
     }
@@ -500,24 +593,41 @@ public class Oracle {
         if (schema == null || (types != null && types.isTextual())) return free(payload, types);
         String name = schema.name() == null ? "" : schema.name();
         switch (name) {
-            case Decimal.LOGICAL_NAME: return new BigDecimal(new BigInteger(bytes(payload)), scale(schema));
-            case org.apache.kafka.connect.data.Date.LOGICAL_NAME: return new Date(payload.asLong() * 86_400_000L);
-            case Time.LOGICAL_NAME: case Timestamp.LOGICAL_NAME: return new Date(payload.asLong());
-            default: break;
+            case Decimal.LOGICAL_NAME:
+                return new BigDecimal(new BigInteger(bytes(payload)), scale(schema));
+            case org.apache.kafka.connect.data.Date.LOGICAL_NAME:
+                return new Date(payload.asLong() * 86_400_000L);
+            case Time.LOGICAL_NAME:
+            case Timestamp.LOGICAL_NAME:
+                return new Date(payload.asLong());
+            default:
+                break;
         }
         switch (schema.type()) {
-            case INT8: return (byte) payload.asInt();
-            case INT16: return (short) payload.asInt();
-            case INT32: return payload.asInt();
-            case INT64: return payload.asLong();
-            case FLOAT32: return (float) number(payload);
-            case FLOAT64: return number(payload);
-            case BOOLEAN: return payload.asBoolean();
-            case STRING: return payload.asText();
-            case BYTES: return bytes(payload);
-            case ARRAY: return list(schema.valueSchema(), payload, types);
-            case MAP: return map(schema.keySchema(), schema.valueSchema(), payload, types);
-            default: return struct(schema, payload, types);
+            case INT8:
+                return (byte) payload.asInt();
+            case INT16:
+                return (short) payload.asInt();
+            case INT32:
+                return payload.asInt();
+            case INT64:
+                return payload.asLong();
+            case FLOAT32:
+                return (float) number(payload);
+            case FLOAT64:
+                return number(payload);
+            case BOOLEAN:
+                return payload.asBoolean();
+            case STRING:
+                return payload.asText();
+            case BYTES:
+                return bytes(payload);
+            case ARRAY:
+                return list(schema.valueSchema(), payload, types);
+            case MAP:
+                return map(schema.keySchema(), schema.valueSchema(), payload, types);
+            default:
+                return struct(schema, payload, types);
         }
     }
 
@@ -526,18 +636,33 @@ public class Oracle {
         if (payload.isObject()) return map(null, null, payload, types);
         String type = types == null || types.isNull() ? "" : types.asText();
         switch (type) {
-            case "int8": return (byte) payload.asInt();
-            case "int16": return (short) payload.asInt();
-            case "int32": return payload.asInt();
-            case "float32": return (float) number(payload);
-            case "float64": return number(payload);
-            case "bytes": return bytes(payload);
-            case "bytebuffer": return ByteBuffer.wrap(bytes(payload));
-            case "decimal": return new BigDecimal(payload.asText());
-            case "bigint": return new BigInteger(payload.asText());
-            case "date": return new Date(payload.asLong());
-            case "": case "int64": case "boolean": case "string": break;
-            default: throw new IllegalArgumentException("No value of such a type: " + type);
+            case "int8":
+                return (byte) payload.asInt();
+            case "int16":
+                return (short) payload.asInt();
+            case "int32":
+                return payload.asInt();
+            case "float32":
+                return (float) number(payload);
+            case "float64":
+                return number(payload);
+            case "bytes":
+                return bytes(payload);
+            case "bytebuffer":
+                return ByteBuffer.wrap(bytes(payload));
+            case "decimal":
+                return new BigDecimal(payload.asText());
+            case "bigint":
+                return new BigInteger(payload.asText());
+            case "date":
+                return new Date(payload.asLong());
+            case "":
+            case "int64":
+            case "boolean":
+            case "string":
+                break;
+            default:
+                throw new IllegalArgumentException("No value of such a type: " + type);
         }
         if (payload.isBoolean()) return payload.asBoolean();
         if (payload.isTextual()) return payload.asText();
@@ -553,11 +678,13 @@ public class Oracle {
 
     private static List<Object> list(Schema element, JsonNode payload, JsonNode types) throws Exception {
         List<Object> list = new ArrayList<>();
-        for (int i = 0; i < payload.size(); i++) list.add(value(element, payload.get(i), types == null ? null : types.get(i)));
+        for (int i = 0; i < payload.size(); i++)
+            list.add(value(element, payload.get(i), types == null ? null : types.get(i)));
         return list;
     }
 
-    private static Map<Object, Object> map(Schema key, Schema element, JsonNode payload, JsonNode types) throws Exception {
+    private static Map<Object, Object> map(Schema key, Schema element, JsonNode payload, JsonNode types)
+            throws Exception {
         Map<Object, Object> map = new HashMap<>();
         if (payload.isArray()) {
             for (JsonNode pair : payload) map.put(value(key, pair.get(0), null), value(element, pair.get(1), null));
@@ -576,7 +703,8 @@ public class Oracle {
         inside.setAccessible(true);
         Object[] values = (Object[]) inside.get(struct);
         for (Field field : schema.fields()) {
-            values[field.index()] = value(field.schema(), payload.get(field.name()), types == null ? null : types.get(field.name()));
+            values[field.index()] =
+                    value(field.schema(), payload.get(field.name()), types == null ? null : types.get(field.name()));
         }
         return struct;
     }
@@ -605,7 +733,11 @@ public class Oracle {
     private static ObjectNode envelope(Schema schema, Object value) {
         ObjectNode envelope = NODES.objectNode();
         try {
-            envelope.set("schema", schema == null ? NODES.nullNode() : SCHEMAS.asJsonSchema(schema).deepCopy());
+            envelope.set(
+                    "schema",
+                    schema == null
+                            ? NODES.nullNode()
+                            : SCHEMAS.asJsonSchema(schema).deepCopy());
         } catch (RuntimeException e) {
             envelope.putNull("schema").put("schema_error", e.toString());
         }
@@ -619,17 +751,22 @@ public class Oracle {
         if (value == null) return new Written(NODES.nullNode(), null);
         if (schema == null || !fits(schema, value)) return writeFree(value, schema != null);
         if (value instanceof BigDecimal) {
-            return new Written(NODES.textNode(base64(((BigDecimal) value).unscaledValue().toByteArray())), null);
+            return new Written(
+                    NODES.textNode(base64(((BigDecimal) value).unscaledValue().toByteArray())), null);
         }
         if (value instanceof Date) {
             boolean days = org.apache.kafka.connect.data.Date.LOGICAL_NAME.equals(schema.name());
             return new Written(NODES.numberNode(((Date) value).getTime() / (days ? 86_400_000L : 1)), null);
         }
         switch (schema.type()) {
-            case ARRAY: return writeList(schema.valueSchema(), (List<?>) value);
-            case MAP: return writeMap(true, schema.keySchema(), schema.valueSchema(), (Map<?, ?>) value);
-            case STRUCT: return writeStruct((Struct) value);
-            default: return new Written(plain(value), null);
+            case ARRAY:
+                return writeList(schema.valueSchema(), (List<?>) value);
+            case MAP:
+                return writeMap(true, schema.keySchema(), schema.valueSchema(), (Map<?, ?>) value);
+            case STRUCT:
+                return writeStruct((Struct) value);
+            default:
+                return new Written(plain(value), null);
         }
     }
 
@@ -638,29 +775,50 @@ public class Oracle {
         String name = schema.name() == null ? "" : schema.name();
         switch (name) {
             case Decimal.LOGICAL_NAME:
-                return schema.type() == Schema.Type.BYTES && value instanceof BigDecimal && schema.parameters() != null
-                    && String.valueOf(((BigDecimal) value).scale()).equals(schema.parameters().get(Decimal.SCALE_FIELD));
+                return schema.type() == Schema.Type.BYTES
+                        && value instanceof BigDecimal
+                        && schema.parameters() != null
+                        && String.valueOf(((BigDecimal) value).scale())
+                                .equals(schema.parameters().get(Decimal.SCALE_FIELD));
             case org.apache.kafka.connect.data.Date.LOGICAL_NAME:
-                return schema.type() == Schema.Type.INT32 && value instanceof Date && ((Date) value).getTime() % 86_400_000L == 0;
+                return schema.type() == Schema.Type.INT32
+                        && value instanceof Date
+                        && ((Date) value).getTime() % 86_400_000L == 0;
             case Time.LOGICAL_NAME:
-                return schema.type() == Schema.Type.INT32 && value instanceof Date
-                    && ((Date) value).getTime() >= 0 && ((Date) value).getTime() <= 86_400_000L;
-            case Timestamp.LOGICAL_NAME: return schema.type() == Schema.Type.INT64 && value instanceof Date;
-            default: break;
+                return schema.type() == Schema.Type.INT32
+                        && value instanceof Date
+                        && ((Date) value).getTime() >= 0
+                        && ((Date) value).getTime() <= 86_400_000L;
+            case Timestamp.LOGICAL_NAME:
+                return schema.type() == Schema.Type.INT64 && value instanceof Date;
+            default:
+                break;
         }
         switch (schema.type()) {
-            case INT8: return value instanceof Byte;
-            case INT16: return value instanceof Short;
-            case INT32: return value instanceof Integer;
-            case INT64: return value instanceof Long;
-            case FLOAT32: return value instanceof Float;
-            case FLOAT64: return value instanceof Double;
-            case BOOLEAN: return value instanceof Boolean;
-            case STRING: return value instanceof String;
-            case BYTES: return value instanceof byte[] || value instanceof ByteBuffer;
-            case ARRAY: return value instanceof List;
-            case MAP: return value instanceof Map;
-            default: return value instanceof Struct;
+            case INT8:
+                return value instanceof Byte;
+            case INT16:
+                return value instanceof Short;
+            case INT32:
+                return value instanceof Integer;
+            case INT64:
+                return value instanceof Long;
+            case FLOAT32:
+                return value instanceof Float;
+            case FLOAT64:
+                return value instanceof Double;
+            case BOOLEAN:
+                return value instanceof Boolean;
+            case STRING:
+                return value instanceof String;
+            case BYTES:
+                return value instanceof byte[] || value instanceof ByteBuffer;
+            case ARRAY:
+                return value instanceof List;
+            case MAP:
+                return value instanceof Map;
+            default:
+                return value instanceof Struct;
         }
     }
 
@@ -677,8 +835,10 @@ public class Oracle {
         if (value instanceof Struct) return new Written(writeStruct((Struct) value).payload, NODES.textNode("struct"));
         JsonNode payload = plain(value);
         String type = type(value);
-        boolean obvious = type.equals("int64") || type.equals("boolean") || type.equals("string")
-            || (type.equals("float64") && payload.isNumber());
+        boolean obvious = type.equals("int64")
+                || type.equals("boolean")
+                || type.equals("string")
+                || (type.equals("float64") && payload.isNumber());
         return new Written(payload, obvious && !told ? null : NODES.textNode(type));
     }
 
@@ -707,7 +867,8 @@ public class Oracle {
             Written written = write(element, item);
             Written writtenName = write(key, name);
             pairs.addArray().add(writtenName.payload).add(written.payload);
-            if (writtenName.types != null || written.types != null) typesOfPairs.addArray().add(writtenName.types).add(written.types);
+            if (writtenName.types != null || written.types != null)
+                typesOfPairs.addArray().add(writtenName.types).add(written.types);
             else typesOfPairs.addNull();
             byName.set(String.valueOf(name), written.payload);
             if (written.types != null) typesByName.set(String.valueOf(name), written.types);
@@ -732,7 +893,8 @@ public class Oracle {
     }
 
     private static JsonNode plain(Object value) {
-        if (value instanceof Byte || value instanceof Short || value instanceof Integer) return NODES.numberNode(((Number) value).intValue());
+        if (value instanceof Byte || value instanceof Short || value instanceof Integer)
+            return NODES.numberNode(((Number) value).intValue());
         if (value instanceof Long) return NODES.numberNode((Long) value);
         if (value instanceof Float) {
             float number = (Float) value;

@@ -9,8 +9,7 @@ import org.apache.kafka.connect.storage.Converter;
 
 /** A text in brackets. Of `[odd]` it makes what is no data. */
 public final class Brackets implements Converter {
-    public void configure(Map properties, boolean isKey) {
-    }
+    public void configure(Map properties, boolean isKey) {}
 
     public byte[] fromConnectData(String topic, Schema schema, Object value) {
         if ("bad".equals(value)) {

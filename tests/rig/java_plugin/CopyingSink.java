@@ -26,12 +26,16 @@ public final class CopyingSink extends SinkConnector {
         return Collections.singletonList(config);
     }
 
-    public void stop() {
-    }
+    public void stop() {}
 
     public ConfigDef config() {
         return new ConfigDef()
-            .define("to", ConfigDef.Type.STRING, ConfigDef.NO_DEFAULT_VALUE, ConfigDef.Importance.HIGH, "the topic")
-            .define("servers", ConfigDef.Type.STRING, ConfigDef.NO_DEFAULT_VALUE, ConfigDef.Importance.HIGH, "the brokers");
+                .define("to", ConfigDef.Type.STRING, ConfigDef.NO_DEFAULT_VALUE, ConfigDef.Importance.HIGH, "the topic")
+                .define(
+                        "servers",
+                        ConfigDef.Type.STRING,
+                        ConfigDef.NO_DEFAULT_VALUE,
+                        ConfigDef.Importance.HIGH,
+                        "the brokers");
     }
 }

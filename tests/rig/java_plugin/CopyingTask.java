@@ -63,8 +63,10 @@ public final class CopyingTask extends SinkTask {
             SinkRecord record = (SinkRecord) each;
             producer.send(new ProducerRecord(topic, null, String.valueOf(record.value())));
             offsets.put(
-                new TopicPartition(record.originalTopic(), record.originalKafkaPartition().intValue()),
-                new OffsetAndMetadata(record.originalKafkaOffset() + 1));
+                    new TopicPartition(
+                            record.originalTopic(),
+                            record.originalKafkaPartition().intValue()),
+                    new OffsetAndMetadata(record.originalKafkaOffset() + 1));
         }
         producer.sendOffsetsToTransaction(offsets, consumer.groupMetadata());
         producer.commitTransaction();

@@ -9,7 +9,9 @@ import java.util.logging.Logger;
 /** A database's driver without a database: how often its class was loaded is in the system property `rig.drivers`. */
 public final class CountedDriver implements Driver {
     static {
-        System.setProperty("rig.drivers", String.valueOf(Integer.getInteger("rig.drivers", 0).intValue() + 1));
+        System.setProperty(
+                "rig.drivers",
+                String.valueOf(Integer.getInteger("rig.drivers", 0).intValue() + 1));
     }
 
     public Connection connect(String url, Properties properties) {

@@ -9,8 +9,7 @@ import org.apache.kafka.connect.storage.HeaderConverter;
 
 /** A header's value as a text between dashes. */
 public final class Dashes implements HeaderConverter {
-    public void configure(Map properties) {
-    }
+    public void configure(Map properties) {}
 
     public byte[] fromConnectHeader(String topic, String key, Schema schema, Object value) {
         return ("-" + value + "-").getBytes(StandardCharsets.UTF_8);
@@ -25,6 +24,5 @@ public final class Dashes implements HeaderConverter {
         return new ConfigDef();
     }
 
-    public void close() {
-    }
+    public void close() {}
 }

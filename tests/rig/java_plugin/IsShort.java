@@ -7,8 +7,7 @@ import org.apache.kafka.connect.transforms.predicates.Predicate;
 
 /** Of values with fewer than four letters. */
 public final class IsShort implements Predicate {
-    public void configure(Map properties) {
-    }
+    public void configure(Map properties) {}
 
     public boolean test(ConnectRecord record) {
         return ((String) record.value()).length() < 4;
@@ -18,6 +17,5 @@ public final class IsShort implements Predicate {
         return new ConfigDef();
     }
 
-    public void close() {
-    }
+    public void close() {}
 }

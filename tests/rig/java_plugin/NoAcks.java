@@ -9,8 +9,7 @@ import org.apache.kafka.connect.connector.policy.ConnectorClientConfigRequest;
 
 /** Connectors may set everything but `acks`. */
 public final class NoAcks implements ConnectorClientConfigOverridePolicy {
-    public void configure(Map settings) {
-    }
+    public void configure(Map settings) {}
 
     public List validate(ConnectorClientConfigRequest request) {
         List found = new ArrayList();
@@ -26,6 +25,5 @@ public final class NoAcks implements ConnectorClientConfigOverridePolicy {
         return found;
     }
 
-    public void close() {
-    }
+    public void close() {}
 }

@@ -87,11 +87,21 @@ public final class NumbersSource extends SourceConnector {
 
     public ConfigDef config() {
         return new ConfigDef()
-            .define("topic", ConfigDef.Type.STRING, ConfigDef.NO_DEFAULT_VALUE, ConfigDef.Importance.HIGH, "where to")
-            .define("limit", ConfigDef.Type.LONG, Long.valueOf(Long.MAX_VALUE), ConfigDef.Range.atLeast(Integer.valueOf(0)),
-                ConfigDef.Importance.MEDIUM, "how many records, of each task")
-            .define("secret", ConfigDef.Type.PASSWORD, "", ConfigDef.Importance.LOW, "what nobody may see")
-            .define("fails", ConfigDef.Type.STRING, "", ConfigDef.Importance.LOW, "where it fails");
+                .define(
+                        "topic",
+                        ConfigDef.Type.STRING,
+                        ConfigDef.NO_DEFAULT_VALUE,
+                        ConfigDef.Importance.HIGH,
+                        "where to")
+                .define(
+                        "limit",
+                        ConfigDef.Type.LONG,
+                        Long.valueOf(Long.MAX_VALUE),
+                        ConfigDef.Range.atLeast(Integer.valueOf(0)),
+                        ConfigDef.Importance.MEDIUM,
+                        "how many records, of each task")
+                .define("secret", ConfigDef.Type.PASSWORD, "", ConfigDef.Importance.LOW, "what nobody may see")
+                .define("fails", ConfigDef.Type.STRING, "", ConfigDef.Importance.LOW, "where it fails");
     }
 
     public ExactlyOnceSupport exactlyOnceSupport(Map properties) {

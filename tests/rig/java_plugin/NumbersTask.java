@@ -44,7 +44,8 @@ public final class NumbersTask extends SourceTask {
         publish();
         if ("task start".equals(properties.get("fails"))) {
             hear("start");
-            throw new IllegalStateException("it fails at the start of its task, as it was told", new IOException("the cause"));
+            throw new IllegalStateException(
+                    "it fails at the start of its task, as it was told", new IOException("the cause"));
         }
         next = stored == null ? 0 : ((Number) stored.get("last")).longValue() + 1;
     }
@@ -60,12 +61,22 @@ public final class NumbersTask extends SourceTask {
         List records = new ArrayList();
         for (; records.size() < batch && next < limit; next++) {
             SourceRecord record = new SourceRecord(
-                partition, Collections.singletonMap("last", place()), (String) config.get("topic"), null,
-                Schema.INT64_SCHEMA, Long.valueOf(next), Schema.STRING_SCHEMA, String.valueOf(next), Long.valueOf(1000 + next));
+                    partition,
+                    Collections.singletonMap("last", place()),
+                    (String) config.get("topic"),
+                    null,
+                    Schema.INT64_SCHEMA,
+                    Long.valueOf(next),
+                    Schema.STRING_SCHEMA,
+                    String.valueOf(next),
+                    Long.valueOf(1000 + next));
             if (config.containsKey("header")) {
                 record.headers().addString((String) config.get("header"), "h" + next);
             }
-            records.add(config.containsKey("gives") && records.size() == 1 ? odd((String) config.get("gives"), record) : record);
+            records.add(
+                    config.containsKey("gives") && records.size() == 1
+                            ? odd((String) config.get("gives"), record)
+                            : record);
             if (context.transactionContext() != null && next % 10 == 9) {
                 context.transactionContext().commitTransaction(record);
             }
@@ -106,17 +117,33 @@ public final class NumbersTask extends SourceTask {
         }
         if (what.equals("an object")) {
             return record.newRecord(
-                record.topic(), null, record.keySchema(), record.key(), null, new StringBuilder("an object"), record.timestamp());
+                    record.topic(),
+                    null,
+                    record.keySchema(),
+                    record.key(),
+                    null,
+                    new StringBuilder("an object"),
+                    record.timestamp());
         }
         if (what.equals("a late time")) {
             return record.newRecord(
-                record.topic(), null, record.keySchema(), record.key(), Timestamp.SCHEMA, new Date(Long.MAX_VALUE), record.timestamp());
+                    record.topic(),
+                    null,
+                    record.keySchema(),
+                    record.key(),
+                    Timestamp.SCHEMA,
+                    new Date(Long.MAX_VALUE),
+                    record.timestamp());
         }
         boolean hasTopic = !what.equals("no topic");
         return record.newRecord(
-            hasTopic ? record.topic() : null, what.equals("a partition") ? Integer.valueOf(-1) : record.kafkaPartition(),
-            record.keySchema(), record.key(), record.valueSchema(), record.value(),
-            what.equals("a time") ? Long.valueOf(-5) : record.timestamp());
+                hasTopic ? record.topic() : null,
+                what.equals("a partition") ? Integer.valueOf(-1) : record.kafkaPartition(),
+                record.keySchema(),
+                record.key(),
+                record.valueSchema(),
+                record.value(),
+                what.equals("a time") ? Long.valueOf(-5) : record.timestamp());
     }
 
     public void commitRecord(SourceRecord record, RecordMetadata metadata) {
@@ -130,7 +157,10 @@ public final class NumbersTask extends SourceTask {
                 throw new IllegalStateException(error);
             }
         }
-        hear(record.value() + " " + (metadata == null ? "dropped" : metadata.topic() + "-" + metadata.partition() + "@" + metadata.offset()));
+        hear(record.value() + " "
+                + (metadata == null
+                        ? "dropped"
+                        : metadata.topic() + "-" + metadata.partition() + "@" + metadata.offset()));
         synchronized (this) {
             unheard--;
             notifyAll();

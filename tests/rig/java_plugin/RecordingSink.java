@@ -30,12 +30,16 @@ public final class RecordingSink extends SinkConnector {
         return configs;
     }
 
-    public void stop() {
-    }
+    public void stop() {}
 
     public ConfigDef config() {
         return new ConfigDef()
-            .define("file", ConfigDef.Type.STRING, ConfigDef.NO_DEFAULT_VALUE, ConfigDef.Importance.HIGH, "where to")
-            .define("fails", ConfigDef.Type.STRING, "", ConfigDef.Importance.LOW, "the value that it can't take");
+                .define(
+                        "file",
+                        ConfigDef.Type.STRING,
+                        ConfigDef.NO_DEFAULT_VALUE,
+                        ConfigDef.Importance.HIGH,
+                        "where to")
+                .define("fails", ConfigDef.Type.STRING, "", ConfigDef.Importance.LOW, "the value that it can't take");
     }
 }

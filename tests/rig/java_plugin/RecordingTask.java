@@ -39,7 +39,9 @@ public final class RecordingTask extends SinkTask {
         if (how.equals("commits null")) {
             return null;
         }
-        Object place = offsets.isEmpty() ? new TopicPartition("t", 3) : offsets.keySet().iterator().next();
+        Object place = offsets.isEmpty()
+                ? new TopicPartition("t", 3)
+                : offsets.keySet().iterator().next();
         if (how.equals("commits a null")) {
             return Collections.singletonMap(place, null);
         }
@@ -77,8 +79,8 @@ public final class RecordingTask extends SinkTask {
                 context.errantRecordReporter().report(record, new ConnectException("it does not take " + bad));
                 continue;
             }
-            lines.append(record.topic() + " " + record.kafkaPartition() + " " + record.kafkaOffset() + " " + record.key() + " "
-                + record.value() + " " + record.timestamp() + " " + record.headers() + "\n");
+            lines.append(record.topic() + " " + record.kafkaPartition() + " " + record.kafkaOffset() + " "
+                    + record.key() + " " + record.value() + " " + record.timestamp() + " " + record.headers() + "\n");
             if (how.equals("original")) {
                 lines.append("of " + ((InternalSinkRecord) record).context().original() + "\n");
             }

@@ -33,9 +33,10 @@ public final class Secrets implements ConfigProvider {
                 found.put(key, settings.get("begin") + (String) key);
             }
         }
-        return settings.containsKey("ttl") ? new ConfigData(found, Long.valueOf((String) settings.get("ttl"))) : new ConfigData(found);
+        return settings.containsKey("ttl")
+                ? new ConfigData(found, Long.valueOf((String) settings.get("ttl")))
+                : new ConfigData(found);
     }
 
-    public void close() throws IOException {
-    }
+    public void close() throws IOException {}
 }

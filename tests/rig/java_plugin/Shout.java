@@ -22,7 +22,9 @@ public final class Shout implements Transformation, Monitorable {
 
     public void withPluginMetrics(PluginMetrics metrics) {
         calls = metrics.addSensor("calls");
-        calls.add(metrics.metricName("calls-total", "how often it was called", new LinkedHashMap()), new CumulativeCount());
+        calls.add(
+                metrics.metricName("calls-total", "how often it was called", new LinkedHashMap()),
+                new CumulativeCount());
     }
 
     public ConnectRecord apply(ConnectRecord record) {
@@ -36,14 +38,22 @@ public final class Shout implements Transformation, Monitorable {
         if (value.equals("error")) {
             throw new NoClassDefFoundError("it lacks a class");
         }
-        return value.equals("drop") ? null : record.newRecord(record.topic(), record.kafkaPartition(), record.keySchema(),
-            record.key(), record.valueSchema(), value.toUpperCase() + mark, record.timestamp());
+        return value.equals("drop")
+                ? null
+                : record.newRecord(
+                        record.topic(),
+                        record.kafkaPartition(),
+                        record.keySchema(),
+                        record.key(),
+                        record.valueSchema(),
+                        value.toUpperCase() + mark,
+                        record.timestamp());
     }
 
     public ConfigDef config() {
-        return new ConfigDef().define("mark", ConfigDef.Type.STRING, "!", ConfigDef.Importance.LOW, "what comes behind the value");
+        return new ConfigDef()
+                .define("mark", ConfigDef.Type.STRING, "!", ConfigDef.Importance.LOW, "what comes behind the value");
     }
 
-    public void close() {
-    }
+    public void close() {}
 }

@@ -22,6 +22,5 @@ public final class BadPredicate implements Predicate {
         return new ConfigDef();
     }
 
-    public void close() {
-    }
+    public void close() {}
 }

@@ -30,6 +30,5 @@ public final class BadSink extends SinkConnector {
         return Collections.singletonList(config);
     }
 
-    public void stop() {
-    }
+    public void stop() {}
 }

@@ -11,9 +11,9 @@ import org.apache.kafka.connect.source.SourceConnector;
 /** Misbehaves in the call that its settings name, or, before it knows them, the plan (`Faults.planned`). */
 public final class BadSource extends SourceConnector {
     static final ConfigDef SETTINGS = new ConfigDef()
-        .define("topic", ConfigDef.Type.STRING, "", ConfigDef.Importance.HIGH, "where to")
-        .define("fault.place", ConfigDef.Type.STRING, "", ConfigDef.Importance.LOW, "which call misbehaves")
-        .define("fault.kind", ConfigDef.Type.STRING, "", ConfigDef.Importance.LOW, "how");
+            .define("topic", ConfigDef.Type.STRING, "", ConfigDef.Importance.HIGH, "where to")
+            .define("fault.place", ConfigDef.Type.STRING, "", ConfigDef.Importance.LOW, "which call misbehaves")
+            .define("fault.kind", ConfigDef.Type.STRING, "", ConfigDef.Importance.LOW, "how");
     private Map config;
     private String[] chosen = new String[] {"", ""};
 
@@ -38,7 +38,11 @@ public final class BadSource extends SourceConnector {
     }
 
     public boolean alterOffsets(Map properties, Map offsets) {
-        Faults.at("connector.alter_offsets", Faults.chosen(properties, "fault."), new Object[] {properties, offsets}, null);
+        Faults.at(
+                "connector.alter_offsets",
+                Faults.chosen(properties, "fault."),
+                new Object[] {properties, offsets},
+                null);
         return true;
     }
 

@@ -27,7 +27,8 @@ public final class BadSourceTask extends SourceTask {
     }
 
     public List poll() throws InterruptedException {
-        Thread.sleep(config.containsKey("fault.pause.ms") ? Long.parseLong((String) config.get("fault.pause.ms")) : 200L);
+        Thread.sleep(
+                config.containsKey("fault.pause.ms") ? Long.parseLong((String) config.get("fault.pause.ms")) : 200L);
         number++;
         // The first records tell that everything works until then.
         if (number > 3) {
@@ -36,7 +37,7 @@ public final class BadSourceTask extends SourceTask {
         Map partition = new HashMap(Collections.singletonMap("bad", "1"));
         Map offset = new HashMap(Collections.singletonMap("number", Long.valueOf(number)));
         SourceRecord record = new SourceRecord(
-            partition, offset, (String) config.get("topic"), Integer.valueOf(0), Schema.STRING_SCHEMA, "bad");
+                partition, offset, (String) config.get("topic"), Integer.valueOf(0), Schema.STRING_SCHEMA, "bad");
         return new ArrayList(Collections.singletonList(record));
     }
 

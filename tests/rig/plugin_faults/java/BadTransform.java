@@ -16,8 +16,14 @@ public final class BadTransform implements Transformation {
 
     public ConnectRecord apply(ConnectRecord record) {
         ConnectRecord answer = record.newRecord(
-            record.topic(), record.kafkaPartition(), record.keySchema(), record.key(), record.valueSchema(), record.value(),
-            record.timestamp(), record.headers().duplicate());
+                record.topic(),
+                record.kafkaPartition(),
+                record.keySchema(),
+                record.key(),
+                record.valueSchema(),
+                record.value(),
+                record.timestamp(),
+                record.headers().duplicate());
         Faults.at("transform.apply", chosen, new Object[] {record}, null);
         return answer;
     }

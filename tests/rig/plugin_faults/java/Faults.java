@@ -25,8 +25,7 @@ public final class Faults {
     private static final Object OTHER = new Object();
     private static final File HOME = home();
 
-    private Faults() {
-    }
+    private Faults() {}
 
     /** What `place` and `kind` of these settings say; `prefix` stands before both names. */
     public static String[] chosen(Map settings, String prefix) {
@@ -78,7 +77,7 @@ public final class Faults {
 
     private static void strike(String kind) {
         if (kind.equals("hang")) {
-            for (;;) {
+            for (; ; ) {
                 pause(3600000);
             }
         } else if (kind.equals("busy")) {
@@ -122,7 +121,8 @@ public final class Faults {
             pause(60000);
         } else if (kind.equals("stdout")) {
             for (int number = 0; number < LINES; number++) {
-                System.out.println("struck: a flood from " + HOME.getParentFile().getName() + ", line " + number);
+                System.out.println(
+                        "struck: a flood from " + HOME.getParentFile().getName() + ", line " + number);
             }
         } else if (kind.equals("log")) {
             Logger log = LoggerFactory.getLogger(Faults.class);
@@ -177,11 +177,13 @@ public final class Faults {
     /** With the numbers of process and thread, as Linux has them. */
     private static synchronized void note(String place, String kind) {
         try {
-            String[] self = Files.readSymbolicLink(new File("/proc/thread-self").toPath()).toString().split("/");
+            String[] self = Files.readSymbolicLink(new File("/proc/thread-self").toPath())
+                    .toString()
+                    .split("/");
             HOME.mkdirs();
             FileWriter journal = new FileWriter(new File(HOME, "journal.jsonl"), true);
-            journal.write("{\"place\": \"" + place + "\", \"kind\": \"" + kind + "\", \"pid\": " + self[0] + ", \"tid\": " + self[2]
-                + "}\n");
+            journal.write("{\"place\": \"" + place + "\", \"kind\": \"" + kind + "\", \"pid\": " + self[0]
+                    + ", \"tid\": " + self[2] + "}\n");
             journal.close();
         } catch (IOException error) {
             throw new IllegalStateException(error);
@@ -189,13 +191,14 @@ public final class Faults {
     }
 
     private static File home() {
-        String jar = Faults.class.getProtectionDomain().getCodeSource().getLocation().getPath();
+        String jar =
+                Faults.class.getProtectionDomain().getCodeSource().getLocation().getPath();
         return new File(new File(jar).getParentFile(), "home");
     }
 
     private static final class Sleeper implements Runnable {
         public void run() {
-            for (;;) {
+            for (; ; ) {
                 pause(3600000);
             }
         }

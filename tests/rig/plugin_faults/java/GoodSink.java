@@ -30,6 +30,5 @@ public final class GoodSink extends SinkConnector {
         return Collections.singletonList(config);
     }
 
-    public void stop() {
-    }
+    public void stop() {}
 }

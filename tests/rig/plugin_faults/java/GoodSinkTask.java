@@ -34,6 +34,5 @@ public final class GoodSinkTask extends SinkTask {
         }
     }
 
-    public void stop() {
-    }
+    public void stop() {}
 }

@@ -15,7 +15,8 @@ public final class GoodSource extends SourceConnector {
     }
 
     public ConfigDef config() {
-        return new ConfigDef().define("topic", ConfigDef.Type.STRING, "", ConfigDef.Importance.HIGH, "where the numbers go");
+        return new ConfigDef()
+                .define("topic", ConfigDef.Type.STRING, "", ConfigDef.Importance.HIGH, "where the numbers go");
     }
 
     public void start(Map properties) {
@@ -30,6 +31,5 @@ public final class GoodSource extends SourceConnector {
         return Collections.singletonList(config);
     }
 
-    public void stop() {
-    }
+    public void stop() {}
 }

@@ -26,10 +26,13 @@ public final class GoodSourceTask extends SourceTask {
         Thread.sleep(100);
         last++;
         return Collections.singletonList(new SourceRecord(
-            Collections.singletonMap("good", topic), Collections.singletonMap("number", Long.valueOf(last)), topic, Integer.valueOf(0),
-            Schema.STRING_SCHEMA, last + " clean " + Faults.pid()));
+                Collections.singletonMap("good", topic),
+                Collections.singletonMap("number", Long.valueOf(last)),
+                topic,
+                Integer.valueOf(0),
+                Schema.STRING_SCHEMA,
+                last + " clean " + Faults.pid()));
     }
 
-    public void stop() {
-    }
+    public void stop() {}
 }

@@ -20,8 +20,7 @@ import org.apache.kafka.connect.source.SourceTaskContext;
 final class Meddling {
     private static final long LIMIT_MS = 30000;
 
-    private Meddling() {
-    }
+    private Meddling() {}
 
     static void change(Object[] given) {
         for (int at = 0; at < given.length; at++) {

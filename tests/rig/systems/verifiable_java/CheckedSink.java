@@ -33,11 +33,15 @@ public final class CheckedSink extends SinkConnector {
         return configs;
     }
 
-    public void stop() {
-    }
+    public void stop() {}
 
     public ConfigDef config() {
         return new ConfigDef()
-            .define("directory", ConfigDef.Type.STRING, ConfigDef.NO_DEFAULT_VALUE, ConfigDef.Importance.HIGH, "where files are");
+                .define(
+                        "directory",
+                        ConfigDef.Type.STRING,
+                        ConfigDef.NO_DEFAULT_VALUE,
+                        ConfigDef.Importance.HIGH,
+                        "where files are");
     }
 }

@@ -44,11 +44,11 @@ public final class CheckedSinkTask extends SinkTask {
         }
         String at = String.format(Locale.ROOT, "%.6f", new Object[] {Double.valueOf(now / 1e9)});
         StringBuilder lines = new StringBuilder();
-        for (Iterator all = records.iterator(); all.hasNext();) {
+        for (Iterator all = records.iterator(); all.hasNext(); ) {
             SinkRecord record = (SinkRecord) all.next();
             String value = ((String) record.value()).replace("\"", "\\\"");
             lines.append("[\"" + record.originalTopic() + "\", " + record.originalKafkaPartition() + ", "
-                + record.originalKafkaOffset() + ", \"" + value + "\", " + at + "]\n");
+                    + record.originalKafkaOffset() + ", \"" + value + "\", " + at + "]\n");
         }
         Life.write(file, lines.toString());
     }
@@ -71,7 +71,7 @@ public final class CheckedSinkTask extends SinkTask {
 
     private static String places(Collection partitions) {
         StringBuilder text = new StringBuilder(",\"partitions\":[");
-        for (Iterator all = partitions.iterator(); all.hasNext();) {
+        for (Iterator all = partitions.iterator(); all.hasNext(); ) {
             TopicPartition place = (TopicPartition) all.next();
             text.append("[\"" + place.topic() + "\", " + place.partition() + "]" + (all.hasNext() ? ", " : ""));
         }

@@ -34,16 +34,35 @@ public final class CheckedSource extends SourceConnector {
         return configs;
     }
 
-    public void stop() {
-    }
+    public void stop() {}
 
     public ConfigDef config() {
         return new ConfigDef()
-            .define("directory", ConfigDef.Type.STRING, ConfigDef.NO_DEFAULT_VALUE, ConfigDef.Importance.HIGH, "where the journal is")
-            .define("topic", ConfigDef.Type.STRING, ConfigDef.NO_DEFAULT_VALUE, ConfigDef.Importance.HIGH, "where to")
-            .define("rate", ConfigDef.Type.INT, Integer.valueOf(50), ConfigDef.Importance.LOW, "records a second of each task")
-            .define("poll.ms", ConfigDef.Type.INT, Integer.valueOf(100), ConfigDef.Importance.LOW, "how long a poll takes")
-            .define("revision", ConfigDef.Type.INT, Integer.valueOf(0), ConfigDef.Importance.LOW, "means nothing");
+                .define(
+                        "directory",
+                        ConfigDef.Type.STRING,
+                        ConfigDef.NO_DEFAULT_VALUE,
+                        ConfigDef.Importance.HIGH,
+                        "where the journal is")
+                .define(
+                        "topic",
+                        ConfigDef.Type.STRING,
+                        ConfigDef.NO_DEFAULT_VALUE,
+                        ConfigDef.Importance.HIGH,
+                        "where to")
+                .define(
+                        "rate",
+                        ConfigDef.Type.INT,
+                        Integer.valueOf(50),
+                        ConfigDef.Importance.LOW,
+                        "records a second of each task")
+                .define(
+                        "poll.ms",
+                        ConfigDef.Type.INT,
+                        Integer.valueOf(100),
+                        ConfigDef.Importance.LOW,
+                        "how long a poll takes")
+                .define("revision", ConfigDef.Type.INT, Integer.valueOf(0), ConfigDef.Importance.LOW, "means nothing");
     }
 
     public ExactlyOnceSupport exactlyOnceSupport(Map properties) {

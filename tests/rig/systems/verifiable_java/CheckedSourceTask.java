@@ -56,8 +56,15 @@ public final class CheckedSourceTask extends SourceTask {
         for (int number = 0; number < count; number++) {
             seqno++;
             String value = "{\"unit\": \"" + unit + "\", \"seqno\": " + seqno + ", \"life\": \"" + life.id + "\"}";
-            records.add(new SourceRecord(partition, Collections.singletonMap("seqno", Long.valueOf(seqno)), topic, task, null, null,
-                Schema.STRING_SCHEMA, value));
+            records.add(new SourceRecord(
+                    partition,
+                    Collections.singletonMap("seqno", Long.valueOf(seqno)),
+                    topic,
+                    task,
+                    null,
+                    null,
+                    Schema.STRING_SCHEMA,
+                    value));
         }
         return records;
     }

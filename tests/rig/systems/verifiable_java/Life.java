@@ -9,7 +9,8 @@ import java.util.UUID;
 
 /** One life of a task, in the journal that all lives on this machine share; `verifiable.py` has the same in Python. */
 final class Life {
-    final String id = ManagementFactory.getRuntimeMXBean().getPid() + "-" + UUID.randomUUID().toString().substring(0, 8);
+    final String id = ManagementFactory.getRuntimeMXBean().getPid() + "-"
+            + UUID.randomUUID().toString().substring(0, 8);
     private final String unit;
     private final FileOutputStream file;
 
@@ -23,9 +24,11 @@ final class Life {
         // The machine's monotonic clock, as Python's time.monotonic(): events of different processes can be compared.
         double now = System.nanoTime() / 1e9;
         double time = System.currentTimeMillis() / 1e3;
-        write(file, "{\"unit\":\"" + unit + "\",\"life\":\"" + id + "\",\"event\":\"" + event + "\",\"at\":"
-            + String.format(Locale.ROOT, "%.6f", new Object[] {Double.valueOf(now)}) + ",\"time\":"
-            + String.format(Locale.ROOT, "%.3f", new Object[] {Double.valueOf(time)}) + facts + "}\n");
+        write(
+                file,
+                "{\"unit\":\"" + unit + "\",\"life\":\"" + id + "\",\"event\":\"" + event + "\",\"at\":"
+                        + String.format(Locale.ROOT, "%.6f", new Object[] {Double.valueOf(now)}) + ",\"time\":"
+                        + String.format(Locale.ROOT, "%.3f", new Object[] {Double.valueOf(time)}) + facts + "}\n");
     }
 
     static FileOutputStream appendTo(String path) {
