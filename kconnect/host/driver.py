@@ -28,7 +28,7 @@ from kconnect.core.state.records import LoggerLevel, Topic
 from kconnect.errors import ConnectError
 from kconnect.host import main as host
 from kconnect.kafka import clients
-from kconnect.kafka.log import LogReader, LogWriter
+from kconnect.kafka.log import LogWriter, reader_once_up
 from kconnect.processes import logs, standard_error, worker_file
 from kconnect.processes.levels import PythonLoggers
 from kconnect.spark import masters, session, sizes
@@ -78,22 +78,28 @@ def main() -> int:
     jvm = context._gateway.proc if context._gateway is not None else None
     topics = clients.topics(settings)
     control = {role: topics[role] for role in (Topic.CONFIG, Topic.ASSIGNMENT)}
-    reader, state, loggers = LogReader(clients.reader(settings, "driver"), control), AssignmentState(), PythonLoggers()
-    status = 0
+    state, loggers, status = AssignmentState(), PythonLoggers(), 0
+
+    def jvm_lives() -> bool:
+        return jvm is None or jvm.poll() is None
+
+    reader = reader_once_up(clients.reader(settings, "driver"), control, lambda: not ended.is_set() and jvm_lives())
     last_placement: Placement | None = None
     payloads: dict[int, bytes] = {}
     dedicated: frozenset[int] = frozenset()
     while not ended.is_set():
+        if not jvm_lives():
+            log.error("Spark's JVM has died with status %s", None if jvm is None else jvm.returncode)
+            status = 1
+            break
+        if reader is None:
+            break  # It was asked to end meanwhile.
         follows = reader.at_end
         for record in reader.read(timeout=_JVM_CHECK_S):
             if record.topic is Topic.ASSIGNMENT:
                 state.apply(record)
             elif follows and isinstance(change := records.decode_config(record), LoggerLevel):
                 logs.set_level(loggers, change)
-        if jvm is not None and jvm.poll() is not None:
-            log.error("Spark's JVM (pid %d) has died with status %s", jvm.pid, jvm.returncode)
-            status = 1
-            break
         if reader.at_end:
             placement = state.placements.get(settings.worker_id)
             if placement is not last_placement:

@@ -42,7 +42,7 @@ from kconnect.jvm import options
 from kconnect.jvm.options import Options
 from kconnect.kafka import clients
 from kconnect.kafka.freshness import Freshness
-from kconnect.kafka.log import LogReader, LogWriter
+from kconnect.kafka.log import LogWriter, reader_once_up
 from kconnect.kafka.watch import Watchers
 from kconnect.plugins import environments
 from kconnect.plugins.providers import Providers
@@ -120,7 +120,14 @@ class Host:
         self.watchers = Watchers()
         name, topics = f"host-{number}", clients.topics(settings)
         reader, control = clients.reader(settings, name), {role: topics[role] for role in (Topic.CONFIG, Topic.ASSIGNMENT)}
-        self._reader = LogReader(reader, control)
+
+        def goes_on() -> bool:
+            contained.look(())
+            return True
+
+        found = reader_once_up(reader, control, goes_on)
+        assert found is not None
+        self._reader = found
         self._lease = Lease(settings.session_timeout_ms / 1000, settings.handover_grace_ms / 1000, time.monotonic())
         # Answers that take half of what the host may be without the log are still worth having.
         self._freshness = Freshness(self._reader, self._lease.turn_s, self._lease.limit_s / 2)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import confluent_kafka as ck
@@ -30,6 +30,8 @@ Place = tuple[Topic, int]
 _SILENT_S = 10.0
 """After so long without a word a reader looks whether it has missed something; twice in a row, and its client is replaced."""
 _PROBE_S = 2.0
+_FIRST_S, _AGAIN_S = 5.0, 0.5
+"""How long brokers may take to answer a new reader until whoever waits is asked whether it does still, and a pause."""
 _LOST = (ck.KafkaError._AUTO_OFFSET_RESET, ck.KafkaError._LOG_TRUNCATION)
 """The log ends before what has been read of it."""
 
@@ -243,6 +245,23 @@ class LogReader:
 
     def _next(self, partition: ck.TopicPartition) -> int:
         return self._positions.get((self._roles[partition.topic], partition.partition), ck.OFFSET_BEGINNING)
+
+
+def reader_once_up(client: Mapping[str, Any], topics: Mapping[Topic, str], goes_on: Callable[[], bool]) -> LogReader | None:
+    """
+    Return a reader, as soon as a broker answers, however long that takes: a process that ended instead would be started again
+    and again. None once `goes_on`, which is asked every few seconds, says no. ConnectError if a topic is missing.
+    """
+    said = False
+    while goes_on():
+        try:
+            return LogReader(client, topics, _FIRST_S)
+        except RetriableError as error:
+            if not said:
+                said = True
+                log.warning("%s. This process waits until one does", error)
+            time.sleep(_AGAIN_S)
+    return None
 
 
 class LogWriter:

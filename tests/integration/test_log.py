@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from pathlib import Path
 
 import confluent_kafka as ck
 import pytest
@@ -15,8 +16,9 @@ from kconnect.core.state.records import Entry, LogRecord, Topic
 from kconnect.errors import BadRequestError, ConnectError
 from kconnect.kafka import log
 from kconnect.kafka.admin import Admin, InternalTopic
-from kconnect.kafka.log import LeaderWriter, LogReader, LogWriter
+from kconnect.kafka.log import LeaderWriter, LogReader, LogWriter, reader_once_up
 from kconnect.local.broker import Broker
+from kconnect.testing.processes import WorkerProcess
 from kconnect.worker.topic_watch import TopicWatch
 from tests.support import wait_until
 
@@ -64,6 +66,52 @@ def test_a_log_that_ends_with_a_transaction_marker_is_read_to_its_end(client: di
     wait_until(lambda: (reader.read(0.1), reader.has_read(ends))[1], 60)
     assert reader.reached()[Topic.CONFIG, 0] == 3
     reader.close()
+
+
+@pytest.mark.integration
+def test_a_reader_may_wait_for_brokers_as_long_as_somebody_wants_it(tmp_path: Path) -> None:
+    broker = Broker(tmp_path).start()
+    try:
+        topics, client = {Topic.CONFIG: "configs"}, {"bootstrap.servers": broker.bootstrap_servers}
+        Admin(client).ensure([InternalTopic("configs", "config.storage.topic", "configs", 1, 1, single=True)])
+        LogWriter(client, topics).write([Entry(Topic.CONFIG, b"a", b"1")], 60)
+        broker.kill()
+        wait_until(lambda: not broker.running())
+        answers = [True, True, False]
+        assert reader_once_up(client, topics, lambda: answers.pop(0)) is None
+        assert answers == []
+
+        def goes_on() -> bool:
+            answers.append(True)
+            if len(answers) == 2:
+                broker.start()
+            return True
+
+        reader = reader_once_up(client, topics, goes_on)
+        assert reader is not None
+        assert [record.key for record in read_all(reader, 1)] == [b"a"]
+        reader.close()
+    finally:
+        broker.stop()
+
+
+@pytest.mark.integration
+@pytest.mark.long
+def test_a_driver_whose_brokers_go_away_while_it_starts_waits_for_them(tmp_path: Path) -> None:
+    broker = Broker(tmp_path / "broker").start()
+    worker = WorkerProcess(tmp_path, broker.bootstrap_servers)
+    try:
+        worker.start()
+        driver = wait_until(worker.driver)
+        broker.kill()
+        said = "This process waits until one does"
+        wait_until(lambda: said in worker.log.read_text(), 240)
+        broker.start()
+        wait_until(worker.hosts, 240)
+        assert worker.driver() == driver, "it went on, and was not started again"
+    finally:
+        worker.stop()
+        broker.stop()
 
 
 def test_a_fenced_leader_writes_nothing_more(client: dict[str, str], topics: dict[Topic, str]) -> None:
