@@ -25,7 +25,8 @@ class GetOverview(Request[Body]):
         desk, overview = office.desk, office.overview
         life = desk.identity.incarnation
         asked, _, number = (self.since or "").rpartition("-")
-        version = int(number) if asked == life and number.isascii() and number.isdigit() else None
+        is_number = number.isascii() and number.isdigit() and len(number) < 19
+        version = int(number) if asked == life and is_number else None
         ends_at = desk.now + self.wait_ms
         while True:
             if overview.is_old:
