@@ -37,6 +37,7 @@ AWAY: tuple[tuple[str, dict[str, str], dict[str, str]], ...] = (
     ("gs://b", {}, {"base_url": "https://evil.example"}),
     ("gs://b", {"GOOGLE_BEARER_TOKEN": "canary"}, {"service_account_key": KEY}),
     # What is no whole login leaves a library to look for the machine's.
+    ("s3://b", {}, {"proxy_url": "http://evil.example", "secret_access_key": "s"}),
     ("az://b", {}, {"endpoint": "https://evil.example", "client_secret": "s"}),
     ("az://b", {}, {"endpoint": "https://evil.example", "client_secret": "s", "client_id": "i", "tenant_id": ""}),
     ("az://b", AZURES, {"use_emulator": "true", "proxy_url": "http://evil.example"}),
@@ -73,7 +74,7 @@ def test_no_store_takes_the_machine_s_login_elsewhere(
     ("store", "environment", "given"),
     [
         ("s3://b", {}, {"region": "eu-west-1", "endpoint": "http://minio:9000", "allow_http": "true"}),
-        ("s3://b", {}, {"proxy_url": "http://proxy:3128", "secret_access_key": "s"}),
+        ("s3://b", {}, {"proxy_url": "http://proxy:3128", "access_key_id": "k", "secret_access_key": "s"}),
         ("az://b", {}, {"endpoint": "https://evil.example", "account_key": "YWFh", "account_name": "shop"}),
         ("az://b", AZURES, {"endpoint": "https://shop.blob.core.windows.net"}),
         ("az://b", {**AZURES, "AZURE_ENDPOINT": "https://here.example"}, {"endpoint": "https://here.example"}),

@@ -22,7 +22,7 @@ _NAMES = frozenset(("region", "default_region", "account_name"))
 _ADDRESSES = frozenset(("endpoint", "base_url"))
 _WAYS = frozenset(("proxy_url", "proxy_ca_certificate", "root_certificate", "allow_invalid_certificates"))
 _OWN = {
-    "aws": ({"secret_access_key"},),
+    "aws": ({"access_key_id", "secret_access_key"},),
     "azure": ({"account_key"}, {"sas_key"}, {"bearer_token"}, {"client_id", "client_secret", "tenant_id"}),
     "google": ({"service_account"}, {"service_account_key"}, {"application_credentials"}, {"bearer_token"}),
 }

@@ -78,8 +78,8 @@ def given(props: Mapping[str, str], files: HostFiles, unknown: Collection[str] =
     url = props.get(settings.STORE) or "s3://"
     cloud = logins.cloud_of(url)
     # Settings of S3 that are options of its store.
-    s3_options = {"region": props.get(settings.REGION, ""), "secret_access_key": props.get(settings.SECRET_KEY, "")}
-    by_name = s3_options if cloud == "aws" else {}
+    s3_settings = {"region": settings.REGION, "access_key_id": settings.ACCESS_KEY, "secret_access_key": settings.SECRET_KEY}
+    by_name = {name: props.get(setting, "") for name, setting in s3_settings.items()} if cloud == "aws" else {}
     first_names = _OF_ANY if cloud is None else _FIRST_NAMES[cloud]
     names: dict[str, str] = {}
     for name, value in passthrough.given(props, settings.PASSTHROUGH).items():
