@@ -371,10 +371,7 @@ def test_no_column_spoils_the_table(place: dict[str, str], catalog: Catalog, kin
 
 @pytest.mark.parametrize("first", [True, False], ids=["a new table", "a table"])
 @pytest.mark.parametrize("within", [False, True], ids=["at the top", "within"])
-@pytest.mark.parametrize("name", ["ID", "\u0131d"], ids=ascii)
-def test_no_two_columns_differ_by_case_only(
-    place: dict[str, str], catalog: Catalog, first: bool, within: bool, name: str
-) -> None:
+def test_no_two_columns_differ_by_case_only(place: dict[str, str], catalog: Catalog, first: bool, within: bool) -> None:
     """Who may write to the topic sends a field ID beside id: Spark, Trino and Hive take them for one."""
 
     def of(at: int, *names: str) -> SinkRecord:
@@ -383,7 +380,7 @@ def test_no_two_columns_differ_by_case_only(
 
     good, odd = (1, 0) if first else (0, 1)
     with sink(place) as runner:
-        for each in sorted((of(odd, name), of(good)), key=lambda some: some.offset):
+        for each in sorted((of(odd, "ID"), of(good)), key=lambda some: some.offset):
             runner.put([each])
         runner.put([of(2, "other")])
         runner.put([])

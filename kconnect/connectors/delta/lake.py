@@ -26,7 +26,7 @@ from kconnect.connectors.delta.asking import Asker, ConflictError, DeltaFault, N
 from kconnect.connectors.host_files import HostFiles
 from kconnect.connectors.identity import Mark
 from kconnect.connectors.lake import lakes
-from kconnect.connectors.lake.columns import folded, has_odd_numbers, longest_part
+from kconnect.connectors.lake.columns import has_odd_numbers, longest_part
 from kconnect.connectors.lake.lakes import Lake, TopicIdsOf
 from kconnect.connectors.objects import options
 from kconnect.connectors.objects import settings as objects
@@ -278,8 +278,7 @@ def _merged(there: pa.DataType, wanted: pa.DataType) -> pa.DataType:
 
 def _check_names(wanted: Any, there: Any = ()) -> None:
     """Raise DataError for fields, at any depth, that Delta has not: it takes names that differ by case only for one."""
-    names_there = {field.name for field in there}
-    spellings = {folded(name): name for name in names_there}
+    lower = {field.name.lower(): field.name for field in there}
     for field in wanted:
         if not _FORBIDDEN.isdisjoint(field.name):
             raise DataError(
@@ -287,8 +286,8 @@ def _check_names(wanted: Any, there: Any = ()) -> None:
             )
         if _RESERVED.fullmatch(field.name):
             raise DataError(f"{names.shown(field.name)} can't be a column: Delta, or its library, has such of its own")
-        other = spellings.setdefault(folded(field.name), field.name)
-        if other != field.name and field.name not in names_there:
+        other = lower.setdefault(field.name.lower(), field.name)
+        if other != field.name:
             raise DataError(
                 f"{names.shown(field.name)} can't be a column beside {names.shown(other)}, which Delta takes for the same"
             )

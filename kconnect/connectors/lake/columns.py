@@ -84,14 +84,6 @@ def _lacking(prefix: str, existing_type: pa.DataType, needed: pa.DataType) -> li
     return missing + [name for within, *types in pairs for name in _lacking(f"{prefix}{within}.", *types)]
 
 
-def folded(name: str) -> str:
-    """
-    Return the same for names that engines take for one. Java compares letters as capital ones and then as small ones, so a
-    dotless i is an i there, and a long s is an s.
-    """
-    return name.upper().lower().replace("i\u0307", "i")
-
-
 def is_list(kind: pa.DataType) -> bool:
     return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind))
 

@@ -102,9 +102,3 @@ def test_what_is_no_id(value: float | None) -> None:
 
 def test_what_is_an_id() -> None:
     columns.check_ids(pa.table({"id": pa.array([0.0, -1.0, math.inf, 5e-324]), "v": pa.array([None] * 4, pa.string())}), ["id"])
-
-
-@pytest.mark.parametrize(("name", "other"), [("id", "\u0131d"), ("id", "\u0130D"), ("sum", "\u017fum"), ("\xb5", "\u03bc")])
-def test_names_that_java_takes_for_one(name: str, other: str) -> None:
-    assert columns.folded(name) == columns.folded(other)
-    assert columns.folded("straat") != columns.folded("straet")
