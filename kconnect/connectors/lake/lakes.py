@@ -175,7 +175,7 @@ class Lake(ABC, Generic[TableT]):
 
     @abstractmethod
     def check_parts(self, table: TableT, rows: pa.Table) -> None:
-        """Raise DataError for rows of which no folder of a partition can be made."""
+        """Raise DataError for rows of which no folder of a partition can be made, or that the table refuses."""
 
     @abstractmethod
     def partitions_of(self, table: TableT, rows: pa.Table) -> set[tuple[Hashable, ...]]:

@@ -352,7 +352,10 @@ class LakeSinkTask(Informed, SinkTask):
         except self._lake.errors as error:
             self._failed(name, error)
         fitted = rows.fitted(table_rows, self._lake.schema(table))
-        self._lake.check_parts(table, fitted)
+        try:
+            self._lake.check_parts(table, fitted)
+        except self._lake.errors as error:
+            self._failed(name, error)
         columns.check_ids(fitted, id_columns)
         return fitted
 
