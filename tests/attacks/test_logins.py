@@ -36,6 +36,7 @@ AWAY: tuple[tuple[str, dict[str, str], dict[str, str]], ...] = (
     ("https://shop.blob.core.WINDOWS.net/b", {}, {"endpoint": "https://evil.example"}),
     ("gs://b", {}, {"base_url": "https://evil.example"}),
     ("gs://b", {"GOOGLE_BEARER_TOKEN": "canary"}, {"service_account_key": KEY}),
+    ("az://b", {"AZURE_CREDENTIAL_TYPE": "managed_identity"}, {"endpoint": "https://evil.example", "account_key": "YWFh"}),
     # What is no whole login leaves a library to look for the machine's.
     ("s3://b", {}, {"proxy_url": "http://evil.example", "secret_access_key": "s"}),
     ("az://b", {}, {"endpoint": "https://evil.example", "client_secret": "s"}),

@@ -27,7 +27,7 @@ _OWN = {
     "google": ({"service_account"}, {"service_account_key"}, {"application_credentials"}, {"bearer_token"}),
 }
 """The options of each cloud by which a config logs in itself, each with what it is nothing without."""
-_OF_MACHINE = re.compile(r"(AZURE|GOOGLE)_.*(TOKEN|KEY|SAS|SECRET|CLI|SERVICE_ACCOUNT|CREDENTIALS).*")
+_OF_MACHINE = re.compile(r"(AZURE|GOOGLE)_.*(TOKEN|KEY|SAS|SECRET|CLI|SERVICE_ACCOUNT|CREDENTIAL).*")
 """Variables that count before a config's own login, or may do so."""
 _TOKEN = re.compile(r"GOOGLE_.*TOKEN.*")
 _OFF = ("", "false", "0", "no")
