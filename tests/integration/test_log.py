@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
+import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -90,6 +93,41 @@ def test_a_reader_may_wait_for_brokers_as_long_as_somebody_wants_it(tmp_path: Pa
         reader = reader_once_up(client, topics, goes_on)
         assert reader is not None
         assert [record.key for record in read_all(reader, 1)] == [b"a"]
+        reader.close()
+    finally:
+        broker.stop()
+
+
+@pytest.mark.integration
+def test_reading_waits_for_nobody_who_asks_where_the_log_ends(tmp_path: Path) -> None:
+    broker = Broker(tmp_path).start()
+    try:
+        topics, client = {Topic.CONFIG: "configs"}, {"bootstrap.servers": broker.bootstrap_servers}
+        Admin(client).ensure([InternalTopic("configs", "config.storage.topic", "configs", 1, 1, single=True)])
+        reader = LogReader(client, topics)
+        read_all(reader)
+        broker.kill()
+        wait_until(lambda: not broker.running())
+        asked, over = [0.0], threading.Event()
+
+        def ask() -> None:
+            while not over.wait(0.5):
+                asked[0] = time.monotonic()
+                with contextlib.suppress(ck.KafkaException):
+                    reader.end_of((Topic.CONFIG, 0), 30)
+
+        def read_while_it_is_asked() -> bool:
+            asked_at = asked[0]
+            reader.read(0.2)
+            return asked[0] == asked_at and time.monotonic() - asked_at > 5
+
+        thread = threading.Thread(target=ask)
+        thread.start()
+        wait_until(read_while_it_is_asked, 240)
+        over.set()
+        broker.start()
+        thread.join(240)
+        assert wait_until(lambda: reader.end_of((Topic.CONFIG, 0), 60) == 0, 240)
         reader.close()
     finally:
         broker.stop()
