@@ -23,6 +23,8 @@ COMMANDS = [
 ]
 
 
+# Beside other tests, a formatter in Java takes minutes.
+@pytest.mark.timeout(1500)
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
 def test_no_findings(command: list[str]) -> None:
     done = subprocess.run([str(BIN / command[0]), *command[1:]], cwd=ROOT, capture_output=True, text=True)
