@@ -27,7 +27,8 @@ from kconnect.jvm import jars, java
 
 ROOT = Path(__file__).parents[2]
 CONSOLE = ROOT / "kconnect" / "console"
-_OF_OTHERS = ("codemirror", "jsyaml", "uplot")
+_OTHERS = ("codemirror", "jsyaml", "uplot", "examples")
+"""What others have written, and what is made of the documentation."""
 _BIOME = "2.6.8"
 _BIOMES = {("Linux", "x86_64"): ("linux-x64", "e9fc491ffec6ba4024549b7c797937cd4f01855b4fe66a78220efe83b95be7f1")}
 """By system and machine: the package, and its checksum."""
@@ -73,7 +74,7 @@ def biome() -> Path | None:
 
 def of_console() -> list[Path]:
     files = sorted((*CONSOLE.glob("*.js"), *CONSOLE.glob("*.css")))
-    return [file for file in files if not file.name.startswith(_OF_OTHERS)]
+    return [file for file in files if not file.name.startswith(_OTHERS)]
 
 
 def of_java() -> list[Path]:
