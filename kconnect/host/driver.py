@@ -79,21 +79,17 @@ def main() -> int:
     topics = clients.topics(settings)
     control = {role: topics[role] for role in (Topic.CONFIG, Topic.ASSIGNMENT)}
     state, loggers, status = AssignmentState(), PythonLoggers(), 0
-
-    def jvm_lives() -> bool:
-        return jvm is None or jvm.poll() is None
-
-    reader = reader_once_up(clients.reader(settings, "driver"), control, lambda: not ended.is_set() and jvm_lives())
+    waits = (lambda: not ended.is_set()) if jvm is None else (lambda: not ended.is_set() and jvm.poll() is None)
+    reader = reader_once_up(clients.reader(settings, "driver"), control, waits)
     last_placement: Placement | None = None
     payloads: dict[int, bytes] = {}
     dedicated: frozenset[int] = frozenset()
     while not ended.is_set():
-        if not jvm_lives():
-            log.error("Spark's JVM has died with status %s", None if jvm is None else jvm.returncode)
+        if jvm is not None and jvm.poll() is not None:
+            log.error("Spark's JVM (pid %d) has died with status %s", jvm.pid, jvm.returncode)
             status = 1
             break
-        if reader is None:
-            break  # It was asked to end meanwhile.
+        assert reader is not None, "there is one, or a reason to end"
         follows = reader.at_end
         for record in reader.read(timeout=_JVM_CHECK_S):
             if record.topic is Topic.ASSIGNMENT:

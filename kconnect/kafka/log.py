@@ -244,6 +244,9 @@ class LogReader:
         with self._asking:
             if self._asker is not None:
                 self._asker.close()
+            else:
+                # Closed as well: whoever asks later gets no new client, which nobody would close.
+                self._asker = self._consumer
 
     def _look_after_client(self) -> None:
         ends = self.ends(_PROBE_S)

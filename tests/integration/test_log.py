@@ -129,6 +129,8 @@ def test_reading_waits_for_nobody_who_asks_where_the_log_ends(tmp_path: Path) ->
         thread.join(240)
         assert wait_until(lambda: reader.end_of((Topic.CONFIG, 0), 60) == 0, 240)
         reader.close()
+        with pytest.raises(RuntimeError):
+            reader.end_of((Topic.CONFIG, 0), 60)
     finally:
         broker.stop()
 

@@ -56,7 +56,7 @@ class Transactions:
     def __init__(self, asker: Asker, connector: str) -> None:
         self._asker, self._connector = asker, connector
         self._found: dict[tuple[str, str], tuple[int, dict[str, int | None]]] = {}
-        """By place, too: a table that was copied has the id of the other one."""
+        """What was looked up, by the id and the place of a table: one that was copied has the id of the other."""
 
     def mark(self, table: DeltaTable, place: TopicPartition, topic_id: str | None) -> Mark | None:
         """

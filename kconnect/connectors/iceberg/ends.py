@@ -13,7 +13,7 @@ import weakref
 from typing import Protocol
 
 
-class Owner(threading.local):
+class _Here(threading.local):
     """
     Who asks, of each thread another. Not the thread's number, which the thread of another task has as soon as this one has
     ended: what ends a task that was stopped comes some seconds later.
@@ -33,7 +33,7 @@ class Asking(Protocol):
 
 _owners: weakref.WeakKeyDictionary[Asking, object] = weakref.WeakKeyDictionary()
 _lock = threading.Lock()
-_here = Owner()
+_here = _Here()
 
 
 def here() -> object:

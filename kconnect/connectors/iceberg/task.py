@@ -21,11 +21,11 @@ class IcebergSinkTask(LakeSinkTask):
 
     def __init__(self) -> None:
         super().__init__()
-        self._thread: object = None
-        """What stands for that of its calls; nothing before `start`."""
+        self._owner: object = None
+        """The thread of its calls, as `ends` knows it; None before `start`."""
 
     def parsed(self, props: dict[str, str]) -> tuple[Names, Mapping[str, Any]]:
-        self._thread = ends.here()
+        self._owner = ends.here()
         self._props, self._config = props, settings.CONFIG.parse(props)
         return settings.NAMES, self._config
 
@@ -34,4 +34,4 @@ class IcebergSinkTask(LakeSinkTask):
 
     def interrupt(self) -> None:
         # What can be committed soon need not be read again.
-        interrupts.after_grace(lambda: ends.end(self._thread))
+        interrupts.after_grace(lambda: ends.end(self._owner))

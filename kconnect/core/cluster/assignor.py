@@ -56,7 +56,7 @@ class _Share:
         self._by_weight: dict[int, list[tuple[int, UnitId]]] = {}
         """Each with a number, which is greater of what came later."""
         self._weights: list[int] = []
-        """Of which there are any, the lightest first."""
+        """The weights that it has units of, the lightest first."""
         self._came = 0
 
     def units(self) -> Iterable[UnitId]:

@@ -35,7 +35,7 @@ class Handover:
 
     `grace_ms` is how long the hosts of a worker that left the group may take to say that they stopped;
     `delay_ms` how long a lost worker's units are kept for its return (`scheduled.rebalance.max.delay.ms`). A record may have
-    `record_bytes`.
+    so many `record_bytes`.
     """
 
     grace_ms: int
@@ -85,6 +85,8 @@ class Handover:
 
     def _without_room(self, state: AssignmentState, able: Collection[str], new: Collection[UnitId]) -> set[UnitId]:
         """Return those of the units that nobody has which the records have no room for."""
+        if not new:
+            return set()  # As nearly always: to count all that is there takes a while.
         room, without = Room(state, able, self.record_bytes), set()
         # Each connector's first task before the second one of any: who makes very many is the one whose tasks wait.
         for unit in sorted(new, key=lambda unit: (unit.task, unit.connector)):

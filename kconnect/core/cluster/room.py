@@ -21,7 +21,7 @@ _UNIT, _NAME = 10, 8
 
 
 class Room:
-    """What is left of `workers` records of `most` bytes. A connector's name stands in each host that has units of it."""
+    """The bytes left of `workers` records of `most` each. A connector's name stands in each host that has units of it."""
 
     def __init__(self, state: AssignmentState, workers: Collection[str], most: int) -> None:
         self._copies: Counter[str] = Counter()

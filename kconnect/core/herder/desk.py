@@ -107,7 +107,7 @@ class Desk:
         self._heard_at: int | None = None
         self._room: tuple[object, Room] | None = None
         self._next_looks: dict[Topic, _Look] = {}
-        """Those that have not begun yet."""
+        """The looks that have not begun yet, by topic."""
         self._looking: set[Topic] = set()
         self._procedures = Procedures()
         self._out: list[Effect[Any]] = []

@@ -28,7 +28,7 @@ class Identity:
     task_grace_ms: int = 5_000
     rebalance_delay_ms: int = 0
     record_bytes: int = 2**20
-    """How large a record of the internal topics may be."""
+    """The size of the largest record that may be written into the internal topics."""
     tracks_topics: bool = True
     resets_topics: bool = True
     exactly_once: bool = False
