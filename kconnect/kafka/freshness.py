@@ -22,8 +22,10 @@ _AT_ONCE_S = 0.05
 """How long to wait for answers that mostly come within milliseconds, so that who waits for them need not wait for a turn."""
 _URGENT_S = 0.1
 _TOLD_S = 30.0
-_MOST_OPEN = 24
-"""More than are asked until the first of them is given up, unless somebody waits."""
+_AGES = 3
+"""The next question waits for this part of the time for which the first of the open ones has waited."""
+_MOST_ASKED = 8
+"""More are not asked at a time, those included that were given up: each has a thread for each partition."""
 
 
 class Tailed(Protocol):
@@ -59,14 +61,17 @@ class Freshness:
         """All that was in the log then has been read, by the monotonic clock."""
         self._told_at = self.seen_at
         self._open: deque[_Question] = deque()
+        self._asked: list[_Question] = []
+        """Those whose threads may still run."""
 
     def look(self, urgent: bool = False) -> None:
         """Ask for the ends of partitions when it is time; more often with `urgent`, when a caller waits for the answer."""
         now = time.monotonic()
-        if now - self._asked_at >= (_URGENT_S if urgent else self._every_s) and len(self._open) < _MOST_OPEN:
+        if now - self._asked_at >= self._pause(now, _URGENT_S if urgent else self._every_s) and self._may_ask():
             self._asked_at = now
             question = _Question(self._reader, now, self._timeout_s)
             self._open.append(question)
+            self._asked.append(question)
             question.answered.wait(_AT_ONCE_S)
         for question in list(self._open):
             if not question.answered.is_set():
@@ -80,6 +85,17 @@ class Freshness:
                 self.seen_at = max(self.seen_at, question.asked_at)
                 # What was asked earlier has been read, too.
                 self._open = deque(waiting for waiting in self._open if waiting.asked_at > question.asked_at)
+
+    def _pause(self, now: float, least: float) -> float:
+        """
+        The longer there is no answer, the less often is asked, so that few questions are open and the answer is still hardly
+        older than brokers take for it.
+        """
+        return max(least, (now - self._open[0].asked_at) / _AGES) if self._open else least
+
+    def _may_ask(self) -> bool:
+        self._asked = [question for question in self._asked if not question.over]
+        return len(self._asked) < _MOST_ASKED
 
     def _tell(self, question: _Question, now: float) -> None:
         """Say why nothing is known, but not for each of many questions."""
@@ -101,6 +117,8 @@ class _Question:
     def __init__(self, reader: Tailed, asked_at: float, timeout_s: float) -> None:
         self.asked_at = asked_at
         self.answered = threading.Event()
+        self.over = False
+        """None of its threads runs any more."""
         self.ends: dict[Any, int] | None = {}
         self.problem = ""
         self._lock = threading.Lock()
@@ -108,6 +126,7 @@ class _Question:
         places = reader.places()
         self._missing = len(places)
         if not places:
+            self.over = True
             self.answered.set()
         for place in places:
             threading.Thread(target=self._ask, args=(place, timeout_s), name="ends", daemon=True).start()
@@ -125,6 +144,7 @@ class _Question:
             if end is None:
                 self.problem = problem
             self._missing -= 1
+            self.over = not self._missing
             if end is None or self.ends is None:
                 self.ends = None
             else:

@@ -9,7 +9,6 @@ Read next: `worker/loop.py`.
 from __future__ import annotations
 
 import logging
-import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -21,6 +20,7 @@ from kconnect.core.state.records import Entry, LogRecord, Topic
 from kconnect.errors import BadRequestError, ConnectError, RetriableError
 from kconnect.kafka import late_ends, liveness
 from kconnect.kafka.codes import FENCED, FORBIDDEN, sentence
+from kconnect.kafka.end_asker import EndAsker
 from kconnect.kafka.late_ends import Ends
 from kconnect.kafka.liveness import Patience
 
@@ -76,9 +76,7 @@ class LogReader:
         self._partitions = [place for name in self._roles for place in self._partitions_of(name, timeout)]
         self._patience = Patience(_SILENT_S, time.monotonic())
         self._missed = 0
-        self._asker: ck.Consumer | None = None
-        self._asker_since = 0.0
-        self._asking = threading.Lock()
+        self._asker = EndAsker(client)
         self._consumer.assign(self._partitions)
 
     def _partitions_of(self, name: str, timeout: float) -> list[ck.TopicPartition]:
@@ -160,34 +158,17 @@ class LogReader:
         """
         Return the end of one partition as `ends` does, from any thread; None if it is less than what has been read. Raise
         KafkaException, or RuntimeError after `close`, if it can't be had.
-
-        Asked by a client of its own: while no broker can be reached, librdkafka has whoever polls a client wait for all that
-        others ask by it, one after the other. A host that stands still for so long is taken for one that hangs.
         """
-        client = self._client_to_ask()
-        try:
-            return self._end(client, place, timeout)
-        except ck.KafkaException as error:
-            if liveness.is_lost(error.args[0]):
-                self._replace_asker(client)
-            raise
-
-    def _client_to_ask(self) -> ck.Consumer:
-        with self._asking:
-            if self._asker is None:
-                self._asker, self._asker_since = ck.Consumer(self._settings), time.monotonic()
-            return self._asker
-
-    def _replace_asker(self, lost: ck.Consumer) -> None:
-        with self._asking:
-            if self._asker is lost and time.monotonic() - self._asker_since > _SILENT_S:
-                self._asker = None
-                liveness.retire(lost)
+        end = self._asker.end(self._name(place[0]), place[1], timeout)
+        return end if end >= self._positions.get(place, 0) else None
 
     def _end(self, client: ck.Consumer, place: Place, timeout: float) -> int | None:
-        name = next(name for name, role in self._roles.items() if role is place[0])
-        _, high = client.get_watermark_offsets(ck.TopicPartition(name, place[1]), timeout=timeout, cached=False)
+        partition = ck.TopicPartition(self._name(place[0]), place[1])
+        _, high = client.get_watermark_offsets(partition, timeout=timeout, cached=False)
         return high if high >= self._positions.get(place, 0) else None
+
+    def _name(self, role: Topic) -> str:
+        return next(name for name, known in self._roles.items() if known is role)
 
     def has_read(self, ends: Mapping[Place, int]) -> bool:
         return all(self._positions.get(place, 0) >= end for place, end in ends.items())
@@ -241,12 +222,7 @@ class LogReader:
 
     def close(self) -> None:
         self._consumer.close()
-        with self._asking:
-            if self._asker is not None:
-                self._asker.close()
-            else:
-                # Closed as well: whoever asks later gets no new client, which nobody would close.
-                self._asker = self._consumer
+        self._asker.close()
 
     def _look_after_client(self) -> None:
         ends = self.ends(_PROBE_S)

@@ -16,6 +16,7 @@ import confluent_kafka as ck
 
 from kconnect.errors import ConnectError
 from kconnect.kafka.admin import ensure_topic
+from kconnect.kafka.end_asker import EndAsker
 
 log = logging.getLogger(__name__)
 
@@ -79,6 +80,7 @@ class MetricsReader:
     def __init__(self, client: Mapping[str, Any], topic: str, back_ms: int) -> None:
         """ConnectError if the topic is missing or no broker answers."""
         self._topic = topic
+        self._asker = EndAsker(client)
         self._consumer = ck.Consumer(
             {
                 **client,
@@ -136,12 +138,11 @@ class MetricsReader:
         Return the end of a partition, from any thread. Raise KafkaException, or RuntimeError after `close`, if no broker
         answers.
         """
-        partition = ck.TopicPartition(self._topic, place)
-        _, high = self._consumer.get_watermark_offsets(partition, timeout=timeout, cached=False)
-        return int(high)
+        return self._asker.end(self._topic, place, timeout)
 
     def has_read(self, ends: Mapping[int, int]) -> bool:
         return all(self._positions.get(place, 0) >= end for place, end in ends.items())
 
     def close(self) -> None:
         self._consumer.close()
+        self._asker.close()

@@ -1,0 +1,49 @@
+"""A client that no broker answers is replaced and leaves nothing: `kconnect/kafka/end_asker.py`. Answers: `test_log.py`."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from collections.abc import Iterator
+
+import confluent_kafka as ck
+import pytest
+
+from kconnect.kafka import end_asker
+from kconnect.kafka.end_asker import EndAsker
+
+NOBODY = {"bootstrap.servers": "127.0.0.1:1", "group.id": "readers", "log_level": 0}
+
+
+@pytest.fixture
+def no_collector() -> Iterator[None]:
+    gc.disable()
+    yield
+    gc.enable()
+
+
+def test_a_client_that_nobody_answers_is_replaced_and_is_gone_with_that(
+    monkeypatch: pytest.MonkeyPatch, no_collector: None
+) -> None:
+    monkeypatch.setattr(end_asker, "_LOST_S", 0.0)
+    asker = EndAsker(NOBODY)
+    with pytest.raises(ck.KafkaException, match="Timed out"):
+        asker.end("configs", 0, 1)
+    assert asker._client is None
+    first = asker._opened()
+    assert asker._opened() is first
+    client = weakref.ref(first)
+    del first
+    with pytest.raises(ck.KafkaException, match="Timed out"):
+        asker.end("configs", 0, 1)
+    assert client() is None
+
+
+def test_a_client_that_is_young_is_kept() -> None:
+    asker = EndAsker(NOBODY)
+    with pytest.raises(ck.KafkaException, match="Timed out"):
+        asker.end("configs", 0, 1)
+    assert asker._client is not None
+    asker.close()
+    with pytest.raises(RuntimeError, match="closed"):
+        asker.end("configs", 0, 1)
