@@ -31,6 +31,8 @@ _EXPONENT = re.compile(r"[eE][+-]?[0-9]")
 """What Arrow may take for a number, and Python does not."""
 _DIGITS = 38
 """The most that a decimal of 128 bits has."""
+_DEEPEST = 100
+"""How deep values without a schema may be in each other: the type of 900 takes 1.5 GB."""
 _FARTHEST = 1000
 """
 Arrow looks up the power of ten by which it moves a point in a table of 38, without a look at where that ends. Not far behind it
@@ -197,8 +199,13 @@ def _is_near(text: str | bytes, scale: int) -> bool:
     return int(number.as_tuple().exponent) + scale >= -_DIGITS and number.adjusted() <= _FARTHEST
 
 
-def check_free(column: Iterable[Any]) -> None:
-    """Raise DataError for such a decimal in values without a schema, however deep."""
+def check_free(column: Iterable[Any], depth: int = 0) -> None:
+    """
+    Raise DataError for such a decimal in values without a schema, however deep; and for values so deep in each other that Arrow
+    would take gigabytes for their type.
+    """
+    if depth > _DEEPEST:
+        raise DataError(f"Lists and objects are within each other more than {_DEEPEST} times")
     column = list(column)
     kinds = set(map(type, column))
     if decimal.Decimal in kinds:
@@ -207,7 +214,7 @@ def check_free(column: Iterable[Any]) -> None:
                 checked_decimal(value)
     if kinds & {dict, list, tuple}:
         items = [value.values() if type(value) is dict else value for value in column if type(value) in (dict, list, tuple)]
-        check_free(itertools.chain.from_iterable(items))
+        check_free(itertools.chain.from_iterable(items), depth + 1)
 
 
 def _near(value: Any) -> Any:

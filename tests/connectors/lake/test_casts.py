@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import decimal
 import math
@@ -11,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 from kconnect.api import DataError
+from kconnect.connectors import arrow
 from kconnect.connectors.lake import casts, columns
 
 AT = datetime.datetime(2024, 1, 1, 10, tzinfo=datetime.timezone.utc)
@@ -102,3 +104,13 @@ def test_what_is_no_id(value: float | None) -> None:
 
 def test_what_is_an_id() -> None:
     columns.check_ids(pa.table({"id": pa.array([0.0, -1.0, math.inf, 5e-324]), "v": pa.array([None] * 4, pa.string())}), ["id"])
+
+
+@pytest.mark.parametrize("depth", [90, 900])
+def test_values_without_a_schema_are_so_deep_and_no_deeper(depth: int) -> None:
+    value: Any = 1
+    for at in range(depth):
+        value = [value] if at % 2 else {"d": value}
+    refuses = pytest.raises(DataError, match="more than 100 times") if depth > 100 else contextlib.nullcontext()
+    with refuses:
+        arrow.check_free([value])
