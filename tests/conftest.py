@@ -51,7 +51,8 @@ _MARKS = ("integration", "process", "lint")
 """With one of these a test may start processes."""
 
 _LONGEST = (
-    *("test_chaos", "test_machines", "test_kip_891", "test_plugin_faults", "test_cdc_moves", "test_java_parity"),
+    *("test_chaos", "test_machines", "test_kip_891", "test_a_connector", "test_plugin_faults", "test_cdc_moves"),
+    "test_java_parity",
     "test_java_plugin_faults",
     *("test_cdc_kills", "test_java_reload", "test_compat", "test_standalone", "test_cdc", "test_parity", "test_kip_618"),
     *("test_kip_618_offsets", "test_kip_875", "test_remade_topics", "test_typing"),
@@ -64,6 +65,8 @@ those that start a database and JVMs, not all at once.
 _STARTS = frozenset(f"{module}.{name}" for module, names in (
     ("os", ("exec", "fork", "forkpty", "posix_spawn", "spawn", "system")), ("subprocess", ("Popen",))
 ) for name in names)  # fmt: skip
+_WITH_BROKERS = tuple(f"tests/{name}/" for name in ("attacks", "docker", "docs", "integration", "kip", "parity", "spark"))
+"""Where tests with a broker are, as `scripts/test` has it: to collect all others takes half a minute."""
 _started: list[str] = []
 
 
@@ -80,6 +83,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         for mark in marks_of_fixtures(item):
             item.add_marker(mark)
+        if item.get_closest_marker("integration") is not None and not item.nodeid.startswith(_WITH_BROKERS):
+            raise pytest.UsageError(f"{item.nodeid} has a broker: scripts/test looks for such tests in {_WITH_BROKERS} only")
     # Quick ones first: who broke something wants to know soon. Of those with a broker, several files run at a time: none that
     # takes long is to be the last.
     items.sort(key=_place)

@@ -12,9 +12,15 @@ from typing import Any
 
 from xdist.scheduler import LoadFileScheduling
 
+_TOGETHER = ("tests/integration/console/",)
+"""Folders whose files share a cluster that takes minutes to start: one process of pytest-xdist runs all of one."""
+
 
 class EndingLoadFileScheduling(LoadFileScheduling):
     """A killed process's test counts as failed and is not run again; what it had not yet run goes to others."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return next((folder for folder in _TOGETHER if nodeid.startswith(folder)), super()._split_scope(nodeid))
 
     def remove_node(self, node: Any) -> str | None:
         workload = self.assigned_work.pop(node)

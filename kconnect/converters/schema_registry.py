@@ -102,6 +102,7 @@ class MemoryRegistry:
 
     def __init__(self) -> None:
         self._schemas: list[RegisteredSchema] = []
+        self._ids: dict[tuple[tuple[Reference, ...], str], int] = {}
         self._subjects: dict[str, list[int]] = {}
         self._mutex = threading.Lock()
 
@@ -127,7 +128,7 @@ class MemoryRegistry:
         with self._mutex:
             id = self._id_of(text, references)
             if id is None:
-                id = len(self._schemas) + 1
+                id = self._ids[references, _canonical(text)] = len(self._schemas) + 1
                 self._schemas.append(RegisteredSchema(text, id, references=references))
             ids = self._subjects.setdefault(subject, [])
             if id not in ids:
@@ -165,11 +166,7 @@ class MemoryRegistry:
         return RegisteredSchema(registered.text, id, version, registered.type, registered.references)
 
     def _id_of(self, text: str, references: tuple[Reference, ...]) -> int | None:
-        canonical_text = _canonical(text)
-        for schema in self._schemas:
-            if schema.references == references and _canonical(schema.text) == canonical_text:
-                return schema.id
-        return None
+        return self._ids.get((references, _canonical(text)))
 
 
 def _canonical(text: str) -> str:

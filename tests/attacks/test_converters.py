@@ -423,7 +423,7 @@ def test_texts_of_schemas_take_no_memory(more: Any) -> None:
 def test_texts_of_registered_schemas_take_no_memory(registry: MemoryRegistry) -> None:
     """Who may register schemas has much in them that no record has: a thousand were kept."""
     made = converter()
-    for number in range(60):
+    for number in range(45):
         id = registry.register("t-value", json.dumps({**SIMPLE, "name": f"R{number}", "of whom": LONG_TEXT}))
         assert made.to_connect_data("t", message(id, b"\x02")).value.get("a") == 1
     assert 0 < len(made._readings) < 40

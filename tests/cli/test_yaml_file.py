@@ -30,8 +30,8 @@ def test_aliases_that_people_write_are_taken() -> None:
     text = "common: &common {a: 1, b: 2}\nlist: [*common, *common]\n"
     assert yaml_file.load(text) == {"common": {"a": 1, "b": 2}, "list": [{"a": 1, "b": 2}] * 2}
     assert yaml_file.load("") is None
-    many = "&x [" + "1, " * 300_000 + "1]\n"
-    assert len(yaml_file.load(many)) == 300_001
+    many = "&x [" + "1, " * 50_000 + "1]\n"
+    assert len(yaml_file.load(many)) == 50_001
 
 
 @pytest.mark.parametrize(

@@ -203,6 +203,7 @@ def test_a_sink_s_bad_records_go_to_its_dead_letter_queue(connectors: Connectors
     assert [line.split()[4] for line in out.read_text().splitlines()] == [n for n in numbers(20) if n != "13"]
 
 
+@pytest.mark.long
 def test_after_a_kill_nothing_is_lost_or_doubled(connectors: Connectors, java_worker: WorkerProcess) -> None:
     topic = connectors._unique("java-killed")
     name = connectors.make(rig.NUMBERS, topic=topic, limit=20_000, batch=10)

@@ -6,6 +6,8 @@ import ast
 from collections import Counter
 from pathlib import Path
 
+import pytest
+
 from tests.rig.mutation.faults import faults_of
 
 SOURCE = b'''
@@ -42,6 +44,7 @@ def test_one_fault_at_a_time() -> None:
     }
 
 
+@pytest.mark.long
 def test_what_is_left_is_python() -> None:
     kinds: Counter[str] = Counter()
     for path in sorted(Path(__file__).parents[2].joinpath("kconnect", "core").rglob("*.py")):

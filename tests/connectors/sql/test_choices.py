@@ -124,7 +124,7 @@ def test_what_a_row_meets_as_a_whole_may_be_met_by_all(database: Database, topic
 
 
 @pytest.mark.parametrize("database", EVERY[2:], indirect=True)
-@pytest.mark.parametrize("mode", ["insert", "upsert"])
+@pytest.mark.parametrize("mode", ["insert", pytest.param("upsert", marks=pytest.mark.long)])
 def test_a_row_that_no_packet_takes_is_that_rows_fault(database: Database, topic: str, mode: str) -> None:
     """Who may write sends a text that takes little when packed: the server ended the connection, and the task tried again."""
     words = schema.struct({"id": INT32_SCHEMA, "v": STRING_SCHEMA})
