@@ -18,6 +18,7 @@ import resource
 import sys
 import tempfile
 import time
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -329,14 +330,29 @@ class Case:
         self.ids = ids
 
 
-def fault(case: Case, seconds: float, kilobytes: int) -> str:
+class Watched:
+    """What is done meanwhile takes so much time and memory, and no more; `fault` tells if it has."""
+
+    def __enter__(self) -> Watched:
+        self._began, self._before = time.monotonic(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - self._before
+        self.fault = too_much(time.monotonic() - self._began, used)
+
+
+def too_much(seconds: float, kilobytes: int) -> str:
+    """Return a sentence if it is; otherwise an empty text."""
+    if seconds > _MOST_S:
+        return f"it took {seconds:.0f} s"
+    return f"it took {kilobytes // 1000} MB" if kilobytes > _MOST_KB else ""
+
+
+def fault(case: Case) -> str:
     """What went wrong with a case that was played; an empty text if nothing did."""
     if case.ended is not None:
         return f"the task ended: {case.ended}"
-    if seconds > _MOST_S:
-        return f"it took {seconds:.0f} s"
-    if kilobytes > _MOST_KB:
-        return f"it took {kilobytes // 1000} MB"
     good = {each.original_offset: each.value["id"] for each in case.records if isinstance(each.value, dict | Struct)}
     if case.ids is not None:
         there = case.ids()
@@ -362,14 +378,15 @@ def play(seed: int, number: int) -> str:
     chance = random.Random(f"{seed}-{number}")
     with tempfile.TemporaryDirectory(prefix="kconnect-extremes-") as folder:
         case = Case(chance, Path(folder))
-        began, before = time.monotonic(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        case.play()
-        wrong = fault(case, time.monotonic() - began, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+        with Watched() as watched:
+            case.play()
+        wrong = watched.fault or fault(case)
         return f"{wrong}\n    {described(case)}" if wrong else ""
 
 
-def main(arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser(description=__doc__.strip().splitlines()[0])
+def main(arguments: list[str], play_one: Callable[[int, int], str] = play) -> int:
+    """Play cases and say of each how it ended. Return 1 if one was wrong. `play_one` takes the seed and the case's number."""
+    parser = argparse.ArgumentParser(description=play_one.__doc__)
     parser.add_argument("seed", type=int)
     parser.add_argument("count", type=int)
     parser.add_argument("--first", type=int, default=0)
@@ -379,7 +396,10 @@ def main(arguments: list[str]) -> int:
         # Said first: who dies says nothing afterwards.
         sys.stdout.write(f"case {number}\n")
         sys.stdout.flush()
-        wrong = play(options.seed, number)
+        try:
+            wrong = play_one(options.seed, number)
+        except Exception:  # noqa: BLE001 - of whatever kind, it is the case's
+            wrong = traceback.format_exc()
         if wrong:
             status = 1
             sys.stdout.write(f"wrong {number}: {wrong}\n")
