@@ -39,6 +39,8 @@ class EndAsker:
         within `timeout` seconds, RuntimeError after `close`.
         """
         client, place = self._opened(), ck.TopicPartition(topic, partition)
+        # Callbacks of logins, such as for a new token, are called by whoever polls.
+        client.poll(0)
         what = {place: OffsetSpec.latest()}
         answer = client.list_offsets(what, request_timeout=timeout, isolation_level=ck.IsolationLevel.READ_COMMITTED)[place]
         # Never raised itself: it would have this frame, and keep the client with its threads until garbage is collected, which
