@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import _WITH_BROKERS
+from tests.scheduling import EndingLoadFileScheduling
+
 pytestmark = pytest.mark.process
 
 CONFTEST = "from tests.conftest import pytest_testnodedown, pytest_xdist_make_scheduler"
@@ -34,3 +37,17 @@ def test_all_others_are_run(tmp_path: Path, processes: int, killed_at: int) -> N
     assert f"1 failed, {count} passed" in ended.stdout, ended.stdout + ended.stderr
     assert f"test_{killed_at}.py::test_killed" in ended.stdout
     assert "ended, exit status -9" in ended.stderr
+
+
+def test_scripts_test_runs_each_folder_that_may_have_tests_with_a_broker() -> None:
+    lines = (Path(__file__).parent.parent / "scripts" / "test").read_text().splitlines()
+    (at,) = (at for at, line in enumerate(lines) if '-m "integration$nights"' in line)
+    assert {f"{word}/" for word in lines[at + 1].split() if word.startswith("tests/")} == set(_WITH_BROKERS)
+
+
+def test_files_that_share_a_cluster_go_to_one_process() -> None:
+    def scope(name: str) -> str:
+        return EndingLoadFileScheduling._split_scope(EndingLoadFileScheduling.__new__(EndingLoadFileScheduling), name)
+
+    assert scope("tests/integration/console/test_a.py::test") == scope("tests/integration/console/test_b.py::test")
+    assert scope("tests/integration/test_a.py::test") != scope("tests/integration/test_b.py::test")

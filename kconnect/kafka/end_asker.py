@@ -11,14 +11,17 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Mapping
+from concurrent import futures
 from typing import Any
 
 import confluent_kafka as ck
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
-from kconnect.kafka import liveness
+from kconnect.kafka import asking, liveness
 from kconnect.kafka.codes import MOVING
 
+_LATE_S = 5.0
+"""So long after its time an answer may come, such as "timed out"; a client that never has one is replaced."""
 _LOST_S, _MOVED_S = 10.0, 1.0
 """A client of this age is replaced: if no broker answers it, and if a broker answers that it asks as of an earlier leader."""
 
@@ -45,7 +48,11 @@ class EndAsker:
         answer = client.list_offsets(what, request_timeout=timeout, isolation_level=ck.IsolationLevel.READ_COMMITTED)[place]
         # Never raised itself: it would have this frame, and keep the client with its threads until garbage is collected, which
         # may happen in a thread of that client and end the process (`asking.keep`).
-        failure = answer.exception()
+        try:
+            failure = answer.exception(timeout + _LATE_S)
+        except futures.TimeoutError:
+            asking.keep(client)
+            failure = ck.KafkaException(ck.KafkaError(ck.KafkaError._TIMED_OUT))
         if failure is None:
             return int(answer.result().offset)
         if not isinstance(failure, ck.KafkaException):

@@ -22,8 +22,8 @@ _AT_ONCE_S = 0.05
 """How long to wait for answers that mostly come within milliseconds, so that who waits for them need not wait for a turn."""
 _URGENT_S = 0.1
 _TOLD_S = 30.0
-_AGES = 3
-"""The next question waits for this part of the time for which the first of the open ones has waited."""
+_SHARE = 1 / 3
+"""The next question waits for this share of the time for which the first of the open ones has waited."""
 _MOST_ASKED = 8
 """More are not asked at a time, those included that were given up: each has a thread for each partition."""
 
@@ -62,7 +62,7 @@ class Freshness:
         self._told_at = self.seen_at
         self._open: deque[_Question] = deque()
         self._asked: list[_Question] = []
-        """Those whose threads may still run."""
+        """It holds the questions whose threads may still run."""
 
     def look(self, urgent: bool = False) -> None:
         """Ask for the ends of partitions when it is time; more often with `urgent`, when a caller waits for the answer."""
@@ -91,10 +91,10 @@ class Freshness:
         The longer there is no answer, the less often is asked, so that few questions are open and the answer is still hardly
         older than brokers take for it.
         """
-        return max(least, (now - self._open[0].asked_at) / _AGES) if self._open else least
+        return max(least, (now - self._open[0].asked_at) * _SHARE) if self._open else least
 
     def _may_ask(self) -> bool:
-        self._asked = [question for question in self._asked if not question.over]
+        self._asked = [question for question in self._asked if question.is_asked]
         return len(self._asked) < _MOST_ASKED
 
     def _tell(self, question: _Question, now: float) -> None:
@@ -117,8 +117,6 @@ class _Question:
     def __init__(self, reader: Tailed, asked_at: float, timeout_s: float) -> None:
         self.asked_at = asked_at
         self.answered = threading.Event()
-        self.over = False
-        """None of its threads runs any more."""
         self.ends: dict[Any, int] | None = {}
         self.problem = ""
         self._lock = threading.Lock()
@@ -126,10 +124,14 @@ class _Question:
         places = reader.places()
         self._missing = len(places)
         if not places:
-            self.over = True
             self.answered.set()
         for place in places:
             threading.Thread(target=self._ask, args=(place, timeout_s), name="ends", daemon=True).start()
+
+    @property
+    def is_asked(self) -> bool:
+        """Whether a thread of it still runs: that may be so after another one had no answer, and after it was given up."""
+        return self._missing > 0
 
     def _ask(self, place: Any, timeout_s: float) -> None:
         end: int | None = None
@@ -144,7 +146,6 @@ class _Question:
             if end is None:
                 self.problem = problem
             self._missing -= 1
-            self.over = not self._missing
             if end is None or self.ends is None:
                 self.ends = None
             else:

@@ -5,7 +5,8 @@ After a lone broker had been suspended, some clients polled for ever without a r
 meanwhile never found it, while new clients did (librdkafka 2.16, its issue 5301). And a client remembers for 15 minutes which
 broker coordinates a group, also when that one says that it does not. So whoever has a client for long keeps a `Patience` with
 it, asks by `is_lost` what an error says of the client, and puts a `successor` in its place; `retire` ends the old one. Used by
-`log.py`, `consumer.py`, `watch.py`, `producer.py`, `transactions.py` and `admin.py`. With that issue mended, this goes.
+`log.py`, `end_asker.py`, `consumer.py`, `watch.py`, `producer.py`, `transactions.py` and
+`admin.py`. With that issue mended, this goes.
 """
 
 from __future__ import annotations

@@ -39,6 +39,19 @@ def test_a_client_that_nobody_answers_is_replaced_and_is_gone_with_that(
     assert client() is None
 
 
+def test_a_question_that_never_has_an_answer_ends_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(end_asker, "_LATE_S", 0.0)
+    monkeypatch.setattr(end_asker, "_LOST_S", 0.0)
+    asker = EndAsker(NOBODY)
+    client = asker._opened()
+    # Brokers that are away do not answer before librdkafka's limit, which is an hour here.
+    ask = client.list_offsets
+    monkeypatch.setattr(client, "list_offsets", lambda what, **more: ask(what, **{**more, "request_timeout": 3600}))
+    with pytest.raises(ck.KafkaException, match=r"[Tt]imed out"):
+        asker.end("configs", 0, 0.2)
+    assert asker._client is None
+
+
 def test_a_client_that_is_young_is_kept() -> None:
     asker = EndAsker(NOBODY)
     with pytest.raises(ck.KafkaException, match="Timed out"):

@@ -103,15 +103,15 @@ def test_an_end_before_what_has_been_read_says_nothing(reader: Reader) -> None:
 
 def test_few_questions_are_open_however_long_nobody_answers(reader: Reader) -> None:
     freshness = Freshness(reader, 0.0, 0.01)
-    before = threading.active_count()
-    for _ in range(60):
-        freshness.look()
-        time.sleep(0.005)
-    # Each has one thread for the partition that is not answered; those that were given up have theirs still.
-    assert threading.active_count() - before <= 8
-    for _ in range(10):
+    for _ in range(8):
+        wait_until(lambda: freshness.look() or reader.asked.acquire(blocking=False))
+    wait_until(lambda: freshness.look() or not freshness._open)
+    freshness.look()
+    assert not reader.asked.acquire(blocking=False), "all are given up, but their threads run"
+    now = time.monotonic()
+    for _ in range(9):
         reader.answers.put(0)
-    look_until_seen(freshness, time.monotonic() - 1)
+    look_until_seen(freshness, now)
 
 
 def test_questions_that_nobody_ever_answers_stand_in_nobody_s_way(reader: Reader) -> None:

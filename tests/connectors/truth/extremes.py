@@ -10,7 +10,6 @@ from outside when it has died, see `test_extremes.py`. `--first N` begins later.
 from __future__ import annotations
 
 import argparse
-import datetime
 import decimal
 import math
 import random
@@ -56,17 +55,12 @@ from kconnect.connectors.sql.connector import SqlSinkConnector
 from kconnect.testing import SinkRunner
 from tests.connectors.delta.test_delta_sink import Lake as DeltaLake
 from tests.connectors.iceberg.test_iceberg_sink import Lake as IcebergLake
+from tests.connectors.truth.values import at
 
 _D = decimal.Decimal
-_UTC = datetime.timezone.utc
 _GOOD = 6
 _MOST_S, _MOST_KB = 60.0, 1_500_000
 """What a case may take, far above what the largest of these values need."""
-
-
-def _at(*parts: int) -> datetime.datetime:
-    return datetime.datetime(*parts, tzinfo=_UTC)  # type: ignore[misc,arg-type]
-
 
 TEXTS = [
     "", " ", "\0", "\ud800", "\udfff x", "\u202e", "é" * 3, "💥" * 300, "a" * 70_000, "9" * 400, "0" * 5_000, "-" + "9" * 5_000,
@@ -81,8 +75,8 @@ INTEGERS = [0, -1, 2**31, 2**53 + 1, 2**63 - 1, -(2**63), 2**63, 2**64, -(2**70)
 FLOATS = [math.nan, math.inf, -math.inf, -0.0, 5e-324, 1.7976931348623157e308, 3.5e38, 0.1, 2.0**63, 1e19]
 BYTES = [b"", b"\0", b"\xff" * 16, b"\xc3\x28", b"x" * 100_000, bytes(range(256))]
 TIMES = [
-    _at(1, 1, 1), _at(9999, 12, 31), _at(9999, 12, 31, 23, 59, 59, 999_000), _at(1582, 10, 10),
-    _at(1969, 12, 31, 23, 59, 59, 999_000),
+    at(1, 1, 1), at(9999, 12, 31), at(9999, 12, 31, 23, 59, 59, 999_000), at(1582, 10, 10),
+    at(1969, 12, 31, 23, 59, 59, 999_000),
 ]  # fmt: skip
 SCALES = [0, 2, 9, 37, 38, 39, 76, 77, 127, 400, -1, -5, -38, -127, -400]
 DIGITS = [1, 17, 18, 19, 37, 38, 39, 75, 76, 77, 200, 20_000]
@@ -110,7 +104,7 @@ def _typed(chance: random.Random, depth: int = 0) -> tuple[Schema, Any]:
         lambda: (BYTES_SCHEMA, chance.choice(BYTES)),
         lambda: (TIMESTAMP_SCHEMA, chance.choice(TIMES)),
         lambda: (DATE_SCHEMA, chance.choice(TIMES).replace(hour=0, minute=0, second=0, microsecond=0)),
-        lambda: (TIME_SCHEMA, _at(1970, 1, 1, *chance.choice([(0, 0), (23, 59, 59, 999_000)]))),
+        lambda: (TIME_SCHEMA, at(1970, 1, 1, *chance.choice([(0, 0), (23, 59, 59, 999_000)]))),
         *[lambda: _decimal(chance)] * 3,
     ]
     if depth < 3:
@@ -157,8 +151,8 @@ def _plain(chance: random.Random, depth: int = 0) -> Any:
 
 def _deep(depth: int) -> Any:
     value: Any = 1
-    for at in range(depth):
-        value = [value] if at % 2 else {"d": value}
+    for level in range(depth):
+        value = [value] if level % 2 else {"d": value}
     return value
 
 
@@ -171,14 +165,15 @@ def records(chance: random.Random, topic: str) -> list[SinkRecord]:
         good = {"id": number, "x": "1"}
         found.append((None, good, None, {"id": number}) if plain else (own, Struct(own, good), None, {"id": number}))
     for number in range(chance.choice([1, 2, 20, 40])):
-        at, key = -1 - number, {"id": -1 - number}
+        id = -1 - number
+        key = {"id": id}
         column = chance.choice(["x"] * 6 + ["y", chance.choice(NAMES)])
         if plain or chance.random() < 0.2:
-            odd: tuple[Schema | None, Any, Schema | None, Any] = (None, {"id": at, column: _plain(chance)}, None, key)
+            odd: tuple[Schema | None, Any, Schema | None, Any] = (None, {"id": id, column: _plain(chance)}, None, key)
         else:
             kind, value = _typed(chance)
             made = schema.struct({"id": INT32_SCHEMA, column: kind.replace(optional=True)})
-            odd = (made, Struct(made, {"id": at, column: value}), None, key)
+            odd = (made, Struct(made, {"id": id, column: value}), None, key)
         if chance.random() < 0.1:
             odd = (*odd[:2], None, chance.choice([None, "text", 5, _plain(chance)]))
         found.insert(chance.randrange(len(found) + 1), odd)
