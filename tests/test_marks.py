@@ -59,7 +59,9 @@ def test_good_nothing(): pass
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     (tmp_path / "conftest.py").write_text(HOOKS)
-    (tmp_path / "test_some.py").write_text(TESTS)
+    tests = tmp_path / "tests" / "integration"
+    tests.mkdir(parents=True)
+    (tests / "test_some.py").write_text(TESTS)
     return tmp_path
 
 
@@ -83,3 +85,10 @@ def test_who_uses_what_starts_one_has_its_mark(folder: Path) -> None:
     for mark in ("process", "integration"):
         ended = played(folder, "-m", mark)
         assert "2 passed" in ended.stdout, ended.stdout + ended.stderr
+
+
+def test_a_broker_where_nobody_looks_for_one_is_told(folder: Path) -> None:
+    (folder / "tests" / "integration").rename(folder / "tests" / "other")
+    ended = played(folder)
+    assert ended.returncode != 0
+    assert "test_good_integration has a broker: scripts/test looks for such tests in" in ended.stderr + ended.stdout
