@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 
 from kconnect.core.state import assignment_records
 from kconnect.core.state.assignment import AssignmentState
-from kconnect.core.state.assignment_records import PLAIN, Held, HostSpec, Placement
+from kconnect.core.state.assignment_records import PLAIN, SPARK, Held, HostSpec, Placement
 from kconnect.core.state.records import Entry, UnitId, Units
 
 _UNITS_A_HOST = 8
@@ -30,8 +30,9 @@ class Wanted:
     `weights` those whose weight is not 1. `config_offset` is up to where the config topic was read, `changed_at` the offset of
     the newest config that the units are to run with. `idle` are the numbers of hosts that have been unused for so long that
     they may go, and `late` of those that have not come up, or come back, for so long that they may never: there may be no room
-    for them. `standby` are specs of which one host is kept although it has no units. With `down`, this worker is given
-    nothing: its Spark has ended, or its first hosts are not up yet.
+    for them. `starved` are those whose process has ended and left units in its record, which only a successor can take out,
+    and Spark has no core for one. `standby` are specs of which one host is kept although it has no units. With `down`, this
+    worker is given nothing: its Spark has ended, or its first hosts are not up yet.
     """
 
     hosts: int
@@ -43,6 +44,7 @@ class Wanted:
     changed_at: int = -1
     idle: Collection[int] = ()
     late: Collection[int] = ()
+    starved: Collection[int] = ()
     standby: Collection[HostSpec] = ()
     down: bool = False
 
@@ -102,6 +104,30 @@ class _Plan:
         self._weights_of: Counter[HostSpec] = Counter()
         for unit, spec in wanted.units.items():
             self._weights_of[spec] += self._weight(unit)
+        self._plain_hosts = max(1, wanted.hosts - bool(wanted.starved))
+        self._yields: int | None = None
+        self._yields = self._who_yields()
+
+    def _who_yields(self) -> int | None:
+        """
+        Return the host that gives its core to one that is starved: a plain one without units if there is another, or the
+        lighter of those that the starved one's units may go to. The core of a stuck host is often taken by the one that stands
+        in for it: Spark gives it away before it knows that the task has to be started again.
+        """
+        spare = self._count(PLAIN) > self._plain_hosts
+        if self._wanted.starved and self._wanted.hosts > self._plain_hosts and not spare:
+            return None  # One has done so.
+        held = {host for holders in self._holders.values() for host in holders}
+        empty = {host for host in self.units.keys() - held if self._takes(host, PLAIN) and not self._placed.get(host)}
+        if self._wanted.starved and spare and empty and sum(self._takes(host, PLAIN) for host in self.units) > 1:
+            return max(empty)
+        for starved in sorted(set(self._wanted.starved) & self.units.keys()):
+            spec = self.specs[starved]
+            able = [host for host in self._numbers - set(self._wanted.late) if host != starved and self._takes(host, spec)]
+            able = [host for host in able if host in self._placed]
+            if len(able) > 1:
+                return min(able, key=lambda host: (sum(map(self._weight, self._placed[host])), -host))
+        return None
 
     def fill(self) -> None:
         wanted = self._wanted
@@ -115,6 +141,7 @@ class _Plan:
                     continue
                 # What is stuck stays where it is: it is the death of that process that it waits for.
                 stays = unit in self._stuck.get(host, (unit,)) and not self._is_given_up(host, spec)
+                stays = stays and host != self._yields
                 if not stays and not self._is_one_up(spec):
                     # It runs well here, and would run nowhere while another process starts.
                     stays = True
@@ -122,7 +149,7 @@ class _Plan:
                 if stays:
                     self._put(unit, host)
         # Plain hosts are kept without units too: that one is up is what makes its worker fit to be given some.
-        while not wanted.leaving and self._count(PLAIN) < wanted.hosts:
+        while not wanted.leaving and self._count(PLAIN) < self._plain_hosts:
             self._open(PLAIN)
         for spec in () if wanted.leaving else wanted.standby:
             if not self._count(spec):
@@ -146,11 +173,14 @@ class _Plan:
             if self.units[host] or host in held or host in self._needed:
                 continue
             spec = self.specs[host]
-            enough = self._wanted.hosts if spec == PLAIN else self._limit(spec)
+            if host == self._yields:
+                del self.units[host], self.specs[host]
+                continue
+            enough = self._plain_hosts if spec == PLAIN else self._limit(spec)
             spare = spec.unit is not None or (host in self._wanted.idle and not self._is_standby(spec))
             # One that stood in for a host with stuck units is no longer waited for: it may take what another host needs.
             spare |= host not in self._numbers and sum(self._takes(other, spec) for other in self.units) > max(1, enough)
-            if self._wanted.leaving or (spare and (spec != PLAIN or self._count(PLAIN) > self._wanted.hosts)):
+            if self._wanted.leaving or (spare and (spec != PLAIN or self._count(PLAIN) > self._plain_hosts)):
                 del self.units[host], self.specs[host]
 
     def _put(self, unit: UnitId, host: int) -> None:
@@ -160,17 +190,17 @@ class _Plan:
     def _choose(self, spec: HostSpec) -> int:
         able = [host for host in self.units if self._takes(host, spec)]
         late = [host for host in able if host in self._wanted.late]
-        if not able or len(able) < self._limit(spec):
+        if not able or (len(able) < self._limit(spec) and self._yields is None):
             return self._open(spec)
         if len(late) < len(able):
             able = [host for host in able if host not in late]
         if spec == PLAIN:
             # After one was stuck there may be more than are wanted: the emptiest are to become empty.
-            able = sorted(able, key=lambda host: (-self._loads[host], host))[: self._wanted.hosts]
+            able = sorted(able, key=lambda host: (-self._loads[host], host))[: self._plain_hosts]
         return min(able, key=lambda host: (self._loads[host], host))
 
     def _takes(self, host: int, spec: HostSpec) -> bool:
-        return host in self.units and self.specs[host] == spec and host not in self._stuck
+        return host in self.units and self.specs[host] == spec and host not in self._stuck and host != self._yields
 
     def _is_one_up(self, spec: HostSpec) -> bool:
         late = self._wanted.late
@@ -182,7 +212,7 @@ class _Plan:
 
     def _limit(self, spec: HostSpec) -> int:
         """Return how many hosts the units of this spec are worth. Of plain hosts there are enough already."""
-        if spec == PLAIN or spec.unit is not None or spec.group:
+        if spec == PLAIN or spec.unit is not None or spec.group or SPARK in spec.directories:
             return 1
         return min(self._wanted.hosts, -(-self._weights_of[spec] // _UNITS_A_HOST))
 

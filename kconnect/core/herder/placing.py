@@ -32,9 +32,11 @@ from kconnect.errors import ConnectError
 _STOPPING_MS = 15_000
 """How long the status of a connector that is to be stopped waits for its instance and its tasks."""
 _IDLE_MS = 30_000
+"""How long a host that nothing needs is kept: what is started anew meanwhile need not wait for a process."""
 _LATE_MS = 60_000
 """A host that has not come up for so long is no longer counted on. A cold start takes half of that on a slow machine."""
-"""How long a host that nothing needs is kept: what is started anew meanwhile need not wait for a process."""
+_STARVED_MS = 10_000
+"""How long a host that Spark has no core for, as its driver says after 15 s, waits for one that others give it."""
 _LIVE = (State.RUNNING, State.PAUSED, State.RESTARTING)
 
 
@@ -45,6 +47,7 @@ class Placing:
         self._idle_since: dict[int, int] = {}
         """Hosts without units, and since when they are."""
         self._absent_since: dict[int, int] = {}
+        self._starved_since: dict[int, int] = {}
         """Hosts that have not come up, or not come back, and since when that is."""
         self._restarts: set[UnitId] = set()
         self._started_anew: set[UnitId] = set()
@@ -251,6 +254,7 @@ class Placing:
         idle = without_units(desk.log.assignment, desk.me)
         self._idle_since = {host: self._idle_since.get(host, desk.now) for host in idle}
         self._absent_since = {host: self._absent_since.get(host, desk.now) for host in self._absent()}
+        self._starved_since = {host: self._starved_since.get(host, desk.now) for host in self._starved()}
         return Wanted(
             desk.identity.hosts,
             {unit: self._quarantine.spec(unit, self._specs.of(desk.log.config, unit)) for unit in runnable},
@@ -261,6 +265,7 @@ class Placing:
             max((desk.log.config.changed_at(unit) for unit in runnable), default=-1),
             {host for host, since in self._idle_since.items() if desk.now - since >= _IDLE_MS},
             {host for host, since in self._absent_since.items() if desk.now - since >= _LATE_MS},
+            {host for host, since in self._starved_since.items() if desk.now - since >= _STARVED_MS},
             self._standby.specs(self._specs),
             self._lost_hosts.is_spark_down or self._standby.warms_up(),
         )
@@ -278,6 +283,13 @@ class Placing:
             if (held.worker, held.host, held.incarnation) not in desk.dead_hosts
         }
         return set(placement.hosts or {}) - alive
+
+    def _starved(self) -> set[int]:
+        """Return the hosts that are not up, by what the driver says, and whose record lists units nevertheless."""
+        desk = self._desk
+        me = desk.identity
+        own_hosts = [held for held in desk.log.assignment.hosts_of(me.worker_id) if held.worker_incarnation == me.incarnation]
+        return {held.host for held in own_hosts if held.units and held.host in desk.host_troubles}
 
     def runnable(self) -> frozenset[UnitId]:
         """Return the units of this worker that need a host: those to run, less those in quarantine."""

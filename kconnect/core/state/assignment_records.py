@@ -45,6 +45,13 @@ class Assignment:
     config_offset: int = 0
 
 
+SPARK = "spark:"
+"""
+Stands among a spec's directories for a process that may start a Spark application for lakes. A worker has one such host: the
+application takes a JVM and its memory, and commits for all.
+"""
+
+
 @dataclass(frozen=True, slots=True)
 class HostSpec:
     """

@@ -246,6 +246,55 @@ class TestLate:
         assert worker.place({A: PLAIN}, late=[0]) == {0: {A}}
 
 
+class TestStarved:
+    """A host whose process has died with something stuck, and whose successor gets no core: others have taken it."""
+
+    def test_a_plain_host_without_units_gives_it_its_core(self) -> None:
+        worker = Worker(hosts=2)
+        units = {A: ONE, B: ONE}
+        worker.place(units)
+        worker.obey()
+        worker.held(2, [A, B], stuck=[A])
+        worker.place(units)
+        worker.held(3)
+        worker.place(units)
+        worker.held(2, [A], stuck=[A])
+        assert worker.place(units) == {0: set(), 1: set(), 2: {A}, 3: {B}}
+        assert worker.place(units, starved=[2]) == {0: set(), 2: {A}, 3: {B}}
+        assert worker.place(units, starved=[2]) == {0: set(), 2: {A}, 3: {B}}, "one stays, and nothing else goes"
+        worker.held(2, life="h2")
+        assert worker.place(units) == {0: set(), 2: {A}, 3: {B}, 4: set()}
+
+    def test_of_hosts_that_have_units_the_lighter_one_hands_them_over_first(self) -> None:
+        worker = Worker(hosts=3)
+        many = dict.fromkeys([UnitId("x", task) for task in range(24)], ONE)
+        units = {A: PLAIN, B: PLAIN, C: PLAIN, **many}
+        worker.place(units)
+        worker.obey()
+        first = next(iter(worker.placed[3]))
+        worker.held(3, worker.placed[3], stuck=[first])
+        worker.place(units)
+        worker.held(3, [first], stuck=[first])
+        worker.place(units)
+        worker.obey(but=[3])
+        assert [len(found) for found in worker.placed.values()] == [1, 1, 1, 1, 8, 8, 7]
+        assert worker.place(units, starved=[3])[3] == {first}
+        assert [len(found) for found in worker.placed.values()] == [1, 1, 1, 1, 8, 8, 0]
+        worker.obey(but=[3])
+        assert [len(found) for found in worker.place(units, starved=[3]).values()] == [1, 1, 1, 1, 12, 11]
+
+    def test_the_only_one_that_runs_what_it_ran_stays(self) -> None:
+        worker = Worker()
+        units = {A: PLAIN, B: PLAIN}
+        worker.place(units)
+        worker.held(0, [A, B], stuck=[A])
+        worker.place(units)
+        worker.held(1)
+        worker.place(units)
+        worker.held(0, [A], stuck=[A])
+        assert worker.place(units, starved=[0]) == {0: {A}, 1: {B}}
+
+
 def test_who_leaves_closes_what_is_empty() -> None:
     worker = Worker(hosts=2)
     worker.place({A: ONE})

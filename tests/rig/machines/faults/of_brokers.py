@@ -14,7 +14,7 @@ from tests.rig.machines.faults.scene import Scene
 from tests.rig.machines.faults.table import fault
 from tests.rig.machines.rights import GROUP
 
-_AWAY_S = 30.0
+_AWAY_S, _ALL_AWAY_S = 30.0, 300.0
 
 
 @fault("kill -9 of a broker", "it is started again after 30 s", "b1 to b3")
@@ -36,6 +36,16 @@ def _kill(scene: Scene, broker: str) -> Iterator[float]:
     scene.signal(f"the broker {broker}", scene.program(broker))
     yield _AWAY_S
     scene.start(broker)
+    yield from scene.until_brokers_are_whole()
+
+
+@fault("kill -9 of all brokers", "they are started again after five minutes", "b1 to b3")
+def kill9_all_brokers(scene: Scene) -> Iterator[float]:
+    for broker in BROKERS:
+        scene.signal(f"the broker {broker}", scene.program(broker))
+    yield _ALL_AWAY_S
+    for broker in BROKERS:
+        scene.start(broker)
     yield from scene.until_brokers_are_whole()
 
 
