@@ -191,7 +191,7 @@ class Host:
                     self._die(effect.reason)
                 self._perform(effect)
             # Not before: until now units that have been taken away might have gone on.
-            self._lease.seen_at = self._freshness.seen_at
+            self._lease.seen_at = self._seen_at()
             self.gate.decided(self._lease.seen_at)
 
     def _perform(self, effect: decisions.HostEffect) -> None:
@@ -295,9 +295,12 @@ class Host:
                 ending.unit.abandon()
             return
         self._freshness.look(urgent=self.gate.unconfirmed)
-        if not self._state.is_readable and lease.is_recent(self._freshness.seen_at, now) and self._rest.is_over(now):
+        if not self._state.is_readable and lease.is_recent(self._seen_at(), now) and self._rest.is_over(now):
             log.info("The internal topics can be read again")
             self._state.readable(True)
+
+    def _seen_at(self) -> float:
+        return self._lease.seen(self._freshness.seen_at, self._metrics.heard_at)
 
     def _watch_memory(self) -> None:
         """A process that has grown too large ends at once: nothing else gives back what it took, whoever holds it."""

@@ -66,6 +66,11 @@ class Reporter:
         self._published: beans.Latest = {}
         self._complained = False
 
+    @property
+    def heard_at(self) -> float:
+        """When the last beat was sent that Kafka has, on all replicas, by the monotonic clock."""
+        return self._writer.heard_at
+
     def started(self, unit: Unit) -> None:
         self._units[unit.spec.unit] = _Said(unit, time.monotonic() + min(_SOON_S, self._interval_s))
 
@@ -84,7 +89,7 @@ class Reporter:
         now = time.monotonic()
         if now >= self._beat_at:
             self._beat_at = now + BEAT_S
-            self._writer.write(*report.encode(Beat(*self._where, now - seen_at)))
+            self._writer.beat(*report.encode(Beat(*self._where, now - seen_at)))
         if now < self._turn_at:
             return
         self._turn_at = now + _TURN_S

@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import confluent_kafka as ck
@@ -23,6 +24,23 @@ log = logging.getLogger(__name__)
 _KEPT_MS = 600_000
 _TIMEOUT_S = 10.0
 _NEW_S = 5.0
+_UNHEARD = frozenset(
+    (
+        ck.KafkaError._MSG_TIMED_OUT,
+        ck.KafkaError._TIMED_OUT,
+        ck.KafkaError._TRANSPORT,
+        ck.KafkaError._ALL_BROKERS_DOWN,
+        ck.KafkaError._DESTROY,
+        ck.KafkaError._PURGE_QUEUE,
+        ck.KafkaError._PURGE_INFLIGHT,
+        ck.KafkaError.REQUEST_TIMED_OUT,
+        ck.KafkaError.NOT_ENOUGH_REPLICAS,
+        ck.KafkaError.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+        ck.KafkaError.NOT_LEADER_FOR_PARTITION,
+        ck.KafkaError.LEADER_NOT_AVAILABLE,
+    )
+)
+"""What says that a record was not taken since brokers, or their replicas, were out of reach. Anything else is a refusal."""
 
 
 def ensure(client: Mapping[str, Any], topic: str, replication_factor: int, config: Mapping[str, str]) -> None:
@@ -36,28 +54,44 @@ def ensure(client: Mapping[str, Any], topic: str, replication_factor: int, confi
 
 
 class MetricsWriter:
-    """`write` returns at once, from one thread only. What Kafka does not take within some seconds is forgotten."""
+    """
+    `write` and `beat` return at once, from one thread only. What Kafka does not take within some seconds is forgotten.
+
+    A record counts as written once all replicas in sync have it. So a leader that is cut off from the other brokers, and that
+    they have replaced, takes none: it answers what it is asked, for it does not know yet. Who is cut off together with it has
+    no other sign of that.
+    """
 
     def __init__(self, client: Mapping[str, Any], topic: str) -> None:
         self._topic = topic
         self._complained = False
+        self.heard_at = time.monotonic()
+        """When a beat was sent last that all replicas have, or that was refused, by the monotonic clock."""
         self._producer = ck.Producer(
             {
                 **client,
-                "acks": "1",
+                "acks": "all",
                 "linger.ms": 100,
                 # The names of numbers are the same in every record.
                 "compression.type": "lz4",
                 "message.timeout.ms": int(_TIMEOUT_S * 1000),
+                # A topic that was deleted is to be a refusal, and not to be waited for. The worker has made it before.
+                "topic.metadata.propagation.max.ms": 2000,
                 "queue.buffering.max.kbytes": 8192,
-                "delivery.report.only.error": True,
                 "on_delivery": self._delivered,
             }
         )
 
+    def beat(self, key: bytes, value: bytes) -> None:
+        """Write a record that tells that its writer lives, and note in `heard_at` when it was sent, once it is written."""
+        self._write(key, value, on_delivery=partial(self._heard, time.monotonic()))
+
     def write(self, key: bytes, value: bytes) -> None:
+        self._write(key, value)
+
+    def _write(self, key: bytes, value: bytes, **more: Any) -> None:
         try:
-            self._producer.produce(self._topic, value, key)
+            self._producer.produce(self._topic, value, key, **more)
         except BufferError:
             log.debug("Too many reports are waiting for Kafka: one is dropped")
         except ck.KafkaException as error:
@@ -66,6 +100,11 @@ class MetricsWriter:
 
     def close(self) -> None:
         self._producer.purge(blocking=False)
+
+    def _heard(self, sent_at: float, error: ck.KafkaError | None, message: ck.Message) -> None:
+        if error is None or error.code() not in _UNHEARD:
+            self.heard_at = max(self.heard_at, sent_at)
+        self._delivered(error, message)
 
     def _delivered(self, error: ck.KafkaError | None, message: ck.Message) -> None:
         if error is not None and not self._complained:

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import confluent_kafka as ck
 import orjson
 import pytest
 
@@ -50,9 +51,12 @@ class Paper(MetricsWriter):
 
     def __init__(self) -> None:
         self.values: list[bytes] = []
+        self.heard_at = 0.0
 
     def write(self, key: bytes, value: bytes) -> None:
         self.values.append(value)
+
+    beat = write
 
 
 def reporter(there: MemoryHost) -> tuple[Reporter, Paper]:
@@ -101,6 +105,21 @@ def test_a_report_that_is_too_large_is_dropped() -> None:
     assert not len(writer._producer)
     writer.write(b"k", b"v")
     assert len(writer._producer) >= 1, "the control"
+    writer.close()
+
+
+def test_a_beat_is_heard_when_replicas_have_it_or_a_broker_refuses_it() -> None:
+    writer = MetricsWriter({"bootstrap.servers": "127.0.0.1:1", "log_level": 0}, "t")
+    message, began = ck.Message("t", 0), writer.heard_at
+    for code in (ck.KafkaError._MSG_TIMED_OUT, ck.KafkaError.REQUEST_TIMED_OUT, ck.KafkaError.NOT_ENOUGH_REPLICAS):
+        writer._heard(began + 1, ck.KafkaError(code), message)
+        assert writer.heard_at == began
+    writer._heard(began + 2, None, message)
+    writer._heard(began + 1, None, message)
+    assert writer.heard_at == began + 2
+    for code in (ck.KafkaError.TOPIC_AUTHORIZATION_FAILED, ck.KafkaError._UNKNOWN_TOPIC):
+        writer._heard(writer.heard_at + 1, ck.KafkaError(code), message)
+    assert writer.heard_at == began + 4
     writer.close()
 
 

@@ -14,6 +14,12 @@ _SHORTEST_PAUSE_S = 1.0
 """The log's end is asked for three times as often, which less would make costly."""
 _REMEMBERED_S = 300.0
 _FIRST_REST_S, _LONGEST_REST_S = 0.5, 15.0
+_ELECTION_S = 9.0
+"""
+After how long Kafka has another leader in the place of one that is cut off (`broker.session.timeout.ms`). Before, nobody can
+write that something is to leave a host; and for a moment longer a host that is healthy may have to wait for its own writes,
+since all replicas have to have them.
+"""
 
 
 def paused_after_s(session_s: float, grace_s: float) -> float:
@@ -43,10 +49,19 @@ class Lease:
         """Do not send what has waited for longer: by then it may be somebody else's to say."""
         self.limit_s = stopped_after_ms(int(session_s * 1000), int(grace_s * 1000)) / 1000
         self._pause_s = paused_after_s(session_s, grace_s)
+        self._proof_s = max(0.0, _ELECTION_S + 1.0 - self._pause_s)
         self.turn_s = min(session_s / 8, self._pause_s / 3)
         """Ask this often where the log ends."""
         self.seen_at = now
         """The log has been read up to where it ended then. Set by the host, once it has done what follows from that."""
+
+    def seen(self, read_at: float, heard_at: float) -> float:
+        """
+        Return up to when the log counts as read. `read_at`: it has been read up to where its leader said that it ended then.
+        `heard_at`: a write was sent then that all replicas of its partition have. A leader that is cut off from the others says
+        for ever that nothing is new, and takes no such write; one second after these have another one a host waits.
+        """
+        return min(read_at, heard_at + self._proof_s)
 
     def is_held(self, now: float) -> bool:
         """Whether nothing that ran here can be somebody else's yet. Otherwise wait: for this, or until it is lost."""

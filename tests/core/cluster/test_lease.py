@@ -44,6 +44,18 @@ def test_an_election_of_another_leader_stops_nothing_by_default(grace_s: float) 
     assert stopped_after_ms(10_000, int(grace_s * 1000)) >= 11_000
 
 
+def test_a_leader_that_takes_no_writes_is_believed_until_there_may_be_another_one() -> None:
+    """Whoever is cut off together with a leader is told for ever that nothing is new."""
+    lease = Lease(10.0, 2.0, 0.0)
+    for now in range(100, 140):
+        lease.seen_at = lease.seen(float(now), heard_at=100.0)
+        # Others can write that something leaves a host 9 s later, and wait for 2 s more.
+        assert lease.is_held(float(now)) == (now < 110)
+    assert lease.is_lost(120.0)
+    lease.seen_at = lease.seen(139.5, heard_at=139.0)
+    assert lease.is_held(140.0), "the log itself says more"
+
+
 def test_hosts_that_lose_the_log_again_and_again_rest_longer_and_apart() -> None:
     rests = []
     for chance in (0.0, 1.0):
