@@ -39,6 +39,7 @@ _COMMANDS = {
     "get": ("kconnect.cli.connectors.get", "Show connectors, tasks, plugins, loggers or workers."),
     "doctor": ("kconnect.cli.checkup.doctor", "Check the machine, Kafka and the workers for problems."),
     "help": ("kconnect.cli.help:help_command", "Show the help of a command, or of all."),
+    "lake": ("kconnect.cli.machine.lake", "Set up what SparkSink needs to write tables of Delta Lake and Apache Iceberg."),
     "logs": ("kconnect.cli.connectors.logs", "Show what a worker's log says about a connector."),
     "migrate": ("kconnect.cli.migrate.migrate", "Move connectors to another cluster, with their offsets, and back."),
     "offsets": ("kconnect.cli.offsets", "Show and change connectors' offsets."),
@@ -94,7 +95,7 @@ _SECTIONS = {
     "Data": ("offsets", "dlq", "schemas", "topics", "migrate"),
     "Cluster": ("cluster", "plugin", "set", "doctor"),
     "Try a chain": ("preview", "test"),
-    "On this machine": ("worker", "broker", "demo", "user"),
+    "On this machine": ("worker", "broker", "demo", "lake", "user"),
     "This command line": ("context", "completion", "help"),
 }
 

@@ -2,7 +2,7 @@
 Says on standard error what a command waits for, once that takes longer than a second.
 
 `told` is for something that comes to its end by itself, and speaks to a person only: a script takes what stands there for
-trouble. `Seen` is for what is looked at again and again because the user asked to wait.
+trouble. `Seen` is for what is looked at again and again because the user asked to wait, `progress` for work of several steps.
 """
 
 from __future__ import annotations
@@ -62,3 +62,14 @@ class Seen:
         if seen != self._said and time.monotonic() >= self._next:
             self._said, self._next = seen, time.monotonic() + _EVERY_S
             click.echo(f"Waiting for {self._what}; now: {seen}", err=True)
+
+
+@contextmanager
+def progress() -> Iterator[Callable[[str], None]]:
+    """A line on standard error that says what is being done, where that is a terminal."""
+    from rich.console import Console
+    from rich.markup import escape
+
+    console = Console(stderr=True)
+    with console.status("") as status:
+        yield lambda doing: status.update(escape(doing))

@@ -161,6 +161,11 @@ class Patience:
         self._setting, self._retries, self._pause_ms = setting, retries, pause_ms
         self._failures, self._since = 0, 0.0
 
+    @property
+    def failures(self) -> int:
+        """How many times in a row it has failed."""
+        return self._failures
+
     def succeeded(self) -> None:
         self._failures = 0
 

@@ -21,7 +21,7 @@ UNSAFE = "connector.client.config.override.unsafe.allowlist"
 class Informed:
     """A connector or a task that the framework tells the worker's limits, before it is asked or started."""
 
-    worker_settings = (ALLOWED_PATHS, IMPLEMENTATIONS, UNSAFE)
+    worker_settings: tuple[str, ...] = (ALLOWED_PATHS, IMPLEMENTATIONS, UNSAFE)
     worker: Mapping[str, str] = {}
 
 

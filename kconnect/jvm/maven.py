@@ -104,6 +104,26 @@ def archive(wanted: Coordinates, directory: Path, tell: Tell) -> Path | None:
     return None
 
 
+def jar(wanted: Coordinates, directory: Path, tell: Tell) -> Path:
+    """
+    The artefact's own jar alone, put into a directory.
+
+    Raises:
+        NotFoundError: there is no such artefact, or not in that version; it says which there are
+        ConnectError: the repository can't be reached, or what it sends is damaged
+    """
+    name = f"{wanted.stem}.jar"
+    try:
+        answer = repository.open_file(name)
+    except AbsentError:
+        raise NotFoundError(_absent(wanted)) from None
+    with answer:
+        target = directory / name.rpartition("/")[2]
+        _save(answer, target, tell)
+        checksums.verify(target, name, _shown(name, answer), repository.small_file)
+    return target
+
+
 def jars_of(wanted: Coordinates, directory: Path, tell: Tell) -> None:
     """
     The artefact's jar and those that it needs at run time, put into a directory, but for the framework's.

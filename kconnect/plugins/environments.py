@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 
 from kconnect.core.settings import references
 from kconnect.core.settings.worker import WorkerSettings, converters
+from kconnect.core.state.assignment_records import SPARK
 from kconnect.errors import ConnectError
 from kconnect.plugins import arrangement, chain
 from kconnect.plugins.arrangement import Layout
@@ -37,6 +38,8 @@ JVM = "jvm:"
 Stands in an environment for all Java plugins: a process that may start a JVM for them. Class loaders keep them apart, so that
 many share one, whatever their directories. Behind it there may be a number and directories: see `_jvm`.
 """
+
+_LAKE = "kconnect.connectors.spark.connector:SparkSinkConnector"
 
 log = logging.getLogger(__name__)
 
@@ -100,6 +103,8 @@ def of_plugin(plugin: PluginDesc) -> tuple[str, ...]:
     """Return what a process needs for this plugin."""
     if plugin.java:
         return (JVM,)
+    if plugin.python_path == _LAKE:
+        return (SPARK,)
     return () if plugin.location == INSTALLED else (plugin.location,)
 
 

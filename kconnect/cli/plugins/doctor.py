@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 
 import click
 
-from kconnect.cli import findings, output
+from kconnect.cli import findings, output, waiting
 from kconnect.cli.plugins import plugin
 from kconnect.errors import ConnectError
 
@@ -34,7 +33,7 @@ def doctor(plugin_path: tuple[str, ...], worker_file: Path | None, form: str) ->
     from kconnect.plugins.registry import Registry
 
     directories = plugin.directories(plugin_path, worker_file)
-    with progress() as tell:
+    with waiting.progress() as tell:
         problems = doctors.examine(directories, tell)
     releases: dict[str, int] = {}
     for needing, release in java_examination.needed(Registry.scan([str(root) for root in directories]).plugins).items():
@@ -61,14 +60,3 @@ def _here() -> str:
     with suppress(ConnectError):
         return f"; here is Java {java.version(java.find())}"
     return ""
-
-
-@contextmanager
-def progress() -> Iterator[Callable[[str], None]]:
-    """A line on standard error that says what is being done, where that is a terminal."""
-    from rich.console import Console
-    from rich.markup import escape
-
-    console = Console(stderr=True)
-    with console.status("") as status:
-        yield lambda doing: status.update(escape(doing))

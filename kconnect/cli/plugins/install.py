@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from kconnect import interpreter
-from kconnect.cli.plugins import doctor as plugin_doctor
+from kconnect.cli import waiting
 from kconnect.cli.plugins import plugin, trial
 from kconnect.errors import BadRequestError, ConnectError
 
@@ -109,7 +109,7 @@ def install(
 
         return install_java.install(java, directories, install_java.Options(upgrade, force, no_check, dry_run, max_bytes))
     asked = installation.requirement_of(requirement)
-    with plugin_doctor.progress() as tell:
+    with waiting.progress() as tell:
         tell(f"Asking pip what {requirement} needs")
         planned = installation.plan(root, asked, pip)
         if planned.there is not None and not force:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import click
 
-from kconnect.cli.plugins import doctor as plugin_doctor
+from kconnect.cli import waiting
 from kconnect.cli.plugins import trial
 from kconnect.errors import BadRequestError, ConnectError
 from kconnect.jvm.maven import Coordinates
@@ -42,7 +42,7 @@ def install(source: Source, directories: list[Path], options: Options) -> int:
     java_plan = java_installation.planned(source, root)
     if isinstance(source, Coordinates) and _is_there(java_plan, options):
         return 0
-    with plugin_doctor.progress() as tell, _stage(java_plan, options) as stage:
+    with waiting.progress() as tell, _stage(java_plan, options) as stage:
         java_plan = java_installation.prepare(source, java_plan, stage, tell, options.max_bytes)
         if java_plan.version and _is_there(java_plan, options):
             return 0

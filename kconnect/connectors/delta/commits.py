@@ -181,10 +181,7 @@ def merge(
     """Replace the rows with the same ids, append the others, and delete those with the ids of `deleted`."""
     check_inside(table)
     names = made.column_names
-    # A name that no column has.
-    mark = "deleted" + "_" * (1 + max(map(len, names)))
-    schema = pa.schema([*(field.with_nullable(True) for field in made.schema), pa.field(mark, pa.bool_())])
-    source = pa.concat_tables([_marked(made, schema, False), _marked(deleted, schema, True)])
+    source, mark = rows.marked(made, deleted)
     same = " AND ".join(f"target.`{name}` = source.`{name}`" for name in ids)
     merger = table.merge(
         source, same, source_alias="source", target_alias="target", streamed_exec=False, commit_properties=commit_properties
@@ -192,15 +189,6 @@ def merge(
     columns = {f"`{name}`": f"source.`{name}`" for name in names}
     merger = merger.when_matched_delete(f"source.`{mark}`").when_matched_update(columns, f"NOT source.`{mark}`")
     merger.when_not_matched_insert(columns, f"NOT source.`{mark}`").execute()
-
-
-def _marked(some: pa.Table, schema: pa.Schema, mark: bool) -> pa.Table:
-    """Return rows with all columns of a schema, the last of which says whether they are deleted."""
-    columns = [
-        some.column(field.name) if field.name in some.column_names else pa.nulls(len(some), field.type)
-        for field in list(schema)[:-1]
-    ]
-    return pa.Table.from_arrays([*columns, pa.array([mark] * len(some), pa.bool_())], schema=schema)
 
 
 def check_inside(table: DeltaTable) -> None:

@@ -25,7 +25,7 @@ from kconnect.connectors.delta import commits, settings
 from kconnect.connectors.delta.asking import Asker, ConflictError, DeltaFault, NoTableError, reason
 from kconnect.connectors.host_files import HostFiles
 from kconnect.connectors.identity import Mark
-from kconnect.connectors.lake import lakes
+from kconnect.connectors.lake import columns, lakes
 from kconnect.connectors.lake.columns import has_odd_numbers, longest_part
 from kconnect.connectors.lake.lakes import Lake, TopicIdsOf
 from kconnect.connectors.objects import options
@@ -147,7 +147,7 @@ class DeltaLake(Lake[DeltaTable]):
     def widen(self, name: str, table: DeltaTable, wanted: pa.Schema) -> DeltaTable:
         _check_names(wanted, table.schema().fields)
         for _ in range(_TRIES):
-            union = _union(commits.schema_of(table), wanted)
+            union = columns.union(commits.schema_of(table), wanted)
             try:
                 self._asker.ask(_widened, table, union)
             except ConflictError:
@@ -250,30 +250,6 @@ def _refusal(schema: pa.Schema, constraints: Mapping[str, str], rows: pa.Table) 
 
 def _widened(table: DeltaTable, union: pa.Schema) -> None:
     write_deltalake(table, union.empty_table(), mode="append", schema_mode="merge")
-
-
-def _union(there: pa.Schema, wanted: pa.Schema) -> pa.Schema:
-    """Return the columns of both, at any depth, of the types that are there."""
-    return pa.schema(_fields(there, wanted))
-
-
-def _fields(there: Any, wanted: Any) -> list[pa.Field]:
-    needed = {field.name: field for field in wanted}
-    merged = [
-        field.with_type(_merged(field.type, needed[field.name].type)) if field.name in needed else field for field in there
-    ]
-    names_there = {field.name for field in there}
-    return merged + [field for field in wanted if field.name not in names_there]
-
-
-def _merged(there: pa.DataType, wanted: pa.DataType) -> pa.DataType:
-    if pa.types.is_struct(there) and pa.types.is_struct(wanted):
-        return pa.struct(_fields(there, wanted))
-    if pa.types.is_list(there) and pa.types.is_list(wanted):
-        return pa.list_(there.value_field.with_type(_merged(there.value_type, wanted.value_type)))
-    if pa.types.is_map(there) and pa.types.is_map(wanted):
-        return pa.map_(there.key_type, there.item_field.with_type(_merged(there.item_type, wanted.item_type)))
-    return there
 
 
 def _check_names(wanted: Any, there: Any = ()) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 from kconnect.api import ConfigDef, ConfigError, ConnectError, SinkTask, TopicPartition
 from kconnect.connectors.common import CheckedSink
 from kconnect.connectors.iceberg import settings
+from kconnect.connectors.lake import partitions
 from kconnect.connectors.lake import settings as lake_settings
 from kconnect.connectors.libraries import Informed
 
@@ -55,9 +56,9 @@ def _mismatches(config: Mapping[str, Any], props: Mapping[str, str]) -> list[tup
     names = settings.NAMES
     problems = lake_settings.mismatches(names, config, props)
     try:
-        settings.partitions(names.partitions, config[names.partitions])
+        partitions.parsed(names.partitions, config[names.partitions])
         for name, table_settings in lake_settings.of_tables(names, props).items():
-            settings.partitions(names.of_table(name, "partition-by"), [table_settings.get("partition-by", "")])
+            partitions.parsed(names.of_table(name, "partition-by"), [table_settings.get("partition-by", "")])
     except ConfigError as error:
         problems.append((names.partitions, f"{error}."))
     return problems

@@ -29,10 +29,9 @@ from requests import RequestException
 
 from kconnect.api import ConfigError, ConnectError, DataError, TopicPartition
 from kconnect.connectors.iceberg import catalogs, columns, commits, settings
-from kconnect.connectors.iceberg.settings import Partition
 from kconnect.connectors.iceberg.targets import TableTarget
 from kconnect.connectors.identity import Mark
-from kconnect.connectors.lake import lakes
+from kconnect.connectors.lake import lakes, partitions
 from kconnect.connectors.lake.columns import is_list
 from kconnect.connectors.lake.lakes import Lake, TopicIdsOf
 
@@ -56,7 +55,7 @@ class IcebergLake(Lake[Table]):
         self.errors = catalogs.errors()
         self.catalog, self._connector = catalog, connector
         self._locations = config[settings.LOCATIONS]
-        self._partitions = settings.partitions(self.names.partitions, config[self.names.partitions])
+        self._partitions = partitions.parsed(self.names.partitions, config[self.names.partitions])
 
     @classmethod
     def made(cls, config: Mapping[str, Any], props: Mapping[str, str], worker: Mapping[str, str]) -> IcebergLake:
@@ -98,12 +97,12 @@ class IcebergLake(Lake[Table]):
             self.catalog.create_namespace(identifier[:-1])
         partition_by = self._own.get(name, {}).get("partition-by")
         setting = self.names.of_table(name, "partition-by") if partition_by else self.names.partitions
-        partitions = settings.partitions(setting, [partition_by]) if partition_by else self._partitions
+        parts = partitions.parsed(setting, [partition_by]) if partition_by else self._partitions
         try:
             # Both in one step: who comes between would find a table without partitions.
             with self.catalog.create_table_transaction(identifier, schema) as creation, creation.update_spec() as spec:
                 columns.check_readable(creation.table_metadata.schema())
-                for partition in partitions:
+                for partition in parts:
                     _check(partition, schema, setting)
                     spec.add_field(partition.column, parse_transform(partition.transform))
         except TableAlreadyExistsError:
@@ -166,7 +165,7 @@ def _identifier(name: str) -> tuple[str, ...]:
     return tuple(name.split("."))
 
 
-def _check(partition: Partition, schema: pa.Schema, setting: str) -> None:
+def _check(partition: partitions.Partition, schema: pa.Schema, setting: str) -> None:
     """Raise DataError for columns of a record that make no such partition: those of the next one may."""
     if partition.column.partition(".")[0] not in schema.names:
         raise DataError(f"it has no field {partition.column}, by which {setting} has a new table partitioned")

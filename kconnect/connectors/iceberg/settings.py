@@ -6,11 +6,10 @@ Read by `connector.py`, which checks them against each other, and by the modules
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any
 
-from kconnect.api import ConfigDef, ConfigError, OneOf, Width
+from kconnect.api import ConfigDef, OneOf, Width
 from kconnect.connectors import passthrough
 from kconnect.connectors.lake.settings import Names, commit_keys, table_keys
 from kconnect.connectors.passthrough import CheckedBy, Passthrough
@@ -26,43 +25,12 @@ LOCATIONS = "iceberg.tables.upsert.locations"
 
 KINDS = ("rest", "sql", "jdbc", "hive", "glue", "dynamodb", "in-memory")
 _WHERE, _TABLES, _COMMITS = "Catalog", "Tables", "Commits and retries"
-_PARTITION = re.compile(
-    r"(?P<alone>[\w.]+)$|(?P<name>year|month|day|hour|void|identity)s?\((?P<field>[^,()]+)\)$"
-    r"|(?P<sized>bucket|truncate)\((?P<column>[^,()]+),\s*(?P<size>\d+)\)$"
-)
-
 INSTEAD = {
     f"{CATALOG}catalog-impl": f"{KIND} says which kind of catalog it is: {', '.join(KINDS)}",
     "iceberg.tables.cdc-field": "records are rows here: Debezium's ExtractNewRecordState makes such of changes",
     "iceberg.tables.default-commit-branch": "rows go to the branch main",
 }
 """Settings of the other sink that would change what is written, and what does so here."""
-
-
-class Partition(NamedTuple):
-    """A field of a partition spec: `transform` as Iceberg writes it, such as day or bucket[16]."""
-
-    column: str
-    transform: str
-
-
-def partitions(name: str, texts: Sequence[str]) -> list[Partition]:
-    """ConfigError at the setting `name` for what is none."""
-    result = []
-    # A list is split at commas, and bucket(id, 16) has one.
-    for text in re.split(r",\s*(?![^()]*\))", ",".join(texts)):
-        match = _PARTITION.match(text.strip())
-        if text.strip() and match is None:
-            raise ConfigError(
-                name, text, "Fields of a partition are such as city, day(at), bucket(id, 16) or truncate(name, 4)"
-            )
-        if match is not None and match["alone"]:
-            result.append(Partition(match["alone"], "identity"))
-        elif match is not None and match["sized"]:
-            result.append(Partition(match["column"].strip(), f"{match['sized']}[{match['size']}]"))
-        elif match is not None:
-            result.append(Partition(match["field"].strip(), match["name"]))
-    return result
 
 
 def catalog_properties(config: Mapping[str, Any], props: Mapping[str, str]) -> dict[str, str]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import unicodedata
 from collections.abc import Sequence
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -82,6 +83,30 @@ def _lacking(prefix: str, existing_type: pa.DataType, needed: pa.DataType) -> li
     else:
         return []
     return missing + [name for within, *types in pairs for name in _lacking(f"{prefix}{within}.", *types)]
+
+
+def union(there: pa.Schema, wanted: pa.Schema) -> pa.Schema:
+    """Return the columns of both, at any depth, of the types that are there."""
+    return pa.schema(_fields(there, wanted))
+
+
+def _fields(there: Any, wanted: Any) -> list[pa.Field]:
+    needed = {field.name: field for field in wanted}
+    merged = [
+        field.with_type(_merged(field.type, needed[field.name].type)) if field.name in needed else field for field in there
+    ]
+    names_there = {field.name for field in there}
+    return merged + [field for field in wanted if field.name not in names_there]
+
+
+def _merged(there: pa.DataType, wanted: pa.DataType) -> pa.DataType:
+    if pa.types.is_struct(there) and pa.types.is_struct(wanted):
+        return pa.struct(_fields(there, wanted))
+    if is_list(there) and is_list(wanted):
+        return pa.list_(there.value_field.with_type(_merged(there.value_type, wanted.value_type)))
+    if pa.types.is_map(there) and pa.types.is_map(wanted):
+        return pa.map_(there.key_type, there.item_field.with_type(_merged(there.item_type, wanted.item_type)))
+    return there
 
 
 def is_list(kind: pa.DataType) -> bool:

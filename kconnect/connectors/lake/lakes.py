@@ -15,7 +15,7 @@ import pyarrow as pa
 from kconnect.api import ConnectError, DataError, TopicPartition
 from kconnect.connectors.identity import Mark
 from kconnect.connectors.lake import columns
-from kconnect.connectors.lake.pending import Target
+from kconnect.connectors.lake.pending import AsideTarget, Target
 from kconnect.connectors.lake.rows import Kinds
 from kconnect.connectors.lake.settings import Names, of_tables
 
@@ -186,7 +186,7 @@ class Lake(ABC, Generic[TableT]):
         """Return what the table has of a partition of Kafka; None if it knows nothing of it."""
 
     @abstractmethod
-    def target(self, name: str, topic_ids: TopicIdsOf) -> Target:
+    def target(self, name: str, topic_ids: TopicIdsOf) -> Target | AsideTarget:
         """Return the table as it is now, to commit to it. ConnectError if it is gone, or another one has its name."""
 
     @abstractmethod

@@ -55,6 +55,7 @@ class Staged:
     """Whether others may know of it."""
 
 
+@runtime_checkable
 class Target(Protocol):
     """A table, fresh from its catalog, as a task of one connector uses it. Its errors are those of catalogs and files."""
 
@@ -94,14 +95,34 @@ class SharedTarget(Target, Protocol):
         ...
 
 
+class AsideTarget(Protocol):
+    """A table that commits beside the task, which goes on meanwhile."""
+
+    def begin(self, parts: Mapping[TopicPartition, Part]) -> Stage:
+        """Have rows committed. StaleError if the table has not the columns that they were made for."""
+        ...
+
+    def settled(self, stage: Stage) -> bool | None:
+        """Whether that was done; None if it was not, and never will be."""
+        ...
+
+
 class Pending:
     """
     `go` has the task's consumer read a partition from an offset. A stage that nobody commits for longer than twice `interval_s`
-    its own task commits; so it does when it has `most` rows or `most_bytes` in memory, or rows of `MOST_FOLDERS` partitions.
+    its own task commits; so it does when it has `most` rows or `most_bytes` in memory, or rows of `most_folders` partitions.
     """
 
-    def __init__(self, interval_s: float, most: int, most_bytes: int, go: Callable[[TopicPartition, int], None]) -> None:
+    def __init__(
+        self,
+        interval_s: float,
+        most: int,
+        most_bytes: int,
+        go: Callable[[TopicPartition, int], None],
+        most_folders: float = MOST_FOLDERS,
+    ) -> None:
         self._interval_s, self._most, self._most_bytes, self._go = interval_s, most, most_bytes, go
+        self._most_folders = most_folders
         self._parts: dict[str, dict[TopicPartition, Part]] = {}
         """What is gathered, by table."""
         self._staged: dict[str, Staged] = {}
@@ -125,11 +146,16 @@ class Pending:
     @property
     def is_full(self) -> bool:
         folders = sum(max(1, len(self._folders.get(name, ()))) for name in self._parts)
-        return self._count >= self._most or self._size >= self._most_bytes or folders >= MOST_FOLDERS
+        return self._count >= self._most or self._size >= self._most_bytes or folders >= self._most_folders
 
     def parts(self, name: str) -> dict[TopicPartition, Part]:
         """Return what is gathered for a table."""
         return self._parts.get(name, {})
+
+    def places(self, name: str) -> set[TopicPartition]:
+        """Return the partitions of which a table has not all that was taken for it."""
+        staged = self._staged.get(name)
+        return {*self._parts.get(name, ()), *(() if staged is None else staged.stage.ends)}
 
     def staged_end(self, name: str, place: TopicPartition) -> int | None:
         """Return up to where a partition is staged for a table; None if it isn't."""
@@ -238,6 +264,30 @@ class Pending:
             moves = self.begin_again(list(parts))
         self.forget(name)
         return moves
+
+    def commit_aside(self, name: str, target: AsideTarget, now: float) -> bool:
+        """
+        See what has become of the rows that are to be committed; if they are, have those committed that were gathered since.
+        Return whether something is to be read again.
+        """
+        staged = self._staged.get(name)
+        if staged is not None:
+            settled = target.settled(staged.stage)
+            if settled is None:
+                return self.begin_again(list(staged.stage.ends))
+            if not settled:
+                return False
+            del self._staged[name]
+        parts = self._parts.get(name)
+        if not parts:
+            return False
+        try:
+            stage = target.begin(parts)
+        except StaleError:
+            return self.begin_again(list(parts))
+        self._staged[name] = Staged(stage, now, {place: part.first for place, part in parts.items()}, told=False)
+        self.forget(name)
+        return False
 
     def commit_shared(self, name: str, target: SharedTarget, assigned: Collection[TopicPartition], now: float) -> bool:
         """

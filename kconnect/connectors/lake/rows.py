@@ -178,3 +178,20 @@ def last_of_each(parts: Iterable[Part], wanted: pa.Schema, ids: Sequence[str]) -
     keys = pa.concat_tables([table.select(list(ids)).append_column("_place", places) for table, places in both])
     last = keys.group_by(list(ids)).aggregate([("_place", "max")]).column("_place_max").combine_chunks()
     return made.filter(pc.is_in(of_made, value_set=last)), deleted.filter(pc.is_in(of_deleted, value_set=last))
+
+
+def marked(made: pa.Table, deleted: pa.Table) -> tuple[pa.Table, str]:
+    """Return rows and deleted ids as one table, and the name of its last column, which says whether a row is deleted."""
+    # A name that no column has.
+    mark = "deleted" + "_" * (1 + max(map(len, made.column_names)))
+    schema = pa.schema([*(field.with_nullable(True) for field in made.schema), pa.field(mark, pa.bool_())])
+    return pa.concat_tables([_marked(made, schema, False), _marked(deleted, schema, True)]), mark
+
+
+def _marked(some: pa.Table, schema: pa.Schema, mark: bool) -> pa.Table:
+    """Return rows with all columns of a schema, the last of which says whether they are deleted."""
+    columns = [
+        some.column(field.name) if field.name in some.column_names else pa.nulls(len(some), field.type)
+        for field in list(schema)[:-1]
+    ]
+    return pa.Table.from_arrays([*columns, pa.array([mark] * len(some), pa.bool_())], schema=schema)

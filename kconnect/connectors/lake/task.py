@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import math
 import time
 from abc import abstractmethod
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
@@ -38,7 +39,7 @@ from kconnect.connectors.groups import Group, Origins, groups_of
 from kconnect.connectors.identity import TopicIds
 from kconnect.connectors.lake import columns, pending, rows, settings
 from kconnect.connectors.lake.lakes import AwayError, Lake
-from kconnect.connectors.lake.pending import Part, Pending, SharedTarget
+from kconnect.connectors.lake.pending import Part, Pending, SharedTarget, Target
 from kconnect.connectors.lake.rows import Deletions
 from kconnect.connectors.libraries import Informed
 from kconnect.connectors.patterns import LateError, Pattern
@@ -50,6 +51,8 @@ _MOST_REFUSED, _REFUSED_S = 1000, 60.0
 
 class LakeSinkTask(Informed, SinkTask):
     reports_in_put_only = True
+    commits_aside = False
+    """Whether tables are `AsideTarget`s, which `commit_aside` is for."""
 
     def __init__(self) -> None:
         self._assigned: set[TopicPartition] = set()
@@ -93,7 +96,9 @@ class LakeSinkTask(Informed, SinkTask):
         self._deletes: bool = config[setting_names.delete]
         self._shares = self.shares and int(props.get("tasks.max", "1")) > 1 and not self._upserts and not self._route
         self._interval_s: float = config[setting_names.interval] / 1000
-        self._pending = Pending(self._interval_s, config[settings.ROWS], config[settings.BYTES], self._go)
+        # Nobody waits for a commit aside, however long it takes.
+        most_folders = math.inf if self.commits_aside else pending.MOST_FOLDERS
+        self._pending = Pending(self._interval_s, config[settings.ROWS], config[settings.BYTES], self._go, most_folders)
         self._patience = Patience(settings.RETRIES, config[settings.RETRIES], config[settings.BACKOFF])
         self._due_at = time.monotonic() + self._interval_s
         with contextlib.suppress(RetriableError):
@@ -382,8 +387,11 @@ class LakeSinkTask(Informed, SinkTask):
                 self._ids.look(_table_of(name))
                 if self._is_of_bad_records(name):
                     self._pending.forget(name)
+                elif self.commits_aside:
+                    moves |= self.commit_aside(name)
                 elif self._lake.existing(name) is not None if self._shares else self._pending.parts(name):
                     target = self._lake.target(name, self._ids.of)
+                    assert isinstance(target, Target)
                     if self._shares and isinstance(target, SharedTarget):
                         moves |= self._pending.commit_shared(name, target, self._assigned, time.monotonic())
                     else:
@@ -400,6 +408,10 @@ class LakeSinkTask(Informed, SinkTask):
         self._due_at = time.monotonic() + (look_s if self._pending.waits else self._interval_s)
         self.context.request_commit()
         return moves
+
+    def commit_aside(self, name: str) -> bool:
+        """Go on with the commit of an `AsideTarget`; return whether some of its rows are to be read again."""
+        raise NotImplementedError
 
     def _is_fault_of_choice(self, name: str) -> bool:
         """

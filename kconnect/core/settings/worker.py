@@ -86,8 +86,9 @@ _RECORD_FORMATS = {"apache", "kip-558"}
 _AUTHENTICATION_METHODS = {"basic", "token"}
 _HIGH, _MEDIUM = Importance.HIGH, Importance.MEDIUM
 
-_FOR_PLUGINS = ("python.transform.path", ALLOWED_PATHS, IMPLEMENTATIONS, UNSAFE_ALLOWLIST)
-"""What plugins may ask for by naming it in `worker_settings`. No secrets."""
+_LAKE_PYTHON, _LAKE_SPARK = "lake.python", "lake.spark."
+_FOR_PLUGINS = ("python.transform.path", ALLOWED_PATHS, IMPLEMENTATIONS, UNSAFE_ALLOWLIST, _LAKE_PYTHON)
+"""What plugins may ask for by naming it in `worker_settings`, as all that begins with `_LAKE_SPARK`. No secrets."""
 
 _OF_CLIENTS = ("producer.", "consumer.", "admin.")
 _LOGIN = re.compile(r"(sasl|ssl|security)\.")
@@ -126,6 +127,7 @@ _PREFIXES = (
     "ssl.",
     "sasl.",
     "metrics.context.",
+    "lake.spark.",
     "spark.",
 )
 
@@ -232,6 +234,12 @@ class WorkerSettings:
         [],
         doc="classes, dialects and drivers that connectors' configs, or services that they ask, may have a library load, "
         "beyond those of the connectors in the box",
+    )
+    _lake_python = STRING(
+        _LAKE_PYTHON,
+        None,
+        doc="the Python that SparkSink's application runs on, as kconnect lake setup makes it; settings that begin with "
+        "lake.spark. are its Spark's",
     )
     _sandbox_memory_max_bytes = LONG(
         "sandbox.memory.max.bytes",
@@ -566,7 +574,8 @@ def for_hosts(raw: Mapping[str, str]) -> dict[str, str]:
 
 def for_plugins(raw: Mapping[str, str]) -> dict[str, str]:
     """Return those of a worker's settings that plugins may know."""
-    return {name: raw[name] for name in _FOR_PLUGINS if name in raw}
+    of_spark = [name for name in raw if name.startswith(_LAKE_SPARK) and not secrets.is_secret(name)]
+    return {name: raw[name] for name in (*_FOR_PLUGINS, *of_spark) if name in raw}
 
 
 def for_clients(raw: Mapping[str, str]) -> dict[str, str]:
@@ -597,7 +606,8 @@ def tell(plugin: Any, known: Mapping[str, str]) -> None:
     """Give a plugin, before it is configured or started, what it asks for of `for_plugins`, as its `worker`."""
     asked = getattr(plugin, "worker_settings", ())
     if asked:
-        plugin.worker = {name: known[name] for name in asked if name in known}
+        groups = tuple(name for name in asked if name.endswith("."))
+        plugin.worker = {name: known[name] for name in known if name in asked or name.startswith(groups)}
 
 
 def _overrides(environ: Mapping[str, str]) -> dict[str, str]:
@@ -646,6 +656,11 @@ def _spark_errors(raw: Mapping[str, str]) -> Iterable[str]:
     if master is not None and not _MASTER.fullmatch(master.strip()):
         rule = "Must be local[N], spark://HOST:PORT, several of these as spark://HOST:PORT,HOST:PORT, yarn or k8s://HOST:PORT."
         yield str(ConfigError("spark.master", master, rule))
+    for name, value in raw.items():
+        # Spark would say so in words without the name, each time that it is started.
+        is_switch = name.startswith(("spark.", _LAKE_SPARK)) and name.endswith(".enabled")
+        if is_switch and value.strip().lower() not in ("true", "false"):
+            yield str(ConfigError(name, value, "Must be true or false."))
 
 
 def _listener_errors(raw: Mapping[str, str]) -> Iterable[str]:

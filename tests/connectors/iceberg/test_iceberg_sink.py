@@ -26,10 +26,10 @@ from kconnect.api import (
     TopicPartition,
     schema,
 )
-from kconnect.connectors.iceberg import columns, commits, settings
+from kconnect.connectors.iceberg import columns, commits
 from kconnect.connectors.iceberg.connector import IcebergSinkConnector
 from kconnect.connectors.identity import Mark
-from kconnect.connectors.lake import pending, rows
+from kconnect.connectors.lake import partitions, pending, rows
 from kconnect.testing import SinkRunner, check_plugin, config_errors
 from tests.rig.systems.iceberg_rest import IcebergRest
 from tests.rig.systems.small_disk import SmallDisk
@@ -645,7 +645,7 @@ def test_much_is_committed_sooner(lake: Lake) -> None:
 
 
 def test_partitions_as_texts() -> None:
-    assert settings.partitions("p", ["days(at)", "bucket(id", "16)", "a.b", "truncate(name, 3)", "identity(x)"]) == [
+    assert partitions.parsed("p", ["days(at)", "bucket(id", "16)", "a.b", "truncate(name, 3)", "identity(x)"]) == [
         ("at", "day"),
         ("id", "bucket[16]"),
         ("a.b", "identity"),

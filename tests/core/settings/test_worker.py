@@ -249,6 +249,13 @@ def test_a_master_that_spark_takes(master: str) -> None:
     assert settings(**{"spark.master": master}).spark["spark.master"] == master
 
 
+@pytest.mark.parametrize("name", ["spark.ui.enabled", "lake.spark.ui.enabled"])
+def test_a_switch_of_spark_that_is_neither_on_nor_off_is_refused(name: str) -> None:
+    with pytest.raises(ConfigError, match=f"Invalid value yes for configuration {name}: Must be true or false"):
+        settings(**{name: "yes"})
+    assert settings(**{name: " TRUE"}).raw[name] == " TRUE"
+
+
 def test_a_setting_that_is_misspelt_is_told_beside_the_one_that_is_missing_by_it() -> None:
     with pytest.raises(ConfigError) as raised:
         WorkerSettings.from_properties({"bootstrap.server": "b:9092", "group_id": "g", "other": "x", "task.host": "2"}, {})

@@ -1,0 +1,220 @@
+"""
+The Spark application, as its task host sees it: started by whoever asks first, asked by all, ended with the host.
+
+It is a process of another Python (the worker's `lake.python`), since the jars of Delta and Iceberg fit certain versions of
+Spark only. It can't hurt the host: if it ends, all that was asked of it fails, and the next question starts another one.
+Called by `lake.py` and `targets.py`. Read next: `session/main.py`, the other side.
+"""
+
+from __future__ import annotations
+
+import _thread
+import contextlib
+import logging
+import os
+import socket
+import subprocess
+import tempfile
+import threading
+from collections.abc import Mapping
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+import kconnect
+from kconnect import interpreter
+from kconnect.api import ConnectError
+from kconnect.connectors.names import printable
+from kconnect.connectors.spark.session import wire
+
+log = logging.getLogger(__name__)
+
+PYTHON, SETTINGS = "lake.python", "lake.spark."
+_WRITERS = 4
+"""Commits at a time: most of one is Spark's planning, in the driver's JVM."""
+_DEFAULTS = {
+    "spark.master": "local[2]",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.driver.memory": "1g",
+    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
+    "spark.sql.shuffle.partitions": "4",
+    "spark.databricks.delta.snapshotPartitions": "2",
+    "spark.log.level": "WARN",
+    "spark.sql.adaptive.enabled": "true",
+}
+_OURS = {
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.caseSensitive": "false",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    "spark.sql.extensions": (
+        "io.delta.sql.DeltaSparkSessionExtension,org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
+    ),
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+}
+
+
+class SparkFault(Exception):
+    """An error of the application. `passes`: another try may succeed. `forbids`: the user may not do that."""
+
+    def __init__(self, text: str, passes: bool = False, forbids: bool = False) -> None:
+        super().__init__(text)
+        self.passes, self.forbids = passes, forbids
+
+
+class Answer(NamedTuple):
+    """`table` is what there is, None if nothing is; `schema` has its columns."""
+
+    outcome: str
+    table: dict[str, Any] | None
+    schema: pa.Schema | None
+
+
+class Application:
+    """One for each process and each set of settings: `of` gives it. All methods may be called from any thread."""
+
+    def __init__(self, worker: Mapping[str, str]) -> None:
+        self._python = worker.get(PYTHON, "")
+        chosen = {name.removeprefix("lake."): value for name, value in worker.items() if name.startswith(SETTINGS)}
+        self._settings = {**_DEFAULTS, **chosen, **_OURS}
+        self._lock = threading.Lock()
+        self._life: _Life | None = None
+
+    def ask(self, head: dict[str, Any], rows: pa.Buffer | None = None) -> Future[Answer]:
+        """Ask for something; the future fails with SparkFault. SparkFault if Spark can't be started."""
+        with self._lock:
+            if self._life is None or self._life.ended.is_set():
+                self._life = _Life(self._python, self._settings)
+            life = self._life
+        return life.ask(head, rows)
+
+    def end(self) -> None:
+        """End Spark, if it runs."""
+        with self._lock:
+            if self._life is not None:
+                self._life.end()
+                self._life = None
+
+
+_applications: dict[tuple[tuple[str, str], ...], Application] = {}
+_making = threading.Lock()
+
+
+def of(worker: Mapping[str, str]) -> Application:
+    """Return the application of this process for a worker's settings."""
+    key = tuple(sorted((name, value) for name, value in worker.items() if name == PYTHON or name.startswith(SETTINGS)))
+    with _making:
+        if key not in _applications:
+            _applications[key] = Application(worker)
+        return _applications[key]
+
+
+class _Life:
+    """One process of the application, from its start to its end."""
+
+    def __init__(self, python: str, settings: Mapping[str, str]) -> None:
+        if not python:
+            raise ConnectError(
+                f"The worker's {PYTHON} is not set: run kconnect lake setup on each machine of the cluster, and set {PYTHON} "
+                "in the worker's file to the program that it names"
+            )
+        self.ended = threading.Event()
+        self._sending, self._noting = threading.Lock(), threading.Lock()
+        self._futures: dict[int, Future[Answer]] = {}
+        self._number = 0
+        self._last_lines: list[str] = []
+        self._line, theirs = socket.socketpair()
+        # Of this folder nothing but kconnect is to be found: not the packages of this Python.
+        self._folder = tempfile.TemporaryDirectory(prefix="kconnect-lake-")
+        os.symlink(Path(kconnect.__file__).parent, Path(self._folder.name, "kconnect"))
+        command = interpreter.command("kconnect.connectors.spark.session.main", str(theirs.fileno()), python=python)
+        environment = {**os.environ, "PYTHONPATH": self._folder.name, "PYSPARK_PYTHON": python, "PYSPARK_DRIVER_PYTHON": python}
+        for name in ("SPARK_HOME", "SPARK_CONF_DIR", "PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET", "PYSPARK_SUBMIT_ARGS"):
+            environment.pop(name, None)
+        with theirs:
+            try:
+                self._process = subprocess.Popen(
+                    command,
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.STDOUT,
+                    pass_fds=[theirs.fileno()],
+                    env=environment,
+                    # A signal that is meant for the worker's terminal is none for it: its host ends it.
+                    start_new_session=True,
+                )
+            except OSError as error:
+                self._line.close()
+                self._folder.cleanup()
+                raise ConnectError(f"{PYTHON}={python} can't be run: {error.strerror}") from None
+        # Not threads of the task that asks first, which would be waited for at its end: others ask, too.
+        _thread.start_new_thread(self._show, ())
+        _thread.start_new_thread(self._hear, ())
+        with contextlib.suppress(OSError):
+            # It may have ended already, which whoever hears notices.
+            wire.send(self._line, {"spark": dict(settings), "writers": _WRITERS})
+
+    def ask(self, head: dict[str, Any], rows: pa.Buffer | None) -> Future[Answer]:
+        future: Future[Answer] = Future()
+        with self._noting:
+            self._number += 1
+            number = self._number
+            if self.ended.is_set():
+                future.set_exception(self._fault())
+                return future
+            self._futures[number] = future
+        try:
+            with self._sending:
+                wire.send(self._line, {**head, "number": number}, b"" if rows is None else memoryview(rows))
+        except OSError:
+            self.end()
+        return future
+
+    def end(self) -> None:
+        with contextlib.suppress(OSError):
+            self._line.shutdown(socket.SHUT_RDWR)
+
+    def _hear(self) -> None:
+        try:
+            while True:
+                head, rows = wire.receive(self._line)
+                with self._noting:
+                    future = self._futures.pop(head["number"], None)
+                if head["number"] == 0 and "error" not in head:
+                    log.info("The Spark application for lakes has started: Spark %s", head["version"])
+                elif head["number"] == 0:
+                    self._last_lines.append(head["error"])
+                elif future is not None and "error" in head:
+                    future.set_exception(SparkFault(printable(head["error"]), head["passes"], head["forbids"]))
+                elif future is not None:
+                    schema = pa.ipc.read_schema(pa.py_buffer(bytes(rows))) if rows else None
+                    future.set_result(Answer(head["outcome"], head["table"], schema))
+        except wire.ClosedError:
+            pass
+        self._process.kill()
+        self._process.wait()
+        with self._noting:
+            self.ended.set()
+            waiting, self._futures = list(self._futures.values()), {}
+        for future in waiting:
+            future.set_exception(self._fault())
+        self._line.close()
+        self._folder.cleanup()
+
+    def _fault(self) -> SparkFault:
+        reason = f": {printable(self._last_lines[-1])}" if self._last_lines else ""
+        return SparkFault(f"the Spark application has ended{reason}", passes=True)
+
+    def _show(self) -> None:
+        """Log what Spark says: stacks of Java for those who look for them only."""
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            text = printable(line.decode("utf-8", "replace").rstrip())
+            if not text:
+                continue
+            log.debug("Spark: %s", text)
+            if "Error" in text and not text.startswith(("at ", "\t")):
+                self._last_lines = [*self._last_lines[-3:], text[:500]]

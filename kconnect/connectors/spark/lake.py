@@ -1,0 +1,249 @@
+"""
+SparkLake: tables as a task knows them, by what the Spark application has said of each last.
+
+A table is not made, and gets no column, before there is something to commit: the application does both with the commit. So a
+record waits for no Spark, and tables that a thousand topics need are not made one after the other. Made by `task.py` and
+`connector.py`. Read next: `targets.py`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import urllib.parse
+from collections import Counter
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pyarrow as pa
+
+from kconnect.api import ConfigError, ConnectError, DataError, TopicPartition
+from kconnect.connectors import names
+from kconnect.connectors.host_files import HostFiles
+from kconnect.connectors.identity import Mark
+from kconnect.connectors.lake import lakes
+from kconnect.connectors.lake.columns import union
+from kconnect.connectors.lake.lakes import Lake, TopicIdsOf
+from kconnect.connectors.lake.partitions import Partition
+from kconnect.connectors.spark import settings, targets
+from kconnect.connectors.spark.application import Answer, SparkFault
+
+_SCHEMES = ("file", "s3a", "hdfs", "abfss", "gs", "viewfs")
+_LOCAL = "file:///"
+_SMALL = {pa.int8(): pa.int32(), pa.int16(): pa.int32()}
+Begin = Callable[[dict[str, Any], "pa.Buffer | None"], "Future[Answer]"]
+"""Asks the application. SparkFault if it can't be started."""
+Wait = Callable[["Future[Answer]"], Answer]
+"""Waits for what it says. SparkFault if it fails, or the task is to stop."""
+
+
+@dataclass(frozen=True)
+class SparkTable:
+    """
+    A table, with the columns that rows are written as: those that it has, and those that it gets with the next commit.
+    `identity` is None for one that is made then.
+    """
+
+    name: str
+    identity: str | None
+    schema: pa.Schema
+    columns: tuple[str, ...] = ()
+    """By which it is partitioned."""
+    partitions: Sequence[Partition] = ()
+    """By what it is to be, when it is made."""
+    marks: Mapping[TopicPartition, Mark] = field(default_factory=dict)
+
+
+class SparkLake(Lake[SparkTable]):
+    names = settings.NAMES
+    errors = (SparkFault,)
+    unfit = ()
+    refusals = (SparkFault,)
+
+    def __init__(
+        self, config: Mapping[str, Any], props: Mapping[str, str], worker: Mapping[str, str], begin: Begin, wait: Wait
+    ) -> None:
+        """ConfigError if the tables may not be there."""
+        super().__init__(config, props)
+        self.begin, self._wait, self._connector = begin, wait, props.get("name", "")
+        self.flights: dict[str, targets.Flight] = {}
+        """By table: the commit that was asked for last, until somebody has seen what became of it."""
+        self.commits: Counter[str] = Counter()
+        """How many were made, by table."""
+        self._format: str = config[settings.FORMAT]
+        # Neither format has a time of the day in Spark: it is a text such as 12:34:56.789.
+        self.kinds = {
+            pa.time32("ms"): pa.string(),
+            pa.timestamp("ms", "UTC"): pa.timestamp("us", "UTC"),
+            **(_SMALL if self._format == settings.ICEBERG else {}),
+        }
+        self._url: str = config[settings.STORE].rstrip("/")
+        scheme = self._url.partition("://")[0]
+        if scheme not in _SCHEMES or "://" not in self._url or any(letter in self._url for letter in "?#\\ \0"):
+            rule = f"It must begin with one of {', '.join(f'{name}://' for name in _SCHEMES)}, and name a folder or a bucket"
+            raise ConfigError(settings.STORE, self._url, rule)
+        if scheme == "file":
+            if not self._url.startswith(_LOCAL):
+                raise ConfigError(settings.STORE, self._url, "A folder of this machine is file:///folder")
+            HostFiles(worker).check(settings.STORE, urllib.parse.unquote(self._url.removeprefix("file://")))
+        self._config, self._props = config, props
+
+    def where(self, name: str) -> dict[str, Any]:
+        """Return where a table is, in the words of its format. DataError if no table can have that name."""
+        parts = name.split(".")
+        if any(part.startswith(("_", "branch_", "tag_")) for part in parts):
+            raise DataError(f"{names.shown(name)} can't be a table: lakes have names of their own that begin so")
+        if self._format == settings.DELTA:
+            return {"url": "/".join((self._url, *(urllib.parse.quote(part) for part in parts)))}
+        catalog = f"kconnect_{hashlib.sha256(self._url.encode()).hexdigest()[:16]}"
+        properties = {
+            "": "org.apache.iceberg.spark.SparkCatalog",
+            ".type": "hadoop",
+            ".warehouse": self._url,
+            # Others commit to the tables, too.
+            ".cache-enabled": "false",
+        }
+        return {"catalog": catalog, "table": parts, "properties": properties}
+
+    def head(self, name: str) -> dict[str, Any]:
+        """Return how a question about a table begins."""
+        return {"format": self._format, "where": self.where(name), "connector": self._connector}
+
+    def may(self) -> dict[str, bool]:
+        """Return what a commit may do to a table."""
+        return {"creates": self._create, "widens": self._evolve}
+
+    def _ask(self, head: dict[str, Any]) -> Answer:
+        return self._wait(self.begin(head, None))
+
+    def forget(self, name: str) -> None:
+        table = self._known.get(name)
+        # What is to be made is nowhere else.
+        if table is not None and table.identity is not None:
+            super().forget(name)
+
+    def fresh(self, name: str) -> SparkTable | None:
+        """Return a table as it was after its last commit: the next one says if that is not so any more."""
+        return self.existing(name)
+
+    def set_offset(self, name: str, place: TopicPartition, offset: int | None) -> None:
+        """Set what a table has of a partition, by a commit without rows; None: it knows nothing of it any more."""
+        self._ask({"do": "set", **self.head(name), "ends": [[*place, offset]]})
+
+    def load(self, name: str) -> SparkTable | None:
+        return self.told(name, self._ask({"do": "look", **self.head(name)}))
+
+    def told(self, name: str, answer: Answer) -> SparkTable | None:
+        """Return the table that the application has told of."""
+        if answer.table is None or answer.schema is None:
+            return None
+        ids = answer.table["ids"]
+        marks = {
+            TopicPartition(topic, int(partition)): Mark(offset, ids.get(topic))
+            for topic, partitions in answer.table["offsets"].items()
+            for partition, offset in partitions.items()
+        }
+        return SparkTable(name, answer.table["identity"], answer.schema, tuple(answer.table["columns"]), marks=marks)
+
+    def note(self, table: SparkTable) -> None:
+        """Know a table as it is after a commit, with the columns that others of its rows wait with."""
+        known = self._known.get(table.name)
+        if known is not None and known.identity in (None, table.identity):
+            table = replace(table, schema=union(table.schema, known.schema))
+        self._known[table.name] = table
+        self.commits[table.name] += 1
+
+    def replace(self, name: str, table: SparkTable | None) -> None:
+        """Know a table as it is, since it is not what was known."""
+        if table is None:
+            self._known.pop(name, None)
+        else:
+            self._known[name] = table
+
+    def reread(self, name: str, table: SparkTable) -> SparkTable:
+        fresh = self.load(name)
+        if table.identity is not None and (fresh is None or fresh.identity != table.identity):
+            raise lakes.other_table(name)
+        return table if fresh is None else fresh
+
+    def schema(self, table: SparkTable) -> pa.Schema:
+        return table.schema
+
+    def own_ids(self, table: SparkTable) -> list[str]:
+        return []
+
+    def create(self, name: str, schema: pa.Schema) -> None:
+        _check_names(schema)
+        parts = settings.partitions_of(self._config, self._props, name)
+        for part in parts:
+            if part.column not in schema.names:
+                # That of the next record may have it.
+                raise DataError(f"it has no field {part.column}, by which a new table {names.shown(name)} is partitioned")
+            if pa.types.is_nested(schema.field(part.column).type):
+                raise DataError(
+                    f"its {part.column}, by which a new table {names.shown(name)} is partitioned, is no single value"
+                )
+        every = pa.schema([column.with_nullable(True) for column in schema])
+        self._known[name] = SparkTable(name, None, every, tuple(part.column for part in parts), parts)
+
+    def widen(self, name: str, table: SparkTable, wanted: pa.Schema) -> SparkTable:
+        _check_names(wanted, table.schema)
+        return replace(table, schema=union(table.schema, wanted))
+
+    def check_parts(self, table: SparkTable, rows: pa.Table) -> None:
+        """Do nothing: Spark makes folders of all values."""
+
+    def partitions_of(self, table: SparkTable, rows: pa.Table) -> set[tuple[Hashable, ...]]:
+        parts = [part for part in table.columns if part in rows.column_names]
+        if not parts:
+            return set()
+        distinct = rows.select(parts).group_by(parts).aggregate([])
+        return set(zip(*(distinct.column(name).to_pylist() for name in parts), strict=True))
+
+    def mark(self, table: SparkTable, place: TopicPartition, topic_ids: TopicIdsOf) -> Mark | None:
+        return table.marks.get(place)
+
+    def target(self, name: str, topic_ids: TopicIdsOf) -> targets.SparkTarget:
+        table = self.existing(name)
+        if table is None:
+            raise ConnectError(f"The table {name} is not there any more")
+        return targets.SparkTarget(self, table, topic_ids, self.ids(name, table) if self._upserts else None)
+
+    def lets_in(self) -> bool:
+        self._ask({"do": "look", **self.head("kconnect.there_is_none")})
+        return True
+
+    def passes(self, error: Exception) -> bool:
+        return isinstance(error, SparkFault) and error.passes
+
+    def is_away(self, error: Exception) -> bool:
+        return self.passes(error)
+
+    def forbids(self, error: Exception) -> bool:
+        return isinstance(error, SparkFault) and error.forbids
+
+    def reason(self, error: Exception) -> str:
+        return str(error)
+
+
+def _check_names(wanted: pa.Schema, there: Any = ()) -> None:
+    """Raise DataError for columns that differ from others by case only: to Spark they are one."""
+    lower = {column.name.lower(): column.name for column in there}
+    for column in wanted:
+        if any(letter in column.name for letter in " ,;{}()\n\t=`"):
+            raise DataError(f"{names.shown(column.name)} can't be a column: blanks and ,;{{}}()=` can't be in names")
+        other = lower.setdefault(column.name.lower(), column.name)
+        if other != column.name:
+            raise DataError(
+                f"{names.shown(column.name)} can't be a column beside {names.shown(other)}, which Spark takes for the same"
+            )
+        _check_within(column.type)
+
+
+def _check_within(kind: pa.DataType) -> None:
+    if pa.types.is_struct(kind):
+        _check_names(pa.schema(list(kind)))
+    else:
+        for at in range(kind.num_fields):
+            _check_within(kind.field(at).type)

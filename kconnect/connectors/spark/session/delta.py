@@ -1,0 +1,139 @@
+"""
+Tables of Delta Lake, each in a folder.
+
+The ledger's number is the version of a transaction of the connector's: Delta lets nobody commit one that is not new. It raises
+no error for that, though, and writes nothing; so `tables.py` reads the table again. The ledger itself is the commit's
+`userMetadata`, which the log keeps with the commit. Read next: `iceberg.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from kconnect.connectors.spark.session.tables import ConflictError, Ledger, LostError, State, java_name, parsed
+
+_APPLICATION, _VERSION, _METADATA = (
+    "spark.databricks.delta.write.txnAppId",
+    "spark.databricks.delta.write.txnVersion",
+    "spark.databricks.delta.commitInfo.userMetadata",
+)
+_CONFLICTS = ("Concurrent", "MetadataChangedException", "ProtocolChangedException", "DeltaAlreadyExists", "CommitFailed")
+_KEPT = 10_000
+
+
+class Delta:
+    def __init__(self) -> None:
+        self._ledgers: dict[tuple[str, str, int], Ledger] = {}
+        """By the table's identity, the connector and the number: which text belongs to a version is found once."""
+
+    def look(self, spark: Any, where: Mapping[str, Any], connector: str) -> State | None:
+        from pyspark.sql.types import StructType, _parse_datatype_json_string
+
+        jvm = spark._jvm
+        log = jvm.org.apache.spark.sql.delta.DeltaLog.forTable(spark._jsparkSession, where["url"])
+        none = jvm.scala.Option.empty()
+        snapshot = log.update(False, none, none)
+        if snapshot.version() < 0:
+            return None
+        metadata = snapshot.metadata()
+        columns = metadata.partitionColumns()
+        identity = str(metadata.id())
+        found = snapshot.transactions().get(_application(connector))
+        number = int(found.get()) if found.isDefined() else 0
+        schema = _parse_datatype_json_string(snapshot.schema().json())
+        assert isinstance(schema, StructType)
+        ledger = self._ledger(spark, where, identity, connector, number)
+        names = [str(columns.apply(at)) for at in range(columns.size())]
+        return State(identity, str(snapshot.version()), schema, names, ledger)
+
+    def _ledger(self, spark: Any, where: Mapping[str, Any], identity: str, connector: str, number: int) -> Ledger:
+        if number == 0:
+            return Ledger(connector)
+        key = (identity, connector, number)
+        known = self._ledgers.get(key)
+        if known is None:
+            known = self._found(spark, where, connector, number)
+            if len(self._ledgers) >= _KEPT:
+                self._ledgers.clear()
+            self._ledgers[key] = known
+        return known
+
+    def _found(self, spark: Any, where: Mapping[str, Any], connector: str, number: int) -> Ledger:
+        for limit in (" LIMIT 20", ""):
+            for row in spark.sql(f"DESCRIBE HISTORY {_quoted(where)}{limit}").select("userMetadata").collect():
+                ledger = parsed(row[0], connector)
+                if ledger is not None and ledger.number == number:
+                    return ledger
+        why = "others alone have committed for longer than delta.logRetentionDuration"
+        raise LostError(connector, why)
+
+    def create(self, spark: Any, where: Mapping[str, Any], schema: Any, partitions: list[list[str]]) -> None:
+        writer = spark.createDataFrame([], schema).write.format("delta").mode("ignore")
+        if partitions:
+            writer = writer.partitionBy(*(column for column, _ in partitions))
+        _conflicting(writer.save, where["url"])
+
+    def widen(self, spark: Any, where: Mapping[str, Any], schema: Any) -> None:
+        writer = spark.createDataFrame([], schema).write.format("delta").mode("append").option("mergeSchema", "true")
+        _conflicting(writer.save, where["url"])
+
+    def append(self, spark: Any, where: Mapping[str, Any], rows: Any, state: State, ledger: Ledger) -> None:
+        rows = spark.createDataFrame([], state.schema) if rows is None else rows
+        writer = rows.write.format("delta").mode("append")
+        _noted(spark, ledger, writer.save, where["url"])
+
+    def merge(
+        self, spark: Any, where: Mapping[str, Any], rows: Any, ids: list[str], mark: str, state: State, ledger: Ledger
+    ) -> None:
+        names = [name for name in rows.columns if name != mark]
+        _noted(spark, ledger, spark.sql, merge_of(_quoted(where), names, ids, mark), {"source": rows})
+
+
+def merge_of(table: str, names: list[str], ids: list[str], mark: str) -> str:
+    """Return the statement that brings the rows of `{source}` into a table."""
+    same = " AND ".join(f"t.{name_of(name)} = s.{name_of(name)}" for name in ids)
+    sets = ", ".join(f"t.{name_of(name)} = s.{name_of(name)}" for name in names)
+    columns, values = ", ".join(map(name_of, names)), ", ".join(f"s.{name_of(name)}" for name in names)
+    return (
+        f"MERGE INTO {table} AS t USING {{source}} AS s ON {same} "
+        f"WHEN MATCHED AND s.{name_of(mark)} THEN DELETE WHEN MATCHED THEN UPDATE SET {sets} "
+        f"WHEN NOT MATCHED AND NOT s.{name_of(mark)} THEN INSERT ({columns}) VALUES ({values})"
+    )
+
+
+def name_of(name: str) -> str:
+    """Return a name as SQL has it."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+def _quoted(where: Mapping[str, Any]) -> str:
+    return f"delta.{name_of(where['url'])}"
+
+
+def _application(connector: str) -> str:
+    return f"kconnect/{connector}"
+
+
+def _noted(spark: Any, ledger: Ledger, call: Any, *arguments: Any) -> None:
+    """Make a commit with a ledger: what it is, the session says, which is this thread's own."""
+    *positional, last = arguments
+    named = last if isinstance(last, dict) else {}
+    conf = spark.conf
+    conf.set(_APPLICATION, _application(ledger.connector))
+    conf.set(_VERSION, str(ledger.number))
+    conf.set(_METADATA, ledger.text())
+    try:
+        _conflicting(call, *(positional if named else arguments), **named)
+    finally:
+        for name in (_APPLICATION, _VERSION, _METADATA):
+            conf.unset(name)
+
+
+def _conflicting(call: Any, *arguments: Any, **named: Any) -> None:
+    try:
+        call(*arguments, **named)
+    except Exception as error:
+        if any(name in java_name(error) for name in _CONFLICTS):
+            raise ConflictError(str(error)) from None
+        raise

@@ -1,0 +1,173 @@
+"""
+Tables of Apache Iceberg, in a catalog of Spark's.
+
+Spark puts an append on top of whatever is there, so a commit that somebody made twice would double rows. Here each is made on a
+branch of what the table was known to be, and the table is moved forward to it: the catalog refuses that once anybody else has
+committed. The ledger is a property of the snapshot. Read next: `delta.py`, for what is the same.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from itertools import starmap
+from typing import Any
+
+from kconnect.connectors.spark.session.delta import merge_of, name_of
+from kconnect.connectors.spark.session.tables import ConflictError, Ledger, LostError, State, java_name, parsed
+
+_PREFIX = "snapshot-property."
+_SESSION_PREFIX = "spark.sql.iceberg." + _PREFIX
+_MAIN = "main"
+_UNITS = {"year": "years", "month": "months", "day": "days", "hour": "hours"}
+
+
+class Iceberg:
+    def __init__(self) -> None:
+        self._ledgers: dict[tuple[str, str, int], Ledger] = {}
+
+    def look(self, spark: Any, where: Mapping[str, Any], connector: str) -> State | None:
+        table = _loaded(spark, where)
+        if table is None:
+            return None
+        snapshot, ledger = table.currentSnapshot(), None
+        version = "" if snapshot is None else str(snapshot.snapshotId())
+        while snapshot is not None and ledger is None:
+            ledger = parsed(snapshot.summary().get(_property(connector)), connector)
+            parent = snapshot.parentId()
+            snapshot = None if parent is None else table.snapshot(parent)
+        if ledger is None and table.properties().get(_mark(connector)) is not None:
+            raise LostError(connector, "its snapshots with that are gone, or it was rolled back to before them")
+        fields = table.spec().fields()
+        names = [str(fields.get(at).name()) for at in range(fields.size())]
+        schema = spark.table(_name(where)).schema
+        return State(str(table.uuid()), version, schema, names, ledger or Ledger(connector))
+
+    def create(self, spark: Any, where: Mapping[str, Any], schema: Any, partitions: list[list[str]]) -> None:
+        _prepare(spark, where)
+        namespace = ".".join(map(name_of, (where["catalog"], *where["table"][:-1])))
+        columns = spark._jvm.org.apache.spark.sql.types.DataType.fromJson(schema.json()).toDDL()
+        parts = f" PARTITIONED BY ({', '.join(starmap(_partition, partitions))})" if partitions else ""
+        spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {namespace}")
+        spark.sql(
+            f"CREATE TABLE IF NOT EXISTS {_name(where)} ({columns}) USING iceberg{parts} TBLPROPERTIES ('format-version'='2', "
+            "'write.merge.mode'='merge-on-read', 'write.update.mode'='merge-on-read', 'write.delete.mode'='merge-on-read')"
+        )
+
+    def widen(self, spark: Any, where: Mapping[str, Any], schema: Any) -> None:
+        there = spark.table(_name(where)).schema
+        for path, column in _new("", there, schema):
+            kind = spark._jvm.org.apache.spark.sql.types.DataType.fromJson(column.dataType.json()).sql()
+            spark.sql(f"ALTER TABLE {_name(where)} ADD COLUMN {path} {kind}")
+
+    def append(self, spark: Any, where: Mapping[str, Any], rows: Any, state: State, ledger: Ledger) -> None:
+        rows = spark.createDataFrame([], state.schema) if rows is None else rows
+
+        def write(branch: str) -> None:
+            rows.writeTo(branch).option(_PREFIX + _property(ledger.connector), ledger.text()).append()
+
+        self._on_branch(spark, where, state, write)
+
+    def merge(
+        self, spark: Any, where: Mapping[str, Any], rows: Any, ids: list[str], mark: str, state: State, ledger: Ledger
+    ) -> None:
+        names = [name for name in rows.columns if name != mark]
+
+        def write(branch: str) -> None:
+            setting = _SESSION_PREFIX + _property(ledger.connector)
+            spark.conf.set(setting, ledger.text())
+            try:
+                spark.sql(merge_of(branch, names, ids, mark), source=rows)
+            finally:
+                spark.conf.unset(setting)
+
+        self._on_branch(spark, where, state, write)
+
+    def _on_branch(self, spark: Any, where: Mapping[str, Any], state: State, write: Any) -> None:
+        """Write to a branch of the table as it was looked at, and move the table there, if nobody has moved it."""
+        table = _loaded(spark, where)
+        if table is None:
+            raise ConflictError("it was dropped")
+        branch = f"kconnect_{uuid.uuid4().hex}"
+        if not state.version:
+            # What has no snapshot has nothing that a branch could begin at.
+            table.newAppend().commit()
+            raise ConflictError("it was empty")
+        table.manageSnapshots().createBranch(branch, int(state.version)).commit()
+        try:
+            write(f"{_name(where)}.branch_{branch}")
+            table.refresh()
+            table.manageSnapshots().fastForwardBranch(_MAIN, branch).commit()
+            if table.properties().get(_mark(state.ledger.connector)) is None:
+                # Not before it: who finds this looks for a ledger.
+                table.updateProperties().set(_mark(state.ledger.connector), "true").commit()
+        except Exception as error:
+            if _is_conflict(error):
+                raise ConflictError(str(error)) from None
+            raise
+        finally:
+            table.refresh()
+            table.manageSnapshots().removeBranch(branch).commit()
+
+
+def _partition(column: str, transform: str) -> str:
+    """Return a field of a partition in SQL; a transform is such as day or bucket[16]."""
+    kind, _, size = transform.rstrip("]").partition("[")
+    if size:
+        return f"{kind}({int(size)}, {name_of(column)})"
+    return name_of(column) if kind == "identity" else f"{_UNITS[kind]}({name_of(column)})"
+
+
+def _is_conflict(error: Exception) -> bool:
+    name, text = java_name(error), str(error)
+    return "CommitFailedException" in name or "is not an ancestor" in text or "ValidationException" in name
+
+
+def _loaded(spark: Any, where: Mapping[str, Any]) -> Any:
+    _prepare(spark, where)
+    try:
+        table = spark._jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(spark._jsparkSession, _name(where))
+    except Exception as error:
+        if "NoSuchTable" in java_name(error) or "NoSuchNamespace" in java_name(error):
+            return None
+        raise
+    return table
+
+
+def _prepare(spark: Any, where: Mapping[str, Any]) -> None:
+    """Tell a session of the catalog: it is made when it is first asked for."""
+    for name, value in where["properties"].items():
+        spark.conf.set(f"spark.sql.catalog.{where['catalog']}{name}", value)
+
+
+def _name(where: Mapping[str, Any]) -> str:
+    return ".".join(map(name_of, (where["catalog"], *where["table"])))
+
+
+def _property(connector: str) -> str:
+    return f"kconnect.ledger.{connector}"
+
+
+def _mark(connector: str) -> str:
+    """Return the property of a table that the connector has written to."""
+    return f"kconnect.writer.{connector}"
+
+
+def _new(prefix: str, there: Any, wanted: Any) -> list[tuple[str, Any]]:
+    """Return the columns that are not there, by their paths."""
+    from pyspark.sql.types import ArrayType, MapType, StructType
+
+    existing = {column.name: column for column in there}
+    found = []
+    for column in wanted:
+        path = prefix + name_of(column.name)
+        if column.name not in existing:
+            found.append((path, column))
+            continue
+        old, new, within = existing[column.name].dataType, column.dataType, path
+        while isinstance(new, ArrayType | MapType):
+            within += ".element" if isinstance(new, ArrayType) else ".value"
+            old, new = (old.elementType, new.elementType) if isinstance(new, ArrayType) else (old.valueType, new.valueType)
+        if isinstance(new, StructType):
+            found += _new(f"{within}.", old, new)
+    return found

@@ -1,0 +1,123 @@
+"""
+The loop of the Spark application: takes requests, and answers each from a thread that has a session of its own.
+
+Started by `application.py` with the number of a socket; it ends when that is closed, and its JVM with it. Read next:
+`tables.py`.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import socket
+import sys
+import tempfile
+import threading
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from kconnect.connectors.spark.session import tables, wire
+
+JARS = "kconnect-jars"
+"""The folder of this Python with the jars of table formats, as `kconnect lake setup` makes it."""
+
+
+def main() -> None:
+    line = socket.socket(fileno=int(sys.argv[1]))
+    head, _ = wire.receive(line)
+    Server(line, head).serve()
+    sys.stdout.flush()
+    # Threads that are within the JVM would be waited for. It ends with this process.
+    os._exit(0)
+
+
+class Server:
+    """`settings` is the first message: Spark's settings, and how many requests are answered at a time."""
+
+    def __init__(self, line: socket.socket, settings: dict[str, Any]) -> None:
+        self._line, self._settings = line, settings
+        self._sending = threading.Lock()
+        # Who only looks at a table does not wait behind those that write.
+        self._looks: queue.SimpleQueue[tuple[dict[str, Any], bytearray]] = queue.SimpleQueue()
+        self._writes: queue.SimpleQueue[tuple[dict[str, Any], bytearray]] = queue.SimpleQueue()
+
+    def serve(self) -> None:
+        """Answer until the other side is gone."""
+        try:
+            spark = _session(self._settings["spark"])
+        except Exception as error:  # noqa: BLE001 - whatever keeps Spark from starting is told
+            self._answer({"number": 0, **tables.told(error)})
+            return
+        # Without its JVM nothing can be answered any more; whoever asks next starts another application.
+        java = spark.sparkContext._gateway.proc
+        threading.Thread(target=lambda: (java.wait(), os._exit(1)), daemon=True).start()
+        self._answer({"number": 0, "version": spark.version})
+        kept = tables.Tables()
+        for requests in (self._looks, *[self._writes] * self._settings["writers"]):
+            threading.Thread(target=self._work, args=(spark, kept, requests), daemon=True).start()
+        try:
+            while True:
+                head, rows = wire.receive(self._line)
+                (self._writes if head["do"] == "write" else self._looks).put((head, rows))
+        except wire.ClosedError:
+            return
+
+    def _work(self, spark: Any, kept: tables.Tables, requests: queue.SimpleQueue[tuple[dict[str, Any], bytearray]]) -> None:
+        own = spark.newSession()
+        # What Java asks for in this thread, catalogs above all, is that of the active session, and each Python thread has one.
+        own._jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(own._jsparkSession)
+        _forget_java(own)
+        acts: dict[str, Callable[..., tuple[dict[str, Any], bytes]]] = {
+            "look": kept.look,
+            "write": kept.write,
+            "set": kept.set_offsets,
+        }
+        while True:
+            head, rows = requests.get()
+            try:
+                answer, schema = acts[head["do"]](own, head, rows)
+            except Exception as error:  # noqa: BLE001 - who asked decides what it means
+                traceback.print_exc()
+                answer, schema = tables.told(error), b""
+            self._answer({"number": head["number"], **answer}, schema)
+
+    def _answer(self, head: dict[str, Any], rows: bytes = b"") -> None:
+        with self._sending:
+            try:
+                wire.send(self._line, head, rows)
+            except OSError:
+                return  # Nobody waits for it any more; `serve` ends.
+
+
+def _session(settings: dict[str, str]) -> Any:
+    from pyspark.sql import SparkSession
+
+    jars = sorted(map(str, Path(sys.prefix, JARS).glob("*.jar")))
+    settings = {"spark.app.name": "kconnect lake", **({"spark.jars": ",".join(jars)} if jars else {}), **settings}
+    with tempfile.TemporaryDirectory(prefix="kconnect-spark-") as folder:
+        # Spark would have what a builder is told in its command line, which all users of the machine can read.
+        lines = [f"{name} {_escaped(value)}" for name, value in settings.items()]
+        Path(folder, "spark-defaults.conf").write_text("\n".join(lines) + "\n", "utf-8")
+        os.environ["SPARK_CONF_DIR"] = folder
+        return SparkSession.builder.getOrCreate()
+
+
+def _forget_java(spark: Any) -> None:
+    """
+    Take away the functions of SQL that call methods of Java. A table's log may have expressions, such as constraints, and
+    whoever may write into the table's folder may have written them.
+    """
+    jvm, registry = spark._jvm, spark._jsparkSession.sessionState().functionRegistry()
+    for name in ("reflect", "java_method", "try_reflect"):
+        registry.dropFunction(jvm.org.apache.spark.sql.catalyst.FunctionIdentifier(name))
+
+
+def _escaped(value: str) -> str:
+    """Return a value as a file of Java's properties has it."""
+    return value.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,300 @@
+"""
+What the application does with a table: looks at it, and writes rows to it together with offsets, or not at all.
+
+A write says from which offsets of Kafka its rows begin. If the table has others by then, somebody else has written, and nothing
+is. All offsets of a connector are one text, the ledger, which is a part of each commit; the format of the table compares its
+number (`delta.py`, `iceberg.py`). Afterwards the table is read again: what it says then is what counts. Called by `main.py`.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+_TRIES = 5
+_LONGEST = 2000
+
+
+class ConflictError(Exception):
+    """Others have committed to the table since it was looked at, so that nothing was."""
+
+
+class LostError(Exception):
+    """Nobody knows any more up to which offsets a table has records."""
+
+    def __init__(self, connector: str, why: str) -> None:
+        super().__init__(
+            f"nobody knows any more up to which offsets the connector {connector} has written: {why}. Set the offset of each "
+            "partition, as in: kconnect offsets set"
+        )
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """What a table says of a connector: a number that rises with each of its commits, and the offsets behind its rows."""
+
+    connector: str
+    number: int = 0
+    offsets: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    """By topic and partition, a number as a text."""
+    ids: Mapping[str, str] = field(default_factory=dict)
+    """The ids of topics, as far as they are known."""
+
+    def text(self) -> str:
+        return json.dumps({"kconnect": self.connector, "number": self.number, "offsets": self.offsets, "ids": self.ids})
+
+    def offset(self, topic: str, partition: int) -> int | None:
+        return self.offsets.get(topic, {}).get(str(partition))
+
+    def moved(self, ends: list[list[Any]], ids: Mapping[str, str]) -> Ledger:
+        """Return the ledger of the next commit. An end that is null is forgotten."""
+        offsets = {topic: dict(partitions) for topic, partitions in self.offsets.items()}
+        for topic, partition, end in ends:
+            of_topic = offsets.setdefault(topic, {})
+            if end is None:
+                of_topic.pop(str(partition), None)
+            else:
+                of_topic[str(partition)] = end
+        # An id that is not known takes that of an older topic's offset away.
+        known = {topic: topic_id for topic, topic_id in self.ids.items() if topic not in {end[0] for end in ends}}
+        return Ledger(self.connector, self.number + 1, offsets, {**known, **ids})
+
+
+def parsed(text: str | None, connector: str) -> Ledger | None:
+    """Return the ledger that a text is; None if it is none of this connector."""
+    try:
+        data = json.loads(text or "")
+        if data["kconnect"] != connector:
+            return None
+        offsets = {
+            str(topic): {str(int(partition)): int(offset) for partition, offset in partitions.items()}
+            for topic, partitions in data["offsets"].items()
+        }
+        ids = {str(topic): str(topic_id) for topic, topic_id in data["ids"].items()}
+        return Ledger(connector, int(data["number"]), offsets, ids)
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return None
+
+
+@dataclass(frozen=True)
+class State:
+    """A table as it is now: `schema` is Spark's, `version` what changes with each commit, `columns` those of its partitions."""
+
+    identity: str
+    version: str
+    schema: Any
+    columns: list[str]
+    ledger: Ledger
+
+
+class Format(Protocol):
+    """What differs between formats. `where` says where a table is, in the words of its format."""
+
+    def look(self, spark: Any, where: Mapping[str, Any], connector: str) -> State | None:
+        """Return a table as it is now; None if there is none."""
+        ...
+
+    def create(self, spark: Any, where: Mapping[str, Any], schema: Any, partitions: list[list[str]]) -> None:
+        """Make a table, unless somebody else has. Each of `partitions` is a column and a transform of Iceberg."""
+        ...
+
+    def widen(self, spark: Any, where: Mapping[str, Any], schema: Any) -> None:
+        """Add the columns that the table has not, at any depth."""
+        ...
+
+    def append(self, spark: Any, where: Mapping[str, Any], rows: Any, state: State, ledger: Ledger) -> None:
+        """Commit rows with a ledger. ConflictError if that of another commit is there."""
+        ...
+
+    def merge(
+        self, spark: Any, where: Mapping[str, Any], rows: Any, ids: list[str], mark: str, state: State, ledger: Ledger
+    ) -> None:
+        """Replace rows with the same ids, insert the others, delete those whose column `mark` is true. As `append`."""
+        ...
+
+
+class Tables:
+    def __init__(self) -> None:
+        from kconnect.connectors.spark.session import delta, iceberg
+
+        self._formats: dict[str, Format] = {"delta": delta.Delta(), "iceberg": iceberg.Iceberg()}
+        self._locks: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
+
+    def look(self, spark: Any, head: dict[str, Any], rows: bytearray) -> tuple[dict[str, Any], bytes]:
+        state = self._formats[head["format"]].look(spark, head["where"], head["connector"])
+        return _answer("there", state)
+
+    def write(self, spark: Any, head: dict[str, Any], rows: bytearray) -> tuple[dict[str, Any], bytes]:
+        """
+        Commit rows, unless the table has other offsets than they begin at, is another one, or has not the columns that they
+        were made for: then `outcome` is `stale`.
+        """
+        import pyarrow as pa
+
+        table = pa.ipc.open_stream(rows).read_all()
+        with self._lock(head):
+            for _ in range(_TRIES):
+                try:
+                    return self._write(spark, head, table)
+                except ConflictError:
+                    continue
+        raise ConflictError("others commit to it all the time")
+
+    def set_offsets(self, spark: Any, head: dict[str, Any], rows: bytearray) -> tuple[dict[str, Any], bytes]:
+        """Set offsets by a commit without rows, whatever there is."""
+        form = self._formats[head["format"]]
+        with self._lock(head):
+            for _ in range(_TRIES):
+                state = form.look(spark, head["where"], head["connector"])
+                if state is None:
+                    return _answer("there", None)
+                try:
+                    form.append(spark, head["where"], None, state, state.ledger.moved(head["ends"], {}))
+                except ConflictError:
+                    continue
+                return _answer("there", form.look(spark, head["where"], head["connector"]))
+        raise ConflictError("others commit to it all the time")
+
+    def _lock(self, head: dict[str, Any]) -> threading.Lock:
+        return self._locks[json.dumps([head["format"], head["where"]], sort_keys=True)]
+
+    def _write(self, spark: Any, head: dict[str, Any], table: Any) -> tuple[dict[str, Any], bytes]:
+        form, where, connector = self._formats[head["format"]], head["where"], head["connector"]
+        wanted, mark = _spark_schema(table.schema), head["mark"]
+        columns = [field for field in wanted if field.name != mark]
+        state = form.look(spark, where, connector)
+        if state is None and head["identity"] is None and head["creates"]:
+            form.create(spark, where, _struct([_optional(field) for field in columns]), head["partitions"])
+            state = form.look(spark, where, connector)
+        if state is None or (head["identity"] is not None and state.identity != head["identity"]):
+            return _answer("stale", state)
+        if any(state.ledger.offset(topic, partition) != begin for topic, partition, begin in head["begins"]):
+            return _answer("stale", state)
+        union = _union(state.schema, columns)
+        if union is None:
+            return _answer("stale", state)
+        if union != state.schema:
+            if not head["widens"]:
+                return _answer("stale", state)
+            form.widen(spark, where, union)
+            state = form.look(spark, where, connector)
+            if state is None or _union(state.schema, columns) != state.schema:
+                return _answer("stale", state)
+        ledger = state.ledger.moved(head["ends"], head["topic_ids"])
+        if not len(table):
+            form.append(spark, where, None, state, ledger)
+        elif mark is None:
+            form.append(spark, where, spark.createDataFrame(table, schema=wanted), state, ledger)
+        else:
+            form.merge(spark, where, spark.createDataFrame(table, schema=wanted), head["ids"], mark, state, ledger)
+        now = form.look(spark, where, connector)
+        if now is not None and now.ledger == state.ledger and mark is not None:
+            # A merge that changes nothing is no commit.
+            form.append(spark, where, None, now, ledger)
+            now = form.look(spark, where, connector)
+        if now is None or now.ledger != ledger:
+            raise ConflictError("somebody else has committed")
+        return _answer("committed", now)
+
+
+def _answer(outcome: str, state: State | None) -> tuple[dict[str, Any], bytes]:
+    if state is None:
+        return {"outcome": outcome, "table": None}, b""
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    table = {
+        "identity": state.identity,
+        "version": state.version,
+        "columns": state.columns,
+        "offsets": state.ledger.offsets,
+        "ids": state.ledger.ids,
+    }
+    return {"outcome": outcome, "table": table}, to_arrow_schema(state.schema).serialize().to_pybytes()
+
+
+def _spark_schema(schema: Any) -> Any:
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    return from_arrow_schema(schema, prefer_timestamp_ntz=True)
+
+
+def _struct(fields: list[Any]) -> Any:
+    from pyspark.sql.types import StructType
+
+    return StructType(fields)
+
+
+def _optional(column: Any) -> Any:
+    from pyspark.sql.types import StructField
+
+    return StructField(column.name, _optional_type(column.dataType), nullable=True)
+
+
+def _optional_type(kind: Any) -> Any:
+    from pyspark.sql.types import ArrayType, MapType, StructType
+
+    if isinstance(kind, StructType):
+        return StructType([_optional(column) for column in kind])
+    if isinstance(kind, ArrayType):
+        return ArrayType(_optional_type(kind.elementType), containsNull=True)
+    if isinstance(kind, MapType):
+        return MapType(kind.keyType, _optional_type(kind.valueType), valueContainsNull=True)
+    return kind
+
+
+def _union(there: Any, wanted: Any) -> Any:
+    """Return the columns of both, at any depth; None if one can't have the values of the other."""
+    fields = _fields(list(there), list(wanted))
+    return None if fields is None else _struct(fields)
+
+
+def _fields(there: list[Any], wanted: list[Any]) -> list[Any] | None:
+    from pyspark.sql.types import StructField
+
+    by_name = {column.name: column for column in wanted}
+    fields = []
+    for column in there:
+        kind = column.dataType
+        if column.name in by_name:
+            kind = _merged(kind, by_name[column.name].dataType)
+            if kind is None:
+                return None
+        fields.append(StructField(column.name, kind, column.nullable, column.metadata))
+    names = {column.name for column in there}
+    return fields + [_optional(column) for column in wanted if column.name not in names]
+
+
+def _merged(there: Any, wanted: Any) -> Any:
+    from pyspark.sql.types import ArrayType, MapType, StructType
+
+    if isinstance(there, StructType) and isinstance(wanted, StructType):
+        return _union(there, wanted)
+    if isinstance(there, ArrayType) and isinstance(wanted, ArrayType):
+        item = _merged(there.elementType, wanted.elementType)
+        return None if item is None else ArrayType(item, there.containsNull)
+    if isinstance(there, MapType) and isinstance(wanted, MapType):
+        item = _merged(there.valueType, wanted.valueType)
+        same = there.keyType == wanted.keyType
+        return MapType(there.keyType, item, there.valueContainsNull) if same and item is not None else None
+    return there if there == wanted else None
+
+
+def java_name(error: BaseException) -> str:
+    """Return the class of the Java exception behind an error; an empty text if there is none."""
+    java = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
+    return "" if java is None else str(java.getClass().getName())
+
+
+def told(error: BaseException) -> dict[str, Any]:
+    """Return an error as an answer: its text in one line, and what becomes of it."""
+    name = java_name(error)
+    java = getattr(error, "java_exception", None)
+    text = str(java.toString() if java is not None else error) or type(error).__name__
+    lines = " ".join(text.partition("JVM stacktrace:")[0].split())
+    forbids = "AccessControl" in name or "AccessDenied" in text or "Permission denied" in text
+    fails = isinstance(error, KeyError | TypeError | LostError) or "AnalysisException" in name or "ParseException" in name
+    return {"error": lines[:_LONGEST], "passes": not forbids and not fails, "forbids": forbids}

@@ -1,0 +1,152 @@
+"""
+SparkSinkTask: the task of a lake whose tables Spark commits to.
+
+Started by `connector.py`. Read next: `connectors/lake/task.py`, which does the work, and `lake.py`.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Iterable, Mapping
+from concurrent.futures import Future
+from typing import Any, NamedTuple
+
+from kconnect.api import RetriableError, TopicPartition
+from kconnect.connectors import interrupts
+from kconnect.connectors.common import Patience
+from kconnect.connectors.lake import settings as lake_settings
+from kconnect.connectors.lake.settings import Names
+from kconnect.connectors.lake.task import LakeSinkTask
+from kconnect.connectors.spark import application, settings
+from kconnect.connectors.spark.application import Answer, SparkFault
+from kconnect.connectors.spark.lake import SparkLake
+
+log = logging.getLogger(__name__)
+
+_LONGEST_S = 60.0
+_TOLD_MS = 1000
+_FULL_S = 10.0
+"""Less than what a consumer may be silent for."""
+
+
+class Waiter:
+    """Waits for answers of the application. Only `end` may be called from another thread."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._ended = False
+
+    def end(self) -> None:
+        """Wait for no answer any more: all that is waited for fails, now and from now on."""
+        with self._changed:
+            self._ended = True
+            self._changed.notify_all()
+
+    def wait(self, answer: Future[Answer]) -> Answer:
+        """Return an answer. SparkFault if the application fails, or the task is to stop."""
+        answer.add_done_callback(self._tell)
+        with self._changed:
+            self._changed.wait_for(lambda: answer.done() or self._ended)
+        if not answer.done():
+            raise SparkFault("the task is to stop", passes=True)
+        return answer.result()
+
+    def wait_for_any(self, answers: Iterable[Future[Answer]], seconds: float) -> None:
+        """Wait until one of these answers is there, for so many seconds at most, or the task is to stop."""
+        pending = list(answers)
+        for answer in pending:
+            answer.add_done_callback(self._tell)
+        with self._changed:
+            self._changed.wait_for(lambda: self._ended or any(answer.done() for answer in pending), seconds)
+
+    def _tell(self, _: object) -> None:
+        with self._changed:
+            self._changed.notify_all()
+
+
+class Rest(NamedTuple):
+    """Until when a table is left alone, since it could not be written to, and the partitions that are not read meanwhile."""
+
+    until: float
+    places: tuple[TopicPartition, ...]
+
+
+class SparkSinkTask(LakeSinkTask):
+    worker_settings = (*LakeSinkTask.worker_settings, application.PYTHON, application.SETTINGS)
+    shares = False
+    commits_aside = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._waiter = Waiter()
+        self._rests: dict[str, Rest] = {}
+        self._patiences: dict[str, Patience] = {}
+        """Those of tables that could not be written to, and have not been since."""
+        self._failure: RetriableError | None = None
+        """Why a table was left alone in the commit that is under way."""
+
+    def parsed(self, props: dict[str, str]) -> tuple[Names, Mapping[str, Any]]:
+        self._props, self._config = props, settings.CONFIG.parse(props)
+        return settings.NAMES, self._config
+
+    def made_lake(self) -> SparkLake:
+        spark = application.of(self.worker)
+        return SparkLake(self._config, self._props, self.worker, spark.ask, self._waiter.wait)
+
+    def commit_aside(self, name: str) -> bool:
+        lake = self._lake
+        assert isinstance(lake, SparkLake)
+        now = time.monotonic()
+        rest = self._rests.get(name)
+        if rest is not None:
+            if now < rest.until:
+                return False
+            del self._rests[name]
+        commits = lake.commits[name]
+        try:
+            moves = self._pending.commit_aside(name, lake.target(name, self._ids.of), now)
+        except SparkFault as error:
+            return self._leave_alone(name, error)
+        if lake.commits[name] != commits:
+            self._patiences.pop(name, None)
+        return moves
+
+    def _leave_alone(self, name: str, error: SparkFault) -> bool:
+        """Have a table's records come again later; the others go on. ConnectError if that was tried too often."""
+        patience = self._patiences.setdefault(
+            name, Patience(lake_settings.RETRIES, self._config[lake_settings.RETRIES], self._config[lake_settings.BACKOFF])
+        )
+        text = f"The table {name} can't be used: {error}"
+        self._failure, pause_ms = patience.failed(text)
+        pause_s = min(pause_ms / 1000 * 2 ** (patience.failures - 1), max(_LONGEST_S, pause_ms / 1000))
+        log.warning("%s. Its records are read again in %.0f s; other tables go on", text, pause_s)
+        places = tuple(self._pending.places(name))
+        moves = self._pending.begin_again(places)
+        self.context.pause(*places)
+        self._rests[name] = Rest(time.monotonic() + pause_s, places)
+        return moves
+
+    def _commit(self) -> bool:
+        for name, rest in list(self._rests.items()):
+            if time.monotonic() >= rest.until:
+                del self._rests[name]
+                waiting = {place for other in self._rests.values() for place in other.places}
+                self.context.resume(*(place for place in rest.places if place in self._assigned and place not in waiting))
+        self._failure = None
+        moves = super()._commit()
+        if self._pending.is_full and isinstance(self._lake, SparkLake) and self._lake.flights:
+            # Records come faster than Spark commits them: there is no room for more.
+            self._waiter.wait_for_any((flight.answer for flight in self._lake.flights.values()), _FULL_S)
+        if self._rests:
+            self._due_at = min(self._due_at, *(rest.until for rest in self._rests.values()))
+        if self._failure is not None:
+            # So that the task's status has the reason, for a moment. The put is made again, and goes on with the other tables.
+            self.context.timeout(_TOLD_MS)
+            raise self._failure
+        return moves
+
+    def interrupt(self) -> None:
+        # What can be committed soon need not be read again.
+        interrupts.after_grace(self._waiter.end)

@@ -1,0 +1,452 @@
+"""The Spark sink against real tables of Delta and Iceberg: rows, their offsets, columns, and who comes between."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import decimal
+import os
+import shutil
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable
+from pyiceberg.table import StaticTable
+
+from kconnect.api import (
+    BOOLEAN_SCHEMA,
+    BYTES_SCHEMA,
+    DATE_SCHEMA,
+    FLOAT32_SCHEMA,
+    FLOAT64_SCHEMA,
+    INT8_SCHEMA,
+    INT16_SCHEMA,
+    INT32_SCHEMA,
+    INT64_SCHEMA,
+    OPTIONAL_STRING_SCHEMA,
+    STRING_SCHEMA,
+    TIME_SCHEMA,
+    TIMESTAMP_SCHEMA,
+    ConnectError,
+    RetriableError,
+    Schema,
+    SinkRecord,
+    Struct,
+    TopicPartition,
+    schema,
+)
+from kconnect.connectors.spark import application, targets
+from kconnect.connectors.spark.connector import SparkSinkConnector
+from kconnect.connectors.spark.lake import SparkLake
+from kconnect.connectors.spark.task import SparkSinkTask
+from kconnect.testing import SinkRunner, config_errors
+from tests.rig.systems import lake as lakes
+from tests.support import starts, wait_until
+
+UTC = datetime.timezone.utc
+ROW = schema.struct({"id": INT32_SCHEMA, "note": OPTIONAL_STRING_SCHEMA})
+WIDE = schema.struct({"id": INT32_SCHEMA, "note": OPTIONAL_STRING_SCHEMA, "more": OPTIONAL_STRING_SCHEMA})
+PLACE, OTHER = TopicPartition("orders", 0), TopicPartition("orders", 1)
+UPSERTS = {
+    "lake.tables.upsert-mode-enabled": "true",
+    "lake.tables.default-id-columns": "id",
+    "lake.tables.delete-enabled": "true",
+}
+EVOLVES = {"lake.tables.evolve-schema-enabled": "true"}
+
+
+class Lake:
+    """A folder with tables of one format."""
+
+    def __init__(self, folder: Path, form: str) -> None:
+        self.folder, self.form = folder, form
+
+    def config(self, **more: str) -> dict[str, str]:
+        base = {
+            "name": "lake",
+            "topics": "orders",
+            "lake.format": self.form,
+            "lake.store.url": f"file://{self.folder}",
+            "lake.tables": "shop.orders",
+            "lake.tables.auto-create-enabled": "true",
+            "lake.commit.interval-ms": "0",
+            "retry.backoff.ms": "100",
+        }
+        return {**base, **more}
+
+    def sink(self, task: int = 0, /, **more: str) -> SinkRunner:
+        return SinkRunner(SparkSinkConnector, self.config(**more), task)
+
+    def rows(self, name: str = "shop.orders") -> list[dict[str, Any]]:
+        folder = self.folder.joinpath(*name.split("."))
+        found: list[dict[str, Any]] = self.read(folder).to_pylist()
+        return sorted(found, key=lambda row: (row["id"], str(row.get("note"))))
+
+    def read(self, folder: Path) -> pa.Table:
+        if self.form == "delta":
+            return DeltaTable(str(folder)).to_pyarrow_table()
+        number = (folder / "metadata" / "version-hint.text").read_text().strip()
+        return StaticTable.from_metadata(str(folder / "metadata" / f"v{number}.metadata.json")).scan().to_arrow()
+
+    def ids(self, name: str = "shop.orders") -> list[int]:
+        return [row["id"] for row in self.rows(name)]
+
+
+@pytest.fixture(scope="module")
+@starts("process")
+def python() -> Iterator[dict[str, str]]:
+    """What a worker's file has. One application serves all tests."""
+    worker = {application.PYTHON: lakes.python()}
+    yield worker
+    application.of(worker).end()
+
+
+@pytest.fixture(params=["delta", "iceberg"])
+@starts("process")
+def lake(tmp_path: Path, request: pytest.FixtureRequest, python: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> Lake:
+    monkeypatch.setattr(SparkSinkTask, "worker", python)
+    monkeypatch.setattr(SparkSinkConnector, "worker", python)
+    (tmp_path / "lake").mkdir()
+    return Lake(tmp_path / "lake", request.param)
+
+
+def record(offset: int, value: Any, own: Schema | None = None, partition: int = 0, topic: str = "orders") -> SinkRecord:
+    return SinkRecord(topic, partition, None, None, own, value, offset)
+
+
+def row(number: int, own: Schema = ROW, partition: int = 0, offset: int | None = None, **values: Any) -> SinkRecord:
+    """Its offset is its number, unless told."""
+    made = Struct(own, {"id": number, "note": "n", **values})
+    return record(number if offset is None else offset, made, own, partition)
+
+
+def gone(number: int, offset: int) -> SinkRecord:
+    """A record that deletes a row."""
+    return SinkRecord("orders", 0, INT32_SCHEMA, number, None, None, offset)
+
+
+def commit(runner: SinkRunner, *records: SinkRecord) -> None:
+    """Put records, and wait until the tables have them."""
+    wanted = dict(runner.committed)
+    for each in records:
+        place = TopicPartition(each.original_topic, each.original_partition)
+        wanted[place] = max(wanted.get(place, 0), each.original_offset + 1)
+    runner.put(list(records))
+    until(runner, wanted)
+
+
+def until(runner: SinkRunner, wanted: dict[TopicPartition, int]) -> None:
+    def committed() -> bool:
+        look(runner)
+        runner.flush()
+        return all(runner.committed.get(place) == offset for place, offset in wanted.items())
+
+    wait_until(committed, 240, f"the tables have not all up to {wanted}")
+
+
+def look(runner: SinkRunner) -> None:
+    """Have a task see what has become of its commits."""
+    with contextlib.suppress(RetriableError):
+        runner.put([])
+
+
+def between(monkeypatch: pytest.MonkeyPatch, what: Callable[[], None]) -> None:
+    """Have that done once, when a task has decided what is to be committed, and by what it knows of the table."""
+    begin = targets.SparkTarget.begin
+
+    def after_another(self: Any, parts: Any) -> Any:
+        monkeypatch.setattr(targets.SparkTarget, "begin", begin)
+        what()
+        return begin(self, parts)
+
+    monkeypatch.setattr(targets.SparkTarget, "begin", after_another)
+
+
+def test_rows_are_appended_with_new_columns_and_offsets(lake: Lake) -> None:
+    with lake.sink(**EVOLVES) as runner:
+        commit(runner, row(0), row(1, note=None))
+        # Columns differ within what is committed together, too.
+        commit(runner, row(2, WIDE, more="m"), row(3), row(0, partition=1))
+    assert [(found["id"], found["note"], found["more"]) for found in lake.rows()] == [
+        (0, "n", None),
+        (0, "n", None),
+        (1, None, None),
+        (2, "n", "m"),
+        (3, "n", None),
+    ]
+    with lake.sink() as runner:
+        # Kafka's offsets are lost, but the table has them.
+        runner.open(PLACE, OTHER)
+        assert runner.rewinds == {PLACE: 4, OTHER: 1}
+        commit(runner, *(row(offset) for offset in range(6)))
+    assert lake.ids() == [0, 0, 1, 2, 3, 4, 5]
+
+
+def test_rows_are_merged_and_deleted(lake: Lake) -> None:
+    with lake.sink(**UPSERTS) as runner:
+        commit(runner, *(row(number) for number in range(5)))
+        commit(runner, row(1, offset=5, note="a"), row(1, offset=6, note="b"), gone(2, 7), gone(9, 8), row(6, offset=9))
+        commit(runner, gone(3, 10), row(3, offset=11, note="again"))
+        # What changes nothing is known to be done, too.
+        commit(runner, gone(77, 12))
+    assert [(found["id"], found["note"]) for found in lake.rows()] == [(0, "n"), (1, "b"), (3, "again"), (4, "n"), (6, "n")]
+    with lake.sink(**UPSERTS) as runner:
+        runner.open(PLACE)
+        assert runner.rewinds == {PLACE: 13}
+
+
+def test_of_two_that_write_the_same_partition_one_begins_again(lake: Lake) -> None:
+    with lake.sink() as dead, lake.sink() as alive:
+        commit(dead, row(0))
+        commit(alive, row(0), row(1))
+        # Given up for dead, it does not know, and goes on.
+        dead.put([row(1), row(2)])
+        wait_until(lambda: look(dead) or dead.rewinds, 240)
+        assert dead.rewinds[PLACE] <= 2
+        commit(dead, row(2), row(3))
+        commit(alive, row(2), row(3), row(4)) if not alive.rewinds else None
+    assert lake.ids()[:4] == [0, 1, 2, 3]
+    assert len(set(lake.ids())) == len(lake.ids())
+
+
+@pytest.mark.parametrize("more", [{}, pytest.param(UPSERTS, marks=pytest.mark.long)], ids=["append", "upsert"])
+def test_others_may_write_the_table_meanwhile(lake: Lake, monkeypatch: pytest.MonkeyPatch, more: dict[str, str]) -> None:
+    with lake.sink(**more) as one, lake.sink(**more) as other:
+        commit(one, row(0))
+        between(monkeypatch, lambda: commit(other, row(100, partition=1, offset=0), row(101, partition=1, offset=1)))
+        commit(one, row(1))
+        assert one.rewinds == {}
+        commit(one, row(2))
+    assert lake.ids() == [0, 1, 2, 100, 101]
+
+
+def test_a_commit_that_nobody_heard_of_is_not_made_again(lake: Lake, python: dict[str, str]) -> None:
+    """The application ends while it commits: whatever came of that, each row is there once."""
+    spark = application.of(python)
+    with lake.sink() as runner:
+        commit(runner, row(0))
+        runner.put([row(1), row(2)])
+        runner.put([])
+        assert spark._life is not None
+        _kill(spark._life._process.pid)
+        wait_until(lambda: look(runner) or runner.rewinds or runner.committed.get(PLACE) == 3, 240)
+        commit(runner, *(row(number) for number in range(runner.rewinds.get(PLACE, 3), 4)))
+    assert lake.ids() == [0, 1, 2, 3]
+
+
+def _kill(pid: int) -> None:
+    """End a process and all that it has started."""
+    process = psutil.Process(pid)
+    for each in [*process.children(recursive=True), process]:
+        os.kill(each.pid, signal.SIGKILL)
+
+
+def test_one_bad_table_holds_up_itself_only(lake: Lake) -> None:
+    tables = {"lake.tables": "shop.${topic}", "topics": "orders,bad", "max.retries": "3"}
+    blocked = lake.folder / "shop" / "bad"
+    blocked.parent.mkdir()
+    # A file where the folder is to be.
+    blocked.write_text("")
+    bad = TopicPartition("bad", 0)
+
+    def fails() -> bool:
+        # Its partition is read from where it was.
+        if bad in runner.rewinds:
+            runner.rewinds.clear()
+            runner.put([record(0, Struct(ROW, {"id": 0, "note": "n"}), ROW, topic="bad")])
+        look(runner)
+        return False
+
+    with (
+        pytest.raises(ConnectError, match=r"The table shop\.bad can.*max\.retries is 3"),
+        lake.sink(**tables) as runner,
+    ):
+        runner.open(PLACE, bad)
+        runner.put([row(0), record(0, Struct(ROW, {"id": 0, "note": "n"}), ROW, topic="bad")])
+        until(runner, {PLACE: 1})
+        assert not runner.committed.get(bad)
+        commit(runner, row(1))
+        assert lake.ids() == [0, 1]
+        wait_until(fails, 240)
+
+
+@pytest.mark.long
+def test_a_table_that_was_made_anew_ends_the_task_with_the_remedy(lake: Lake) -> None:
+    with pytest.raises(ConnectError, match=r"is another one now.*restart the task"), lake.sink() as runner:
+        commit(runner, row(0))
+        shutil.rmtree(lake.folder / "shop")
+        with lake.sink() as other:
+            commit(other, row(0))
+        commit(runner, row(1))
+
+
+@pytest.mark.long
+def test_the_offsets_are_those_of_the_topic(lake: Lake) -> None:
+    with lake.sink() as runner:
+        runner.topic_ids["orders"] = "first"
+        commit(runner, row(0), row(1))
+    with pytest.raises(ConnectError, match="deleted and made again"), lake.sink() as runner:
+        runner.topic_ids["orders"] = "second"
+        runner.end_offsets[PLACE] = 2
+        runner.open(PLACE)
+
+
+@pytest.mark.long
+def test_offsets_are_altered(lake: Lake) -> None:
+    connector = SparkSinkConnector()
+    with lake.sink() as runner:
+        commit(runner, row(0), row(1))
+    assert connector.alter_offsets(lake.config(), {PLACE: 1, OTHER: None})
+    with lake.sink() as runner:
+        runner.open(PLACE)
+        assert runner.rewinds == {PLACE: 1}
+        commit(runner, row(1))
+    assert lake.ids() == [0, 1, 1]
+
+
+@pytest.mark.long
+def test_every_type_comes_back_as_it_was(lake: Lake) -> None:
+    inner = schema.struct({"x": INT32_SCHEMA, "y": OPTIONAL_STRING_SCHEMA}).replace(optional=True)
+    own = schema.struct(
+        {
+            "id": INT64_SCHEMA,
+            "i8": INT8_SCHEMA,
+            "i16": INT16_SCHEMA,
+            "f32": FLOAT32_SCHEMA,
+            "f64": FLOAT64_SCHEMA,
+            "yes": BOOLEAN_SCHEMA,
+            "bytes": BYTES_SCHEMA,
+            "dec": schema.decimal_schema(3),
+            "date": DATE_SCHEMA,
+            "time": TIME_SCHEMA,
+            "at": TIMESTAMP_SCHEMA,
+            "list": schema.array(inner),
+            "map": schema.mapping(STRING_SCHEMA, inner),
+            "in": inner,
+        }
+    )
+    at = datetime.datetime(2026, 2, 28, 23, 59, 59, 999000, UTC)
+    value = {
+        "id": 2**63 - 1,
+        "i8": -128,
+        "i16": 32767,
+        "f32": 1.5,
+        "f64": 1e300,
+        "yes": True,
+        "bytes": b"\x00\xff",
+        "dec": decimal.Decimal("-1.250"),
+        "date": at.replace(hour=0, minute=0, second=0, microsecond=0),
+        "time": datetime.datetime(1970, 1, 1, 12, 34, 56, 789000, UTC),
+        "at": at,
+        "list": [Struct(inner, {"x": 1}), None],
+        "map": {"k": Struct(inner, {"x": 2, "y": "é"}), "n": None},
+        "in": None,
+    }
+    with lake.sink() as runner:
+        commit(runner, record(0, Struct(own, value), own))
+        # And from what the table has.
+        commit(runner, record(1, Struct(own, {**value, "id": 1}), own))
+    for found in lake.rows():
+        assert found == {
+            **value,
+            "id": found["id"],
+            "date": at.date(),
+            "time": "12:34:56.789",
+            "list": [{"x": 1, "y": None}, None],
+            "map": [("k", {"x": 2, "y": "é"}), ("n", None)],
+        }
+
+
+@pytest.mark.long
+def test_columns_are_added_at_any_depth(lake: Lake) -> None:
+    old, new = ({"x": INT32_SCHEMA}, {"x": INT32_SCHEMA, "y": STRING_SCHEMA})
+
+    def nested(fields: dict[str, Schema]) -> Schema:
+        struct = schema.struct(fields).replace(optional=True)
+        return schema.struct({"id": INT32_SCHEMA, "in": struct, "list": schema.array(struct).replace(optional=True)})
+
+    with lake.sink(**EVOLVES) as runner:
+        for offset, fields in enumerate((old, new, old)):
+            own = nested(fields)
+            inner = own.fields[1].schema
+            value = Struct(inner, {"x": 1, "y": "n"} if fields is new else {"x": 1})
+            commit(runner, record(offset, Struct(own, {"id": offset, "in": value, "list": [value]}), own))
+    assert [found["in"]["y"] for found in lake.rows()] == [None, "n", None]
+    assert [found["list"][0]["y"] for found in lake.rows()] == [None, "n", None]
+
+
+@pytest.mark.long
+def test_a_new_table_is_partitioned(lake: Lake) -> None:
+    with lake.sink(**{"lake.tables.default-partition-by": "note"}) as runner:
+        commit(runner, row(0, note="a b"), row(1, note="c/d"), row(2, note=None))
+        commit(runner, row(3, note="c/d"))
+    assert [found["note"] for found in lake.rows()] == ["a b", "c/d", None, "c/d"]
+    assert any("note=" in str(path) for path in lake.folder.rglob("*.parquet"))
+
+
+@pytest.mark.long
+def test_a_column_that_is_missing_is_a_bad_record_unless_it_may_be_added(lake: Lake) -> None:
+    with lake.sink(**{"errors.tolerance": "all"}) as runner:
+        commit(runner, row(0))
+        commit(runner, row(1, WIDE, more="m"), row(2))
+        assert [bad.original_offset for bad, _ in runner.reported] == [1]
+        assert "has no column more" in str(runner.reported[0][1])
+    assert lake.ids() == [0, 2]
+
+
+# Without Spark.
+
+
+class Plain:
+    """A config that needs none."""
+
+    def __init__(self, folder: Path) -> None:
+        self.config = Lake(folder, "delta").config
+
+
+def test_a_worker_without_a_python_for_lakes_says_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(ConnectError, match=r"run kconnect lake setup.*lake\.python"), Lake(tmp_path, "delta").sink() as runner:
+        runner.open(PLACE)
+
+
+@pytest.mark.parametrize(
+    ("url", "error"),
+    [
+        ("/data/lake", "must begin with"),
+        ("file://host/lake", "file:///folder"),
+        ("http://example.org/x", "must begin with"),
+        ("jdbc:x://y", "must begin with"),
+        ("file:///a?b", "must begin with"),
+    ],
+)
+def test_a_url_that_is_none_is_refused(tmp_path: Path, url: str, error: str) -> None:
+    errors = config_errors(SparkSinkConnector, {**Plain(tmp_path).config(), "lake.store.url": url})
+    assert error in str(errors["lake.store.url"])
+
+
+def test_a_folder_that_the_worker_does_not_allow_is_refused(tmp_path: Path) -> None:
+    connector, props = SparkSinkConnector(), Plain(tmp_path).config()
+    for allowed, refused in ((tmp_path / "other", True), (tmp_path, False)):
+        connector.worker = {"connector.files.allowed.paths": str(allowed)}
+        errors = {value.name for value in connector.validate(props).values if value.errors}
+        assert errors == ({"lake.store.url"} if refused else set())
+
+
+@pytest.mark.parametrize("name", ["_delta_log.x", "shop._delta_log", "shop.branch_x", "shop.tag_main"])
+def test_names_that_lakes_have_for_themselves_are_no_tables(tmp_path: Path, name: str) -> None:
+    from kconnect.api import DataError
+    from kconnect.connectors.spark import settings
+
+    props = Plain(tmp_path).config()
+    lake = SparkLake(settings.CONFIG.parse(props), props, {}, _never, _never)
+    with pytest.raises(DataError, match="names of their own"):
+        lake.where(name)
+
+
+def _never(*arguments: Any) -> Any:
+    raise AssertionError
