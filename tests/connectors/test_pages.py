@@ -76,7 +76,10 @@ def test_configs_have_settings_that_there_are(page: Path) -> None:
         connector: Connector = getattr(importlib.import_module(module), name)()
         known |= connector.config().keys.keys()
     for config in shown:
-        framework = {*framework_config("sink" if {"topics", "topics.regex"} & config.keys() else "source").keys, "connector.class"}
+        framework = {
+            *framework_config("sink" if {"topics", "topics.regex"} & config.keys() else "source").keys,
+            "connector.class",
+        }
         own = {name for name in config if not re.match(r"(key|value)\.converter\.|transforms\.", name)}
         assert own - known - framework == set()
 
