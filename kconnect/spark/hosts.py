@@ -29,6 +29,8 @@ _ROOM_S = 1.0
 _CHECK_S = 2.0
 _WAITS_LONG_S = 15.0
 """An executor is there after 3 to 5 s on a machine with time to spare."""
+NO_CORE = "no core of Spark is free for it"
+"""Whoever places units looks for it: `core/cluster/placement.py` has it, too."""
 _ABANDONED_S = 60.0
 """A master that lives starts another executor at once; until that has registered, a busy machine may take half a minute."""
 
@@ -175,7 +177,7 @@ class _Slots:
                 text,
             )
             for host in late:
-                self._report(host, f"no core of Spark is free for it: {text}")
+                self._report(host, f"{NO_CORE}: {text}")
         elif self._told and not self._waiting:
             log.info("All %d task hosts have a core now", wanted)
         self._told = frozenset(late or self._told & self._waiting.keys())

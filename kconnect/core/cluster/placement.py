@@ -18,6 +18,9 @@ from kconnect.core.state.assignment import AssignmentState
 from kconnect.core.state.assignment_records import PLAIN, SPARK, Held, HostSpec, Placement
 from kconnect.core.state.records import Entry, UnitId, Units
 
+NO_CORE = "no core of Spark is free for it"
+"""How the driver begins to say why a host is not up, if it waits for a core."""
+
 _UNITS_A_HOST = 8
 """A process costs some 100 MB and a core of Spark's; a few units share one well, and many should use more than one core."""
 
@@ -125,7 +128,8 @@ class _Plan:
             spec = self.specs[starved]
             able = [host for host in self._numbers - set(self._wanted.late) if host != starved and self._takes(host, spec)]
             able = [host for host in able if host in self._placed]
-            if len(able) > 1:
+            # More than it needs: one of them stands in for it.
+            if len(able) >= max(2, self._wanted.hosts if spec == PLAIN else self._limit(spec)):
                 return min(able, key=lambda host: (sum(map(self._weight, self._placed[host])), -host))
         return None
 

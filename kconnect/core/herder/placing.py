@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
-from kconnect.core.cluster.placement import Wanted, place, without_units
+from kconnect.core.cluster.placement import NO_CORE, Wanted, place, without_units
 from kconnect.core.herder.classes import Classes
 from kconnect.core.herder.desk import Desk
 from kconnect.core.herder.healing import Healing
@@ -285,11 +285,12 @@ class Placing:
         return set(placement.hosts or {}) - alive
 
     def _starved(self) -> set[int]:
-        """Return the hosts that are not up, by what the driver says, and whose record lists units nevertheless."""
+        """Return the hosts that wait for a core, by what the driver says, and whose record lists units nevertheless."""
         desk = self._desk
         me = desk.identity
         own_hosts = [held for held in desk.log.assignment.hosts_of(me.worker_id) if held.worker_incarnation == me.incarnation]
-        return {held.host for held in own_hosts if held.units and held.host in desk.host_troubles}
+        waiting = {host for host, why in desk.host_troubles.items() if why.startswith(NO_CORE)}
+        return {held.host for held in own_hosts if held.units and held.host in waiting}
 
     def runnable(self) -> frozenset[UnitId]:
         """Return the units of this worker that need a host: those to run, less those in quarantine."""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 
+from kconnect.core.cluster import placement
 from kconnect.core.cluster.host import Declare, Exit, HostState, Start, Stop
 from kconnect.core.cluster.placement import Wanted, given_up, place, released_by_the_dead, without_units
 from kconnect.core.state import assignment_records, records
 from kconnect.core.state.assignment import AssignmentState
 from kconnect.core.state.assignment_records import PLAIN, Assignment, Held, HostSpec, Placement
 from kconnect.core.state.records import Entry, LogRecord, Topic, UnitId
+from kconnect.spark import hosts
 
 A, B, C = UnitId("a", 0), UnitId("b", 0), UnitId("c", 0)
 ONE, TWO = HostSpec(("/plugins/x-1",)), HostSpec(("/plugins/x-2",))
@@ -248,6 +250,9 @@ class TestLate:
 
 class TestStarved:
     """A host whose process has died with something stuck, and whose successor gets no core: others have taken it."""
+
+    def test_it_is_told_by_what_the_driver_says(self) -> None:
+        assert hosts.NO_CORE == placement.NO_CORE
 
     def test_a_plain_host_without_units_gives_it_its_core(self) -> None:
         worker = Worker(hosts=2)
