@@ -191,8 +191,8 @@ def remedy(master: str, settings: Mapping[str, str], room: int | None) -> str:
     if room == 0:
         memory = settings.get("spark.executor.memory")
         return (
-            f"no executor runs: one is still starting, or {master} has no worker with enough cores and memory free ({memory} for each). Start one, or "
-            f"end other applications, {rest}"
+            f"no executor runs: one is still starting, or {master} has no worker with enough cores and memory free ({memory} "
+            f"for each). Start one, or end other applications, {rest}"
         )
     if room is not None and cores.isdecimal() and cpus.isdecimal() and room < int(cores) // int(cpus):
         return (

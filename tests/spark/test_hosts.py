@@ -26,7 +26,7 @@ ASKED = {"spark.cores.max": "8", "spark.executor.memory": "512m"}
             MASTER,
             ASKED,
             0,
-            "no executor runs: one is still starting, or spark://a:7077 has no worker with enough cores and memory free (512m for each)",
+            "one is still starting, or spark://a:7077 has no worker with enough cores and memory free (512m for each)",
         ),
     ],
 )
