@@ -19,9 +19,6 @@ from kconnect.connectors.lake.pending import AsideTarget, Target
 from kconnect.connectors.lake.rows import Kinds
 from kconnect.connectors.lake.settings import Names, of_tables
 
-_KEPT = 1000
-"""Tables whose metadata is kept."""
-
 TopicIdsOf = Callable[[set[str]], Mapping[str, str]]
 """Gives the ids of topics, as far as they are known."""
 TableT = TypeVar("TableT")
@@ -40,6 +37,8 @@ def other_table(name: str) -> ConnectError:
 
 class Lake(ABC, Generic[TableT]):
     names: Names
+    kept = 1000
+    """Of how many tables the metadata is kept."""
     kinds: Kinds
     """The types that its tables have not, and what they have in their place."""
     errors: tuple[type[Exception], ...]
@@ -70,7 +69,7 @@ class Lake(ABC, Generic[TableT]):
         if table is None:
             table = self.load(name)
             if table is not None:
-                if len(self._known) >= _KEPT:
+                if len(self._known) >= self.kept:
                     # Records may name tables, as many as there are.
                     del self._known[next(iter(self._known))]
                 self._known[name] = table

@@ -57,6 +57,8 @@ class SparkTable:
 
 class SparkLake(Lake[SparkTable]):
     names = settings.NAMES
+    kept = 10_000
+    """More than one application keeps: what is to be made with its first commit is nowhere else."""
     errors = (SparkFault,)
     unfit = ()
     refusals = (SparkFault,)

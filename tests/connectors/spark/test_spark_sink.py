@@ -43,6 +43,7 @@ from kconnect.api import (
 from kconnect.connectors.spark import application, targets
 from kconnect.connectors.spark.connector import SparkSinkConnector
 from kconnect.connectors.spark.lake import SparkLake
+from kconnect.connectors.spark.session import iceberg
 from kconnect.connectors.spark.task import SparkSinkTask
 from kconnect.testing import SinkRunner, config_errors
 from tests.rig.systems import lake as lakes
@@ -446,6 +447,12 @@ def test_names_that_lakes_have_for_themselves_are_no_tables(tmp_path: Path, name
     lake = SparkLake(settings.CONFIG.parse(props), props, {}, _never, _never)
     with pytest.raises(DataError, match="names of their own"):
         lake.where(name)
+
+
+def test_branches_that_ended_applications_have_left_go_and_no_others() -> None:
+    now, old, new = 1_800_000_000, "kconnect_1799990000_" + "a" * 32, "kconnect_1799999000_" + "b" * 32
+    others = ["main", "audit", "kconnect_1799990000", "kconnect_x_" + "a" * 32, old + "0"]
+    assert iceberg.leftovers([*others, new, old], now) == [old]
 
 
 def _never(*arguments: Any) -> Any:

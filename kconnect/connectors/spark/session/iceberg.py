@@ -8,8 +8,10 @@ committed. The ledger is a property of the snapshot. Read next: `delta.py`, for 
 
 from __future__ import annotations
 
+import re
+import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from itertools import starmap
 from typing import Any
 
@@ -18,13 +20,17 @@ from kconnect.connectors.spark.session.tables import ConflictError, Ledger, Lost
 
 _PREFIX = "snapshot-property."
 _SESSION_PREFIX = "spark.sql.iceberg." + _PREFIX
-_MAIN = "main"
+_MAIN, _BRANCH = "main", "kconnect_"
+_OLD_S = 3600.0
+"""A branch that was made earlier is nobody's: a commit takes seconds."""
+_BRANCHES = re.compile(_BRANCH + r"(\d{1,12})_[0-9a-f]{32}")
 _UNITS = {"year": "years", "month": "months", "day": "days", "hour": "hours"}
 
 
 class Iceberg:
     def __init__(self) -> None:
-        self._ledgers: dict[tuple[str, str, int], Ledger] = {}
+        self._swept: set[str] = set()
+        """The tables that were looked at for branches that others have left."""
 
     def look(self, spark: Any, where: Mapping[str, Any], connector: str) -> State | None:
         table = _loaded(spark, where)
@@ -83,16 +89,27 @@ class Iceberg:
 
         self._on_branch(spark, where, state, write)
 
+    def _sweep(self, table: Any) -> None:
+        """Take away the branches of applications that have ended while they committed: they keep snapshots for ever."""
+        identity = str(table.uuid())
+        if identity in self._swept:
+            return
+        self._swept.add(identity)
+        for name in leftovers([str(name) for name in table.refs()], time.time()):
+            table.manageSnapshots().removeBranch(name).commit()
+            table.refresh()
+
     def _on_branch(self, spark: Any, where: Mapping[str, Any], state: State, write: Any) -> None:
         """Write to a branch of the table as it was looked at, and move the table there, if nobody has moved it."""
         table = _loaded(spark, where)
         if table is None:
             raise ConflictError("it was dropped")
-        branch = f"kconnect_{uuid.uuid4().hex}"
+        branch = f"{_BRANCH}{int(time.time())}_{uuid.uuid4().hex}"
         if not state.version:
             # What has no snapshot has nothing that a branch could begin at.
             table.newAppend().commit()
             raise ConflictError("it was empty")
+        self._sweep(table)
         table.manageSnapshots().createBranch(branch, int(state.version)).commit()
         try:
             write(f"{_name(where)}.branch_{branch}")
@@ -108,6 +125,12 @@ class Iceberg:
         finally:
             table.refresh()
             table.manageSnapshots().removeBranch(branch).commit()
+
+
+def leftovers(names: Iterable[str], now: float) -> list[str]:
+    """Return those of a table's branches that were made for commits, and are too old to be still in use."""
+    found = [(name, _BRANCHES.fullmatch(name)) for name in names]
+    return [name for name, match in found if match is not None and now - int(match[1]) > _OLD_S]
 
 
 def _partition(column: str, transform: str) -> str:
