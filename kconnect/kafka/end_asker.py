@@ -60,6 +60,15 @@ class EndAsker:
         self._replace(client, failure.args[0])
         raise ck.KafkaException(failure.args[0])
 
+    def doubt(self) -> None:
+        """
+        Ask by another client from now on: an end that is less than what has been read is that of a leader which was cut off,
+        and which a client that has believed it goes on asking.
+        """
+        with self._lock:
+            if self._client is not None and time.monotonic() - self._since > _MOVED_S:
+                self._client = None
+
     def close(self) -> None:
         with self._lock:
             self._client, self._closed = None, True

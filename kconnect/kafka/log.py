@@ -160,7 +160,10 @@ class LogReader:
         KafkaException, or RuntimeError after `close`, if it can't be had.
         """
         end = self._asker.end(self._name(place[0]), place[1], timeout)
-        return end if end >= self._positions.get(place, 0) else None
+        if end >= self._positions.get(place, 0):
+            return end
+        self._asker.doubt()
+        return None
 
     def _end(self, client: ck.Consumer, place: Place, timeout: float) -> int | None:
         partition = ck.TopicPartition(self._name(place[0]), place[1])

@@ -60,3 +60,14 @@ def test_a_client_that_is_young_is_kept() -> None:
     asker.close()
     with pytest.raises(RuntimeError, match="closed"):
         asker.end("configs", 0, 1)
+
+
+def test_a_client_whose_answer_cannot_be_is_replaced_once_it_is_a_second_old(monkeypatch: pytest.MonkeyPatch) -> None:
+    asker = EndAsker(NOBODY)
+    asker.doubt()
+    first = asker._opened()
+    asker.doubt()
+    assert asker._opened() is first, "several questions are open at a time"
+    monkeypatch.setattr(end_asker, "_MOVED_S", 0.0)
+    asker.doubt()
+    assert asker._opened() is not first
