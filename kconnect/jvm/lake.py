@@ -10,10 +10,10 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from kconnect import interpreter
 from kconnect.errors import ConnectError
 from kconnect.jvm import jars, lock, maven
 from kconnect.jvm.maven import Coordinates
@@ -72,10 +72,11 @@ def _contents() -> dict[str, list[str]]:
 
 def _fill(environment: Path, tell: Callable[[str], None], pip_options: tuple[str, ...]) -> None:
     tell("Making the environment")
-    _run([sys.executable, "-m", "venv", str(environment)])
+    _run(interpreter.command("venv", str(environment)))
     python = str(python_of(environment))
     tell(f"Installing {', '.join(PACKAGES)}")
-    _run([python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *pip_options, *PACKAGES])
+    pip = ("install", "--quiet", "--disable-pip-version-check", *pip_options, *PACKAGES)
+    _run(interpreter.command("pip", *pip, python=python))
     folder = environment / JARS
     folder.mkdir()
     for coordinates in _JARS:
@@ -90,4 +91,4 @@ def _run(command: list[str]) -> None:
         raise ConnectError(f"{command[0]} can't be run: {error.strerror}") from None
     if done.returncode:
         words = " ".join((done.stderr or done.stdout).split())[-_SHOWN:]
-        raise ConnectError(f"{' '.join(command[1:4])} has failed: {words or f'exit status {done.returncode}'}")
+        raise ConnectError(f"The environment could not be made: {words or f'exit status {done.returncode}'}")

@@ -13,7 +13,6 @@ import psutil
 import pytest
 from deltalake import DeltaTable
 from deltalake.exceptions import TableNotFoundError
-from pyiceberg.table import StaticTable
 
 from kconnect.local.broker import Broker
 from kconnect.testing.processes import WorkerProcess
@@ -83,8 +82,7 @@ class IcebergLake(Lake):
     form = "iceberg"
 
     def read(self, folder: Path) -> Any:
-        number = (folder / "metadata" / "version-hint.text").read_text().strip()
-        return StaticTable.from_metadata(str(folder / "metadata" / f"v{number}.metadata.json")).scan().to_arrow()
+        return lake.iceberg_rows(folder)
 
 
 @pytest.fixture(scope="module")

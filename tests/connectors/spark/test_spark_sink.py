@@ -16,7 +16,6 @@ import psutil
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
-from pyiceberg.table import StaticTable
 
 from kconnect.api import (
     BOOLEAN_SCHEMA,
@@ -91,8 +90,7 @@ class Lake:
     def read(self, folder: Path) -> pa.Table:
         if self.form == "delta":
             return DeltaTable(str(folder)).to_pyarrow_table()
-        number = (folder / "metadata" / "version-hint.text").read_text().strip()
-        return StaticTable.from_metadata(str(folder / "metadata" / f"v{number}.metadata.json")).scan().to_arrow()
+        return lakes.iceberg_rows(folder)
 
     def ids(self, name: str = "shop.orders") -> list[int]:
         return [row["id"] for row in self.rows(name)]

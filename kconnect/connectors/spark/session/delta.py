@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from kconnect.connectors.spark.session.tables import ConflictError, Ledger, LostError, State, java_name, parsed
+from kconnect.connectors.spark.session.tables import ConflictError, Ledger, LostError, State, empty, java_name, parsed
 
 _APPLICATION, _VERSION, _METADATA = (
     "spark.databricks.delta.write.txnAppId",
@@ -69,17 +69,17 @@ class Delta:
         raise LostError(connector, why)
 
     def create(self, spark: Any, where: Mapping[str, Any], schema: Any, partitions: list[list[str]]) -> None:
-        writer = spark.createDataFrame([], schema).write.format("delta").mode("ignore")
+        writer = empty(spark, schema).write.format("delta").mode("ignore")
         if partitions:
             writer = writer.partitionBy(*(column for column, _ in partitions))
         _conflicting(writer.save, where["url"])
 
     def widen(self, spark: Any, where: Mapping[str, Any], schema: Any) -> None:
-        writer = spark.createDataFrame([], schema).write.format("delta").mode("append").option("mergeSchema", "true")
+        writer = empty(spark, schema).write.format("delta").mode("append").option("mergeSchema", "true")
         _conflicting(writer.save, where["url"])
 
     def append(self, spark: Any, where: Mapping[str, Any], rows: Any, state: State, ledger: Ledger) -> None:
-        rows = spark.createDataFrame([], state.schema) if rows is None else rows
+        rows = empty(spark, state.schema) if rows is None else rows
         writer = rows.write.format("delta").mode("append")
         _noted(spark, ledger, writer.save, where["url"])
 

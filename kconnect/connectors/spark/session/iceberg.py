@@ -16,7 +16,7 @@ from itertools import starmap
 from typing import Any
 
 from kconnect.connectors.spark.session.delta import merge_of, name_of
-from kconnect.connectors.spark.session.tables import ConflictError, Ledger, LostError, State, java_name, parsed
+from kconnect.connectors.spark.session.tables import ConflictError, Ledger, LostError, State, empty, java_name, parsed
 
 _PREFIX = "snapshot-property."
 _SESSION_PREFIX = "spark.sql.iceberg." + _PREFIX
@@ -67,7 +67,7 @@ class Iceberg:
             spark.sql(f"ALTER TABLE {_name(where)} ADD COLUMN {path} {kind}")
 
     def append(self, spark: Any, where: Mapping[str, Any], rows: Any, state: State, ledger: Ledger) -> None:
-        rows = spark.createDataFrame([], state.schema) if rows is None else rows
+        rows = empty(spark, state.schema) if rows is None else rows
 
         def write(branch: str) -> None:
             rows.writeTo(branch).option(_PREFIX + _property(ledger.connector), ledger.text()).append()

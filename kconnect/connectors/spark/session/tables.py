@@ -216,6 +216,13 @@ def _answer(outcome: str, state: State | None) -> tuple[dict[str, Any], bytes]:
     return {"outcome": outcome, "table": table}, to_arrow_schema(state.schema).serialize().to_pybytes()
 
 
+def empty(spark: Any, schema: Any) -> Any:
+    """Return no rows with these columns. Made of Arrow: of a list, Spark would start Python for them."""
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    return spark.createDataFrame(to_arrow_schema(schema).empty_table(), schema=schema)
+
+
 def _spark_schema(schema: Any) -> Any:
     from pyspark.sql.pandas.types import from_arrow_schema
 
