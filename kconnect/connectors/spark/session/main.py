@@ -18,7 +18,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from kconnect.connectors.spark.session import tables, wire
+from kconnect.connectors.spark.session import delta, iceberg, tables, wire
 
 JARS = "kconnect-jars"
 """The folder of this Python with the jars of table formats, as `kconnect lake setup` makes it."""
@@ -54,7 +54,7 @@ class Server:
         java = spark.sparkContext._gateway.proc
         threading.Thread(target=lambda: (java.wait(), os._exit(1)), daemon=True).start()
         self._answer({"number": 0, "version": spark.version})
-        kept = tables.Tables()
+        kept = tables.Tables({"delta": delta.Delta(), "iceberg": iceberg.Iceberg()})
         for requests in (self._looks, *[self._writes] * self._settings["writers"]):
             threading.Thread(target=self._work, args=(spark, kept, requests), daemon=True).start()
         try:

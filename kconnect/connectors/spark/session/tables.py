@@ -118,10 +118,8 @@ class Format(Protocol):
 
 
 class Tables:
-    def __init__(self) -> None:
-        from kconnect.connectors.spark.session import delta, iceberg
-
-        self._formats: dict[str, Format] = {"delta": delta.Delta(), "iceberg": iceberg.Iceberg()}
+    def __init__(self, formats: Mapping[str, Format]) -> None:
+        self._formats = formats
         self._locks: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
 
     def look(self, spark: Any, head: dict[str, Any], rows: bytearray) -> tuple[dict[str, Any], bytes]:
