@@ -3,7 +3,8 @@ The numbers of a host and its units on their way to `/metrics`: the host's side.
 
 Held by `host/main.py`. The numbers go by way of the metrics topic, for nothing but Kafka passes between hosts and workers;
 there `worker/metrics.py` hears them. A unit is reported when its numbers have changed, soon after its start, and now and then
-all the same. Nothing depends on it: without the topic all goes on, and `/metrics` has states only. Read next:
+all the same. Of numbers nothing depends on it: without the topic all goes on, and `/metrics` has states only. But the beats
+are a host's sign that it is not cut off together with an old leader (`core/cluster/lease.py`). Read next:
 `core/metrics/report.py`.
 """
 

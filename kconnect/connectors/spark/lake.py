@@ -82,13 +82,13 @@ class SparkLake(Lake[SparkTable]):
         }
         self._url: str = config[settings.STORE].rstrip("/")
         scheme = self._url.partition("://")[0]
-        if scheme not in _SCHEMES or "://" not in self._url or any(letter in self._url for letter in "?#\\ \0"):
+        if scheme not in _SCHEMES or "://" not in self._url or any(letter in self._url for letter in "%?#\\ \0"):
             rule = f"It must begin with one of {', '.join(f'{name}://' for name in _SCHEMES)}, and name a folder or a bucket"
             raise ConfigError(settings.STORE, self._url, rule)
-        if scheme == "file":
-            if not self._url.startswith(_LOCAL):
-                raise ConfigError(settings.STORE, self._url, "A folder of this machine is file:///folder")
-            HostFiles(worker).check(settings.STORE, urllib.parse.unquote(self._url.removeprefix("file://")))
+        if scheme == "file" and not self._url.startswith(_LOCAL):
+            raise ConfigError(settings.STORE, self._url, "A folder of this machine is file:///folder")
+        self._files = HostFiles(worker) if scheme == "file" else None
+        self._check(self._url)
         self._config, self._props = config, props
 
     def where(self, name: str) -> dict[str, Any]:
@@ -97,7 +97,10 @@ class SparkLake(Lake[SparkTable]):
         if any(part.startswith(("_", "branch_", "tag_")) for part in parts):
             raise DataError(f"{names.shown(name)} can't be a table: lakes have names of their own that begin so")
         if self._format == settings.DELTA:
-            return {"url": "/".join((self._url, *(urllib.parse.quote(part) for part in parts)))}
+            url = "/".join((self._url, *(urllib.parse.quote(part) for part in parts)))
+            self._check(url)
+            return {"url": url}
+        self._check("/".join((self._url, *parts)))
         catalog = f"kconnect_{hashlib.sha256(self._url.encode()).hexdigest()[:16]}"
         properties = {
             "": "org.apache.iceberg.spark.SparkCatalog",
@@ -107,6 +110,11 @@ class SparkLake(Lake[SparkTable]):
             ".cache-enabled": "false",
         }
         return {"catalog": catalog, "table": parts, "properties": properties}
+
+    def _check(self, url: str) -> None:
+        """Raise ConfigError for a folder that the worker does not allow: a link may have been put in its place since."""
+        if self._files is not None:
+            self._files.check(settings.STORE, url.removeprefix("file://"))
 
     def head(self, name: str) -> dict[str, Any]:
         """Return how a question about a table begins."""

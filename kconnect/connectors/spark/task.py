@@ -99,11 +99,9 @@ class SparkSinkTask(LakeSinkTask):
         lake = self._lake
         assert isinstance(lake, SparkLake)
         now = time.monotonic()
-        rest = self._rests.get(name)
-        if rest is not None:
-            if now < rest.until:
-                return False
-            del self._rests[name]
+        if name in self._rests:
+            # It ends where its partitions are resumed, and nowhere else.
+            return False
         commits = lake.commits[name]
         try:
             moves = self._pending.commit_aside(name, lake.target(name, self._ids.of), now)

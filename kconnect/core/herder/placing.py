@@ -47,8 +47,9 @@ class Placing:
         self._idle_since: dict[int, int] = {}
         """Hosts without units, and since when they are."""
         self._absent_since: dict[int, int] = {}
-        self._starved_since: dict[int, int] = {}
         """Hosts that have not come up, or not come back, and since when that is."""
+        self._starved_since: dict[int, int] = {}
+        """Hosts that have died with units, and since when their successor is known to wait for a core."""
         self._restarts: set[UnitId] = set()
         self._started_anew: set[UnitId] = set()
         """Those of `_restarts` that nobody asked for."""

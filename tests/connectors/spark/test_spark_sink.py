@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import datetime
 import decimal
+import json
 import os
 import shutil
 import signal
@@ -396,6 +397,32 @@ def test_a_column_that_is_missing_is_a_bad_record_unless_it_may_be_added(lake: L
         assert [bad.original_offset for bad, _ in runner.reported] == [1]
         assert "has no column more" in str(runner.reported[0][1])
     assert lake.ids() == [0, 2]
+
+
+@pytest.mark.parametrize("lake", ["delta"], indirect=True)
+@pytest.mark.parametrize(
+    ("expression", "refused"),
+    [
+        ("id >= 0", False),
+        ("java_method('java.lang.Math', 'abs', id) >= 0", True),
+        ("reflect('java.lang.Math', 'abs', id) >= 0", True),
+    ],
+)
+def test_a_table_whose_log_calls_methods_of_java_is_not_written_to(lake: Lake, expression: str, refused: bool) -> None:
+    """Whoever may write into its folder may have written a constraint."""
+    with lake.sink(**{"max.retries": "0"}) as runner:
+        commit(runner, row(0))
+    log = lake.folder / "shop" / "orders" / "_delta_log"
+    actions = [json.loads(line) for line in (log / f"{0:020}.json").read_text().splitlines()]
+    [metadata] = [action for action in actions if "metaData" in action]
+    metadata["metaData"]["configuration"]["delta.constraints.own"] = expression
+    protocol = {"protocol": {"minReaderVersion": 1, "minWriterVersion": 3}}
+    (log / f"{len(list(log.glob('*.json'))):020}.json").write_text("\n".join(map(json.dumps, (metadata, protocol))))
+    with contextlib.ExitStack() as stack:
+        if refused:
+            stack.enter_context(pytest.raises(ConnectError, match=r"(java_method|reflect)"))
+        commit(stack.enter_context(lake.sink(**{"max.retries": "0"})), row(1))
+    assert lake.ids() == ([0] if refused else [0, 1])
 
 
 # Without Spark.

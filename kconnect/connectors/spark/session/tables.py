@@ -206,7 +206,6 @@ def _answer(outcome: str, state: State | None) -> tuple[dict[str, Any], bytes]:
 
     table = {
         "identity": state.identity,
-        "version": state.version,
         "columns": state.columns,
         "offsets": state.ledger.offsets,
         "ids": state.ledger.ids,
