@@ -44,7 +44,7 @@ from kconnect.connectors.spark import application, targets
 from kconnect.connectors.spark.connector import SparkSinkConnector
 from kconnect.connectors.spark.lake import SparkLake
 from kconnect.connectors.spark.session import iceberg
-from kconnect.connectors.spark.task import SparkSinkTask
+from kconnect.connectors.spark.task import Rest, SparkSinkTask
 from kconnect.testing import SinkRunner, config_errors
 from tests.rig.systems import lake as lakes
 from tests.support import starts, wait_until
@@ -472,6 +472,14 @@ def test_names_that_lakes_have_for_themselves_are_no_tables(tmp_path: Path, name
     lake = SparkLake(settings.CONFIG.parse(props), props, {}, _never, _never)
     with pytest.raises(DataError, match="names of their own"):
         lake.where(name)
+
+
+def test_a_rest_ends_only_where_its_partitions_are_resumed() -> None:
+    task = SparkSinkTask()
+    task._lake = SparkLake.__new__(SparkLake)
+    task._rests["shop.orders"] = Rest(0.0, (PLACE,))
+    assert not task.commit_aside("shop.orders")
+    assert "shop.orders" in task._rests, "its partition would be paused for ever"
 
 
 def test_branches_that_ended_applications_have_left_go_and_no_others() -> None:
