@@ -120,6 +120,8 @@ def orc_is_not_read() -> ConnectError:
 def bind() -> None:
     """Have pyiceberg read data files so, and bound texts so. May be called again."""
     pyiceberg_arrow.ds = _Dataset  # type: ignore[attr-defined]
+    # It keeps the formats that it has made: whoever read a table before in this process has had it make pyarrow's own.
+    pyiceberg_arrow._get_file_format.cache_clear()
     pyiceberg_arrow.truncate_upper_bound_text_string = upper_bound  # type: ignore[assignment, attr-defined]
 
 

@@ -9,8 +9,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import pyarrow.dataset
 import pytest
 from pyiceberg.catalog import Catalog, load_catalog
+from pyiceberg.io import pyarrow as pyiceberg_arrow
 
 from kconnect.api import (
     INT32_SCHEMA,
@@ -26,7 +28,7 @@ from kconnect.api import (
     TopicPartition,
     schema,
 )
-from kconnect.connectors.iceberg import columns, commits
+from kconnect.connectors.iceberg import columns, commits, data_files
 from kconnect.connectors.iceberg.connector import IcebergSinkConnector
 from kconnect.connectors.identity import Mark
 from kconnect.connectors.lake import partitions, pending, rows
@@ -40,6 +42,7 @@ TOLERANT = {"errors.tolerance": "all"}
 NARROW = schema.struct({"id": INT32_SCHEMA, "note": STRING_SCHEMA.optional_copy()})
 WIDE = schema.struct({"id": INT64_SCHEMA, "note": STRING_SCHEMA.optional_copy(), "more": STRING_SCHEMA.optional_copy()})
 PLACE = TopicPartition("orders", 0)
+UPSERT = {"iceberg.tables.upsert-mode-enabled": "true", "iceberg.tables.default-id-columns": "id"}
 
 
 class Lake:
@@ -569,8 +572,7 @@ def test_a_new_table_has_the_partitions_of_the_config(lake: Lake) -> None:
 
 
 def test_upserts_replace_rows(lake: Lake) -> None:
-    upsert = {"iceberg.tables.upsert-mode-enabled": "true", "iceberg.tables.default-id-columns": "id"}
-    with lake.sink(**upsert) as runner:
+    with lake.sink(**UPSERT) as runner:
         put(runner, row(0, id=1, note="a"), row(1, id=2, note="b"), row(2, id=1, note="c"))
         put(runner, row(3, id=2, note="d"), row(4, id=3, note="e"))
         # Nothing changes, but where it is.
@@ -579,6 +581,18 @@ def test_upserts_replace_rows(lake: Lake) -> None:
         assert runner.committed == {PLACE: 6}
     assert [(row["id"], row["note"]) for row in lake.rows()] == [(1, "c"), (2, "d"), (3, "e")]
     assert commits.stored(lake.catalog.load_table("shop.orders"), "lake", [PLACE]) == {PLACE: 6}
+
+
+def test_formats_that_others_had_made_before_are_not_read_with(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    with lake.sink(**UPSERT) as runner:
+        put(runner, row(0))
+        with monkeypatch.context() as patch:
+            patch.setattr(pyiceberg_arrow, "ds", pyarrow.dataset)
+            pyiceberg_arrow._get_file_format.cache_clear()
+            assert lake.ids() == [0]
+        data_files.bind()
+        put(runner, row(1, id=0, note="again"))
+    assert [found["note"] for found in lake.rows()] == ["again"]
 
 
 def test_records_are_routed(lake: Lake) -> None:
