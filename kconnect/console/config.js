@@ -25,14 +25,14 @@ export function config({ api, name, hurry, query, go }) {
   const address = `connectors/${encodeURIComponent(name)}/config`;
   let editing = query.get("edit") !== null;
 
-  /** @param {Config} now */
-  async function edit(now) {
+  async function edit() {
     const { differences, editor } = await import("./editor.js");
     editing = true;
     go(address, new URLSearchParams({ edit: "" }));
     // What a draft changes is told by the config that it was begun with: others may have changed that since.
     const stored = kept(draft) === null ? null : kept(begun);
-    const base = stored === null ? now : /** @type {Config} */ (JSON.parse(stored));
+    // So a draft is there for who wrote it although somebody has deleted the connector; it can't be submitted then.
+    const base = stored === null ? await api.config(name) : /** @type {Config} */ (JSON.parse(stored));
     keep(begun, JSON.stringify(base));
     const submit = async (/** @type {Config} */ wanted) => {
       const changes = differences(base, wanted);
@@ -65,13 +65,13 @@ export function config({ api, name, hurry, query, go }) {
 
   function show() {
     return load(element, async () => {
-      if ((editing || kept(draft) !== null) && api.may("admin")) return [await edit(await api.config(name))];
+      if ((editing || kept(draft) !== null) && api.may("admin")) return [await edit()];
       // The worker knows what may be a secret.
       const now = (await api.own(name)).config;
       const shown = h("div", null, settings(now, []));
       definitions(now).then((known) => fill(shown, settings(now, known)));
       return [
-        api.may("admin") ? button("Edit", () => load(element, async () => [await edit(await api.config(name))]), { class: "main" }) : null,
+        api.may("admin") ? button("Edit", () => load(element, async () => [await edit()]), { class: "main" }) : null,
         shown,
         pluginsOf(api, now),
         schemasOf(api, name, now),

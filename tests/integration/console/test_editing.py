@@ -224,6 +224,23 @@ def test_two_who_edit_one_config_undo_nothing_of_each_other(watched: Watched, cl
     assert page.evaluate("Object.keys(sessionStorage)") == ["kconnect.side"]
 
 
+def test_a_draft_of_what_somebody_deleted_is_kept_and_makes_nothing(watched: Watched, cluster: Cluster, connector: str) -> None:
+    page = watched.log_in(view=f"connectors/{connector}/config?edit")
+    page.get_by_role("button", name="JSON", exact=True).click()
+    field, submit = page.get_by_label("Config as JSON"), page.get_by_role("button", name="Submit")
+    write(field, json.dumps({**json.loads(field.inner_text()), "batch.size": "93"}))
+    expect(submit).to_be_enabled()
+    cluster.client.delete(connector)
+    expect(page.get_by_text("There is no connector of this name (any more).")).to_be_visible()
+    page.reload()
+    expect(page.get_by_label("Config as JSON")).to_contain_text('"batch.size": "93"')
+    expect(page.get_by_text("There is no connector of this name (any more).")).to_be_visible()
+    expect(submit).to_be_enabled()
+    submit.click()
+    expect(page.locator("#findings")).to_contain_text(f"Connector {connector} not found")
+    assert connector not in cluster.client.connectors()
+
+
 def test_lines_stay_lines_in_a_form(watched: Watched, cluster: Cluster, connector: str) -> None:
     cluster.client.patch_config(connector, {"my.query": "select 1\n  from t"})
     page = watched.log_in(view=f"connectors/{connector}/config?edit")
