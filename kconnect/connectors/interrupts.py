@@ -3,7 +3,8 @@ Interrupts: how a sink that waits for an outside system is brought to an end whe
 
 A put that is nearly over may go on for a moment: what is delivered need not be delivered again. Then its connections are shut
 down under it, so that whatever waits for them fails, as if the other side had gone away. Used by the sinks' tasks, and by
-whoever has a time limit for answers (`kconnect/deadlines.py`).
+whoever has a time limit for answers (`kconnect/deadlines.py`). What a library waits for in threads of its own goes on without
+who asked (`Waiter`).
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ from __future__ import annotations
 import contextlib
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future
 from typing import Any
 
 from kconnect.deadlines import shut_down as shut_down
@@ -25,6 +27,37 @@ def after_grace(end: Callable[[], None]) -> None:
     timer = threading.Timer(GRACE_S, end)
     timer.daemon = True
     timer.start()
+
+
+class Waiter:
+    """Waits for answers until the task is to stop. Only `end` may be called from another thread."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self.ended = False
+
+    def end(self) -> None:
+        """Wait for nothing any more, now and from now on."""
+        with self._changed:
+            self.ended = True
+            self._changed.notify_all()
+
+    def wait(self, answer: Future[Any]) -> bool:
+        """Return whether the answer is there; else the task is to stop."""
+        self.wait_for_any([answer], None)
+        return answer.done()
+
+    def wait_for_any(self, answers: Iterable[Future[Any]], seconds: float | None) -> None:
+        """Wait until one of these answers is there, for so many seconds at most, or the task is to stop."""
+        pending = list(answers)
+        for answer in pending:
+            answer.add_done_callback(self._tell)
+        with self._changed:
+            self._changed.wait_for(lambda: self.ended or any(answer.done() for answer in pending), seconds)
+
+    def _tell(self, _: object) -> None:
+        with self._changed:
+            self._changed.notify_all()
 
 
 class Kept:

@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 
 from deltalake.exceptions import CommitFailedError, DeltaProtocolError, TableNotFoundError
 
+from kconnect.connectors.interrupts import Waiter
 from kconnect.connectors.names import printable
 
 T = TypeVar("T")
@@ -46,19 +47,15 @@ class Asker:
     """The calls of one task. Only `end` may be called from another thread."""
 
     def __init__(self) -> None:
-        self._changed = threading.Condition()
-        self._ended = False
+        self._waiter = Waiter()
 
     def end(self) -> None:
         """Wait for no call any more: all that are asked fail, now and from now on."""
-        with self._changed:
-            self._ended = True
-            self._changed.notify_all()
+        self._waiter.end()
 
     def ask(self, call: Callable[..., T], *arguments: Any) -> T:
         """Return what a call of these arguments does. Raise DeltaFault if it fails, or the task is to stop."""
         future: Future[T] = Future()
-        future.add_done_callback(self._tell)
 
         def run() -> None:
             try:
@@ -68,19 +65,13 @@ class Asker:
             else:
                 future.set_result(result)
 
-        if not self._ended:
+        if not self._waiter.ended:
             threading.Thread(target=run, name="delta", daemon=True).start()
-        with self._changed:
-            self._changed.wait_for(lambda: future.done() or self._ended)
-        if not future.done():
+        if not self._waiter.wait(future):
             raise DeltaFault("the task is to stop", passes=True)
         if (failure := future.exception()) is not None:
             raise fault(failure) from None
         return future.result()
-
-    def _tell(self, _: object) -> None:
-        with self._changed:
-            self._changed.notify_all()
 
 
 def fault(error: BaseException) -> DeltaFault:

@@ -119,6 +119,14 @@ def mismatches(names: Names, config: Mapping[str, Any], props: Mapping[str, str]
     return problems
 
 
+def missing_ids(names: Names, config: Mapping[str, Any], props: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Return what is wrong if ids are needed, of a lake whose tables have none of their own."""
+    by_table = of_tables(names, props)
+    if not config[names.upsert] or config[names.ids] or all("id-columns" in by_table.get(t, {}) for t in config[names.tables]):
+        return []
+    return [(names.ids, f"It is missing: {names.upsert} is true, and it names the columns of the id.")]
+
+
 def table_keys(names: Names, name_doc: str, partition_doc: str, evolve_doc: str, ids_doc: str) -> tuple[ConfigKey, ...]:
     """Return the rows about tables. The texts say what differs between lakes."""
     lake = names.lake

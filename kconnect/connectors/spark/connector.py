@@ -32,13 +32,7 @@ class SparkSinkConnector(Informed, CheckedSink):
     def problems(self, config: Mapping[str, Any], props: Mapping[str, str]) -> list[tuple[str, str]]:
         names = settings.NAMES
         problems = lake_settings.mismatches(names, config, props)
-        own = lake_settings.of_tables(names, props)
-        if (
-            config[names.upsert]
-            and not config[names.ids]
-            and not all("id-columns" in own.get(t, {}) for t in config[names.tables])
-        ):
-            problems.append((names.ids, f"It is missing: {names.upsert} is true, and it names the columns of the id."))
+        problems += lake_settings.missing_ids(names, config, props)
         return problems or _problems_of_store(config, props, self.worker)
 
     def alter_offsets(self, connector_config: dict[str, str], offsets: Mapping[TopicPartition, int | None]) -> bool:

@@ -7,15 +7,15 @@ Started by `connector.py`. Read next: `connectors/lake/task.py`, which does the 
 from __future__ import annotations
 
 import logging
-import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from concurrent.futures import Future
 from typing import Any, NamedTuple
 
 from kconnect.api import RetriableError, TopicPartition
 from kconnect.connectors import interrupts
 from kconnect.connectors.common import Patience
+from kconnect.connectors.interrupts import Waiter
 from kconnect.connectors.lake import settings as lake_settings
 from kconnect.connectors.lake.settings import Names
 from kconnect.connectors.lake.task import LakeSinkTask
@@ -29,41 +29,6 @@ _LONGEST_S = 60.0
 _TOLD_MS = 1000
 _FULL_S = 10.0
 """Less than what a consumer may be silent for."""
-
-
-class Waiter:
-    """Waits for answers of the application. Only `end` may be called from another thread."""
-
-    def __init__(self) -> None:
-        self._changed = threading.Condition()
-        self._ended = False
-
-    def end(self) -> None:
-        """Wait for no answer any more: all that is waited for fails, now and from now on."""
-        with self._changed:
-            self._ended = True
-            self._changed.notify_all()
-
-    def wait(self, answer: Future[Answer]) -> Answer:
-        """Return an answer. SparkFault if the application fails, or the task is to stop."""
-        answer.add_done_callback(self._tell)
-        with self._changed:
-            self._changed.wait_for(lambda: answer.done() or self._ended)
-        if not answer.done():
-            raise SparkFault("the task is to stop", passes=True)
-        return answer.result()
-
-    def wait_for_any(self, answers: Iterable[Future[Answer]], seconds: float) -> None:
-        """Wait until one of these answers is there, for so many seconds at most, or the task is to stop."""
-        pending = list(answers)
-        for answer in pending:
-            answer.add_done_callback(self._tell)
-        with self._changed:
-            self._changed.wait_for(lambda: self._ended or any(answer.done() for answer in pending), seconds)
-
-    def _tell(self, _: object) -> None:
-        with self._changed:
-            self._changed.notify_all()
 
 
 class Rest(NamedTuple):
@@ -93,7 +58,13 @@ class SparkSinkTask(LakeSinkTask):
 
     def made_lake(self) -> SparkLake:
         spark = application.of(self.worker)
-        return SparkLake(self._config, self._props, self.worker, spark.ask, self._waiter.wait)
+        return SparkLake(self._config, self._props, self.worker, spark.ask, self._answer)
+
+    def _answer(self, answer: Future[Answer]) -> Answer:
+        """Return an answer. SparkFault if the application fails, or the task is to stop."""
+        if not self._waiter.wait(answer):
+            raise SparkFault("the task is to stop", passes=True)
+        return answer.result()
 
     def commit_aside(self, name: str) -> bool:
         lake = self._lake

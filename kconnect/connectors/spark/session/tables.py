@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections import defaultdict
+import weakref
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -120,7 +120,9 @@ class Format(Protocol):
 class Tables:
     def __init__(self, formats: Mapping[str, Format]) -> None:
         self._formats = formats
-        self._locks: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
+        self._locks: weakref.WeakValueDictionary[str, threading.Lock] = weakref.WeakValueDictionary()
+        """Of the tables that are being written to."""
+        self._finding = threading.Lock()
 
     def look(self, spark: Any, head: dict[str, Any], rows: bytearray) -> tuple[dict[str, Any], bytes]:
         state = self._formats[head["format"]].look(spark, head["where"], head["connector"])
@@ -158,7 +160,8 @@ class Tables:
         raise ConflictError("others commit to it all the time")
 
     def _lock(self, head: dict[str, Any]) -> threading.Lock:
-        return self._locks[json.dumps([head["format"], head["where"]], sort_keys=True)]
+        with self._finding:
+            return self._locks.setdefault(json.dumps([head["format"], head["where"]], sort_keys=True), threading.Lock())
 
     def _write(self, spark: Any, head: dict[str, Any], table: Any) -> tuple[dict[str, Any], bytes]:
         form, where, connector = self._formats[head["format"]], head["where"], head["connector"]
