@@ -54,7 +54,7 @@ def _no_collector() -> Iterator[None]:
 
 
 def threads() -> set[str]:
-    """Those of Kafka's clients. What other tests have left behind begins threads at any time."""
+    """Return the threads of clients of Kafka. What other tests have left behind begins others at any time."""
     found = set()
     for number in os.listdir("/proc/self/task"):
         with contextlib.suppress(OSError):

@@ -171,7 +171,7 @@ class _Finder:
         return self._place(node.lineno, node.col_offset), self._place(node.end_lineno, node.end_col_offset)
 
     def _text(self, node: ast.expr) -> str:
-        """With brackets where it needs them: they are no part of its place."""
+        """Return its source, with brackets where it needs them: they are no part of its place."""
         begin, end = self._span(node)
         text = self._source[begin:end].decode()
         return f"({text})" if isinstance(node, ast.Yield | ast.YieldFrom | ast.NamedExpr) else text

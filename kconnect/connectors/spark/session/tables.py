@@ -121,7 +121,7 @@ class Tables:
     def __init__(self, formats: Mapping[str, Format]) -> None:
         self._formats = formats
         self._locks: weakref.WeakValueDictionary[str, threading.Lock] = weakref.WeakValueDictionary()
-        """Of the tables that are being written to."""
+        """The locks of tables that are being written to. Nobody keeps the others."""
         self._finding = threading.Lock()
 
     def look(self, spark: Any, head: dict[str, Any], rows: bytearray) -> tuple[dict[str, Any], bytes]:
