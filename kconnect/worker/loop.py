@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Protocol, TypeVar
 
-from kconnect.core.cluster.silence import Host, Silence, silent_after_s
+from kconnect.core.cluster.silence import Absences, Host, Silence, silent_after_s
 from kconnect.core.herder import effects, events
 from kconnect.core.herder.effects import Effect
 from kconnect.core.herder.herder import Herder
@@ -69,7 +69,8 @@ class Loop:
         self._pools = {lane: ThreadPoolExecutor(size, lane.name.lower()) for lane, size in _THREADS.items()}
         self._thread = threading.Thread(target=self._run, name="loop", daemon=True)
         self._probed_at = 0
-        self._unread_ms = 1000 * silent_after_s(herder.desk.identity.session_timeout_ms)
+        silent_s = silent_after_s(herder.desk.identity.session_timeout_ms)
+        self._unread_ms, self._absences = 1000 * silent_s, Absences(silent_s)
         self.log_seen_at: int | None = None
         """Up to when the log has been read, in milliseconds of the monotonic clock. Set by who reads it, from its thread."""
         self.released = threading.Event()
@@ -220,8 +221,11 @@ class Loop:
         silences = {host: silence for host, silence in self._outside.silences().items() if host in existing}
         unread = self.log_seen_at is not None and now - self.log_seen_at > self._unread_ms
         unread_since = self.log_seen_at if unread else None
-        if silences != desk.silent_hosts or (unread_since is None) != (desk.unread_since is None):
-            self.post(events.HostsSilent(silences, unread_since))
+        assigned = [assignment.units or frozenset() for assignment in self._herder.log.assignment.assignments.values()]
+        absent = self._absences.late(assigned, [host.units or frozenset() for host in held.values()], now)
+        known = (desk.silent_hosts, desk.unread_since is None, desk.absent)
+        if (silences, unread_since is None, absent) != known:
+            self.post(events.HostsSilent(silences, unread_since, absent))
 
 
 class _Look:

@@ -8,7 +8,11 @@ a host that is silent still has what it has. Read next: `lease.py`, by which a h
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Sequence
 from typing import NamedTuple
+
+from kconnect.core.state.records import UnitId, Units
 
 Host = tuple[str, int, str]
 """Worker id, number, incarnation."""
@@ -43,6 +47,27 @@ class Silence(NamedTuple):
             f"not running: {host} is not heard in the metrics topic. It is cut off from Kafka, suspended, overloaded or dead. "
             "What it ran goes on by itself once it is back"
         )
+
+
+class Absences:
+    """
+    Since when no host has what is assigned to a worker, in milliseconds of the monotonic clock. What ran it has ended, and the
+    next host is not up, because Spark has no core for it, say: nobody is there to write a status.
+    """
+
+    def __init__(self, silent_s: float) -> None:
+        self._silent_ms = int(silent_s * 1000)
+        self._seen: tuple[Units, ...] = ()
+        self._since: dict[UnitId, int] = {}
+
+    def late(self, assigned: Sequence[Units], held: Sequence[Units], now: int) -> frozenset[UnitId]:
+        """Return those for which that is longer than a host may be silent. Called again and again, with what the log says."""
+        seen = (*assigned, *held)
+        if len(seen) != len(self._seen) or not all(map(operator.is_, seen, self._seen)):
+            self._seen = seen
+            absent = frozenset().union(*assigned).difference(*held)
+            self._since = {unit: self._since.get(unit, now) for unit in absent}
+        return frozenset(unit for unit, since in self._since.items() if now - since > self._silent_ms)
 
 
 class Beats:

@@ -10,7 +10,7 @@ from typing import Any
 
 from kconnect.core.cluster.silence import Host, Silence
 from kconnect.core.herder.request import Request
-from kconnect.core.state.records import LogRecord, Topic
+from kconnect.core.state.records import LogRecord, Topic, UnitId
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,11 +104,13 @@ class HostsDead:
 class HostsSilent:
     """
     These hosts, of any worker, and no others do not run what they have. `unread_since` is since when this worker has not been
-    able to read the log, in milliseconds of the herder's clock, if that is so.
+    able to read the log, in milliseconds of the herder's clock, if that is so. `absent` is what no host has, though a worker is
+    to run it.
     """
 
     hosts: Mapping[Host, Silence]
     unread_since: int | None = None
+    absent: frozenset[UnitId] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

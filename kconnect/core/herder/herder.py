@@ -113,8 +113,8 @@ class Herder:
                 self.placing.seen_dead(hosts)
                 desk.dead_hosts = hosts
                 desk.changed()
-            case events.HostsSilent(silences, unread_since):
-                desk.silent_hosts, desk.unread_since = silences, unread_since
+            case events.HostsSilent(silences, unread_since, absent):
+                desk.silent_hosts, desk.unread_since, desk.absent = silences, unread_since, absent
             case events.SparkEnded(reason):
                 self.placing.spark_ended()
                 desk.spark_trouble = reason

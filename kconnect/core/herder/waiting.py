@@ -46,6 +46,8 @@ def silence(desk: Desk, unit: UnitId) -> str | None:
         held = desk.log.assignment.held.get((worker, number))
         if held is not None and held.incarnation == incarnation and unit in (held.units or ()):
             return desk.silent_hosts[worker, number, incarnation].reason(worker, number)
+    if unit in desk.absent and not desk.log.assignment.holders(unit):
+        return f"not running: {why(desk, unit)[-1]}"
     if desk.unread_since is None:
         return None
     # Of other workers' hosts it knows nothing; its own are mostly where it is.

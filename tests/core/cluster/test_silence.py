@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from kconnect.core.cluster.silence import Beats, Silence, silent_after_s
+from kconnect.core.cluster.silence import Absences, Beats, Silence, silent_after_s
 from kconnect.core.metrics import report
 from kconnect.core.metrics.report import Beat
+from kconnect.core.state.records import UnitId
 
 HOST = ("a:1", 0, "2")
 
@@ -46,6 +47,20 @@ def test_a_beat_survives_the_topic() -> None:
     key, value = report.encode(beat)
     assert key == b"beat-a:1-3"
     assert report.decode(value) == beat
+
+
+def test_what_no_host_has_is_late_after_a_while_and_not_once_one_has_it() -> None:
+    absences, one, two = Absences(5.0), UnitId("x"), UnitId("x", 0)
+    assigned, both, first = [frozenset((one, two))], [frozenset((one, two))], [frozenset((one,))]
+    assert absences.late(assigned, both, 0) == frozenset()
+    assert absences.late(assigned, first, 1_000) == frozenset()
+    assert absences.late(assigned, first, 6_000) == frozenset()
+    assert absences.late(assigned, first, 6_001) == {two}
+    # Another that goes too is not late for the first.
+    assert absences.late(assigned, [], 7_000) == {two}
+    assert absences.late(assigned, [], 12_001) == {one, two}
+    assert absences.late(assigned, both, 12_100) == frozenset()
+    assert absences.late([], [], 20_000) == frozenset()
 
 
 def test_patient_sessions_make_patient_statuses() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from kconnect.core.cluster.silence import Silence
@@ -161,6 +163,22 @@ def test_what_is_paused_or_has_failed_is_shown_so_though_its_host_is_silent() ->
     cluster.workers["a:1"]._inbox.append(events.HostsSilent(hosts))
     cluster.settle()
     assert states(cluster) == ("PAUSED", ["PAUSED"] * 3)
+
+
+def test_what_no_host_has_any_more_is_not_shown_as_running() -> None:
+    """The next life of its host has come without it, since it was told to go to another, and that one is not up."""
+    cluster, lost = with_connector(0), UnitId("x", 1)
+    worker = cluster.workers["a:1"]
+    worker._inbox.append(events.HostsSilent({}, None, frozenset({lost})))
+    cluster.settle()
+    assert states(cluster) == ("RUNNING", ["RUNNING"] * 3), "a host has it"
+    held = worker.herder.log.assignment.held
+    [where] = [where for where, host in held.items() if lost in (host.units or ())]
+    held[where] = replace(held[where], units=(held[where].units or frozenset()) - {lost})
+    assert states(cluster) == ("RUNNING", ["RUNNING", "UNASSIGNED", "RUNNING"])
+    assert reasons(cluster)[2] == "not running: waiting for a task host of the worker a:1 to start it"
+    states_now = {now.unit: now.state for now in cluster.call("a:1", GetMetrics()).tasks}
+    assert states_now[lost] is State.UNASSIGNED
 
 
 def test_a_worker_that_cannot_read_the_log_does_not_say_that_its_own_run() -> None:
