@@ -11,8 +11,9 @@ import pytest
 pytestmark = [pytest.mark.integration, pytest.mark.long, pytest.mark.timeout(600)]
 
 
-def test_every_order_is_where_it_should_be(postgres_programs: Path) -> None:
-    command = [sys.executable, "-m", "tests.rig.shop", "--shop", "--once"]
+@pytest.mark.parametrize("option", ["--shop", "--lake"])
+def test_every_order_is_where_it_should_be(postgres_programs: Path, option: str) -> None:
+    command = [sys.executable, "-m", "tests.rig.shop", option, "--once"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.startswith("OK: 5,000 orders were made, ")

@@ -102,7 +102,7 @@ def target(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     return made
 
 
-@pytest.mark.parametrize("trial", trials.shared(sinks.TRIALS, trials.control, trials.crash))
+@pytest.mark.parametrize("trial", trials.shared(sinks.TRIALS, trials.control, trials.crash, sinks.poison))
 def test_trial(
     trial: Callable[[Trial], None], spark_worker: WorkerProcess, bootstrap: str, unique: Callable[[str], str], target: Lake
 ) -> None:

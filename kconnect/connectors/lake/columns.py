@@ -149,6 +149,15 @@ def check_keys(wanted: pa.Schema, ids: Sequence[str]) -> None:
             raise DataError(f"its {name}, which is of the id, has values of its own within it")
 
 
+def check_order(rows: pa.Table, name: str) -> None:
+    """Raise DataError for rows of which a column does not say which is the newest of an id."""
+    column = rows.column(name) if name in rows.column_names else None
+    if column is None or column.null_count:
+        raise DataError(f"it has no {name}, by which the newest row of an id is found")
+    if pa.types.is_nested(column.type) or (pa.types.is_floating(column.type) and has_odd_numbers(column)):
+        raise DataError(f"its {name}, by which the newest row of an id is found, has no order")
+
+
 def check_ids(rows: pa.Table, ids: Sequence[str]) -> None:
     """Raise DataError for rows that an upsert finds no other one for, whatever there is."""
     for name in ids:

@@ -39,6 +39,10 @@ class Lake(ABC, Generic[TableT]):
     names: Names
     kept = 1000
     """Of how many tables the metadata is kept."""
+    can_empty = False
+    """Whether a commit can take all away that a table had before."""
+    empties = False
+    """Whether it does so where a record says it."""
     kinds: Kinds
     """The types that its tables have not, and what they have in their place."""
     errors: tuple[type[Exception], ...]

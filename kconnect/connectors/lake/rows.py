@@ -7,6 +7,7 @@ Called by `task.py`, and by what commits. Read next: `casts.py`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -23,6 +24,7 @@ NO_ROWS: tuple[type[Exception], ...] = (*MISFITS, pa.ArrowException)
 """What is raised for records of which there are no rows."""
 Kinds = Mapping[pa.DataType, pa.DataType]
 
+_PLACE = "_kconnect_place"
 _NESTED = {dict, list, tuple}
 _MOST_CELLS, _CELLS_OF_VALUE = 4 * 1024 * 1024, 64
 """So many cells may objects without a schema become, or so many times their values, if these are more."""
@@ -125,15 +127,39 @@ def _kind(kind: pa.DataType, kinds: Kinds) -> pa.DataType:
     return kinds.get(kind, kind)
 
 
-class Deletions:
-    """The ids of rows that records have deleted, which a part has among its rows in their order."""
+@dataclass(frozen=True)
+class Changes:
+    """
+    Rows that records have written, and the ids of those that they have deleted, each with the offset of its record, among a
+    part's rows in their order. `emptied`: what the table had before is gone.
+    """
 
-    def __init__(self, ids: pa.Table) -> None:
-        self.ids = ids
-        self.nbytes: int = ids.nbytes
+    made: pa.Table | None
+    made_at: Sequence[int]
+    deleted: pa.Table | None
+    deleted_at: Sequence[int]
+    emptied: bool = False
 
     def __len__(self) -> int:
-        return len(self.ids)
+        return len(self.made_at) + len(self.deleted_at) + self.emptied
+
+    @property
+    def nbytes(self) -> int:
+        return sum(table.nbytes for table in (self.made, self.deleted) if table is not None)
+
+
+def is_emptied(parts: Iterable[Part]) -> bool:
+    """Whether the table is to have nothing but the rows of these parts."""
+    return any(_empties(some) for part in parts for some in part.rows)
+
+
+def _empties(some: Any) -> bool:
+    return isinstance(some, Changes) and some.emptied
+
+
+def since_emptied(all_rows: Sequence[Any]) -> Sequence[Any]:
+    """Return rows without those that are gone again, since the table was emptied behind them."""
+    return all_rows[max((at for at, some in enumerate(all_rows) if _empties(some)), default=0) :]
 
 
 def together(parts: Iterable[Part], wanted: pa.Schema) -> pa.Table:
@@ -154,30 +180,55 @@ def _together(all_rows: Sequence[pa.Table], wanted: pa.Schema) -> pa.Table:
     return pa.concat_tables([wanted.empty_table(), *fitted_rows])
 
 
-def last_of_each(parts: Iterable[Part], wanted: pa.Schema, ids: Sequence[str]) -> tuple[pa.Table, pa.Table]:
+def last_of_each(parts: Iterable[Part], wanted: pa.Schema, ids: Sequence[str], order: str = "") -> tuple[pa.Table, pa.Table]:
     """
-    Return the last row of each id, and the ids that were deleted last. StaleError as `together`, and also for ids whose types
-    the table has not any more.
+    Return the last row of each id, and the ids that were deleted last: by their column `order`, if there is one, and then by
+    offset. StaleError as `together`, and also for ids whose types the table has not any more.
     """
-    all_rows = [some for part in parts for some in part.rows]
+    all_rows = [some for part in parts for some in since_emptied(part.rows)]
     if not all_rows:
         # All records were bad, maybe because the table has no such columns.
         return wanted.empty_table(), pa.table({})
-    of_ids = pa.schema([wanted.field(name) for name in ids])
-    made = _together([some for some in all_rows if not isinstance(some, Deletions)], wanted)
-    deleted = _together([some.ids for some in all_rows if isinstance(some, Deletions)], of_ids)
-    # Where each is among all of them, in the order of records.
+    changes = [some if isinstance(some, Changes) else Changes(some, range(len(some)), None, ()) for some in all_rows]
+    # Where each is among all of them, in the order of records. One that is put in another's place comes behind it.
     places_made: list[int] = []
     places_deleted: list[int] = []
     at = 0
-    for some in all_rows:
-        (places_deleted if isinstance(some, Deletions) else places_made).extend(range(at, at + len(some)))
-        at += len(some)
+    for some in changes:
+        if isinstance(some.made_at, range):
+            places_made.extend(range(2 * at + 1, 2 * (at + len(some)) + 1, 2))
+            at += len(some)
+            continue
+        both_at = [*some.made_at, *some.deleted_at]
+        shift = at - min(both_at, default=0)
+        places_made.extend(2 * (place + shift) + 1 for place in some.made_at)
+        places_deleted.extend(2 * (place + shift) for place in some.deleted_at)
+        at = max(both_at, default=-1 - shift) + shift + 1
+    keys_schema = pa.schema([wanted.field(name) for name in (*ids, *([order] if order else []))])
+    made = _together([some.made for some in changes if some.made is not None], wanted)
+    deleted = _together([some.deleted for some in changes if some.deleted is not None], _nullable(keys_schema, order))
     of_made, of_deleted = pa.array(places_made, pa.int64()), pa.array(places_deleted, pa.int64())
     both = ((made, of_made), (deleted, of_deleted))
-    keys = pa.concat_tables([table.select(list(ids)).append_column("_place", places) for table, places in both])
-    last = keys.group_by(list(ids)).aggregate([("_place", "max")]).column("_place_max").combine_chunks()
+    keys = pa.concat_tables(
+        [
+            table.select(keys_schema.names).cast(_nullable(keys_schema, order)).append_column(_PLACE, places)
+            for table, places in both
+        ]
+    )
+    last = _last(keys, list(ids), order)
     return made.filter(pc.is_in(of_made, value_set=last)), deleted.filter(pc.is_in(of_deleted, value_set=last))
+
+
+def _last(keys: pa.Table, ids: list[str], order: str) -> pa.Array:
+    if not order:
+        return keys.group_by(ids).aggregate([(_PLACE, "max")]).column(f"{_PLACE}_max").combine_chunks()
+    # What has no value there, a record without a value that deletes a row, comes last.
+    keys = keys.sort_by([(order, "ascending"), (_PLACE, "ascending")])
+    return keys.group_by(ids, use_threads=False).aggregate([(_PLACE, "last")]).column(f"{_PLACE}_last").combine_chunks()
+
+
+def _nullable(keys: pa.Schema, order: str) -> pa.Schema:
+    return pa.schema([field.with_nullable(True) if field.name == order else field for field in keys])
 
 
 def marked(made: pa.Table, deleted: pa.Table) -> tuple[pa.Table, str]:

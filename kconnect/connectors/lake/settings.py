@@ -69,6 +69,22 @@ class Names:
         return f"{self.lake}.tables.delete-enabled"
 
     @property
+    def envelopes(self) -> str:
+        return f"{self.lake}.tables.debezium-envelopes-enabled"
+
+    @property
+    def delete_field(self) -> str:
+        return f"{self.lake}.tables.delete-field"
+
+    @property
+    def truncate(self) -> str:
+        return f"{self.lake}.tables.truncate-enabled"
+
+    @property
+    def order(self) -> str:
+        return f"{self.lake}.tables.order-by"
+
+    @property
     def ids(self) -> str:
         return f"{self.lake}.tables.default-id-columns"
 
@@ -97,6 +113,11 @@ def mismatches(names: Names, config: Mapping[str, Any], props: Mapping[str, str]
         problems.append((names.tables, f"It is missing: without {names.dynamic} it names the tables."))
     if config[names.delete] and not config[names.upsert]:
         problems.append((names.delete, f"It needs {names.upsert}=true: rows are deleted by their id."))
+    for setting in (names.envelopes, names.delete_field, names.order):
+        if config.get(setting) and not config[names.upsert]:
+            problems.append((setting, f"It needs {names.upsert}=true: rows are replaced and deleted by their id."))
+    if config[names.envelopes] and config[names.delete_field]:
+        problems.append((names.delete_field, f"It can't be beside {names.envelopes}=true, whose records say that themselves."))
     problems += [
         (names.tables, f"{name} has no namespace: write it as in shop.orders.")
         for name in config[names.tables]
@@ -172,6 +193,21 @@ def table_keys(names: Names, name_doc: str, partition_doc: str, evolve_doc: str,
             names.delete,
             False,
             "Whether a record without a value deletes the row with the id that its key has. Otherwise it is passed over.",
+            visible=_given(names.upsert),
+        ),
+        STRING.medium(
+            names.delete_field,
+            "",
+            "The field of a value that says, by true or d, that the row with its id was deleted, such as __deleted or __op. "
+            "It is no column.",
+            width=Width.MEDIUM,
+            visible=_given(names.upsert),
+        ),
+        BOOLEAN.medium(
+            names.envelopes,
+            False,
+            "Whether values are envelopes as Debezium's connectors write them, with op, before and after. Rows are made of "
+            "after, and deleted by before, or by the key.",
             visible=_given(names.upsert),
         ),
         LIST.medium(

@@ -37,10 +37,10 @@ from kconnect.connectors import names
 from kconnect.connectors.common import Patience, bad_record
 from kconnect.connectors.groups import Group, Origins, groups_of
 from kconnect.connectors.identity import TopicIds
-from kconnect.connectors.lake import columns, pending, rows, settings
+from kconnect.connectors.lake import changes, columns, pending, rows, settings
 from kconnect.connectors.lake.lakes import AwayError, Lake
 from kconnect.connectors.lake.pending import Part, Pending, SharedTarget, Target
-from kconnect.connectors.lake.rows import Deletions
+from kconnect.connectors.lake.rows import Changes
 from kconnect.connectors.libraries import Informed
 from kconnect.connectors.patterns import LateError, Pattern
 from kconnect.connectors.slices import Slice, record_at, slices_of
@@ -94,6 +94,12 @@ class LakeSinkTask(Informed, SinkTask):
         }
         self._upserts: bool = config[setting_names.upsert]
         self._deletes: bool = config[setting_names.delete]
+        self._order: str = config.get(setting_names.order, "")
+        self._reads: changes.Reader | None = None
+        if config[setting_names.envelopes]:
+            self._reads = changes.of_envelopes
+        elif config[setting_names.delete_field]:
+            self._reads = changes.by_field(config[setting_names.delete_field])
         self._shares = self.shares and int(props.get("tasks.max", "1")) > 1 and not self._upserts and not self._route
         self._interval_s: float = config[setting_names.interval] / 1000
         # Nobody waits for a commit aside, however long it takes.
@@ -226,13 +232,17 @@ class LakeSinkTask(Informed, SinkTask):
         fresh = some.cut(first, len(some))
         if not len(fresh):
             return
-        table_rows: pa.Table | Deletions | None
+        table_rows: pa.Table | Changes | None
         if deletes:
-            table_rows, folders = self._deletions(name, place, fresh, group), set[tuple[Hashable, ...]]()
+            table_rows = self._deletions(name, place, fresh, group)
+        elif self._reads is not None:
+            table_rows = self._changes(name, place, fresh, group, self._reads)
         else:
-            table_rows = self._made(name, place, fresh, group)
-            table = None if table_rows is None else self._lake.existing(name)
-            folders = self._lake.partitions_of(table, table_rows) if table is not None else set()
+            made = self._made(name, place, fresh, group)
+            table_rows = None if made is None else made[0]
+        with_folders = table_rows.made if isinstance(table_rows, Changes) else table_rows
+        table = None if with_folders is None else self._lake.existing(name)
+        folders = self._lake.partitions_of(table, with_folders) if table is not None else set[tuple[Hashable, ...]]()
         self._pending.keep(name, place, part, fresh.offsets, table_rows, folders)
 
     def _begin(self, name: str, place: TopicPartition) -> int | None:
@@ -263,32 +273,71 @@ class LakeSinkTask(Informed, SinkTask):
         self._ids.check({place: mark}, _table_of(name))
         return mark.offset
 
-    def _made(self, name: str, place: TopicPartition, some: Slice, group: Group) -> pa.Table | None:
-        """Their rows, without those of bad records."""
+    def _made(self, name: str, place: TopicPartition, some: Slice, group: Group) -> tuple[pa.Table, Sequence[int]] | None:
+        """Their rows, without those of bad records, and the offsets of the others."""
         try:
-            return self._rows(name, some, self._dynamic or some.topic != place.topic)
+            return self._rows(name, some, self._is_chosen(some, place)), some.offsets
         except rows.NO_ROWS as error:
             if len(some) == 1:
                 problem = DataError(f"the table {name} can't have it: {' '.join(str(error).split())}")
                 self._bad(record_at(group, place, some.offsets[0]), problem)
                 return None
-        half = len(some) // 2
-        both = [self._made(name, place, half_slice, group) for half_slice in (some.cut(0, half), some.cut(half, len(some)))]
-        tables = [table for table in both if table is not None]
-        # The table may have got a column between them.
-        return pa.concat_tables([rows.fitted(table, tables[-1].schema) for table in tables]) if tables else None
+        both = [self._made(name, place, half, group) for half in _halves(some)]
+        found = [made for made in both if made is not None]
+        if not found:
+            return None
+        return _concatenated([table for table, _ in found]), [offset for _, offsets in found for offset in offsets]
 
-    def _deletions(self, name: str, place: TopicPartition, some: Slice, group: Group) -> Deletions | None:
-        """The ids that keys have, without those of bad records."""
+    def _is_chosen(self, some: Slice, place: TopicPartition) -> bool:
+        """Whether records name their table, by a field or by the topic that a transform has made."""
+        return self._dynamic or some.topic != place.topic
+
+    def _changes(self, name: str, place: TopicPartition, some: Slice, group: Group, reads: changes.Reader) -> Changes | None:
+        """What records have changed, without those that are bad."""
         try:
-            of_ids = self._columns_of_ids(name, some.topic != place.topic)
+            events = reads(some.value, self._lake.set_ids(name))
+            if events.emptied and not self._lake.empties:
+                setting = self._lake.names.truncate
+                remedy = f"set {setting}=true" if self._lake.can_empty else "do that yourself, and skip the record"
+                raise DataError(f"it says that the whole table was emptied, which is not done here: {remedy}")
+        except DataError as error:
+            if len(some) == 1:
+                self._bad(record_at(group, place, some.offsets[0]), error)
+                return None
+            both = [self._changes(name, place, half, group, reads) for half in _halves(some)]
+            return _joined(rows.since_emptied([found for found in both if found is not None]))
+        for at, problem in events.bad:
+            self._bad(record_at(group, place, some.offsets[at]), problem)
+        begin = events.emptied[-1] if events.emptied else -1
+        made = self._made_of(name, place, _behind(some, events.written, begin), group)
+        keys = [at for at in events.deleted_by_key if at > begin]
+        by_key = Slice(some.topic, _keys(group, place, [some.offsets[at] for at in keys]), *_taken(some, keys))
+        gone = [part for part in (_behind(some, events.deleted, begin), by_key) if len(part)]
+        deleted = [self._deletions(name, place, part, group) for part in gone]
+        # Of a table that is not there, there is nothing to delete.
+        empties = begin >= 0 and self._lake.existing(name) is not None
+        found = [*([] if made is None else [Changes(*made, None, ())]), *(part for part in deleted if part is not None)]
+        joined = _joined(found)
+        if not empties:
+            return joined
+        return Changes(None, (), None, (), True) if joined is None else replace(joined, emptied=True)
+
+    def _made_of(self, name: str, place: TopicPartition, some: Slice, group: Group) -> tuple[pa.Table, Sequence[int]] | None:
+        return self._made(name, place, some, group) if len(some) else None
+
+    def _deletions(self, name: str, place: TopicPartition, some: Slice, group: Group) -> Changes | None:
+        """The ids that keys have, or what is left of rows, without those of bad records."""
+        try:
+            of_ids = self._columns_of_ids(name, self._is_chosen(some, place))
         except DataError as error:
             for offset in some.offsets:
                 self._bad(record_at(group, place, offset), error)
             return None
         # Of a table that is not there, there is nothing to delete.
         ids = [] if of_ids is None else self._deleted_ids(name, place, some, group, of_ids)
-        return Deletions(pa.concat_tables(ids)) if ids else None
+        if not ids:
+            return None
+        return Changes(None, (), pa.concat_tables([table for table, _ in ids]), [at for _, places in ids for at in places])
 
     def _columns_of_ids(self, name: str, chosen: bool) -> pa.Schema | None:
         """
@@ -308,33 +357,35 @@ class LakeSinkTask(Informed, SinkTask):
             if not chosen or isinstance(error, ConfigError):
                 raise
             raise DataError(str(error)) from error
-        return pa.schema([table_schema.field(column) for column in id_columns])
+        order = [table_schema.field(self._order).with_nullable(True)] if self._order in table_schema.names else []
+        return pa.schema([*(table_schema.field(column) for column in id_columns), *order])
 
-    def _deleted_ids(self, name: str, place: TopicPartition, some: Slice, group: Group, wanted: pa.Schema) -> list[pa.Table]:
+    def _deleted_ids(
+        self, name: str, place: TopicPartition, some: Slice, group: Group, wanted: pa.Schema
+    ) -> list[tuple[pa.Table, Sequence[int]]]:
         try:
-            return [self._ids_of(some.value, wanted)]
+            return [(self._ids_of(some.value, wanted), some.offsets)]
         except rows.NO_ROWS as error:
             if len(some) == 1:
                 problem = DataError(f"the table {name} can't have it: {' '.join(str(error).split())}")
                 self._bad(record_at(group, place, some.offsets[0]), problem)
                 return []
-        half = len(some) // 2
-        both = (some.cut(0, half), some.cut(half, len(some)))
-        return [ids for half_slice in both for ids in self._deleted_ids(name, place, half_slice, group, wanted)]
+        return [ids for half in _halves(some) for ids in self._deleted_ids(name, place, half, group, wanted)]
 
     def _ids_of(self, key: Column, wanted: pa.Schema) -> pa.Table:
         """Return the ids of records without a value. DataError, or one of Arrow's errors, if one of them has none."""
+        ids = [name for name in wanted.names if name != self._order]
         if any(item is None for item in key.values):
             raise DataError("it has neither a key nor a value, so it deletes nothing")
-        if len(wanted) == 1 and not isinstance(key.values[0], dict | Struct):
+        if len(ids) == 1 and not isinstance(key.values[0], dict | Struct):
             # The key is the id.
-            made = rows.of_keys(key, wanted.names[0], self._lake.kinds)
+            made = rows.of_keys(key, ids[0], self._lake.kinds)
         else:
-            made = rows.made(key if key.schema is not None else _only(key, wanted.names), self._lake.kinds)
-        if missing := [column for column in wanted.names if column not in made.column_names]:
+            made = rows.made(changes.only(key, wanted.names), self._lake.kinds)
+        if missing := [column for column in ids if column not in made.column_names]:
             raise DataError(f"it has no value, and its key has no {missing[0]}, which is of the id")
-        fitted = rows.fitted(made.select(wanted.names), wanted)
-        columns.check_ids(fitted, wanted.names)
+        fitted = rows.fitted(made.select([name for name in wanted.names if name in made.column_names]), wanted)
+        columns.check_ids(fitted, ids)
         return fitted
 
     def _rows(self, name: str, some: Slice, chosen: bool) -> pa.Table:
@@ -343,6 +394,8 @@ class LakeSinkTask(Informed, SinkTask):
         if self._upserts:
             # A table that is made for them would have no id that rows are found by.
             columns.check_keys(table_rows.schema, self._lake.set_ids(name))
+            if self._order:
+                columns.check_order(table_rows, self._order)
         try:
             table = self._lake.ensure(name, table_rows.schema, some.value.schema is None)
             id_columns = self._lake.ids(name, table) if self._upserts else []
@@ -472,11 +525,48 @@ def _table_of(name: str) -> str:
     return f"The table {names.shown(name)}"
 
 
-def _only(objects: Column, wanted: Collection[str]) -> Column:
-    """Return objects without the names that nobody wants: each would be a column for all of them."""
-    if not all(isinstance(item, dict) for item in objects.values):
-        raise DataError("its key is no object, and has no id")
-    return Column(None, [{name: item[name] for name in wanted if name in item} for item in objects.values])
+def _halves(some: Slice) -> tuple[Slice, Slice]:
+    half = len(some) // 2
+    return some.cut(0, half), some.cut(half, len(some))
+
+
+def _behind(some: Slice, part: changes.Some, begin: int) -> Slice:
+    """Return a part of the records, with values of its own, behind the place where the table was emptied."""
+    kept = [at for at, place in enumerate(part.places) if place > begin]
+    value = part.value if len(kept) == len(part.places) else Column(part.value.schema, [part.value[at] for at in kept])
+    return Slice(some.topic, value, *_taken(some, [part.places[at] for at in kept]))
+
+
+def _taken(some: Slice, places: Sequence[int]) -> tuple[Sequence[int], Sequence[int | None]]:
+    return [some.offsets[at] for at in places], [some.timestamps[at] for at in places]
+
+
+def _keys(group: Group, place: TopicPartition, offsets: Sequence[int]) -> Column:
+    """Return the keys of the records with these offsets."""
+    wanted, origins = set(offsets), group.origins
+    where = zip(*map(origins.every, ("original_topic", "original_partition", "original_offset")), strict=True)
+    places = [at for at, (*found, offset) in enumerate(where) if tuple(found) == place and offset in wanted]
+    return Column(group.key.schema, [group.key[at] for at in places] if places else [])
+
+
+def _joined(found: Sequence[Changes]) -> Changes | None:
+    """Return all as one; None if there is nothing."""
+    if len(found) < 2:
+        return found[0] if found else None
+    made = [some.made for some in found if some.made is not None]
+    deleted = [some.deleted for some in found if some.deleted is not None]
+    return Changes(
+        _concatenated(made),
+        [at for some in found for at in some.made_at],
+        _concatenated(deleted),
+        [at for some in found for at in some.deleted_at],
+        any(some.emptied for some in found),
+    )
+
+
+def _concatenated(tables: Sequence[pa.Table]) -> pa.Table | None:
+    # The table may have got a column between them.
+    return pa.concat_tables([rows.fitted(table, tables[-1].schema) for table in tables]) if tables else None
 
 
 def _is_table(name: str) -> bool:
@@ -489,8 +579,5 @@ def _is_table(name: str) -> bool:
 
 def _field(value: Any, path: str) -> Any:
     for name in path.split("."):
-        if isinstance(value, Struct):
-            value = value[name] if value.schema.field(name) else None
-        else:
-            value = value.get(name) if isinstance(value, dict) else None
+        value = changes.get(value, name)
     return value

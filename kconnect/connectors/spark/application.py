@@ -46,6 +46,8 @@ _DEFAULTS = {
     "spark.sql.adaptive.enabled": "true",
 }
 _OURS = {
+    # Of what the event log and the UI show: logins of catalogs and stores, which may be in a catalog's address, too.
+    "spark.redaction.regex": "(?i)secret|password|token|access[.]?key|credential|[.]uri$|header[.]",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.ansi.enabled": "true",
     "spark.sql.caseSensitive": "false",

@@ -9,6 +9,7 @@ record waits for no Spark, and tables that a thousand topics need are not made o
 from __future__ import annotations
 
 import hashlib
+import logging
 import urllib.parse
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -29,8 +30,11 @@ from kconnect.connectors.lake.partitions import Partition
 from kconnect.connectors.spark import settings, targets
 from kconnect.connectors.spark.application import Answer, SparkFault
 
+log = logging.getLogger(__name__)
+
 _SCHEMES = ("file", "s3a", "hdfs", "abfss", "gs", "viewfs")
 _LOCAL = "file:///"
+_CATALOG = "lake.spark.sql.catalog."
 _SMALL = {pa.int8(): pa.int32(), pa.int16(): pa.int32()}
 Begin = Callable[[dict[str, Any], "pa.Buffer | None"], "Future[Answer]"]
 """Asks the application. SparkFault if it can't be started."""
@@ -62,6 +66,7 @@ class SparkLake(Lake[SparkTable]):
     errors = (SparkFault,)
     unfit = ()
     refusals = (SparkFault,)
+    can_empty = True
 
     def __init__(
         self, config: Mapping[str, Any], props: Mapping[str, str], worker: Mapping[str, str], begin: Begin, wait: Wait
@@ -81,6 +86,30 @@ class SparkLake(Lake[SparkTable]):
             **(_SMALL if self._format == settings.ICEBERG else {}),
         }
         self._url: str = config[settings.STORE].rstrip("/")
+        self._catalog: str = config[settings.CATALOG]
+        self._files: HostFiles | None = None
+        if self._catalog:
+            self._check_catalog(worker)
+        else:
+            self._check_store(worker)
+        self.order: str = config[self.names.order]
+        self.empties = config[self.names.truncate]
+        self._config, self._props = config, props
+
+    def _check_catalog(self, worker: Mapping[str, str]) -> None:
+        if self._format != settings.ICEBERG:
+            raise ConfigError(settings.CATALOG, self._catalog, "Tables of Delta are in folders: name a lake.store.url")
+        if self._url:
+            raise ConfigError(settings.CATALOG, self._catalog, "It says where tables are: leave lake.store.url out")
+        if not self._catalog.isidentifier() or _CATALOG + self._catalog not in worker:
+            known = sorted(name.removeprefix(_CATALOG) for name in worker if name.startswith(_CATALOG))
+            have = ", ".join(name for name in known if "." not in name) or "none"
+            rule = f"The worker's file has {have} as {_CATALOG}NAME, and this is to be one of them"
+            raise ConfigError(settings.CATALOG, self._catalog, rule)
+
+    def _check_store(self, worker: Mapping[str, str]) -> None:
+        if not self._url:
+            raise ConfigError(settings.STORE, None, "It is missing")
         scheme = self._url.partition("://")[0]
         if scheme not in _SCHEMES or "://" not in self._url or any(letter in self._url for letter in "%?#\\ \0"):
             rule = f"It must begin with one of {', '.join(f'{name}://' for name in _SCHEMES)}, and name a folder or a bucket"
@@ -89,7 +118,6 @@ class SparkLake(Lake[SparkTable]):
             raise ConfigError(settings.STORE, self._url, "A folder of this machine is file:///folder")
         self._files = HostFiles(worker) if scheme == "file" else None
         self._check(self._url)
-        self._config, self._props = config, props
 
     def where(self, name: str) -> dict[str, Any]:
         """Return where a table is, in the words of its format. DataError if no table can have that name."""
@@ -100,6 +128,8 @@ class SparkLake(Lake[SparkTable]):
             url = "/".join((self._url, *(urllib.parse.quote(part) for part in parts)))
             self._check(url)
             return {"url": url}
+        if self._catalog:
+            return {"catalog": self._catalog, "table": parts, "properties": {}}
         self._check("/".join((self._url, *parts)))
         catalog = f"kconnect_{hashlib.sha256(self._url.encode()).hexdigest()[:16]}"
         properties = {
@@ -140,6 +170,15 @@ class SparkLake(Lake[SparkTable]):
     def set_offset(self, name: str, place: TopicPartition, offset: int | None) -> None:
         """Set what a table has of a partition, by a commit without rows; None: it knows nothing of it any more."""
         self._ask({"do": "set", **self.head(name), "ends": [[*place, offset]]})
+
+    def maintain(self, name: str, keep_ms: int) -> Future[Answer] | None:
+        """Have a table tidied up, beside all else; None if Spark can't be asked."""
+        try:
+            chore = self.begin({"do": "maintain", **self.head(name), "keep_ms": keep_ms}, None)
+        except SparkFault:
+            return None
+        chore.add_done_callback(lambda done: _note_chore(name, done))
+        return chore
 
     def load(self, name: str) -> SparkTable | None:
         return self.told(name, self._ask({"do": "look", **self.head(name)}))
@@ -235,6 +274,14 @@ class SparkLake(Lake[SparkTable]):
 
     def reason(self, error: Exception) -> str:
         return str(error)
+
+
+def _note_chore(name: str, done: Future[Answer]) -> None:
+    error = done.exception()
+    if error is None:
+        log.info("The table %s was tidied up", name)
+    else:
+        log.warning("The table %s could not be tidied up, which is tried again later: %s", name, error)
 
 
 def _check_names(wanted: pa.Schema, there: Any = ()) -> None:

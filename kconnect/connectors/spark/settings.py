@@ -9,14 +9,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from kconnect.api import ConfigDef, ConfigError, OneOf, Width
+from kconnect.api import ConfigDef, ConfigError, OneOf, Range, Width
 from kconnect.connectors.lake import partitions
 from kconnect.connectors.lake.partitions import Partition
 from kconnect.connectors.lake.settings import Names, commit_keys, of_tables, table_keys
-from kconnect.connectors.setting_rows import STRING, section
+from kconnect.connectors.setting_rows import BOOLEAN, LONG, STRING, section
 
-FORMAT, STORE = "lake.format", "lake.store.url"
+FORMAT, STORE, CATALOG = "lake.format", "lake.store.url", "lake.catalog"
+MAINTENANCE, KEPT = "lake.maintenance.interval-ms", "lake.maintenance.keep-ms"
 DELTA, ICEBERG = "delta", "iceberg"
+_HOUR_MS, _WEEK_MS = 3_600_000, 7 * 24 * 3_600_000
 NAMES = Names("lake", "lake.commit.interval-ms")
 
 CONFIG = ConfigDef(
@@ -25,9 +27,17 @@ CONFIG = ConfigDef(
         STRING.high(FORMAT, doc="The format of the tables.", validator=OneOf((DELTA, ICEBERG))),
         STRING.high(
             STORE,
-            doc="Where the tables are, as a URL that Spark knows: file:///folder, s3a://bucket/lake, hdfs://…. The table "
-            "shop.orders is the folder shop/orders in it. With iceberg, it is the warehouse of a Hadoop catalog.",
+            "",
+            "Where the tables are, as a URL that Spark knows: file:///folder, s3a://bucket/lake, hdfs://…. The table "
+            "shop.orders is the folder shop/orders in it. With iceberg, it is the warehouse of a Hadoop catalog, unless there "
+            "is a lake.catalog.",
             width=Width.LONG,
+        ),
+        STRING.high(
+            CATALOG,
+            "",
+            "With iceberg, the catalog that has the tables: the NAME of lake.spark.sql.catalog.NAME in the worker's file, "
+            "which says of what kind it is, where, and with which login.",
         ),
     ),
     *section(
@@ -39,10 +49,39 @@ CONFIG = ConfigDef(
             "Whether columns that are missing are added.",
             "They have no default.",
         ),
+        BOOLEAN.medium(
+            NAMES.truncate,
+            False,
+            "Whether an envelope of Debezium's with the op t empties the table. Otherwise it is a bad record.",
+            visible=lambda name, values: bool(values.get(NAMES.envelopes)),
+        ),
+        STRING.medium(
+            NAMES.order,
+            "",
+            "A column by which the newest row of an id is found, such as a number of the log or a time, where several topics "
+            "feed a table: a row with a smaller value replaces and deletes none. By default, the last record counts.",
+            width=Width.MEDIUM,
+        ),
     ),
     *section(
         "Commits and retries",
         *commit_keys(NAMES, "How often rows are committed, in ms. They are in memory until then."),
+    ),
+    *section(
+        "Maintenance",
+        LONG.medium(
+            MAINTENANCE,
+            0,
+            "How often a table that gets rows is tidied up, in ms: small files become larger ones, and old ones go. 0: never.",
+            Range.at_least(0),
+        ),
+        LONG.medium(
+            KEPT,
+            _WEEK_MS,
+            "For how long, in ms, files and snapshots are kept that are not of the table any more. A query that takes longer, "
+            "or asks for an older version, fails.",
+            Range.at_least(_HOUR_MS),
+        ),
     ),
 )
 

@@ -43,10 +43,13 @@ class SparkTarget:
         """Have rows committed. StaleError if the table has not the columns that they were made for."""
         table = self._table
         mark: str | None = None
+        empties = rows.is_emptied(parts.values())
         if self._ids is None:
             made = rows.together(parts.values(), table.schema)
         else:
-            made, mark = rows.marked(*rows.last_of_each(parts.values(), table.schema, self._ids))
+            made, deleted = rows.last_of_each(parts.values(), table.schema, self._ids, self._lake.order)
+            if not empties:
+                made, mark = rows.marked(made, deleted)
         head: dict[str, Any] = {
             "do": "write",
             **self._lake.head(table.name),
@@ -57,6 +60,8 @@ class SparkTarget:
             "topic_ids": dict(self._topic_ids({place.topic for place in parts})),
             "ids": list(self._ids or ()),
             "mark": mark,
+            "order": self._lake.order,
+            "empties": empties,
             **self._lake.may(),
         }
         flight = Flight(next(_numbers), self._lake.begin(head, _stream(made)))

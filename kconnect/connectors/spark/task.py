@@ -49,6 +49,8 @@ class SparkSinkTask(LakeSinkTask):
         self._rests: dict[str, Rest] = {}
         self._patiences: dict[str, Patience] = {}
         """Those of tables that could not be written to, and have not been since."""
+        self._chores: dict[str, tuple[float, Future[Answer] | None]] = {}
+        """When tables are to be tidied up next, and what came of the last time."""
         self._failure: RetriableError | None = None
         """Why a table was left alone in the commit that is under way."""
 
@@ -80,7 +82,18 @@ class SparkSinkTask(LakeSinkTask):
             return self._leave_alone(name, error)
         if lake.commits[name] != commits:
             self._patiences.pop(name, None)
+            self._maintain(name, lake, now)
         return moves
+
+    def _maintain(self, name: str, lake: SparkLake, now: float) -> None:
+        """Have a table tidied up that gets rows, if it is time, beside all else. It is for others to see if that fails."""
+        interval_s = self._config[settings.MAINTENANCE] / 1000
+        due, last = self._chores.get(name, (now + interval_s, None))
+        if interval_s and now >= due and (last is None or last.done()):
+            last = lake.maintain(name, self._config[settings.KEPT])
+            due = now + interval_s
+        if interval_s:
+            self._chores[name] = due, last
 
     def _leave_alone(self, name: str, error: SparkFault) -> bool:
         """Have a table's records come again later; the others go on. ConnectError if that was tried too often."""

@@ -17,6 +17,7 @@ import psutil
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
+from pyiceberg.catalog import load_catalog
 
 from kconnect.api import (
     BOOLEAN_SCHEMA,
@@ -43,10 +44,11 @@ from kconnect.api import (
 from kconnect.connectors.spark import application, targets
 from kconnect.connectors.spark.connector import SparkSinkConnector
 from kconnect.connectors.spark.lake import SparkLake
-from kconnect.connectors.spark.session import iceberg
+from kconnect.connectors.spark.session import groups, iceberg
 from kconnect.connectors.spark.task import Rest, SparkSinkTask
 from kconnect.testing import SinkRunner, config_errors
 from tests.rig.systems import lake as lakes
+from tests.rig.systems.iceberg_rest import IcebergRest
 from tests.support import starts, wait_until
 
 UTC = datetime.timezone.utc
@@ -237,6 +239,157 @@ def test_a_commit_that_nobody_heard_of_is_not_made_again(lake: Lake, python: dic
         wait_until(lambda: look(runner) or runner.rewinds or runner.committed.get(PLACE) == 3, 240)
         commit(runner, *(row(number) for number in range(runner.rewinds.get(PLACE, 3), 4)))
     assert lake.ids() == [0, 1, 2, 3]
+
+
+def envelope(offset: int, op: str, before: Any = None, after: Any = None) -> SinkRecord:
+    return record(offset, {"op": op, "before": before, "after": after})
+
+
+def test_envelopes_are_taken_as_they_are_and_empty_tables(lake: Lake) -> None:
+    def value(number: int, note: str = "n") -> dict[str, Any]:
+        return {"id": number, "note": note}
+
+    config = {**UPSERTS, "lake.tables.debezium-envelopes-enabled": "true", "lake.tables.truncate-enabled": "true"}
+    with lake.sink(**config) as runner:
+        commit(runner, *(envelope(number, "r", None, value(number)) for number in range(4)))
+        moved = envelope(6, "u", value(0), value(9, "moved"))
+        commit(runner, envelope(4, "u", None, value(1, "u")), envelope(5, "d", value(2)), moved)
+        assert [(found["id"], found["note"]) for found in lake.rows()] == [(1, "u"), (3, "n"), (9, "moved")]
+        commit(runner, envelope(7, "c", None, value(20)), envelope(8, "t"), envelope(9, "c", None, value(21)))
+        assert lake.ids() == [21]
+        commit(runner, envelope(10, "t"))
+        assert lake.ids() == []
+        commit(runner, envelope(11, "t"), envelope(12, "d", value(21)))
+        commit(runner, envelope(13, "c", None, value(22)))
+    assert lake.ids() == [22]
+    with lake.sink(**config) as runner:
+        runner.open(PLACE)
+        assert runner.rewinds == {PLACE: 14}
+
+
+def test_the_newest_row_of_an_id_is_that_with_most_in_a_column(lake: Lake) -> None:
+    def at(number: int, time: Any, offset: int) -> SinkRecord:
+        return record(offset, {"id": number, "note": f"at {time}", "time": time})
+
+    with lake.sink(**UPSERTS, **{"lake.tables.order-by": "time", "errors.tolerance": "all"}) as runner:
+        commit(runner, at(1, 5, 0), at(1, 3, 1), at(2, 5, 2))
+        commit(runner, at(1, 4, 3), at(2, 5, 4), at(3, None, 5), at(3, 1, 6))
+        assert [(found["id"], found["note"]) for found in lake.rows()] == [(1, "at 5"), (2, "at 5"), (3, "at 1")]
+        assert [bad.original_offset for bad, _ in runner.reported] == [5]
+        commit(runner, at(1, 6, 7), gone(2, 8))
+    assert [(found["id"], found["note"]) for found in lake.rows()] == [(1, "at 6"), (3, "at 1")]
+
+
+@pytest.mark.parametrize("more", [{}, UPSERTS], ids=["append", "upsert"])
+def test_tables_are_tidied_up_and_keep_their_offsets(lake: Lake, more: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    with lake.sink(**more) as other:
+        commit(other, row(100, partition=1, offset=0))
+    tidies = {"lake.maintenance.interval-ms": "1", "lake.maintenance.keep-ms": "3600000", "name": "tidy"}
+    with lake.sink(**more, **tidies) as runner:
+        for number in range(7):
+            commit(runner, row(number))
+        if more:
+            commit(runner, gone(3, 7), row(4, offset=8, note="new"))
+        assert isinstance(runner.task, SparkSinkTask)
+        spark = runner.task._lake
+        assert isinstance(spark, SparkLake)
+        # What is kept for an hour at least by a config is kept for no time here.
+        chore = spark.maintain("shop.orders", 0)
+        assert chore is not None
+        assert chore.result(240).outcome == "maintained"
+        commit(runner, row(9, offset=9))
+    wanted = [0, 1, 2, 4, 5, 6, 9, 100] if more else [0, 1, 2, 3, 4, 5, 6, 9, 100]
+    assert lake.ids() == wanted
+    files = list((lake.folder / "shop" / "orders").rglob("*.parquet"))
+    assert len([file for file in files if "_delta_log" not in file.parts]) < 7
+    for name, place, offset in (("tidy", PLACE, 10), ("lake", OTHER, 1)):
+        with lake.sink(**more, name=name) as runner:
+            runner.open(place)
+            assert runner.rewinds == {place: offset}
+
+
+@pytest.mark.parametrize("lake", ["iceberg"], indirect=True)
+def test_tables_of_a_catalog_that_the_worker_names(lake: Lake, python: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """By REST; its login is in the worker's file, and nowhere else."""
+    rest = IcebergRest().start()
+    own = lake.folder / "own"
+    own.symlink_to(Path(python[application.PYTHON]).parent.parent)
+    logins = own.with_suffix(".conf")
+    logins.write_text("spark.sql.catalog.prod.header.authorization Bearer needle-R45\n")
+    try:
+        prefix = "lake.spark.sql.catalog.prod"
+        worker = {
+            application.PYTHON: str(own / "bin" / "python"),
+            prefix: "org.apache.iceberg.spark.SparkCatalog",
+            f"{prefix}.type": "rest",
+            f"{prefix}.uri": rest.url,
+            f"{prefix}.cache-enabled": "false",
+            "lake.spark.eventLog.enabled": "true",
+            "lake.spark.eventLog.dir": f"file://{lake.folder}",
+        }
+        monkeypatch.setattr(SparkSinkTask, "worker", worker)
+        monkeypatch.setattr(SparkSinkConnector, "worker", worker)
+        config = {**lake.config(**UPSERTS), "lake.catalog": "prod"}
+        del config["lake.store.url"]
+        with pytest.raises(ConnectError, match="chmod 600"), SinkRunner(SparkSinkConnector, config) as runner:
+            runner.put([row(0)])
+            wait_until(lambda: look(runner), 240)
+        logins.chmod(0o600)
+        with SinkRunner(SparkSinkConnector, config) as runner:
+            commit(runner, row(0), row(1))
+            commit(runner, row(1, offset=2, note="new"), gone(0, 3))
+            lines = [" ".join(process.cmdline()) for process in psutil.Process().children(recursive=True)]
+        application.of(worker).end()
+        catalog = load_catalog("rest", type="rest", uri=rest.url)
+        found = catalog.load_table("shop.orders").scan().to_arrow().to_pylist()
+        assert [(each["id"], each["note"]) for each in found] == [(1, "new")]
+        logs = [path.read_bytes() for path in lake.folder.glob("*") if path.is_file() and path != logins]
+        assert any(b"spark.sql.catalog.prod.header.authorization" in text for text in logs), "the control: the log has its name"
+        assert not any(b"needle-R45" in text for text in logs)
+        assert not any("needle-R45" in line for line in lines)
+    finally:
+        rest.stop()
+
+
+@pytest.mark.parametrize("more", [{}, UPSERTS], ids=["append", "upsert"])
+def test_tasks_that_feed_a_table_share_its_commits(lake: Lake, more: dict[str, str]) -> None:
+    """Whatever comes while the first commit is made is the second one."""
+    with contextlib.ExitStack() as stack:
+        runners = [stack.enter_context(lake.sink(task, **more, **{"tasks.max": "5"})) for task in range(5)]
+        for number, runner in enumerate(runners):
+            runner.put([row(number, partition=number, offset=0)])
+            look(runner)
+        for number, runner in enumerate(runners):
+            until(runner, {TopicPartition("orders", number): 1})
+        assert lake.ids() == [0, 1, 2, 3, 4]
+        if lake.form == "delta":
+            # It is made by the first one, in a version of its own, and what was made for no table begins anew.
+            assert DeltaTable(str(lake.folder / "shop" / "orders")).version() < 5
+        # Two with the same id.
+        runners[0].put([row(7, partition=0, offset=1)])
+        for number in (1, 2):
+            runners[number].put([row(8, partition=number, offset=1, note=f"of {number}")])
+        for runner in runners[:3]:
+            look(runner)
+        for number, runner in enumerate(runners[:3]):
+            until(runner, {TopicPartition("orders", number): 2})
+    assert lake.ids() == [0, 1, 2, 3, 4, 7, *([8] if more else [8, 8])]
+
+
+def test_what_waits_for_a_table_is_given_to_one_at_a_time() -> None:
+    def request(table: str, number: int) -> groups.Request:
+        return groups.Request({"format": "delta", "where": {"url": table}, "number": number}, b"")
+
+    writes = groups.Writes()
+    for number, table in enumerate("aba"):
+        writes.put(request(table, number))
+    with writes.taken() as first:
+        assert [each.head["number"] for each in first] == [0, 2]
+        writes.put(request("a", 3))
+        with writes.taken() as second:
+            assert [each.head["number"] for each in second] == [1]
+    with writes.taken() as third:
+        assert [each.head["number"] for each in third] == [3]
 
 
 def _kill(pid: int) -> None:
@@ -453,6 +606,27 @@ def test_a_worker_without_a_python_for_lakes_says_what_to_do(tmp_path: Path) -> 
 def test_a_url_that_is_none_is_refused(tmp_path: Path, url: str, error: str) -> None:
     errors = config_errors(SparkSinkConnector, {**Plain(tmp_path).config(), "lake.store.url": url})
     assert error in str(errors["lake.store.url"])
+
+
+@pytest.mark.parametrize(
+    ("more", "setting", "error"),
+    [
+        ({"lake.catalog": "other"}, "lake.catalog", "leave lake.store.url out"),
+        ({"lake.catalog": "other", "lake.store.url": ""}, "lake.catalog", "has prod as lake.spark.sql.catalog.NAME"),
+        ({"lake.catalog": "prod.type", "lake.store.url": ""}, "lake.catalog", "has prod as"),
+        ({"lake.catalog": "prod", "lake.store.url": "", "lake.format": "delta"}, "lake.catalog", "are in folders"),
+        ({"lake.store.url": ""}, "lake.store.url", "missing"),
+        ({"lake.catalog": "prod", "lake.store.url": ""}, None, ""),
+    ],
+)
+def test_a_catalog_is_one_of_the_workers(
+    tmp_path: Path, more: dict[str, str], setting: str | None, error: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    worker = {"lake.spark.sql.catalog.prod": "x", "lake.spark.sql.catalog.prod.type": "rest"}
+    monkeypatch.setattr(SparkSinkConnector, "worker", worker)
+    errors = config_errors(SparkSinkConnector, {**Plain(tmp_path).config(), "lake.format": "iceberg", **more})
+    assert set(errors) == ({setting} if setting else set())
+    assert error in str(errors.get(setting or ""))
 
 
 def test_a_folder_that_the_worker_does_not_allow_is_refused(tmp_path: Path) -> None:

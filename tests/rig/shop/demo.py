@@ -21,6 +21,7 @@ from rich.text import Text
 from kconnect.cli.machine import demo
 from kconnect.cli.outcome_text import printable
 from kconnect.errors import ConnectError
+from kconnect.jvm import lake
 from kconnect.local.broker import Broker
 from kconnect.testing.processes import WorkerProcess
 from tests.rig.shop import pipeline
@@ -44,6 +45,8 @@ class Shop(NamedTuple):
     server: Postgres
     search: OpenSearch
     folder: Path
+    lake: Path | None
+    """Where the lake's table is, if there is to be one."""
 
 
 class View(NamedTuple):
@@ -53,18 +56,22 @@ class View(NamedTuple):
     table: list[Order]
     files: list[Order]
     documents: list[Order]
+    lake: list[Order] | None
 
     @property
     def differences(self) -> list[str]:
         found = pipeline.differences(self.sent, self.table, "the table")
         found += pipeline.differences(self.sent, self.files, "the files")
-        return found + pipeline.differences(self.sent, self.documents, "the index")
+        found += pipeline.differences(self.sent, self.documents, "the index")
+        return found + ([] if self.lake is None else pipeline.differences(self.sent, self.lake, "the lake"))
 
 
-_NOTHING = View([], [], [], [])
+_NOTHING = View([], [], [], [], None)
 
 
-def run(console: Console, directory: Path, once: bool, port: int, interrupted: threading.Event) -> bool:
+def run(
+    console: Console, directory: Path, once: bool, port: int, interrupted: threading.Event, with_lake: bool = False
+) -> bool:
     """Whether all went well; ConnectError, with the reason, if something does not start."""
     with ExitStack() as stack:
         with console.status("Looking for PostgreSQL") as status:
@@ -85,19 +92,27 @@ def run(console: Console, directory: Path, once: bool, port: int, interrupted: t
             "config.providers.file.class": "org.apache.kafka.common.config.provider.FileConfigProvider",
             "config.providers.file.param.allowed.paths": str(directory),
         }
+        if with_lake:
+            with console.status("Making the Python for lakes, once") as status:
+                properties["lake.python"] = str(lake.make(lake.directory(), status.update))
         worker = WorkerProcess(directory, broker.bootstrap_servers, "demo", port, properties)
         stack.callback(_stopped, console, "the worker and Spark", worker)
         with console.status("Starting a worker and Spark"):
             worker.start()
         if interrupted.is_set():
             return False
-        shop = Shop(worker, broker.bootstrap_servers, server, search, directory / "lake")
+        shop = Shop(
+            *(worker, broker.bootstrap_servers, server, search, directory / "files"),
+            lake=directory / "lake" if with_lake else None,
+        )
         began = time.monotonic()
         with console.status("Starting the connectors"):
             worker.client.create(pipeline.SOURCE, pipeline.source(_COUNT if once else 0))
             worker.client.create(pipeline.TABLE_SINK, pipeline.table_sink(server, _secret(directory, server)))
             worker.client.create(pipeline.FILE_SINK, pipeline.file_sink(shop.folder))
             worker.client.create(pipeline.INDEX_SINK, pipeline.index_sink(search))
+            if shop.lake is not None:
+                worker.client.create(pipeline.LAKE_SINK, pipeline.lake_sink(shop.lake))
         if once:
             return _once(console, shop, began, interrupted)
         view = _watch(console, shop, interrupted)
@@ -106,7 +121,8 @@ def run(console: Console, directory: Path, once: bool, port: int, interrupted: t
 
 
 def _where(view: View) -> str:
-    return f"{len(view.table):,} are in the table, {len(view.files):,} in files, {len(view.documents):,} in the index"
+    more = "" if view.lake is None else f", {len(view.lake):,} in the lake"
+    return f"{len(view.table):,} are in the table, {len(view.files):,} in files, {len(view.documents):,} in the index{more}"
 
 
 def _stopped(console: Console, what: str, it: Postgres | OpenSearch | Broker | WorkerProcess) -> None:
@@ -125,7 +141,8 @@ def _secret(directory: Path, server: Postgres) -> str:
 def _look(shop: Shop) -> View:
     # The topic last: what is in it may not have come any further.
     table, files, index = pipeline.in_table(shop.server), pipeline.in_files(shop.folder), pipeline.in_index(shop.search)
-    return View(pipeline.in_topic(shop.servers), table, files, index)
+    in_lake = None if shop.lake is None else pipeline.in_lake(shop.lake)
+    return View(pipeline.in_topic(shop.servers), table, files, index, in_lake)
 
 
 # --- once ---
@@ -140,7 +157,7 @@ def _once(console: Console, shop: Shop, began: float, interrupted: threading.Eve
             with suppress(ConnectError):
                 view = _look(shop)
             now = time.monotonic()
-            if tuple(map(len, view)) != tuple(map(len, before)):
+            if _where(view) != _where(before) or len(view.sent) != len(before.sent):
                 last_change = now
             elif view.sent and not view.differences and _made(shop) == _COUNT:
                 break
@@ -159,7 +176,8 @@ def _once(console: Console, shop: Shop, began: float, interrupted: threading.Eve
     files = len(list(shop.folder.rglob("*.parquet")))
     click.echo(
         f"OK: {_COUNT:,} orders were made, {_COUNT - len(view.sent):,} had come back and were dropped; the other "
-        f"{len(view.sent):,} are in the table, in {files} Parquet files and in the index, each once, after {took:.1f} s"
+        f"{len(view.sent):,} are in the table, in {files} Parquet files{', in the lake' if view.lake else ''} and in the "
+        f"index, each once, after {took:.1f} s"
     )
     return True
 
@@ -196,6 +214,8 @@ def _page(shop: Shop, view: View, states: dict[str, Any]) -> Group:
     files = len(list(shop.folder.rglob("*.parquet")))
     flow.add_row("files", f"{len(view.files):,} rows in {files} Parquet files, in a folder for each status")
     flow.add_row("index", f"{len(view.documents):,} documents in {pipeline.INDEX}, at {shop.search.url}")
+    if view.lake is not None:
+        flow.add_row("lake", f"{len(view.lake):,} rows in a table of Delta Lake, by Spark")
     newest = Table(box=None, padding=(0, 2))
     for name in Order._fields:
         newest.add_column(name, no_wrap=True)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import orjson
+from deltalake import DeltaTable
 from pyarrow import parquet
 
 from kconnect.errors import ConnectError
@@ -19,7 +20,8 @@ from tests.rig.systems.opensearch import OpenSearch
 from tests.rig.systems.postgres import Postgres
 
 SOURCE, TABLE_SINK, FILE_SINK, INDEX_SINK = "shop-orders", "shop-table", "shop-files", "shop-index"
-CONNECTORS = (SOURCE, TABLE_SINK, FILE_SINK, INDEX_SINK)
+LAKE_SINK = "shop-lake"
+CONNECTORS = (SOURCE, TABLE_SINK, FILE_SINK, INDEX_SINK, LAKE_SINK)
 TOPIC = TABLE = INDEX = "orders"
 _JSON = {
     "key.converter": "org.apache.kafka.connect.storage.StringConverter",
@@ -106,6 +108,25 @@ def index_sink(search: OpenSearch) -> dict[str, str]:
     }
 
 
+def lake_sink(folder: Path) -> dict[str, str]:
+    return {
+        "connector.class": "SparkSink",
+        "topics": TOPIC,
+        "lake.format": "delta",
+        "lake.store.url": f"file://{folder}",
+        "lake.tables": "shop.orders",
+        "lake.tables.auto-create-enabled": "true",
+        "lake.tables.upsert-mode-enabled": "true",
+        "lake.tables.default-id-columns": "orderid",
+        "lake.commit.interval-ms": "2000",
+        "transforms": "flat",
+        "transforms.flat.type": "org.apache.kafka.connect.transforms.Flatten$Value",
+        "transforms.flat.delimiter": "_",
+        "consumer.override.metadata.max.age.ms": "1000",
+        **_JSON,
+    }
+
+
 def in_topic(servers: str) -> list[Order]:
     try:
         values = [orjson.loads(message.value() or b"")["payload"] for message in recorder.read(servers, TOPIC)]
@@ -138,6 +159,14 @@ def in_files(folder: Path) -> list[Order]:
         for row in parquet.read_table(file, columns=list(_COLUMNS), partitioning=None).to_pylist():
             found.append(Order(*(row[name] for name in _COLUMNS)))
     return found
+
+
+def in_lake(folder: Path) -> list[Order]:
+    table = folder / "shop" / "orders"
+    if not DeltaTable.is_deltatable(str(table)):
+        return []
+    rows = DeltaTable(str(table)).to_pyarrow_table(columns=list(_COLUMNS)).to_pylist()
+    return [Order(*(row[name] for name in _COLUMNS)) for row in rows]
 
 
 def differences(sent: Sequence[Order], there: Sequence[Order], where: str) -> list[str]:

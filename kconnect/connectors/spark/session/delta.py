@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from kconnect.connectors.spark.session.tables import ConflictError, Ledger, LostError, State, empty, java_name, parsed
+from kconnect.connectors.spark.session.tables import By, ConflictError, Ledger, LostError, State, empty, java_name, parsed
 
 _APPLICATION, _VERSION, _METADATA = (
     "spark.databricks.delta.write.txnAppId",
@@ -19,6 +19,7 @@ _APPLICATION, _VERSION, _METADATA = (
     "spark.databricks.delta.commitInfo.userMetadata",
 )
 _CONFLICTS = ("Concurrent", "MetadataChangedException", "ProtocolChangedException", "DeltaAlreadyExists", "CommitFailed")
+_CHECKED = "spark.databricks.delta.retentionDurationCheck.enabled"
 _KEPT = 10_000
 
 
@@ -83,22 +84,42 @@ class Delta:
         writer = rows.write.format("delta").mode("append")
         _noted(spark, ledger, writer.save, where["url"])
 
-    def merge(
-        self, spark: Any, where: Mapping[str, Any], rows: Any, ids: list[str], mark: str, state: State, ledger: Ledger
-    ) -> None:
-        names = [name for name in rows.columns if name != mark]
-        _noted(spark, ledger, spark.sql, merge_of(_quoted(where), names, ids, mark), {"source": rows})
+    def merge(self, spark: Any, where: Mapping[str, Any], rows: Any, by: By, state: State, ledger: Ledger) -> None:
+        names = [name for name in rows.columns if name != by.mark]
+        _noted(spark, ledger, spark.sql, merge_of(_quoted(where), names, by), {"source": rows})
+
+    def replace(self, spark: Any, where: Mapping[str, Any], rows: Any, state: State, ledger: Ledger) -> None:
+        _noted(spark, ledger, rows.write.format("delta").mode("overwrite").save, where["url"])
+
+    def compact(self, spark: Any, where: Mapping[str, Any]) -> None:
+        _conflicting(spark.sql, f"OPTIMIZE {_quoted(where)}")
+
+    def settle(self, spark: Any, where: Mapping[str, Any], state: State, ledger: Ledger) -> None:
+        """Do nothing but for a connector that has written: the log keeps the others' for longer than this one's."""
+        if state.ledger.number:
+            self.append(spark, where, None, state, ledger)
+
+    def expire(self, spark: Any, where: Mapping[str, Any], keep_ms: int) -> None:
+        # It is the config's word how long that is: Delta itself would refuse less than a week.
+        spark.conf.set(_CHECKED, "false")
+        try:
+            spark.sql(f"VACUUM {_quoted(where)} RETAIN {keep_ms / 3_600_000} HOURS")
+        finally:
+            spark.conf.unset(_CHECKED)
 
 
-def merge_of(table: str, names: list[str], ids: list[str], mark: str) -> str:
+def merge_of(table: str, names: list[str], by: By) -> str:
     """Return the statement that brings the rows of `{source}` into a table."""
-    same = " AND ".join(f"t.{name_of(name)} = s.{name_of(name)}" for name in ids)
+    mark = name_of(by.mark)
+    same = " AND ".join(f"t.{name_of(name)} = s.{name_of(name)}" for name in by.ids)
     sets = ", ".join(f"t.{name_of(name)} = s.{name_of(name)}" for name in names)
     columns, values = ", ".join(map(name_of, names)), ", ".join(f"s.{name_of(name)}" for name in names)
+    order = name_of(by.order)
+    newer = f" AND NOT COALESCE(t.{order} > s.{order}, FALSE)" if by.order else ""
     return (
         f"MERGE INTO {table} AS t USING {{source}} AS s ON {same} "
-        f"WHEN MATCHED AND s.{name_of(mark)} THEN DELETE WHEN MATCHED THEN UPDATE SET {sets} "
-        f"WHEN NOT MATCHED AND NOT s.{name_of(mark)} THEN INSERT ({columns}) VALUES ({values})"
+        f"WHEN MATCHED AND s.{mark}{newer} THEN DELETE WHEN MATCHED{newer} THEN UPDATE SET {sets} "
+        f"WHEN NOT MATCHED AND NOT s.{mark} THEN INSERT ({columns}) VALUES ({values})"
     )
 
 

@@ -16,11 +16,11 @@ from itertools import starmap
 from typing import Any
 
 from kconnect.connectors.spark.session.delta import merge_of, name_of
-from kconnect.connectors.spark.session.tables import ConflictError, Ledger, LostError, State, empty, java_name, parsed
+from kconnect.connectors.spark.session.tables import By, ConflictError, Ledger, LostError, State, empty, java_name, parsed
 
 _PREFIX = "snapshot-property."
 _SESSION_PREFIX = "spark.sql.iceberg." + _PREFIX
-_MAIN, _BRANCH = "main", "kconnect_"
+_MAIN, _BRANCH, _NOTES = "main", "kconnect_", "kconnect."
 _OLD_S = 3600.0
 """A branch that was made earlier is nobody's: a commit takes seconds."""
 _BRANCHES = re.compile(_BRANCH + r"(\d{1,12})_[0-9a-f]{32}")
@@ -74,20 +74,61 @@ class Iceberg:
 
         self._on_branch(spark, where, state, write)
 
-    def merge(
-        self, spark: Any, where: Mapping[str, Any], rows: Any, ids: list[str], mark: str, state: State, ledger: Ledger
-    ) -> None:
-        names = [name for name in rows.columns if name != mark]
+    def merge(self, spark: Any, where: Mapping[str, Any], rows: Any, by: By, state: State, ledger: Ledger) -> None:
+        names = [name for name in rows.columns if name != by.mark]
 
         def write(branch: str) -> None:
             setting = _SESSION_PREFIX + _property(ledger.connector)
             spark.conf.set(setting, ledger.text())
             try:
-                spark.sql(merge_of(branch, names, ids, mark), source=rows)
+                spark.sql(merge_of(branch, names, by), source=rows)
             finally:
                 spark.conf.unset(setting)
 
         self._on_branch(spark, where, state, write)
+
+    def replace(self, spark: Any, where: Mapping[str, Any], rows: Any, state: State, ledger: Ledger) -> None:
+        from pyspark.sql.functions import lit
+
+        def write(branch: str) -> None:
+            rows.writeTo(branch).option(_PREFIX + _property(ledger.connector), ledger.text()).overwrite(lit(True))
+
+        self._on_branch(spark, where, state, write)
+
+    def compact(self, spark: Any, where: Mapping[str, Any]) -> None:
+        table = ".".join(map(name_of, where["table"])).replace("'", "\\'")
+        try:
+            spark.sql(
+                f"CALL {name_of(where['catalog'])}.system.rewrite_data_files(table => '{table}', options => "
+                "map('delete-file-threshold', '1', 'remove-dangling-deletes', 'true'))"
+            )
+        except Exception as error:
+            if _is_conflict(error):
+                raise ConflictError(str(error)) from None
+            raise
+
+    def settle(self, spark: Any, where: Mapping[str, Any], state: State, ledger: Ledger) -> None:
+        """Have those of all connectors in the newest snapshot: each stands in the one that it was written with."""
+        table = _loaded(spark, where)
+        if table is None:
+            raise ConflictError("it was dropped")
+        kept = _kept(table)
+        if state.ledger.number:
+            kept[_property(ledger.connector)] = ledger.text()
+
+        def write(branch: str) -> None:
+            writer = empty(spark, state.schema).writeTo(branch)
+            for name, text in kept.items():
+                writer = writer.option(_PREFIX + name, text)
+            writer.append()
+
+        if kept and state.version:
+            self._on_branch(spark, where, state, write)
+
+    def expire(self, spark: Any, where: Mapping[str, Any], keep_ms: int) -> None:
+        table = _loaded(spark, where)
+        if table is not None:
+            table.expireSnapshots().expireOlderThan(int(time.time() * 1000) - keep_ms).commit()
 
     def _sweep(self, table: Any) -> None:
         """Take away the branches of applications that have ended while they committed: they keep snapshots for ever."""
@@ -125,6 +166,20 @@ class Iceberg:
         finally:
             table.refresh()
             table.manageSnapshots().removeBranch(branch).commit()
+
+
+def _kept(table: Any) -> dict[str, str]:
+    """Return what connectors have noted in the snapshots of a table, the newest of each note."""
+    kept: dict[str, str] = {}
+    snapshot = table.currentSnapshot()
+    while snapshot is not None:
+        summary = snapshot.summary()
+        for name in summary:
+            if str(name).startswith(_NOTES):
+                kept.setdefault(str(name), str(summary[name]))
+        parent = snapshot.parentId()
+        snapshot = None if parent is None else table.snapshot(parent)
+    return kept
 
 
 def leftovers(names: Iterable[str], now: float) -> list[str]:

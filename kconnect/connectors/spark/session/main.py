@@ -18,8 +18,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from kconnect.connectors.spark.session import delta, iceberg, tables, wire
+from kconnect.connectors.spark.session import delta, groups, iceberg, tables, wire
+from kconnect.connectors.spark.session.groups import Request, Writes
 
+Answer = tuple[dict[str, Any], bytes]
 JARS = "kconnect-jars"
 """The folder of this Python with the jars of table formats, as `kconnect lake setup` makes it."""
 
@@ -39,9 +41,10 @@ class Server:
     def __init__(self, line: socket.socket, settings: dict[str, Any]) -> None:
         self._line, self._settings = line, settings
         self._sending = threading.Lock()
-        # Who only looks at a table does not wait behind those that write.
-        self._looks: queue.SimpleQueue[tuple[dict[str, Any], bytearray]] = queue.SimpleQueue()
-        self._writes: queue.SimpleQueue[tuple[dict[str, Any], bytearray]] = queue.SimpleQueue()
+        # Who only looks at a table does not wait behind those that write, and nobody for what tidies one up.
+        self._looks: queue.SimpleQueue[Request] = queue.SimpleQueue()
+        self._chores: queue.SimpleQueue[Request] = queue.SimpleQueue()
+        self._writes = Writes()
 
     def serve(self) -> None:
         """Answer until the other side is gone."""
@@ -55,33 +58,44 @@ class Server:
         threading.Thread(target=lambda: (java.wait(), os._exit(1)), daemon=True).start()
         self._answer({"number": 0, "version": spark.version})
         kept = tables.Tables({"delta": delta.Delta(), "iceberg": iceberg.Iceberg()})
-        for requests in (self._looks, *[self._writes] * self._settings["writers"]):
+        for requests in (self._looks, self._chores):
             threading.Thread(target=self._work, args=(spark, kept, requests), daemon=True).start()
+        for _ in range(self._settings["writers"]):
+            threading.Thread(target=self._write, args=(spark, kept), daemon=True).start()
         try:
             while True:
                 head, rows = wire.receive(self._line)
-                (self._writes if head["do"] == "write" else self._looks).put((head, rows))
+                if head["do"] == "write":
+                    self._writes.put(Request(head, rows))
+                else:
+                    (self._chores if head["do"] == "maintain" else self._looks).put(Request(head, rows))
         except wire.ClosedError:
             return
 
-    def _work(self, spark: Any, kept: tables.Tables, requests: queue.SimpleQueue[tuple[dict[str, Any], bytearray]]) -> None:
-        own = spark.newSession()
-        # What Java asks for in this thread, catalogs above all, is that of the active session, and each Python thread has one.
-        own._jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(own._jsparkSession)
-        _forget_java(own)
-        acts: dict[str, Callable[..., tuple[dict[str, Any], bytes]]] = {
-            "look": kept.look,
-            "write": kept.write,
-            "set": kept.set_offsets,
-        }
+    def _work(self, spark: Any, kept: tables.Tables, requests: queue.SimpleQueue[Request]) -> None:
+        own = _own_session(spark)
+        acts: dict[str, Callable[..., Answer]] = {"look": kept.look, "set": kept.set_offsets, "maintain": kept.maintain}
         while True:
-            head, rows = requests.get()
-            try:
-                answer, schema = acts[head["do"]](own, head, rows)
-            except Exception as error:  # noqa: BLE001 - who asked decides what it means
-                traceback.print_exc()
-                answer, schema = tables.told(error), b""
-            self._answer({"number": head["number"], **answer}, schema)
+            request = requests.get()
+            self._tell(request, _answered(acts[request.head["do"]], own, request))
+
+    def _write(self, spark: Any, kept: tables.Tables) -> None:
+        own = _own_session(spark)
+        while True:
+            with self._writes.taken() as requests:
+                together = groups.combined(requests)
+                if together is not None:
+                    answer = _answered(kept.write, own, together)
+                    if answer[0].get("outcome") == "committed":
+                        for request in requests:
+                            self._tell(request, answer)
+                        continue
+                # One of them is stale, or bad: by themselves, the others are not.
+                for request in requests:
+                    self._tell(request, _answered(kept.write, own, request))
+
+    def _tell(self, request: Request, answer: Answer) -> None:
+        self._answer({"number": request.head["number"], **answer[0]}, answer[1])
 
     def _answer(self, head: dict[str, Any], rows: bytes = b"") -> None:
         with self._sending:
@@ -91,17 +105,49 @@ class Server:
                 return  # Nobody waits for it any more; `serve` ends.
 
 
+def _answered(act: Callable[..., Answer], spark: Any, request: Request) -> Answer:
+    try:
+        return act(spark, request.head, request.rows)
+    except Exception as error:  # noqa: BLE001 - who asked decides what it means
+        traceback.print_exc()
+        return tables.told(error), b""
+
+
+def _own_session(spark: Any) -> Any:
+    """Return a session of this thread's own."""
+    own = spark.newSession()
+    # What Java asks for in this thread, catalogs above all, is that of the active session, and each Python thread has one.
+    own._jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(own._jsparkSession)
+    _forget_java(own)
+    return own
+
+
 def _session(settings: dict[str, str]) -> Any:
     from pyspark.sql import SparkSession
 
     jars = sorted(map(str, Path(sys.prefix, JARS).glob("*.jar")))
     settings = {"spark.app.name": "kconnect lake", **({"spark.jars": ",".join(jars)} if jars else {}), **settings}
+    logins = _logins(Path(f"{sys.prefix}.conf"))
     with tempfile.TemporaryDirectory(prefix="kconnect-spark-") as folder:
         # Spark would have what a builder is told in its command line, which all users of the machine can read.
         lines = [f"{name} {_escaped(value)}" for name, value in settings.items()]
-        Path(folder, "spark-defaults.conf").write_text("\n".join(lines) + "\n", "utf-8")
+        file = Path(folder, "spark-defaults.conf")
+        file.touch(0o600)
+        file.write_text("\n".join((logins, *lines, "")), "utf-8")
         os.environ["SPARK_CONF_DIR"] = folder
         return SparkSession.builder.getOrCreate()
+
+
+def _logins(file: Path) -> str:
+    """
+    Return what stands in a file beside this Python's folder, lake.conf for lake: settings with logins, in the form of Spark's
+    own spark-defaults.conf. The worker's file has none for Spark: plugins would know them. OSError if others may read it.
+    """
+    if not file.exists():
+        return ""
+    if file.stat().st_mode & 0o077:
+        raise PermissionError(f"{file} is for logins, and others than its owner may read it: chmod 600 {file}")
+    return file.read_text("utf-8")
 
 
 def _forget_java(spark: Any) -> None:

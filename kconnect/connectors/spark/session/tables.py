@@ -13,7 +13,7 @@ import threading
 import weakref
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 _TRIES = 5
 _LONGEST = 2000
@@ -91,6 +91,17 @@ class State:
     ledger: Ledger
 
 
+class By(NamedTuple):
+    """
+    How rows find those that they replace: by the columns `ids`. The column `mark` says whether they delete them. They do
+    neither to one that has more in the column `order`, if there is one.
+    """
+
+    ids: list[str]
+    mark: str
+    order: str
+
+
 class Format(Protocol):
     """What differs between formats. `where` says where a table is, in the words of its format."""
 
@@ -110,10 +121,24 @@ class Format(Protocol):
         """Commit rows with a ledger. ConflictError if that of another commit is there."""
         ...
 
-    def merge(
-        self, spark: Any, where: Mapping[str, Any], rows: Any, ids: list[str], mark: str, state: State, ledger: Ledger
-    ) -> None:
-        """Replace rows with the same ids, insert the others, delete those whose column `mark` is true. As `append`."""
+    def merge(self, spark: Any, where: Mapping[str, Any], rows: Any, by: By, state: State, ledger: Ledger) -> None:
+        """Replace rows with the same ids, insert the others, delete those that are marked. As `append`."""
+        ...
+
+    def replace(self, spark: Any, where: Mapping[str, Any], rows: Any, state: State, ledger: Ledger) -> None:
+        """Put rows in the place of all that there are. As `append`."""
+        ...
+
+    def compact(self, spark: Any, where: Mapping[str, Any]) -> None:
+        """Put small files together, and rows that were deleted or replaced out of them, by commits that change no row."""
+        ...
+
+    def settle(self, spark: Any, where: Mapping[str, Any], state: State, ledger: Ledger) -> None:
+        """Commit a ledger without rows, so that it is in none of the commits that `expire` forgets. As `append`."""
+        ...
+
+    def expire(self, spark: Any, where: Mapping[str, Any], keep_ms: int) -> None:
+        """Forget commits, and remove files, that are older."""
         ...
 
 
@@ -159,6 +184,23 @@ class Tables:
                 return _answer("there", form.look(spark, head["where"], head["connector"]))
         raise ConflictError("others commit to it all the time")
 
+    def maintain(self, spark: Any, head: dict[str, Any], rows: bytearray) -> tuple[dict[str, Any], bytes]:
+        """
+        Put small files together, and remove what is older than `keep_ms`. Other commits are made meanwhile.
+        ConflictError if one of them comes between: what was begun does no harm.
+        """
+        form, where, connector = self._formats[head["format"]], head["where"], head["connector"]
+        if form.look(spark, where, connector) is None:
+            return _answer("there", None)
+        form.compact(spark, where)
+        with self._lock(head):
+            state = form.look(spark, where, connector)
+            if state is None:
+                return _answer("there", None)
+            form.settle(spark, where, state, state.ledger.moved([], {}))
+            form.expire(spark, where, head["keep_ms"])
+            return _answer("maintained", form.look(spark, where, connector))
+
     def _lock(self, head: dict[str, Any]) -> threading.Lock:
         with self._finding:
             return self._locks.setdefault(json.dumps([head["format"], head["where"]], sort_keys=True), threading.Lock())
@@ -186,15 +228,18 @@ class Tables:
             if state is None or _union(state.schema, columns) != state.schema:
                 return _answer("stale", state)
         ledger = state.ledger.moved(head["ends"], head["topic_ids"])
-        if not len(table):
+        if head["empties"]:
+            form.replace(spark, where, spark.createDataFrame(table, schema=wanted), state, ledger)
+        elif not len(table):
             form.append(spark, where, None, state, ledger)
         elif mark is None:
             form.append(spark, where, spark.createDataFrame(table, schema=wanted), state, ledger)
         else:
-            form.merge(spark, where, spark.createDataFrame(table, schema=wanted), head["ids"], mark, state, ledger)
+            by = By(head["ids"], mark, head["order"])
+            form.merge(spark, where, spark.createDataFrame(table, schema=wanted), by, state, ledger)
         now = form.look(spark, where, connector)
-        if now is not None and now.ledger == state.ledger and mark is not None:
-            # A merge that changes nothing is no commit.
+        if now is not None and now.ledger == state.ledger and (mark is not None or head["empties"]):
+            # What changes nothing is no commit.
             form.append(spark, where, None, now, ledger)
             now = form.look(spark, where, connector)
         if now is None or now.ledger != ledger:
