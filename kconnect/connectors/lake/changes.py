@@ -7,7 +7,7 @@ Called by `task.py`, which makes rows and ids of them. Read next: `rows.py`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,7 @@ from kconnect.connectors.names import shown
 from kconnect.data.column import Unusual
 
 _WRITES, _UPDATES, _DELETES, _EMPTIES, _PASSES = ("c", "r", "u"), "u", "d", "t", ("m",)
-_DELETED = (True, "true", "d", "D")
+_DELETED = ("true", "d", "D")
 
 
 @dataclass(frozen=True)
@@ -45,17 +45,18 @@ Reader = Callable[[Column, Sequence[str]], Events]
 
 def of_envelopes(value: Column, ids: Sequence[str]) -> Events:
     """Read envelopes of Debezium: op, before and after. An update that changes the id deletes the row with the old one."""
-    fields = _fields(value)
-    if "op" not in fields or "after" not in fields:
+    ops, before, after = (_field(value, name) for name in ("op", "before", "after"))
+    if ops is None or after is None:
         raise DataError("it is no envelope of Debezium's: it has no op, or no after")
-    nothing = [None] * len(value)
-    before, after = fields.get("before", nothing), fields["after"]
+    if before is None:
+        before = [None] * len(value)
     written: list[int] = []
     deleted: list[int] = []
     by_key: list[int] = []
     emptied: list[int] = []
     bad: list[tuple[int, DataError]] = []
-    for at, (op, old, new) in enumerate(zip(fields["op"], before, after, strict=True)):
+    for at, (given, old, new) in enumerate(zip(ops, before, after, strict=True)):
+        op = given if isinstance(given, str) else None
         if op in _WRITES and new is not None:
             written.append(at)
             if op == _UPDATES and old is not None and _has_moved(old, new, ids):
@@ -67,10 +68,12 @@ def of_envelopes(value: Column, ids: Sequence[str]) -> Events:
         elif op in _WRITES:
             bad.append((at, DataError(f"it has the op {op}, and no after")))
         elif op not in _PASSES:
-            bad.append((at, DataError(f"it is no envelope of Debezium's: its op is {shown(str(op))}")))
+            what = shown(op) if isinstance(op, str) else "no text"
+            bad.append((at, DataError(f"it is no envelope of Debezium's: its op is {what}")))
     return Events(
         Some(_column(value, "after", [after[at] for at in written]), written),
-        Some(_column(value, "before", [before[at] for at in deleted]), deleted),
+        # Of the other columns it may have nothing, or what stands for nothing.
+        Some(_of_ids(_column(value, "before", [before[at] for at in deleted]), ids), deleted),
         by_key,
         emptied,
         bad,
@@ -81,15 +84,17 @@ def by_field(name: str) -> Reader:
     """Return what reads rows with a field of this name, which is no column: true, "true" and "d" say that a row was deleted."""
 
     def read(value: Column, ids: Sequence[str]) -> Events:
-        fields = _fields(value)
-        marks = fields.get(name, [None] * len(value))
-        written = [at for at, mark in enumerate(marks) if mark not in _DELETED]
-        deleted = [at for at, mark in enumerate(marks) if mark in _DELETED]
-        others = [other for other in fields if other != name]
-        gone = Some(_places(value, fields, others, deleted), deleted)
-        return Events(Some(_places(value, fields, others, written), written), gone)
+        marks = _field(value, name) or [None] * len(value)
+        written = [at for at, mark in enumerate(marks) if not _deletes(mark)]
+        deleted = [at for at, mark in enumerate(marks) if _deletes(mark)]
+        rows, gone = (_places(value, lambda other: other != name, places) for places in (written, deleted))
+        return Events(Some(rows, written), Some(gone, deleted))
 
     return read
+
+
+def _deletes(mark: Any) -> bool:
+    return mark is True or (isinstance(mark, str) and mark in _DELETED)
 
 
 def only(value: Column, wanted: Collection[str]) -> Column:
@@ -97,10 +102,15 @@ def only(value: Column, wanted: Collection[str]) -> Column:
     Return structs or objects with these fields alone, as far as they have them: others would be columns for nothing, and may
     have no value where their schema wants one.
     """
-    if value.schema is None and all(isinstance(item, dict) for item in value.values):
-        return Column(None, [{name: item[name] for name in wanted if name in item} for item in value.values])
-    fields = _fields(value)
-    return _places(value, fields, [name for name in fields if name in wanted], range(len(value)))
+    return _places(value, lambda name: name in wanted, range(len(value)))
+
+
+def width(value: Column) -> int:
+    """Return how many fields the widest of the values has, and of envelopes the widest row."""
+    if value.schema is not None:
+        return 0
+    rows = [item.get("after", item) for item in value.values if isinstance(item, dict)]
+    return max((len(row) for row in rows if isinstance(row, dict)), default=0)
 
 
 def get(item: Any, name: str) -> Any:
@@ -116,16 +126,20 @@ def _has_moved(old: Any, new: Any, ids: Sequence[str]) -> bool:
     return None not in before and before != [get(new, name) for name in ids]
 
 
-def _fields(value: Column) -> Mapping[str, Sequence[Any]]:
-    """Return the fields of structs or objects as lists. DataError if they are neither."""
+def _field(value: Column, name: str) -> Sequence[Any] | None:
+    """Return a field of structs or objects as a list; None if none of them has it. DataError if they are neither."""
     try:
         names, columns = value.fields()
-        return dict(zip(names, columns, strict=True))
+        return columns[names.index(name)] if name in names else None
     except Unusual:
-        if value.schema is not None or not all(isinstance(item, dict) for item in value.values):
-            raise DataError("it is neither a struct nor an object") from None
-    names = tuple(dict.fromkeys(name for item in value.values for name in item))
-    return {name: [item.get(name) for item in value.values] for name in names}
+        _check_objects(value)
+    # Not all fields: each name that one of them has would be a list for all.
+    return [item.get(name) for item in value.values] if any(name in item for item in value.values) else None
+
+
+def _check_objects(value: Column) -> None:
+    if value.schema is not None or not all(isinstance(item, dict) for item in value.values):
+        raise DataError("it is neither a struct nor an object")
 
 
 def _column(value: Column, name: str, values: Sequence[Any]) -> Column:
@@ -133,11 +147,23 @@ def _column(value: Column, name: str, values: Sequence[Any]) -> Column:
     return Column(None if field is None else field.schema, values)
 
 
-def _places(value: Column, fields: Mapping[str, Sequence[Any]], names: Sequence[str], places: Sequence[int]) -> Column:
+def _of_ids(value: Column, ids: Sequence[str]) -> Column:
+    return only(value, ids) if ids and len(value) else value
+
+
+def _places(value: Column, wants: Callable[[str], bool], places: Sequence[int]) -> Column:
     """Return some of the structs or objects, with some of their fields."""
     if value.schema is None:
+        _check_objects(value)
         every = value.values
-        return Column(None, [{name: every[at][name] for name in names if name in every[at]} for at in places])
-    assert value.schema.type is SchemaType.STRUCT
-    own = schema.struct({field.name: field.schema for field in value.schema.fields if field.name in names})
-    return Column.by_field(own, names, [[fields[name][at] for at in places] for name in names], len(places))
+        return Column(None, [{name: item for name, item in every[at].items() if wants(name)} for at in places])
+    if value.schema.type is not SchemaType.STRUCT:
+        raise DataError("it is neither a struct nor an object")
+    try:
+        names, columns = value.fields()
+    except Unusual:
+        raise DataError("it is neither a struct nor an object") from None
+    own = schema.struct({field.name: field.schema for field in value.schema.fields if wants(field.name)})
+    kept = [(name, column) for name, column in zip(names, columns, strict=True) if wants(name)]
+    lists = [[column[at] for at in places] for _, column in kept]
+    return Column.by_field(own, [name for name, _ in kept], lists, len(places))

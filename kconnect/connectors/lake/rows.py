@@ -204,6 +204,8 @@ def last_of_each(parts: Iterable[Part], wanted: pa.Schema, ids: Sequence[str], o
         places_made.extend(2 * (place + shift) + 1 for place in some.made_at)
         places_deleted.extend(2 * (place + shift) for place in some.deleted_at)
         at = max(both_at, default=-1 - shift) + shift + 1
+    if order and order not in wanted.names:
+        raise StaleError
     keys_schema = pa.schema([wanted.field(name) for name in (*ids, *([order] if order else []))])
     made = _together([some.made for some in changes if some.made is not None], wanted)
     deleted = _together([some.deleted for some in changes if some.deleted is not None], _nullable(keys_schema, order))
@@ -222,8 +224,13 @@ def last_of_each(parts: Iterable[Part], wanted: pa.Schema, ids: Sequence[str], o
 def _last(keys: pa.Table, ids: list[str], order: str) -> pa.Array:
     if not order:
         return keys.group_by(ids).aggregate([(_PLACE, "max")]).column(f"{_PLACE}_max").combine_chunks()
-    # What has no value there, a record without a value that deletes a row, comes last.
+    # What has no value there is a record that deletes a row whatever its number: what is before it is gone, what comes counts.
+    without = keys.filter(pc.is_null(keys.column(order)))
+    cuts = without.group_by(ids).aggregate([(_PLACE, "max")])
+    keys = keys.join(cuts, ids, join_type="left outer")
+    keys = keys.filter(pc.greater_equal(keys.column(_PLACE), pc.fill_null(keys.column(f"{_PLACE}_max"), -1)))
     keys = keys.sort_by([(order, "ascending"), (_PLACE, "ascending")])
+    keys = pa.concat_tables([keys.filter(pc.is_null(keys.column(order))), keys.filter(pc.is_valid(keys.column(order)))])
     return keys.group_by(ids, use_threads=False).aggregate([(_PLACE, "last")]).column(f"{_PLACE}_last").combine_chunks()
 
 

@@ -116,6 +116,9 @@ def mismatches(names: Names, config: Mapping[str, Any], props: Mapping[str, str]
     for setting in (names.envelopes, names.delete_field, names.order):
         if config.get(setting) and not config[names.upsert]:
             problems.append((setting, f"It needs {names.upsert}=true: rows are replaced and deleted by their id."))
+    ids = {column for each in (config[names.ids], *_own_ids(names, props)) for column in each}
+    if config.get(names.order) in ids:
+        problems.append((names.order, "It is of the id, so all rows of an id have the same there."))
     if config[names.envelopes] and config[names.delete_field]:
         problems.append((names.delete_field, f"It can't be beside {names.envelopes}=true, whose records say that themselves."))
     problems += [
@@ -138,6 +141,11 @@ def mismatches(names: Names, config: Mapping[str, Any], props: Mapping[str, str]
         if "commit-branch" in table_settings:
             problems.append((names.tables, f"{names.of_table(name, 'commit-branch')} is not supported: rows go to main."))
     return problems
+
+
+def _own_ids(names: Names, props: Mapping[str, str]) -> list[list[str]]:
+    found = (table_settings.get("id-columns", "") for table_settings in of_tables(names, props).values())
+    return [[column.strip() for column in text.split(",")] for text in found]
 
 
 def missing_ids(names: Names, config: Mapping[str, Any], props: Mapping[str, str]) -> list[tuple[str, str]]:

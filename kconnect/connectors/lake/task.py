@@ -34,7 +34,7 @@ from kconnect.api import (
     TopicPartition,
 )
 from kconnect.connectors import names
-from kconnect.connectors.common import Patience, bad_record
+from kconnect.connectors.common import MISFITS, Patience, bad_record
 from kconnect.connectors.groups import Group, Origins, groups_of
 from kconnect.connectors.identity import TopicIds
 from kconnect.connectors.lake import changes, columns, pending, rows, settings
@@ -45,6 +45,8 @@ from kconnect.connectors.libraries import Informed
 from kconnect.connectors.patterns import LateError, Pattern
 from kconnect.connectors.slices import Slice, record_at, slices_of
 
+_NO_TABLES: tuple[type[Exception], ...] = (LateError, *MISFITS)
+"""What is raised for a value that chooses no table."""
 _MOST_REFUSED, _REFUSED_S = 1000, 60.0
 """Rights may be granted, so a refusal of a table is not believed for longer."""
 
@@ -197,8 +199,9 @@ class LakeSinkTask(Informed, SinkTask):
             value = _field(item, self._route)
             try:
                 tables = [] if value is None else [str(value).lower()] if self._dynamic else self._matching(str(value))
-            except LateError as error:
-                self._bad(record_at(group, place, some.offsets[at]), error)
+            except _NO_TABLES as error:
+                problem = error if isinstance(error, DataError) else DataError(f"its {self._route} names no table: {error}")
+                self._bad(record_at(group, place, some.offsets[at]), problem)
                 continue
             for name in tables:
                 places_by_table.setdefault(name, []).append(at)
@@ -295,14 +298,16 @@ class LakeSinkTask(Informed, SinkTask):
     def _changes(self, name: str, place: TopicPartition, some: Slice, group: Group, reads: changes.Reader) -> Changes | None:
         """What records have changed, without those that are bad."""
         try:
+            self._require_room(name, changes.width(some.value))
             events = reads(some.value, self._lake.set_ids(name))
             if events.emptied and not self._lake.empties:
                 setting = self._lake.names.truncate
                 remedy = f"set {setting}=true" if self._lake.can_empty else "do that yourself, and skip the record"
                 raise DataError(f"it says that the whole table was emptied, which is not done here: {remedy}")
-        except DataError as error:
+        except rows.NO_ROWS as error:
             if len(some) == 1:
-                self._bad(record_at(group, place, some.offsets[0]), error)
+                problem = error if isinstance(error, DataError) else DataError(f"it can't be read: {error}")
+                self._bad(record_at(group, place, some.offsets[0]), problem)
                 return None
             both = [self._changes(name, place, half, group, reads) for half in _halves(some)]
             return _joined(rows.since_emptied([found for found in both if found is not None]))
@@ -394,8 +399,6 @@ class LakeSinkTask(Informed, SinkTask):
         if self._upserts:
             # A table that is made for them would have no id that rows are found by.
             columns.check_keys(table_rows.schema, self._lake.set_ids(name))
-            if self._order:
-                columns.check_order(table_rows, self._order)
         try:
             table = self._lake.ensure(name, table_rows.schema, some.value.schema is None)
             id_columns = self._lake.ids(name, table) if self._upserts else []
@@ -415,6 +418,8 @@ class LakeSinkTask(Informed, SinkTask):
         except self._lake.errors as error:
             self._failed(name, error)
         columns.check_ids(fitted, id_columns)
+        if self._order:
+            columns.check_order(fitted, self._order)
         return fitted
 
     def _require_room(self, name: str, count: int) -> None:
@@ -485,7 +490,7 @@ class LakeSinkTask(Informed, SinkTask):
         if len(self._refused) >= _MOST_REFUSED:
             self._refused.clear()
         self._refused[name] = time.monotonic() + _REFUSED_S, self._refusal(name, error)
-        return self._pending.begin_again(list(self._pending.parts(name)))
+        return self._pending.begin_again(list(self._pending.places(name)))
 
     def _refusal(self, name: str, error: Exception) -> str:
         return f"the table {name} can't be used: {self._lake.reason(error)}"

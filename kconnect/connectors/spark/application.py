@@ -42,12 +42,30 @@ _DEFAULTS = {
     "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
     "spark.sql.shuffle.partitions": "4",
     "spark.databricks.delta.snapshotPartitions": "2",
+    # VACUUM has so many tasks: by Spark's default 10,000, which take a minute for a table with ten files.
+    "spark.sql.sources.parallelPartitionDiscovery.parallelism": "8",
     "spark.log.level": "WARN",
     "spark.sql.adaptive.enabled": "true",
+    # A store that says nothing is not waited for as long as their clients do.
+    "spark.hadoop.ipc.client.connect.timeout": "10000",
+    "spark.hadoop.ipc.client.connect.max.retries": "2",
+    "spark.hadoop.ipc.client.connect.max.retries.on.timeouts": "1",
+    "spark.hadoop.ipc.client.rpc-timeout.ms": "60000",
+    "spark.hadoop.fs.s3a.connection.establish.timeout": "10s",
+    "spark.hadoop.fs.s3a.attempts.maximum": "3",
 }
+_ALONE = {
+    # Spark listens, with its own jars and blocks, for whoever asks.
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.authenticate": "true",
+}
+"""Of a master that is this process itself."""
 _OURS = {
     # Of what the event log and the UI show: logins of catalogs and stores, which may be in a catalog's address, too.
-    "spark.redaction.regex": "(?i)secret|password|token|access[.]?key|credential|[.]uri$|header[.]",
+    "spark.redaction.regex": "(?i)secret|password|token|access[.]?key|credential|[.]uri$|header[.]|[.-]key|sas[.]|auth[.]",
+    # What SQL has of names that data and configs choose is no place for the environment's values.
+    "spark.sql.variable.substitute": "false",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.ansi.enabled": "true",
     "spark.sql.caseSensitive": "false",
@@ -81,7 +99,8 @@ class Application:
     def __init__(self, worker: Mapping[str, str]) -> None:
         self._python = worker.get(PYTHON, "")
         chosen = {name.removeprefix("lake."): value for name, value in worker.items() if name.startswith(SETTINGS)}
-        self._settings = {**_DEFAULTS, **chosen, **_OURS}
+        is_local = {**_DEFAULTS, **chosen}["spark.master"].startswith("local")
+        self._settings = {**_DEFAULTS, **chosen, **_OURS, **(_ALONE if is_local else {})}
         self._lock = threading.Lock()
         self._life: _Life | None = None
 

@@ -65,5 +65,5 @@ def _problems_of_store(config: Mapping[str, Any], props: Mapping[str, str], work
         for name in {"", *lake_settings.of_tables(settings.NAMES, props)}:
             settings.partitions_of(config, props, name)
     except ConfigError as error:
-        return [(error.name if error.name == settings.STORE else settings.NAMES.partitions, f"{error}.")]
+        return [(error.name if error.name in (settings.STORE, settings.CATALOG) else settings.NAMES.partitions, f"{error}.")]
     return []

@@ -18,13 +18,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from kconnect.api import ConfigError, ConnectError, DataError, TopicPartition
 from kconnect.connectors import names
 from kconnect.connectors.host_files import HostFiles
 from kconnect.connectors.identity import Mark
 from kconnect.connectors.lake import lakes
-from kconnect.connectors.lake.columns import union
+from kconnect.connectors.lake.columns import longest_part, union
 from kconnect.connectors.lake.lakes import Lake, TopicIdsOf
 from kconnect.connectors.lake.partitions import Partition
 from kconnect.connectors.spark import settings, targets
@@ -35,6 +36,17 @@ log = logging.getLogger(__name__)
 _SCHEMES = ("file", "s3a", "hdfs", "abfss", "gs", "viewfs")
 _LOCAL = "file:///"
 _CATALOG = "lake.spark.sql.catalog."
+_ODD = frozenset("%?#\\ \0${}[]")
+"""What has a meaning in URLs, in statements of SQL or in settings of Spark's."""
+_SELECTORS = frozenset(
+    (
+        *("history", "snapshots", "files", "data_files", "delete_files", "manifests", "partitions", "refs", "entries"),
+        *("all_data_files", "all_delete_files", "all_files", "all_manifests", "all_entries", "metadata_log_entries"),
+        *("position_deletes", "changes", "rewrite"),
+    )
+)
+_RESERVED = frozenset(("_file", "_pos", "_deleted", "_spec_id", "_partition", "_row_id", "_last_updated_sequence_number"))
+"""Columns that Iceberg's tables have without being asked."""
 _SMALL = {pa.int8(): pa.int32(), pa.int16(): pa.int32()}
 Begin = Callable[[dict[str, Any], "pa.Buffer | None"], "Future[Answer]"]
 """Asks the application. SparkFault if it can't be started."""
@@ -111,7 +123,7 @@ class SparkLake(Lake[SparkTable]):
         if not self._url:
             raise ConfigError(settings.STORE, None, "It is missing")
         scheme = self._url.partition("://")[0]
-        if scheme not in _SCHEMES or "://" not in self._url or any(letter in self._url for letter in "%?#\\ \0"):
+        if scheme not in _SCHEMES or "://" not in self._url or any(letter in _ODD or letter < " " for letter in self._url):
             rule = f"It must begin with one of {', '.join(f'{name}://' for name in _SCHEMES)}, and name a folder or a bucket"
             raise ConfigError(settings.STORE, self._url, rule)
         if scheme == "file" and not self._url.startswith(_LOCAL):
@@ -124,13 +136,17 @@ class SparkLake(Lake[SparkTable]):
         parts = name.split(".")
         if any(part.startswith(("_", "branch_", "tag_")) for part in parts):
             raise DataError(f"{names.shown(name)} can't be a table: lakes have names of their own that begin so")
+        if not _ODD.isdisjoint(name):
+            raise DataError(f"{names.shown(name)} can't be a table: Spark has a meaning for one of its characters")
         if self._format == settings.DELTA:
             url = "/".join((self._url, *(urllib.parse.quote(part) for part in parts)))
-            self._check(url)
+            self._check(url, "_delta_log")
             return {"url": url}
+        if parts[-1].lower() in _SELECTORS or parts[-1].lower().startswith(("at_timestamp_", "snapshot_id_")):
+            raise DataError(f"{names.shown(name)} can't be a table: Iceberg has such of its own for each table")
         if self._catalog:
             return {"catalog": self._catalog, "table": parts, "properties": {}}
-        self._check("/".join((self._url, *parts)))
+        self._check("/".join((self._url, *parts)), "metadata", "data")
         catalog = f"kconnect_{hashlib.sha256(self._url.encode()).hexdigest()[:16]}"
         properties = {
             "": "org.apache.iceberg.spark.SparkCatalog",
@@ -141,10 +157,12 @@ class SparkLake(Lake[SparkTable]):
         }
         return {"catalog": catalog, "table": parts, "properties": properties}
 
-    def _check(self, url: str) -> None:
-        """Raise ConfigError for a folder that the worker does not allow: a link may have been put in its place since."""
+    def _check(self, url: str, *within: str) -> None:
+        """Raise ConfigError for folders that the worker does not allow: links may have been put in their place since."""
         if self._files is not None:
-            self._files.check(settings.STORE, url.removeprefix("file://"))
+            path = urllib.parse.unquote(url.removeprefix("file://"))
+            for folder in (path, *(f"{path}/{name}" for name in within)):
+                self._files.check(settings.STORE, folder)
 
     def head(self, name: str) -> dict[str, Any]:
         """Return how a question about a table begins."""
@@ -223,8 +241,10 @@ class SparkLake(Lake[SparkTable]):
         return []
 
     def create(self, name: str, schema: pa.Schema) -> None:
-        _check_names(schema)
+        self._check_columns(schema)
         parts = settings.partitions_of(self._config, self._props, name)
+        if len({part.column for part in parts}) == len(schema):
+            raise DataError(f"it has nothing but columns by which a new table {names.shown(name)} is partitioned")
         for part in parts:
             if part.column not in schema.names:
                 # That of the next record may have it.
@@ -233,15 +253,33 @@ class SparkLake(Lake[SparkTable]):
                 raise DataError(
                     f"its {part.column}, by which a new table {names.shown(name)} is partitioned, is no single value"
                 )
+            if not _can_be(part.transform, schema.field(part.column).type):
+                raise DataError(f"its {part.column} can't be a partition by {part.transform}: that is for other types")
         every = pa.schema([column.with_nullable(True) for column in schema])
         self._known[name] = SparkTable(name, None, every, tuple(part.column for part in parts), parts)
 
+    def _check_columns(self, wanted: pa.Schema, there: Any = ()) -> None:
+        _check_names(wanted, there)
+        if self._format == settings.ICEBERG:
+            _check_iceberg(wanted)
+
     def widen(self, name: str, table: SparkTable, wanted: pa.Schema) -> SparkTable:
-        _check_names(wanted, table.schema)
+        self._check_columns(wanted, table.schema)
         return replace(table, schema=union(table.schema, wanted))
 
     def check_parts(self, table: SparkTable, rows: pa.Table) -> None:
-        """Do nothing: Spark makes folders of all values."""
+        longest = longest_part(self._url, len(table.columns))
+        for name in table.columns:
+            column = rows.column(name) if name in rows.column_names else None
+            if column is None or not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
+                continue
+            for value in pc.unique(column).to_pylist():
+                if value == "" and self._format == settings.DELTA:
+                    raise DataError(f"its {name}, which is of the partition, is an empty text, and Delta makes that null")
+                if value is not None and len(urllib.parse.quote(f"{name}={value}", safe="=")) > longest:
+                    raise DataError(
+                        f"its value for the partition {name} is too long: a folder's name has {longest} bytes at most"
+                    )
 
     def partitions_of(self, table: SparkTable, rows: pa.Table) -> set[tuple[Hashable, ...]]:
         parts = [part for part in table.columns if part in rows.column_names]
@@ -286,16 +324,49 @@ def _note_chore(name: str, done: Future[Answer]) -> None:
 
 def _check_names(wanted: pa.Schema, there: Any = ()) -> None:
     """Raise DataError for columns that differ from others by case only: to Spark they are one."""
-    lower = {column.name.lower(): column.name for column in there}
+    lower = {_same(column.name): column.name for column in there}
     for column in wanted:
         if any(letter in column.name for letter in " ,;{}()\n\t=`"):
             raise DataError(f"{names.shown(column.name)} can't be a column: blanks and ,;{{}}()=` can't be in names")
-        other = lower.setdefault(column.name.lower(), column.name)
+        other = lower.setdefault(_same(column.name), column.name)
         if other != column.name:
             raise DataError(
                 f"{names.shown(column.name)} can't be a column beside {names.shown(other)}, which Spark takes for the same"
             )
         _check_within(column.type)
+
+
+def _same(name: str) -> str:
+    """Return what names have in common that Java takes for the same, whatever their case: ı, i and I."""
+    return name.upper().lower()
+
+
+def _check_iceberg(fields: Any) -> None:
+    for column in fields:
+        if "." in column.name or column.name.lower() in _RESERVED:
+            raise DataError(f"{names.shown(column.name)} can't be a column: Iceberg has another meaning for it")
+        kinds = [column.type]
+        while kinds:
+            kind = kinds.pop()
+            if pa.types.is_struct(kind):
+                _check_iceberg(kind)
+            else:
+                kinds += [kind.field(at).type for at in range(kind.num_fields)]
+
+
+def _can_be(transform: str, kind: pa.DataType) -> bool:
+    """Whether Iceberg partitions columns of a type so."""
+    name = transform.partition("[")[0]
+    if name in ("year", "month", "day"):
+        return bool(pa.types.is_date(kind) or pa.types.is_timestamp(kind))
+    if name == "hour":
+        return bool(pa.types.is_timestamp(kind))
+    if name == "bucket":
+        return not (pa.types.is_floating(kind) or pa.types.is_boolean(kind))
+    if name == "truncate":
+        is_number = pa.types.is_integer(kind) or pa.types.is_decimal(kind)
+        return bool(is_number or pa.types.is_string(kind) or pa.types.is_binary(kind))
+    return True
 
 
 def _check_within(kind: pa.DataType) -> None:

@@ -79,6 +79,8 @@ class SparkSinkTask(LakeSinkTask):
         try:
             moves = self._pending.commit_aside(name, lake.target(name, self._ids.of), now)
         except SparkFault as error:
+            if error.forbids and self._is_fault_of_choice(name):
+                return self._give_back(name, error)
             return self._leave_alone(name, error)
         if lake.commits[name] != commits:
             self._patiences.pop(name, None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
+import tracemalloc
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -218,6 +219,41 @@ def test_any_log_leaves_what_the_database_has(lake: Lake, seed: int) -> None:
     assert lake.rows() == truth
 
 
+@pytest.mark.parametrize("op", [{"x": 1}, ["c"], 7, None, True])
+def test_an_op_that_is_no_text_is_a_bad_record(lake: Lake, op: Any) -> None:
+    deep: Any = "x"
+    for _ in range(990):
+        deep = [deep]
+    values = [
+        {"op": op, "after": {"id": 1}},
+        {"op": deep, "after": {"id": 1}},
+        {"op": "u", "before": {"id": deep}, "after": {"id": deep}},
+    ]
+    records = [SinkRecord("orders", 0, None, None, None, value, offset) for offset, value in enumerate(values)]
+    good = SinkRecord("orders", 0, None, None, None, {"op": "c", "after": {"id": 1, "note": "n"}}, 3)
+    assert [offset for offset, _ in lake.put([*records, good], **ENVELOPES)] == [0, 1, 2]
+    assert lake.rows() == {1: "n"}
+
+
+def test_names_beside_an_envelope_cost_nothing(lake: Lake) -> None:
+    """500 envelopes with 400 names each, all different, were 100 million cells."""
+    records = [
+        SinkRecord(
+            *("orders", 0, None, None, None),
+            {"op": "c", "after": {"id": number, "note": "n"}, **{f"n{number}_{more}": 1 for more in range(400)}},
+            number,
+        )
+        for number in range(500)
+    ]
+    tracemalloc.start()
+    try:
+        assert lake.put(records, **ENVELOPES) == []
+        assert tracemalloc.get_traced_memory()[1] < 100e6
+    finally:
+        tracemalloc.stop()
+    assert len(lake.rows()) == 500
+
+
 def test_settings_that_contradict_each_other_are_named(tmp_path: Path) -> None:
     config = Lake(tmp_path).config(**{"delta.tables.delete-field": "__deleted", **ENVELOPES})
     assert "can't be beside" in str(config_errors(DeltaSinkConnector, config)["delta.tables.delete-field"])
@@ -249,8 +285,12 @@ def test_the_newest_of_an_id_is_that_with_most_in_its_column_wherever_it_comes_f
     other = [made((1, 4, "b"), (3, 1, "b"), (4, 2, "b"), (4, 2, "c"))]
     written, deleted = rows.last_of_each(parts(one, other), WANTED, ["id"], "at")
     assert [(row["id"], row["note"]) for row in written.to_pylist()] == [(1, "a"), (3, "b"), (4, "c")]
-    # What has no value there comes last.
+    # What has no value there deletes whatever was before it.
     assert deleted.column("id").to_pylist() == [2]
+    again = [*one, made((2, 1, "again"))]
+    written, deleted = rows.last_of_each(parts(again), WANTED, ["id"], "at")
+    assert [(row["id"], row["note"]) for row in written.to_pylist()] == [(1, "a"), (3, "a"), (2, "again")]
+    assert deleted.column("id").to_pylist() == []
     one[1] = Changes(None, (), gone((3, 0), (2, None)).select(["id"]), (3, 4))
     written, deleted = rows.last_of_each(parts(one, other), WANTED, ["id"])
     assert [(row["id"], row["note"]) for row in written.to_pylist()] == [(1, "b"), (3, "b"), (4, "c")]

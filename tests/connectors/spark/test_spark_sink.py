@@ -7,6 +7,7 @@ import datetime
 import decimal
 import json
 import os
+import random
 import shutil
 import signal
 from collections.abc import Callable, Iterator
@@ -49,6 +50,7 @@ from kconnect.connectors.spark.task import Rest, SparkSinkTask
 from kconnect.testing import SinkRunner, config_errors
 from tests.rig.systems import lake as lakes
 from tests.rig.systems.iceberg_rest import IcebergRest
+from tests.rig.systems.spark_cluster import SparkCluster
 from tests.support import starts, wait_until
 
 UTC = datetime.timezone.utc
@@ -94,6 +96,11 @@ class Lake:
         if self.form == "delta":
             return DeltaTable(str(folder)).to_pyarrow_table()
         return lakes.iceberg_rows(folder)
+
+    def files(self, name: str = "shop.orders") -> list[str]:
+        """Those that the table has now."""
+        folder = self.folder.joinpath(*name.split("."))
+        return DeltaTable(str(folder)).file_uris() if self.form == "delta" else lakes.iceberg_files(folder)
 
     def ids(self, name: str = "shop.orders") -> list[int]:
         return [row["id"] for row in self.rows(name)]
@@ -300,12 +307,134 @@ def test_tables_are_tidied_up_and_keep_their_offsets(lake: Lake, more: dict[str,
         commit(runner, row(9, offset=9))
     wanted = [0, 1, 2, 4, 5, 6, 9, 100] if more else [0, 1, 2, 3, 4, 5, 6, 9, 100]
     assert lake.ids() == wanted
-    files = list((lake.folder / "shop" / "orders").rglob("*.parquet"))
-    assert len([file for file in files if "_delta_log" not in file.parts]) < 7
+    assert len(lake.files()) < 5
     for name, place, offset in (("tidy", PLACE, 10), ("lake", OTHER, 1)):
         with lake.sink(**more, name=name) as runner:
             runner.open(place)
             assert runner.rewinds == {place: offset}
+
+
+@pytest.mark.parametrize("name", ["LAKE", "${env:PATH}", "it's {source} %24"])
+def test_any_name_of_a_connector_does(lake: Lake, python: dict[str, str], name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spark puts values of its environment for some, and takes letters for others."""
+    with lake.sink(**UPSERTS, name=name) as runner, lake.sink(**UPSERTS, name=name.lower() + "x") as other:
+        commit(runner, row(0), row(1))
+        commit(other, row(5, partition=1, offset=0))
+        assert isinstance(runner.task, SparkSinkTask)
+        assert isinstance(runner.task._lake, SparkLake)
+        chore = runner.task._lake.maintain("shop.orders", 0)
+        assert chore is not None
+        chore.result(240)
+        commit(runner, row(2))
+    with lake.sink(**UPSERTS, name=name) as runner:
+        runner.open(PLACE)
+        assert runner.rewinds == {PLACE: 3}
+    assert lake.ids() == [0, 1, 2, 5]
+    files = [file.read_bytes() for file in lake.folder.rglob("*") if file.is_file()]
+    assert not any(os.environ["PATH"].encode() in content for content in files)
+
+
+@pytest.mark.parametrize("lake", ["delta"], indirect=True)
+def test_rows_of_files_elsewhere_are_not_brought_into_a_table(lake: Lake, tmp_path: Path) -> None:
+    """Whoever may write into its folder may have written its log."""
+    with lake.sink(**UPSERTS) as runner:
+        commit(runner, row(0))
+    secret = tmp_path / "elsewhere.parquet"
+    [file] = lake.files()
+    shutil.copy(file.removeprefix("file://"), secret)
+    log = lake.folder / "shop" / "orders" / "_delta_log"
+    lines = [json.loads(line) for path in sorted(log.glob("*.json")) for line in path.read_text().splitlines()]
+    [add] = [line for line in lines if "add" in line]
+    add["add"]["path"] = f"file://{secret}"
+    (log / f"{len(list(log.glob('*.json'))):020}.json").write_text(json.dumps(add))
+    with (
+        pytest.raises(ConnectError, match="names files that are not in its folder"),
+        lake.sink(**UPSERTS, **{"max.retries": "0"}) as runner,
+    ):
+        commit(runner, row(1))
+
+
+def test_what_is_tidied_up_is_in_the_tables_folder(lake: Lake, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "old.parquet").write_text("")
+    with lake.sink() as runner:
+        commit(runner, row(0))
+        (lake.folder / "shop" / "orders" / "link").symlink_to(elsewhere)
+        assert isinstance(runner.task, SparkSinkTask)
+        assert isinstance(runner.task._lake, SparkLake)
+        chore = runner.task._lake.maintain("shop.orders", 0)
+        assert chore is not None
+        with pytest.raises(application.SparkFault, match="there is a link in"):
+            chore.result(240)
+        commit(runner, row(1))
+    assert (elsewhere / "old.parquet").exists()
+    assert lake.ids() == [0, 1]
+
+
+@pytest.mark.parametrize("lake", ["delta"], indirect=True)
+def test_no_table_is_made_within_another(lake: Lake) -> None:
+    """To VACUUM, the files of the inner one are old files of the outer one."""
+    with lake.sink(**{"lake.tables": "shop.eu"}) as runner:
+        commit(runner, row(0))
+    with (
+        pytest.raises(ConnectError, match="it would be within the table at"),
+        lake.sink(**{"lake.tables": "shop.eu.orders", "max.retries": "0"}) as runner,
+    ):
+        commit(runner, row(0))
+
+
+@pytest.mark.parametrize("lake", ["iceberg"], indirect=True)
+def test_a_table_whose_metadata_send_files_elsewhere_is_not_used(lake: Lake, tmp_path: Path) -> None:
+    with lake.sink() as runner:
+        commit(runner, row(0))
+    metadata = lake.folder / "shop" / "orders" / "metadata"
+    number = int((metadata / "version-hint.text").read_text())
+    content = json.loads((metadata / f"v{number}.metadata.json").read_text())
+    content["properties"]["write.data.path"] = f"file://{tmp_path}/elsewhere"
+    (metadata / f"v{number + 1}.metadata.json").write_text(json.dumps(content))
+    (metadata / "version-hint.text").write_text(str(number + 1))
+    with (
+        pytest.raises(ConnectError, match="send files to another place"),
+        lake.sink(**{"max.retries": "0"}) as runner,
+    ):
+        commit(runner, row(1))
+    assert not (tmp_path / "elsewhere").exists()
+
+
+def test_spark_listens_to_this_machine_only_and_to_nobody_without_its_secret(lake: Lake, python: dict[str, str]) -> None:
+    with lake.sink() as runner:
+        commit(runner, row(0))
+        life = application.of(python)._life
+        assert life is not None
+        [java] = psutil.Process(life._process.pid).children()
+        listening = [each.laddr.ip for each in java.net_connections() if each.status == psutil.CONN_LISTEN]
+    assert listening
+    assert {address.removeprefix("::ffff:") for address in listening} <= {"127.0.0.1", "::1"}
+    assert application.of(python)._settings["spark.authenticate"] == "true"
+
+
+@pytest.mark.parametrize(
+    ("config", "value"),
+    [
+        ({"lake.tables.default-partition-by": "note"}, {"id": 1, "note": "x" * 300}),
+        ({"lake.tables.default-partition-by": "note,id"}, {"id": 1, "note": "x"}),
+        ({}, {"id": 1, "ıd": 2}),
+    ],
+)
+def test_a_record_that_no_commit_could_have_is_a_bad_one(lake: Lake, config: dict[str, str], value: dict[str, Any]) -> None:
+    tolerant = {"errors.tolerance": "all"}
+    with lake.sink(**config, **tolerant) as runner:
+        runner.put([record(0, value)])
+        assert [bad.original_offset for bad, _ in runner.reported] == [0]
+
+
+@pytest.mark.parametrize("lake", ["iceberg"], indirect=True)
+@pytest.mark.parametrize("name", ["a.b", "_file", "_Partition"])
+def test_columns_that_iceberg_takes_for_its_own_are_bad_records(lake: Lake, name: str) -> None:
+    with lake.sink(**{"errors.tolerance": "all"}) as runner:
+        runner.put([record(0, {"id": 1, name: 2})])
+        assert [bad.original_offset for bad, _ in runner.reported] == [0]
 
 
 @pytest.mark.parametrize("lake", ["iceberg"], indirect=True)
@@ -390,6 +519,48 @@ def test_what_waits_for_a_table_is_given_to_one_at_a_time() -> None:
             assert [each.head["number"] for each in second] == [1]
     with writes.taken() as third:
         assert [each.head["number"] for each in third] == [3]
+
+
+@pytest.mark.long
+@pytest.mark.timeout(900)
+def test_executors_of_a_cluster_come_and_go_and_die(
+    lake: Lake, python: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A standalone cluster with two workers; an application that has none of their cores while there is nothing to do."""
+    [home] = Path(python[application.PYTHON]).parent.parent.glob("lib/python3.*/site-packages/pyspark")
+    cluster = SparkCluster(tmp_path / "cluster", cores=1, workers=2, home=home).start()
+    settings = {
+        "master": cluster.master_url,
+        "driver.host": "127.0.0.1",
+        "executor.memory": "512m",
+        "dynamicAllocation.enabled": "true",
+        "dynamicAllocation.minExecutors": "0",
+        "dynamicAllocation.shuffleTracking.enabled": "true",
+        "dynamicAllocation.executorIdleTimeout": "5s",
+        # Whose blocks another one may read from its disk: nobody waits for these.
+        "dynamicAllocation.shuffleTracking.timeout": "10s",
+    }
+    worker = {**python, **{f"lake.spark.{name}": value for name, value in settings.items()}}
+    monkeypatch.setattr(SparkSinkTask, "worker", worker)
+    draw, kills = random.Random(7), 0
+    try:
+        with lake.sink(**UPSERTS) as runner:
+            commit(runner, row(0))
+            for number in range(1, 9):
+                runner.put([row(number, offset=3 * number - 2), row(0, offset=3 * number - 1, note=f"n{number}")])
+                runner.put([gone(number - 1, 3 * number)] if number > 1 else [row(50, offset=3)])
+                look(runner)
+                if number % 2:
+                    victims = wait_until(cluster.executors, 240, "no executor has come")
+                    draw.choice(victims).kill()
+                    kills += 1
+                until(runner, {PLACE: 3 * number + 1})
+            wait_until(lambda: not cluster.executors(), 240, "executors have cores for nothing")
+        assert kills == 4
+        assert [(found["id"], found["note"]) for found in lake.rows()] == [(0, "n8"), (8, "n"), (50, "n")]
+    finally:
+        application.of(worker).end()
+        cluster.stop()
 
 
 def _kill(pid: int) -> None:
@@ -616,15 +787,16 @@ def test_a_url_that_is_none_is_refused(tmp_path: Path, url: str, error: str) -> 
         ({"lake.catalog": "prod.type", "lake.store.url": ""}, "lake.catalog", "has prod as"),
         ({"lake.catalog": "prod", "lake.store.url": "", "lake.format": "delta"}, "lake.catalog", "are in folders"),
         ({"lake.store.url": ""}, "lake.store.url", "missing"),
+        ({"lake.store.url": "file:///x/${{env:HOME}}"}, "lake.store.url", "must begin"),
+        ({"lake.tables.order-by": "id", **UPSERTS}, "lake.tables.order-by", "of the id"),
         ({"lake.catalog": "prod", "lake.store.url": ""}, None, ""),
     ],
 )
-def test_a_catalog_is_one_of_the_workers(
-    tmp_path: Path, more: dict[str, str], setting: str | None, error: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    worker = {"lake.spark.sql.catalog.prod": "x", "lake.spark.sql.catalog.prod.type": "rest"}
-    monkeypatch.setattr(SparkSinkConnector, "worker", worker)
-    errors = config_errors(SparkSinkConnector, {**Plain(tmp_path).config(), "lake.format": "iceberg", **more})
+def test_a_catalog_is_one_of_the_workers(tmp_path: Path, more: dict[str, str], setting: str | None, error: str) -> None:
+    connector = SparkSinkConnector()
+    connector.worker = {"lake.spark.sql.catalog.prod": "x", "lake.spark.sql.catalog.prod.type": "rest"}
+    validated = connector.validate({**Plain(tmp_path).config(), "lake.format": "iceberg", **more})
+    errors = {value.name: value.errors for value in validated.values if value.errors}
     assert set(errors) == ({setting} if setting else set())
     assert error in str(errors.get(setting or ""))
 
@@ -635,6 +807,17 @@ def test_a_folder_that_the_worker_does_not_allow_is_refused(tmp_path: Path) -> N
         connector.worker = {"connector.files.allowed.paths": str(allowed)}
         errors = {value.name for value in connector.validate(props).values if value.errors}
         assert errors == ({"lake.store.url"} if refused else set())
+
+
+@pytest.mark.parametrize("name", ["shop.history", "shop.at_timestamp_1", "shop.br{ace", "sh${x}op.orders", "shop.a[0]"])
+def test_names_that_spark_takes_for_something_else_are_no_tables(tmp_path: Path, name: str) -> None:
+    from kconnect.api import DataError
+    from kconnect.connectors.spark import settings
+
+    props = {**Plain(tmp_path).config(), "lake.format": "iceberg"}
+    lake = SparkLake(settings.CONFIG.parse(props), props, {}, _never, _never)
+    with pytest.raises(DataError, match="can't be a table"):
+        lake.where(name)
 
 
 @pytest.mark.parametrize("name", ["_delta_log.x", "shop._delta_log", "shop.branch_x", "shop.tag_main"])

@@ -23,10 +23,19 @@ def python() -> str:
     return str(lake.make(lake.directory(), lambda text: None))
 
 
+def iceberg_files(folder: Path) -> list[str]:
+    """Return the data files that a table of a Hadoop catalog has now."""
+    return [task.file.file_path for task in _table(folder).scan().plan_files()]
+
+
+def _table(folder: Path) -> StaticTable:
+    number = (folder / "metadata" / "version-hint.text").read_text().strip()
+    return StaticTable.from_metadata(str(folder / "metadata" / f"v{number}.metadata.json"))
+
+
 def iceberg_rows(folder: Path) -> pa.Table:
     """Return the rows of a table of a Hadoop catalog, as pyiceberg reads it, whatever IcebergSink has changed in that."""
-    number = (folder / "metadata" / "version-hint.text").read_text().strip()
     # Without its cache of formats: what it made for this must not be what IcebergSink reads with afterwards, nor the other way.
     formats = pyiceberg_arrow._get_file_format.__wrapped__
     with patch.object(pyiceberg_arrow, "ds", pyarrow.dataset), patch.object(pyiceberg_arrow, "_get_file_format", formats):
-        return StaticTable.from_metadata(str(folder / "metadata" / f"v{number}.metadata.json")).scan().to_arrow()
+        return _table(folder).scan().to_arrow()

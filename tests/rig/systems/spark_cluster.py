@@ -1,5 +1,5 @@
 """
-A real Spark standalone cluster as child processes: one master and one worker, from the pip package of PySpark.
+A real Spark standalone cluster as child processes: one master and its workers, from the pip package of PySpark.
 
 For tests of hosts that run elsewhere than under the worker that wants them. `SparkCluster` knows the executors and the hosts
 in them, so that a test can kill exactly one. Like the local broker, it ends with its parent. Read next: `spark/session.py`.
@@ -7,6 +7,7 @@ in them, so that a test can kill exactly one. Like the local broker, it ends wit
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import time
@@ -25,17 +26,25 @@ from kconnect.local.guard import Guard
 from kconnect.testing.processes import still_alive
 
 _UP_S = 240.0
+_WORKER = "Worker"
 
 
 class SparkCluster:
     """
     `start_master` may be called again after `kill_master`: same address, but it knows no application any more. `properties` are
-    those of the master and of its worker.
+    those of the master and of its workers. `home` is another PySpark's folder than that of this Python.
     """
 
-    def __init__(self, directory: Path, cores: int = 4, properties: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        cores: int = 4,
+        properties: Mapping[str, str] | None = None,
+        workers: int = 1,
+        home: Path | None = None,
+    ) -> None:
         self.directory = directory
-        self.cores = cores
+        self.cores, self.workers, self._home = cores, workers, home
         self.port, self._ui_port = free_port(), free_port()
         self._running: dict[str, _Child] = {}
         (directory / "conf").mkdir(parents=True, exist_ok=True)
@@ -58,12 +67,13 @@ class SparkCluster:
         return self.directory / "work"
 
     def start(self) -> SparkCluster:
-        """Start both, and wait until the worker offers its cores."""
+        """Start all, and wait until the workers offer their cores."""
         try:
             self.start_master()
-            offer = ["-c", str(self.cores), "-m", "1g", "-d", str(self.work)]
-            self._launch("Worker", *offer, "--webui-port", "0", self.master_url)
-            self._wait("Worker", lambda: self.overview().get("aliveworkers") == 1)
+            for number in range(self.workers):
+                offer = ["-c", str(self.cores), "-m", "1g", "-d", str(self.work)]
+                self._launch(_WORKER + str(number), *offer, "--webui-port", "0", self.master_url)
+            self._wait(_WORKER + "0", lambda: self.overview().get("aliveworkers") == self.workers)
         except BaseException:
             self.stop()
             raise
@@ -78,11 +88,10 @@ class SparkCluster:
         self._running.pop("Master").end(kill=True)
 
     def stop(self) -> None:
-        """End everything. The worker goes first: it takes its executors along."""
-        left = self._below("Worker")
-        for name in ("Worker", "Master"):
-            if name in self._running:
-                self._running.pop(name).end(kill=False)
+        """End everything. The workers go first: they take their executors along."""
+        left = self._below_workers()
+        for name in sorted(self._running, reverse=True):
+            self._running.pop(name).end(kill=False)
         for process in still_alive(left, 10):
             process.kill()
 
@@ -97,18 +106,18 @@ class SparkCluster:
         return answer
 
     def executors(self) -> list[psutil.Process]:
-        """The JVMs that the Spark worker runs for applications."""
-        return [process for process in self._below("Worker") if "CoarseGrainedExecutorBackend" in _command(process)]
+        """The JVMs that the Spark workers run for applications."""
+        return [process for process in self._below_workers() if "CoarseGrainedExecutorBackend" in _command(process)]
 
     def hosts(self) -> list[psutil.Process]:
         """The Python processes of task hosts: forks of the daemon, so they show the command that it shows."""
-        daemons = {process.pid for process in self._below("Worker") if "kconnect.spark.daemon" in _command(process)}
-        return [process for process in self._below("Worker") if process.pid in daemons and _parent(process) in daemons]
+        daemons = {process.pid for process in self._below_workers() if "kconnect.spark.daemon" in _command(process)}
+        return [process for process in self._below_workers() if process.pid in daemons and _parent(process) in daemons]
 
     # --- its processes ---
 
     def _launch(self, name: str, *arguments: str) -> None:
-        home = _spark_home()
+        home = self._home or _spark_home()
         for folder in ("conf", "local"):
             (self.directory / folder).mkdir(exist_ok=True)
         program = java.checked()
@@ -124,7 +133,8 @@ class SparkCluster:
             SPARK_DAEMON_MEMORY="256m",
             SPARK_DAEMON_JAVA_OPTS="-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
         )
-        command = [str(home / "bin" / "spark-class"), f"org.apache.spark.deploy.{name.lower()}.{name}"]
+        kind = name.rstrip("0123456789")
+        command = [str(home / "bin" / "spark-class"), f"org.apache.spark.deploy.{kind.lower()}.{kind}"]
         self._running[name] = _Child([*command, "--host", "127.0.0.1", *arguments], environment, self._log(name))
 
     def _wait(self, name: str, condition: Callable[[], bool]) -> None:
@@ -140,12 +150,13 @@ class SparkCluster:
     def _log(self, name: str) -> Path:
         return self.directory / f"{name.lower()}.log"
 
-    def _below(self, name: str) -> list[psutil.Process]:
-        child = self._running.get(name)
-        try:
-            return [] if child is None else psutil.Process(child.process.pid).children(recursive=True)
-        except psutil.NoSuchProcess:
-            return []
+    def _below_workers(self) -> list[psutil.Process]:
+        found: list[psutil.Process] = []
+        for name, child in self._running.items():
+            if name.startswith(_WORKER):
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    found += psutil.Process(child.process.pid).children(recursive=True)
+        return found
 
 
 class _Child:

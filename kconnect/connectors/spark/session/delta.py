@@ -8,10 +8,24 @@ no error for that, though, and writes nothing; so `tables.py` reads the table ag
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+import os
+import uuid
+from collections.abc import Iterator, Mapping
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
-from kconnect.connectors.spark.session.tables import By, ConflictError, Ledger, LostError, State, empty, java_name, parsed
+from kconnect.connectors.spark.session.tables import (
+    By,
+    ConflictError,
+    ElsewhereError,
+    Ledger,
+    LostError,
+    State,
+    empty,
+    java_name,
+    parsed,
+)
 
 _APPLICATION, _VERSION, _METADATA = (
     "spark.databricks.delta.write.txnAppId",
@@ -19,6 +33,9 @@ _APPLICATION, _VERSION, _METADATA = (
     "spark.databricks.delta.commitInfo.userMetadata",
 )
 _CONFLICTS = ("Concurrent", "MetadataChangedException", "ProtocolChangedException", "DeltaAlreadyExists", "CommitFailed")
+_LOG = "_delta_log"
+UPWARDS = "(^|/)[.][.](/|$)"
+"""A path that leaves a folder again."""
 _CHECKED = "spark.databricks.delta.retentionDurationCheck.enabled"
 _KEPT = 10_000
 
@@ -27,14 +44,13 @@ class Delta:
     def __init__(self) -> None:
         self._ledgers: dict[tuple[str, str, int], Ledger] = {}
         """By the table's identity, the connector and the number: which text belongs to a version is found once."""
+        self._inside: dict[str, str] = {}
+        """The version of each table, by its identity, of which all files are known to be in its folder."""
 
     def look(self, spark: Any, where: Mapping[str, Any], connector: str) -> State | None:
         from pyspark.sql.types import StructType, _parse_datatype_json_string
 
-        jvm = spark._jvm
-        log = jvm.org.apache.spark.sql.delta.DeltaLog.forTable(spark._jsparkSession, where["url"])
-        none = jvm.scala.Option.empty()
-        snapshot = log.update(False, none, none)
+        snapshot = _snapshot(spark, where)
         if snapshot.version() < 0:
             return None
         metadata = snapshot.metadata()
@@ -67,9 +83,10 @@ class Delta:
                 if ledger is not None and ledger.number == number:
                     return ledger
         why = "others alone have committed for longer than delta.logRetentionDuration"
-        raise LostError(connector, why)
+        raise LostError(connector, why, number)
 
     def create(self, spark: Any, where: Mapping[str, Any], schema: Any, partitions: list[list[str]]) -> None:
+        _check_place(spark, where["url"])
         writer = empty(spark, schema).write.format("delta").mode("ignore")
         if partitions:
             writer = writer.partitionBy(*(column for column, _ in partitions))
@@ -85,14 +102,34 @@ class Delta:
         _noted(spark, ledger, writer.save, where["url"])
 
     def merge(self, spark: Any, where: Mapping[str, Any], rows: Any, by: By, state: State, ledger: Ledger) -> None:
+        self._check_inside(spark, where, state)
         names = [name for name in rows.columns if name != by.mark]
-        _noted(spark, ledger, spark.sql, merge_of(_quoted(where), names, by), {"source": rows})
+        with viewed(rows) as source:
+            _noted(spark, ledger, spark.sql, merge_of(_quoted(where), source, names, by))
+        # If it is the next version, what was looked at, and this one's own files, are all that there are.
+        self._inside[state.identity] = str(int(state.version) + 1)
 
     def replace(self, spark: Any, where: Mapping[str, Any], rows: Any, state: State, ledger: Ledger) -> None:
         _noted(spark, ledger, rows.write.format("delta").mode("overwrite").save, where["url"])
 
     def compact(self, spark: Any, where: Mapping[str, Any]) -> None:
+        state = self.look(spark, where, "")
+        if state is not None:
+            self._check_inside(spark, where, state)
+        check_folder(where["url"])
         _conflicting(spark.sql, f"OPTIMIZE {_quoted(where)}")
+
+    def _check_inside(self, spark: Any, where: Mapping[str, Any], state: State) -> None:
+        """Raise ElsewhereError for a table whose log names files elsewhere: what reads them would copy their rows into it."""
+        if self._inside.get(state.identity) == state.version:
+            return
+        java = _snapshot(spark, where).allFiles().toDF()
+        odd = f"path RLIKE '^([A-Za-z][A-Za-z0-9+.-]*:|/)' OR path RLIKE '{UPWARDS}' OR deletionVector.storageType = 'p'"
+        if int(java.where(odd).limit(1).count()):
+            raise ElsewhereError("its log names files that are not in its folder")
+        if len(self._inside) >= _KEPT:
+            self._inside.clear()
+        self._inside[state.identity] = state.version
 
     def settle(self, spark: Any, where: Mapping[str, Any], state: State, ledger: Ledger) -> None:
         """Do nothing but for a connector that has written: the log keeps the others' for longer than this one's."""
@@ -100,6 +137,7 @@ class Delta:
             self.append(spark, where, None, state, ledger)
 
     def expire(self, spark: Any, where: Mapping[str, Any], keep_ms: int) -> None:
+        check_folder(where["url"])
         # It is the config's word how long that is: Delta itself would refuse less than a week.
         spark.conf.set(_CHECKED, "false")
         try:
@@ -108,8 +146,8 @@ class Delta:
             spark.conf.unset(_CHECKED)
 
 
-def merge_of(table: str, names: list[str], by: By) -> str:
-    """Return the statement that brings the rows of `{source}` into a table."""
+def merge_of(table: str, source: str, names: list[str], by: By) -> str:
+    """Return the statement that brings the rows of a view into a table."""
     mark = name_of(by.mark)
     same = " AND ".join(f"t.{name_of(name)} = s.{name_of(name)}" for name in by.ids)
     sets = ", ".join(f"t.{name_of(name)} = s.{name_of(name)}" for name in names)
@@ -117,10 +155,21 @@ def merge_of(table: str, names: list[str], by: By) -> str:
     order = name_of(by.order)
     newer = f" AND NOT COALESCE(t.{order} > s.{order}, FALSE)" if by.order else ""
     return (
-        f"MERGE INTO {table} AS t USING {{source}} AS s ON {same} "
+        f"MERGE INTO {table} AS t USING {source} AS s ON {same} "
         f"WHEN MATCHED AND s.{mark}{newer} THEN DELETE WHEN MATCHED{newer} THEN UPDATE SET {sets} "
         f"WHEN NOT MATCHED AND NOT s.{mark} THEN INSERT ({columns}) VALUES ({values})"
     )
+
+
+@contextlib.contextmanager
+def viewed(rows: Any) -> Iterator[str]:
+    """Give the name of a view of rows. PySpark would take what is in braces in a statement for values of its own."""
+    name = f"kconnect_{uuid.uuid4().hex}"
+    rows.createTempView(name)
+    try:
+        yield name
+    finally:
+        rows.sparkSession.catalog.dropTempView(name)
 
 
 def name_of(name: str) -> str:
@@ -128,32 +177,63 @@ def name_of(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
+def _snapshot(spark: Any, where: Mapping[str, Any]) -> Any:
+    jvm = spark._jvm
+    none = jvm.scala.Option.empty()
+    return jvm.org.apache.spark.sql.delta.DeltaLog.forTable(spark._jsparkSession, where["url"]).update(False, none, none)
+
+
+def _check_place(spark: Any, url: str) -> None:
+    """Raise ElsewhereError for a new table that would be within another one: to that one its files would be old ones."""
+    path = spark._jvm.org.apache.hadoop.fs.Path(url)
+    files = path.getFileSystem(spark._jsc.hadoopConfiguration())
+    parent = path.getParent()
+    while parent is not None:
+        if files.exists(spark._jvm.org.apache.hadoop.fs.Path(parent, _LOG)):
+            raise ElsewhereError(f"it would be within the table at {parent}")
+        parent = parent.getParent()
+
+
+def check_folder(url: str) -> None:
+    """
+    Raise ElsewhereError for a table in a folder of this machine with links, or other tables, in it: what is removed as old may
+    be anything then.
+    """
+    if not url.startswith("file:"):
+        return
+    top = unquote(urlsplit(url).path)
+    for folder, folders, files in os.walk(top):
+        if any(os.path.islink(os.path.join(folder, name)) for name in (*folders, *files)):
+            raise ElsewhereError(f"there is a link in {folder}")
+        if _LOG in folders and folder != top:
+            raise ElsewhereError(f"there is another table at {folder}")
+
+
 def _quoted(where: Mapping[str, Any]) -> str:
     return f"delta.{name_of(where['url'])}"
 
 
 def _application(connector: str) -> str:
-    return f"kconnect/{connector}"
+    """Return the name of its transactions, without a `$`, see `Ledger.text`."""
+    return f"kconnect/{connector.replace('%', '%25').replace('$', '%24')}"
 
 
 def _noted(spark: Any, ledger: Ledger, call: Any, *arguments: Any) -> None:
     """Make a commit with a ledger: what it is, the session says, which is this thread's own."""
-    *positional, last = arguments
-    named = last if isinstance(last, dict) else {}
     conf = spark.conf
     conf.set(_APPLICATION, _application(ledger.connector))
     conf.set(_VERSION, str(ledger.number))
     conf.set(_METADATA, ledger.text())
     try:
-        _conflicting(call, *(positional if named else arguments), **named)
+        _conflicting(call, *arguments)
     finally:
         for name in (_APPLICATION, _VERSION, _METADATA):
             conf.unset(name)
 
 
-def _conflicting(call: Any, *arguments: Any, **named: Any) -> None:
+def _conflicting(call: Any, *arguments: Any) -> None:
     try:
-        call(*arguments, **named)
+        call(*arguments)
     except Exception as error:
         if any(name in java_name(error) for name in _CONFLICTS):
             raise ConflictError(str(error)) from None

@@ -8,18 +8,34 @@ committed. The ledger is a property of the snapshot. Read next: `delta.py`, for 
 
 from __future__ import annotations
 
+import contextlib
+import datetime
 import re
 import time
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import starmap
 from typing import Any
 
-from kconnect.connectors.spark.session.delta import merge_of, name_of
-from kconnect.connectors.spark.session.tables import By, ConflictError, Ledger, LostError, State, empty, java_name, parsed
+from kconnect.connectors.spark.session.delta import UPWARDS, check_folder, merge_of, name_of, viewed
+from kconnect.connectors.spark.session.tables import (
+    By,
+    ConflictError,
+    ElsewhereError,
+    Ledger,
+    LostError,
+    State,
+    empty,
+    java_name,
+    parsed,
+)
 
-_PREFIX = "snapshot-property."
-_SESSION_PREFIX = "spark.sql.iceberg." + _PREFIX
+_SESSION_PREFIX = "spark.sql.iceberg.snapshot-property."
+_KEPT = 10_000
+_YOUNG_MS = 25 * 3_600_000
+"""Files that are younger may be of a commit that is being made; Iceberg refuses to remove those of the last day."""
+_ELSEWHERE = ("write.data.path", "write.metadata.path", "write.location-provider.impl", "write.object-storage.path")
+"""Properties of a table that send its files elsewhere."""
 _MAIN, _BRANCH, _NOTES = "main", "kconnect_", "kconnect."
 _OLD_S = 3600.0
 """A branch that was made earlier is nobody's: a commit takes seconds."""
@@ -31,6 +47,8 @@ class Iceberg:
     def __init__(self) -> None:
         self._swept: set[str] = set()
         """The tables that were looked at for branches that others have left."""
+        self._inside: dict[str, str] = {}
+        """The snapshot of each table, by its identity, of which all files are known to be in its folder."""
 
     def look(self, spark: Any, where: Mapping[str, Any], connector: str) -> State | None:
         table = _loaded(spark, where)
@@ -44,6 +62,7 @@ class Iceberg:
             snapshot = None if parent is None else table.snapshot(parent)
         if ledger is None and table.properties().get(_mark(connector)) is not None:
             raise LostError(connector, "its snapshots with that are gone, or it was rolled back to before them")
+        _check_place(table, where)
         fields = table.spec().fields()
         names = [str(fields.get(at).name()) for at in range(fields.size())]
         schema = spark.table(_name(where)).schema
@@ -68,38 +87,28 @@ class Iceberg:
 
     def append(self, spark: Any, where: Mapping[str, Any], rows: Any, state: State, ledger: Ledger) -> None:
         rows = empty(spark, state.schema) if rows is None else rows
-
-        def write(branch: str) -> None:
-            rows.writeTo(branch).option(_PREFIX + _property(ledger.connector), ledger.text()).append()
-
-        self._on_branch(spark, where, state, write)
+        self._on_branch(spark, where, state, _notes(ledger), lambda branch: rows.writeTo(branch).append())
 
     def merge(self, spark: Any, where: Mapping[str, Any], rows: Any, by: By, state: State, ledger: Ledger) -> None:
+        self._check_inside(spark, where, state)
         names = [name for name in rows.columns if name != by.mark]
-
-        def write(branch: str) -> None:
-            setting = _SESSION_PREFIX + _property(ledger.connector)
-            spark.conf.set(setting, ledger.text())
-            try:
-                spark.sql(merge_of(branch, names, by), source=rows)
-            finally:
-                spark.conf.unset(setting)
-
-        self._on_branch(spark, where, state, write)
+        with viewed(rows) as source:
+            self._on_branch(
+                *(spark, where, state, _notes(ledger)), lambda branch: spark.sql(merge_of(branch, source, names, by))
+            )
 
     def replace(self, spark: Any, where: Mapping[str, Any], rows: Any, state: State, ledger: Ledger) -> None:
         from pyspark.sql.functions import lit
 
-        def write(branch: str) -> None:
-            rows.writeTo(branch).option(_PREFIX + _property(ledger.connector), ledger.text()).overwrite(lit(True))
-
-        self._on_branch(spark, where, state, write)
+        self._on_branch(spark, where, state, _notes(ledger), lambda branch: rows.writeTo(branch).overwrite(lit(True)))
 
     def compact(self, spark: Any, where: Mapping[str, Any]) -> None:
-        table = ".".join(map(name_of, where["table"])).replace("'", "\\'")
+        state = self.look(spark, where, "")
+        if state is not None:
+            self._check_inside(spark, where, state)
         try:
             spark.sql(
-                f"CALL {name_of(where['catalog'])}.system.rewrite_data_files(table => '{table}', options => "
+                f"CALL {name_of(where['catalog'])}.system.rewrite_data_files(table => {_text(where)}, options => "
                 "map('delete-file-threshold', '1', 'remove-dangling-deletes', 'true'))"
             )
         except Exception as error:
@@ -112,23 +121,39 @@ class Iceberg:
         table = _loaded(spark, where)
         if table is None:
             raise ConflictError("it was dropped")
-        kept = _kept(table)
-        if state.ledger.number:
-            kept[_property(ledger.connector)] = ledger.text()
-
-        def write(branch: str) -> None:
-            writer = empty(spark, state.schema).writeTo(branch)
-            for name, text in kept.items():
-                writer = writer.option(_PREFIX + name, text)
-            writer.append()
-
+        kept = {**_kept(table), **(_notes(ledger) if state.ledger.number else {})}
         if kept and state.version:
-            self._on_branch(spark, where, state, write)
+            self._on_branch(spark, where, state, kept, lambda branch: empty(spark, state.schema).writeTo(branch).append())
 
     def expire(self, spark: Any, where: Mapping[str, Any], keep_ms: int) -> None:
+        table, now = _loaded(spark, where), int(time.time() * 1000)
+        if table is None:
+            return
+        # A snapshot may name any file. What no snapshot names any more is looked for in the table's own folder.
+        table.expireSnapshots().expireOlderThan(now - keep_ms).cleanExpiredFiles(False).commit()
+        location = str(table.location())
+        check_folder(location)
+        before = datetime.datetime.fromtimestamp((now - max(keep_ms, _YOUNG_MS)) / 1000, datetime.timezone.utc)
+        spark.sql(
+            f"CALL {name_of(where['catalog'])}.system.remove_orphan_files(table => {_text(where)}, "
+            f"older_than => TIMESTAMP '{before:%Y-%m-%d %H:%M:%S}', prefix_mismatch_mode => 'IGNORE')"
+        )
+
+    def _check_inside(self, spark: Any, where: Mapping[str, Any], state: State) -> None:
+        """Raise ElsewhereError for a table in a folder of which a snapshot names files elsewhere, as with Delta."""
+        if not where["properties"] or self._inside.get(state.identity) == state.version:
+            return
+        from pyspark.sql import functions
+
         table = _loaded(spark, where)
-        if table is not None:
-            table.expireSnapshots().expireOlderThan(int(time.time() * 1000) - keep_ms).commit()
+        location = "" if table is None else _plain(str(table.location())) + "/"
+        files = spark.table(f"{_name(where)}.files")
+        path = functions.regexp_replace(files["file_path"], "^([A-Za-z0-9]+):/+", "$1:/")
+        if files.where(~path.startswith(location) | path.rlike(UPWARDS)).limit(1).count():
+            raise ElsewhereError("its snapshot names files that are not in its folder")
+        if len(self._inside) >= _KEPT:
+            self._inside.clear()
+        self._inside[state.identity] = state.version
 
     def _sweep(self, table: Any) -> None:
         """Take away the branches of applications that have ended while they committed: they keep snapshots for ever."""
@@ -140,8 +165,13 @@ class Iceberg:
             table.manageSnapshots().removeBranch(name).commit()
             table.refresh()
 
-    def _on_branch(self, spark: Any, where: Mapping[str, Any], state: State, write: Any) -> None:
-        """Write to a branch of the table as it was looked at, and move the table there, if nobody has moved it."""
+    def _on_branch(
+        self, spark: Any, where: Mapping[str, Any], state: State, notes: Mapping[str, str], write: Callable[[str], Any]
+    ) -> None:
+        """
+        Write, with properties of the snapshot, to a branch of the table as it was looked at, and move the table there, unless
+        somebody has moved it.
+        """
         table = _loaded(spark, where)
         if table is None:
             raise ConflictError("it was dropped")
@@ -153,9 +183,13 @@ class Iceberg:
         self._sweep(table)
         table.manageSnapshots().createBranch(branch, int(state.version)).commit()
         try:
-            write(f"{_name(where)}.branch_{branch}")
+            with _noted(spark, notes):
+                write(f"{_name(where)}.branch_{branch}")
             table.refresh()
             table.manageSnapshots().fastForwardBranch(_MAIN, branch).commit()
+            if self._inside.get(state.identity) == state.version:
+                # All that this one has added is its own.
+                self._inside[state.identity] = str(table.currentSnapshot().snapshotId())
             if table.properties().get(_mark(state.ledger.connector)) is None:
                 # Not before it: who finds this looks for a ledger.
                 table.updateProperties().set(_mark(state.ledger.connector), "true").commit()
@@ -175,11 +209,28 @@ def _kept(table: Any) -> dict[str, str]:
     while snapshot is not None:
         summary = snapshot.summary()
         for name in summary:
-            if str(name).startswith(_NOTES):
+            # Spark puts values of its environment for ${…} into settings.
+            if str(name).startswith(_NOTES) and "$" not in f"{name}{summary[name]}":
                 kept.setdefault(str(name), str(summary[name]))
         parent = snapshot.parentId()
         snapshot = None if parent is None else table.snapshot(parent)
     return kept
+
+
+def _check_place(table: Any, where: Mapping[str, Any]) -> None:
+    """Raise ElsewhereError for a table in a folder whose metadata send its files elsewhere."""
+    if not where["properties"]:
+        return
+    wanted = "/".join((where["properties"][".warehouse"], *where["table"]))
+    path = table.location()
+    if _plain(str(path)) != _plain(wanted) or any(table.properties().get(name) is not None for name in _ELSEWHERE):
+        raise ElsewhereError("its metadata send files to another place than its folder")
+
+
+def _plain(url: str) -> str:
+    """Return a URL in one of the forms that a folder's has: file:/x is file:///x."""
+    scheme, _, rest = url.rstrip("/").partition(":")
+    return f"{scheme}:/{rest.lstrip('/')}"
 
 
 def leftovers(names: Iterable[str], now: float) -> list[str]:
@@ -203,6 +254,8 @@ def _is_conflict(error: Exception) -> bool:
 
 def _loaded(spark: Any, where: Mapping[str, Any]) -> Any:
     _prepare(spark, where)
+    # One that is away says so here, and later that it has no such table.
+    spark._jsparkSession.sessionState().catalogManager().catalog(where["catalog"])
     try:
         table = spark._jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(spark._jsparkSession, _name(where))
     except Exception as error:
@@ -223,12 +276,34 @@ def _name(where: Mapping[str, Any]) -> str:
 
 
 def _property(connector: str) -> str:
-    return f"kconnect.ledger.{connector}"
+    """Return the property of a snapshot with the ledger. The name is in hex: Spark takes some letters for others, and ${…}."""
+    return f"kconnect.ledger.{connector.encode().hex()}"
 
 
 def _mark(connector: str) -> str:
     """Return the property of a table that the connector has written to."""
-    return f"kconnect.writer.{connector}"
+    return f"kconnect.writer.{connector.encode().hex()}"
+
+
+def _notes(ledger: Ledger) -> dict[str, str]:
+    return {_property(ledger.connector): ledger.text()}
+
+
+@contextlib.contextmanager
+def _noted(spark: Any, notes: Mapping[str, str]) -> Iterator[None]:
+    """Have the next snapshot get properties. What a writer is told instead, Spark writes in small letters."""
+    for name, text in notes.items():
+        spark.conf.set(_SESSION_PREFIX + name, text)
+    try:
+        yield
+    finally:
+        for name in notes:
+            spark.conf.unset(_SESSION_PREFIX + name)
+
+
+def _text(where: Mapping[str, Any]) -> str:
+    """Return a table's name as a text of SQL."""
+    return "'" + ".".join(map(name_of, where["table"])).replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
 def _new(prefix: str, there: Any, wanted: Any) -> list[tuple[str, Any]]:

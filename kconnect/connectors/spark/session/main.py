@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import queue
+import re
 import socket
 import sys
 import tempfile
@@ -22,6 +23,8 @@ from kconnect.connectors.spark.session import delta, groups, iceberg, tables, wi
 from kconnect.connectors.spark.session.groups import Request, Writes
 
 Answer = tuple[dict[str, Any], bytes]
+_LOOKERS = 4
+"""A table whose store does not answer holds up one of them."""
 JARS = "kconnect-jars"
 """The folder of this Python with the jars of table formats, as `kconnect lake setup` makes it."""
 
@@ -58,7 +61,7 @@ class Server:
         threading.Thread(target=lambda: (java.wait(), os._exit(1)), daemon=True).start()
         self._answer({"number": 0, "version": spark.version})
         kept = tables.Tables({"delta": delta.Delta(), "iceberg": iceberg.Iceberg()})
-        for requests in (self._looks, self._chores):
+        for requests in (*[self._looks] * _LOOKERS, self._chores):
             threading.Thread(target=self._work, args=(spark, kept, requests), daemon=True).start()
         for _ in range(self._settings["writers"]):
             threading.Thread(target=self._write, args=(spark, kept), daemon=True).start()
@@ -128,6 +131,8 @@ def _session(settings: dict[str, str]) -> Any:
     jars = sorted(map(str, Path(sys.prefix, JARS).glob("*.jar")))
     settings = {"spark.app.name": "kconnect lake", **({"spark.jars": ",".join(jars)} if jars else {}), **settings}
     logins = _logins(Path(f"{sys.prefix}.conf"))
+    names = [re.escape(line.split(maxsplit=1)[0]) for line in logins.splitlines() if line.strip() and line[0] != "#"]
+    settings["spark.redaction.regex"] = "|".join((settings["spark.redaction.regex"], *names))
     with tempfile.TemporaryDirectory(prefix="kconnect-spark-") as folder:
         # Spark would have what a builder is told in its command line, which all users of the machine can read.
         lines = [f"{name} {_escaped(value)}" for name, value in settings.items()]

@@ -12,9 +12,11 @@ import json
 import threading
 import weakref
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Protocol
 
+_NOBODY = ""
+"""No connector has this name."""
 _TRIES = 5
 _LONGEST = 2000
 
@@ -24,9 +26,10 @@ class ConflictError(Exception):
 
 
 class LostError(Exception):
-    """Nobody knows any more up to which offsets a table has records."""
+    """Nobody knows any more up to which offsets a table has records. `number` is the least that the next ledger may have."""
 
-    def __init__(self, connector: str, why: str) -> None:
+    def __init__(self, connector: str, why: str, number: int = 0) -> None:
+        self.number = number
         super().__init__(
             f"nobody knows any more up to which offsets the connector {connector} has written: {why}. Set the offset of each "
             "partition, as in: kconnect offsets set"
@@ -45,7 +48,9 @@ class Ledger:
     """The ids of topics, as far as they are known."""
 
     def text(self) -> str:
-        return json.dumps({"kconnect": self.connector, "number": self.number, "offsets": self.offsets, "ids": self.ids})
+        """Return it as JSON, in which no `$` stands as such: Spark puts values of its environment for ${…} into settings."""
+        content = {"kconnect": self.connector, "number": self.number, "offsets": self.offsets, "ids": self.ids}
+        return json.dumps(content).replace("$", "\\u0024")
 
     def offset(self, topic: str, partition: int) -> int | None:
         return self.offsets.get(topic, {}).get(str(partition))
@@ -174,7 +179,7 @@ class Tables:
         form = self._formats[head["format"]]
         with self._lock(head):
             for _ in range(_TRIES):
-                state = form.look(spark, head["where"], head["connector"])
+                state = self._looked(form, spark, head)
                 if state is None:
                     return _answer("there", None)
                 try:
@@ -183,6 +188,14 @@ class Tables:
                     continue
                 return _answer("there", form.look(spark, head["where"], head["connector"]))
         raise ConflictError("others commit to it all the time")
+
+    def _looked(self, form: Format, spark: Any, head: dict[str, Any]) -> State | None:
+        """Return a table of which nobody may know the offsets any more: they are about to be set."""
+        try:
+            return form.look(spark, head["where"], head["connector"])
+        except LostError as error:
+            state = form.look(spark, head["where"], _NOBODY)
+            return None if state is None else replace(state, ledger=Ledger(head["connector"], error.number))
 
     def maintain(self, spark: Any, head: dict[str, Any], rows: bytearray) -> tuple[dict[str, Any], bytes]:
         """
@@ -335,6 +348,10 @@ def _merged(there: Any, wanted: Any) -> Any:
     return there if there == wanted else None
 
 
+class ElsewhereError(Exception):
+    """A table's own metadata name files that are not in its folder: whoever may write into that may have written them."""
+
+
 def java_name(error: BaseException) -> str:
     """Return the class of the Java exception behind an error; an empty text if there is none."""
     java = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
@@ -346,7 +363,10 @@ def told(error: BaseException) -> dict[str, Any]:
     name = java_name(error)
     java = getattr(error, "java_exception", None)
     text = str(java.toString() if java is not None else error) or type(error).__name__
-    lines = " ".join(text.partition("JVM stacktrace:")[0].split())
+    # What a constraint says of a row that breaks it are the row's values.
+    text = text.partition("JVM stacktrace:")[0].partition("violated by row with values")[0]
+    lines = " ".join(text.split())
     forbids = "AccessControl" in name or "AccessDenied" in text or "Permission denied" in text
-    fails = isinstance(error, KeyError | TypeError | LostError) or "AnalysisException" in name or "ParseException" in name
+    ours = isinstance(error, KeyError | TypeError | LostError | ElsewhereError)
+    fails = ours or "AnalysisException" in name or "ParseException" in name
     return {"error": lines[:_LONGEST], "passes": not forbids and not fails, "forbids": forbids}
