@@ -470,6 +470,8 @@ def test_tables_of_a_catalog_that_the_worker_names(lake: Lake, python: dict[str,
             f"{prefix}.uri": rest.url,
             f"{prefix}.cache-enabled": "false",
             "lake.spark.eventLog.enabled": "true",
+            "lake.spark.eventLog.compress": "false",
+            "lake.spark.eventLog.rolling.enabled": "false",
             "lake.spark.eventLog.dir": f"file://{lake.folder}",
         }
         monkeypatch.setattr(SparkSinkTask, "worker", worker)
