@@ -144,6 +144,8 @@ class SparkLake(Lake[SparkTable]):
             return {"url": url}
         if parts[-1].lower() in _SELECTORS or parts[-1].lower().startswith(("at_timestamp_", "snapshot_id_")):
             raise DataError(f"{names.shown(name)} can't be a table: Iceberg has such of its own for each table")
+        if not {"data", "metadata"}.isdisjoint(parts[2:]):
+            raise DataError(f"{names.shown(name)} can't be a table: with Iceberg, that is a folder of another table")
         if self._catalog:
             return {"catalog": self._catalog, "table": parts, "properties": {}}
         self._check("/".join((self._url, *parts)), "metadata", "data")

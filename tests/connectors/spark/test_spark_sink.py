@@ -298,6 +298,7 @@ def test_the_newest_row_of_an_id_is_that_with_most_in_a_column(lake: Lake) -> No
     assert [(found["id"], found["note"]) for found in lake.rows()] == [(1, "at 6"), (3, "at 1")]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("more", [{}, UPSERTS], ids=["append", "upsert"])
 def test_tables_are_tidied_up_and_keep_their_offsets(lake: Lake, more: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     with lake.sink(**more) as other:
@@ -325,6 +326,7 @@ def test_tables_are_tidied_up_and_keep_their_offsets(lake: Lake, more: dict[str,
             assert runner.rewinds == {place: offset}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["LAKE", "${spark.app.name}", "it's {source} %24"])
 def test_any_name_of_a_connector_does(lake: Lake, python: dict[str, str], name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Spark puts values of its environment for some, and takes letters for others."""
@@ -363,6 +365,7 @@ def test_rows_of_files_elsewhere_are_not_brought_into_a_table(lake: Lake, tmp_pa
         commit(runner, row(1))
 
 
+@pytest.mark.long
 def test_what_is_tidied_up_is_in_the_tables_folder(lake: Lake, tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
@@ -391,6 +394,26 @@ def test_no_table_is_made_within_another(lake: Lake) -> None:
         lake.sink(**{"lake.tables": "shop.eu.orders", "max.retries": "0"}) as runner,
     ):
         commit(runner, row(0))
+
+
+@pytest.mark.long
+def test_what_is_tidied_up_is_no_other_tables(lake: Lake) -> None:
+    """One whose folder is within that of the other."""
+    with lake.sink(**{"lake.tables": "shop.eu.orders"}) as inner, lake.sink(**{"lake.tables": "shop.eu"}) as outer:
+        commit(inner, row(0), row(1))
+        commit(outer, row(7))
+        for file in lake.folder.rglob("*"):
+            os.utime(file, (1, 1))
+        assert isinstance(outer.task, SparkSinkTask)
+        assert isinstance(outer.task._lake, SparkLake)
+        chore = outer.task._lake.maintain("shop.eu", 0)
+        assert chore is not None
+        with contextlib.suppress(application.SparkFault):
+            chore.result(240)
+        assert (chore.exception() is not None) is (lake.form == "delta")
+        commit(outer, row(8))
+    assert lake.ids("shop.eu.orders") == [0, 1]
+    assert lake.ids("shop.eu") == [7, 8]
 
 
 @pytest.mark.parametrize("lake", ["iceberg"], indirect=True)
@@ -453,6 +476,7 @@ def test_columns_that_iceberg_takes_for_its_own_are_bad_records(lake: Lake, name
         assert [bad.original_offset for bad, _ in runner.reported] == [0]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("lake", ["iceberg"], indirect=True)
 def test_tables_of_a_catalog_that_the_worker_names(lake: Lake, python: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     """By REST; its login is in the worker's file, and nowhere else."""
@@ -499,7 +523,7 @@ def test_tables_of_a_catalog_that_the_worker_names(lake: Lake, python: dict[str,
         rest.stop()
 
 
-@pytest.mark.parametrize("more", [{}, UPSERTS], ids=["append", "upsert"])
+@pytest.mark.parametrize("more", [{}, pytest.param(UPSERTS, marks=pytest.mark.long)], ids=["append", "upsert"])
 def test_tasks_that_feed_a_table_share_its_commits(lake: Lake, more: dict[str, str]) -> None:
     """Whatever comes while the first commit is made is the second one."""
     with contextlib.ExitStack() as stack:
@@ -828,7 +852,9 @@ def test_a_folder_that_the_worker_does_not_allow_is_refused(tmp_path: Path) -> N
         assert errors == ({"lake.store.url"} if refused else set())
 
 
-@pytest.mark.parametrize("name", ["shop.history", "shop.at_timestamp_1", "shop.br{ace", "sh${x}op.orders", "shop.a[0]"])
+@pytest.mark.parametrize(
+    "name", ["shop.history", "shop.at_timestamp_1", "shop.br{ace", "sh${x}op.orders", "shop.a[0]", "shop.a.data"]
+)
 def test_names_that_spark_takes_for_something_else_are_no_tables(tmp_path: Path, name: str) -> None:
     from kconnect.api import DataError
     from kconnect.connectors.spark import settings

@@ -34,6 +34,8 @@ _APPLICATION, _VERSION, _METADATA = (
 )
 _CONFLICTS = ("Concurrent", "MetadataChangedException", "ProtocolChangedException", "DeltaAlreadyExists", "CommitFailed")
 _LOG = "_delta_log"
+_DEEPEST = 6
+"""So many parts a table's name may have more than another's that is looked for in its folder."""
 UPWARDS = "(^|/)[.][.](/|$)"
 """A path that leaves a folder again."""
 _CHECKED = "spark.databricks.delta.retentionDurationCheck.enabled"
@@ -138,6 +140,7 @@ class Delta:
 
     def expire(self, spark: Any, where: Mapping[str, Any], keep_ms: int) -> None:
         check_folder(where["url"])
+        _check_inner(spark, where["url"])
         # It is the config's word how long that is: Delta itself would refuse less than a week.
         spark.conf.set(_CHECKED, "false")
         try:
@@ -192,6 +195,15 @@ def _check_place(spark: Any, url: str) -> None:
         if files.exists(spark._jvm.org.apache.hadoop.fs.Path(parent, _LOG)):
             raise ElsewhereError(f"it would be within the table at {parent}")
         parent = parent.getParent()
+
+
+def _check_inner(spark: Any, url: str) -> None:
+    """Raise ElsewhereError for a table in a store with another one in its folder, as `check_folder` does."""
+    for depth in range(1, _DEEPEST):
+        path = spark._jvm.org.apache.hadoop.fs.Path("/".join((url, *["*"] * depth, _LOG)))
+        found = path.getFileSystem(spark._jsc.hadoopConfiguration()).globStatus(path)
+        if found is not None and len(found):
+            raise ElsewhereError(f"there is another table at {found[0].getPath().getParent()}")
 
 
 def check_folder(url: str) -> None:

@@ -34,6 +34,8 @@ _SESSION_PREFIX = "spark.sql.iceberg.snapshot-property."
 _KEPT = 10_000
 _YOUNG_MS = 25 * 3_600_000
 """Files that are younger may be of a commit that is being made; Iceberg refuses to remove those of the last day."""
+FOLDERS = ("data", "metadata")
+"""Those of a table, in its own folder."""
 _ELSEWHERE = ("write.data.path", "write.metadata.path", "write.location-provider.impl", "write.object-storage.path")
 """Properties of a table that send its files elsewhere."""
 _MAIN, _BRANCH, _NOTES = "main", "kconnect_", "kconnect."
@@ -129,15 +131,24 @@ class Iceberg:
         table, now = _loaded(spark, where), int(time.time() * 1000)
         if table is None:
             return
-        # A snapshot may name any file. What no snapshot names any more is looked for in the table's own folder.
-        table.expireSnapshots().expireOlderThan(now - keep_ms).cleanExpiredFiles(False).commit()
+        older = table.expireSnapshots().expireOlderThan(now - keep_ms)
+        if not where["properties"]:
+            older.commit()
+            return
+        # Who may write into a folder may have written a snapshot, which may name any file. What none names any more is looked
+        # for in the table's own folders; others, in the same one, are those of tables with longer names.
         location = str(table.location())
         check_folder(location)
+        older.cleanExpiredFiles(False).commit()
         before = datetime.datetime.fromtimestamp((now - max(keep_ms, _YOUNG_MS)) / 1000, datetime.timezone.utc)
-        spark.sql(
-            f"CALL {name_of(where['catalog'])}.system.remove_orphan_files(table => {_text(where)}, "
-            f"older_than => TIMESTAMP '{before:%Y-%m-%d %H:%M:%S}', prefix_mismatch_mode => 'IGNORE')"
-        )
+        for folder in FOLDERS:
+            path = spark._jvm.org.apache.hadoop.fs.Path(f"{location}/{folder}")
+            if path.getFileSystem(spark._jsc.hadoopConfiguration()).exists(path):
+                spark.sql(
+                    f"CALL {name_of(where['catalog'])}.system.remove_orphan_files(table => {_text(where)}, "
+                    f"older_than => TIMESTAMP '{before:%Y-%m-%d %H:%M:%S}', location => {_literal(path.toString())}, "
+                    "prefix_mismatch_mode => 'IGNORE')"
+                )
 
     def _check_inside(self, spark: Any, where: Mapping[str, Any], state: State) -> None:
         """Raise ElsewhereError for a table in a folder of which a snapshot names files elsewhere, as with Delta."""
@@ -303,7 +314,11 @@ def _noted(spark: Any, notes: Mapping[str, str]) -> Iterator[None]:
 
 def _text(where: Mapping[str, Any]) -> str:
     """Return a table's name as a text of SQL."""
-    return "'" + ".".join(map(name_of, where["table"])).replace("\\", "\\\\").replace("'", "\\'") + "'"
+    return _literal(".".join(map(name_of, where["table"])))
+
+
+def _literal(text: str) -> str:
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
 def _new(prefix: str, there: Any, wanted: Any) -> list[tuple[str, Any]]:
