@@ -96,7 +96,8 @@ def spark_worker(broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> It
         started.stop()
 
 
-@pytest.fixture(scope="module", params=[DeltaLake, IcebergLake], ids=["delta", "iceberg"])
+# With Delta it takes three times as long.
+@pytest.fixture(scope="module", params=[pytest.param(DeltaLake, marks=pytest.mark.long), IcebergLake], ids=["delta", "iceberg"])
 def target(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Lake:
     made: Lake = request.param(tmp_path_factory.mktemp("lake"))
     return made
@@ -109,6 +110,7 @@ def test_trial(
     trial(Trial(spark_worker, bootstrap, unique("spark"), target))
 
 
+@pytest.mark.timeout(1500)
 @pytest.mark.parametrize("kills", [2, pytest.param(25, marks=pytest.mark.long)])
 def test_whatever_of_it_is_killed_each_row_is_there_once(
     kills: int, spark_worker: WorkerProcess, bootstrap: str, unique: Callable[[str], str], target: Lake

@@ -53,6 +53,8 @@ from tests.rig.systems.iceberg_rest import IcebergRest
 from tests.rig.systems.spark_cluster import SparkCluster
 from tests.support import starts, wait_until
 
+pytestmark = pytest.mark.timeout(900)
+
 UTC = datetime.timezone.utc
 ROW = schema.struct({"id": INT32_SCHEMA, "note": OPTIONAL_STRING_SCHEMA})
 WIDE = schema.struct({"id": INT32_SCHEMA, "note": OPTIONAL_STRING_SCHEMA, "more": OPTIONAL_STRING_SCHEMA})
