@@ -13,7 +13,7 @@ from unittest.mock import patch
 import pyarrow as pa
 import pyarrow.dataset
 from pyiceberg.io import pyarrow as pyiceberg_arrow
-from pyiceberg.table import StaticTable
+from pyiceberg.table import StaticTable, Table
 
 from kconnect.jvm import lake
 
@@ -21,6 +21,14 @@ from kconnect.jvm import lake
 def python() -> str:
     """Return its path. ConnectError if it can't be made here."""
     return str(lake.make(lake.directory(), lambda text: None))
+
+
+def rows_of(table: Table) -> pa.Table:
+    """Return the rows of a table, as pyiceberg reads it, whatever IcebergSink has changed in that."""
+    # Without its cache of formats: what it made for this must not be what IcebergSink reads with afterwards, nor the other way.
+    formats = pyiceberg_arrow._get_file_format.__wrapped__
+    with patch.object(pyiceberg_arrow, "ds", pyarrow.dataset), patch.object(pyiceberg_arrow, "_get_file_format", formats):
+        return table.scan().to_arrow()
 
 
 def iceberg_files(folder: Path) -> list[str]:
@@ -34,8 +42,5 @@ def _table(folder: Path) -> StaticTable:
 
 
 def iceberg_rows(folder: Path) -> pa.Table:
-    """Return the rows of a table of a Hadoop catalog, as pyiceberg reads it, whatever IcebergSink has changed in that."""
-    # Without its cache of formats: what it made for this must not be what IcebergSink reads with afterwards, nor the other way.
-    formats = pyiceberg_arrow._get_file_format.__wrapped__
-    with patch.object(pyiceberg_arrow, "ds", pyarrow.dataset), patch.object(pyiceberg_arrow, "_get_file_format", formats):
-        return _table(folder).scan().to_arrow()
+    """Return the rows of a table of a Hadoop catalog."""
+    return rows_of(_table(folder))
