@@ -29,11 +29,11 @@ class Some:
 
 @dataclass(frozen=True)
 class Events:
-    """What records say, by their places. Behind the last of `emptied`, all that was there before is gone."""
+    """This is what records say, by their places. Behind the last of `emptied`, all that was there before is gone."""
 
     written: Some
     deleted: Some
-    """By what is left of the row."""
+    """These are deleted by what is left of the row."""
     deleted_by_key: Sequence[int] = ()
     emptied: Sequence[int] = ()
     bad: Sequence[tuple[int, DataError]] = ()

@@ -296,7 +296,7 @@ class LakeSinkTask(Informed, SinkTask):
         return self._dynamic or some.topic != place.topic
 
     def _changes(self, name: str, place: TopicPartition, some: Slice, group: Group, reads: changes.Reader) -> Changes | None:
-        """What records have changed, without those that are bad."""
+        """Return what records have changed, without those that are bad."""
         try:
             self._require_room(name, changes.width(some.value))
             events = reads(some.value, self._lake.set_ids(name))
@@ -314,7 +314,8 @@ class LakeSinkTask(Informed, SinkTask):
         for at, problem in events.bad:
             self._bad(record_at(group, place, some.offsets[at]), problem)
         begin = events.emptied[-1] if events.emptied else -1
-        made = self._made_of(name, place, _behind(some, events.written, begin), group)
+        written = _behind(some, events.written, begin)
+        made = self._made(name, place, written, group) if len(written) else None
         keys = [at for at in events.deleted_by_key if at > begin]
         by_key = Slice(some.topic, _keys(group, place, [some.offsets[at] for at in keys]), *_taken(some, keys))
         gone = [part for part in (_behind(some, events.deleted, begin), by_key) if len(part)]
@@ -326,9 +327,6 @@ class LakeSinkTask(Informed, SinkTask):
         if not empties:
             return joined
         return Changes(None, (), None, (), True) if joined is None else replace(joined, emptied=True)
-
-    def _made_of(self, name: str, place: TopicPartition, some: Slice, group: Group) -> tuple[pa.Table, Sequence[int]] | None:
-        return self._made(name, place, some, group) if len(some) else None
 
     def _deletions(self, name: str, place: TopicPartition, some: Slice, group: Group) -> Changes | None:
         """The ids that keys have, or what is left of rows, without those of bad records."""

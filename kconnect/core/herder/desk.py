@@ -86,7 +86,7 @@ class Desk:
         self.silent_hosts: Mapping[Host, Silence] = {}
         """Hosts, of any worker, that do not run what they have."""
         self.absent: frozenset[UnitId] = frozenset()
-        """What is assigned to workers, and no host has, for longer than a host may be silent."""
+        """These units are assigned to workers, and no host has had them for longer than a host may be silent."""
         self.unread_since: int | None = None
         """Since when this worker can't read the log, if that is so."""
         self.term: Term | None = None

@@ -304,7 +304,7 @@ def test_the_newest_row_of_an_id_is_that_with_most_in_a_column(lake: Lake) -> No
 
 @pytest.mark.long
 @pytest.mark.parametrize("more", [{}, UPSERTS], ids=["append", "upsert"])
-def test_tables_are_tidied_up_and_keep_their_offsets(lake: Lake, more: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tables_are_tidied_up_and_keep_their_offsets(lake: Lake, more: dict[str, str]) -> None:
     with lake.sink(**more) as other:
         commit(other, row(100, partition=1, offset=0))
     tidies = {"lake.maintenance.interval-ms": "1", "lake.maintenance.keep-ms": "3600000", "name": "tidy"}
@@ -332,7 +332,7 @@ def test_tables_are_tidied_up_and_keep_their_offsets(lake: Lake, more: dict[str,
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", ["LAKE", "${spark.app.name}", "it's {source} %24"])
-def test_any_name_of_a_connector_does(lake: Lake, python: dict[str, str], name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_any_name_of_a_connector_does(lake: Lake, name: str) -> None:
     """Spark puts values of its environment for some, and takes letters for others."""
     with lake.sink(**UPSERTS, name=name) as runner, lake.sink(**UPSERTS, name=name.lower() + "x") as other:
         commit(runner, row(0), row(1))
@@ -552,17 +552,14 @@ def test_tasks_that_feed_a_table_share_its_commits(lake: Lake, more: dict[str, s
 def test_requests_are_one_commit_if_they_are_alike() -> None:
     def request(number: int, **more: Any) -> groups.Request:
         rows = pa.table({"id": pa.array([number], pa.int32()), "mark": [False]})
-        sink = pa.BufferOutputStream()
-        with pa.ipc.new_stream(sink, rows.schema) as writer:
-            writer.write_table(rows)
         same = dict.fromkeys(groups._ALIKE, "same")
         own = {"ids": ["id"], "empties": False, "topic_ids": {"orders": "x"}}
         places = {"begins": [["orders", number, None]], "ends": [["orders", number, 1]]}
-        return groups.Request({**same, **own, **places, **more}, sink.getvalue().to_pybytes())
+        return groups.Request({**same, **own, **places, **more}, rows)
 
     one = groups.combined([request(0), request(1), request(2)])
     assert one is not None
-    assert pa.ipc.open_stream(one.rows).read_all().column("id").to_pylist() == [0, 1, 2]
+    assert one.rows.column("id").to_pylist() == [0, 1, 2]
     assert one.head["ends"] == [["orders", number, 1] for number in range(3)]
     assert groups.combined([request(0)]) is None
     for other in (
@@ -576,7 +573,7 @@ def test_requests_are_one_commit_if_they_are_alike() -> None:
 
 def test_what_waits_for_a_table_is_given_to_one_at_a_time() -> None:
     def request(table: str, number: int) -> groups.Request:
-        return groups.Request({"format": "delta", "where": {"url": table}, "number": number}, b"")
+        return groups.Request({"format": "delta", "where": {"url": table}, "number": number})
 
     writes = groups.Writes()
     for number, table in enumerate("aba"):

@@ -201,7 +201,7 @@ class Run:
             # As many as are to be, and then a few for as long as it takes.
             while not over.is_set() or feed.count < self._options.rows:
                 feed.make(_CHUNK if feed.count < self._options.rows else _SLOW)
-                time.sleep(0.2)
+                over.wait(0.2)
 
         writer = threading.Thread(target=write)
         writer.start()

@@ -19,6 +19,7 @@ from kconnect.connectors.spark.session.tables import (
     By,
     ConflictError,
     ElsewhereError,
+    Inside,
     Ledger,
     LostError,
     State,
@@ -46,8 +47,7 @@ class Delta:
     def __init__(self) -> None:
         self._ledgers: dict[tuple[str, str, int], Ledger] = {}
         """By the table's identity, the connector and the number: which text belongs to a version is found once."""
-        self._inside: dict[str, str] = {}
-        """The version of each table, by its identity, of which all files are known to be in its folder."""
+        self._inside = Inside()
 
     def look(self, spark: Any, where: Mapping[str, Any], connector: str) -> State | None:
         from pyspark.sql.types import StructType, _parse_datatype_json_string
@@ -109,7 +109,7 @@ class Delta:
         with viewed(rows) as source:
             _noted(spark, ledger, spark.sql, merge_of(_quoted(where), source, names, by))
         # If it is the next version, what was looked at, and this one's own files, are all that there are.
-        self._inside[state.identity] = str(int(state.version) + 1)
+        self._inside.note(state.identity, str(int(state.version) + 1))
 
     def replace(self, spark: Any, where: Mapping[str, Any], rows: Any, state: State, ledger: Ledger) -> None:
         _noted(spark, ledger, rows.write.format("delta").mode("overwrite").save, where["url"])
@@ -123,15 +123,13 @@ class Delta:
 
     def _check_inside(self, spark: Any, where: Mapping[str, Any], state: State) -> None:
         """Raise ElsewhereError for a table whose log names files elsewhere: what reads them would copy their rows into it."""
-        if self._inside.get(state.identity) == state.version:
+        if self._inside.has(state):
             return
-        java = _snapshot(spark, where).allFiles().toDF()
+        files = _snapshot(spark, where).allFiles().toDF()
         odd = f"path RLIKE '^([A-Za-z][A-Za-z0-9+.-]*:|/)' OR path RLIKE '{UPWARDS}' OR deletionVector.storageType = 'p'"
-        if int(java.where(odd).limit(1).count()):
+        if int(files.where(odd).limit(1).count()):
             raise ElsewhereError("its log names files that are not in its folder")
-        if len(self._inside) >= _KEPT:
-            self._inside.clear()
-        self._inside[state.identity] = state.version
+        self._inside.note(state.identity, state.version)
 
     def settle(self, spark: Any, where: Mapping[str, Any], state: State, ledger: Ledger) -> None:
         """Do nothing but for a connector that has written: the log keeps the others' for longer than this one's."""

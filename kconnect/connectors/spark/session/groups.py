@@ -18,8 +18,10 @@ _ALIKE = ("format", "where", "connector", "identity", "partitions", "ids", "mark
 
 
 class Request(NamedTuple):
+    """`rows` is a table of Arrow; None of what has none."""
+
     head: dict[str, Any]
-    rows: bytes | bytearray
+    rows: Any = None
 
 
 class Writes:
@@ -70,10 +72,9 @@ def combined(requests: Sequence[Request]) -> Request | None:
     if len(set(places)) < len(places):
         # One of them is of a task that has lost the partition.
         return None
-    parts = [pa.ipc.open_stream(request.rows).read_all() for request in requests]
-    if any(part.schema != parts[0].schema for part in parts):
+    if any(request.rows.schema != requests[0].rows.schema for request in requests):
         return None
-    rows = pa.concat_tables(parts)
+    rows = pa.concat_tables([request.rows for request in requests])
     if first["mark"] is not None and len(rows.group_by(first["ids"]).aggregate([])) < len(rows):
         # Of rows with one id, a merge takes the last only where there is an order.
         return None
@@ -83,7 +84,4 @@ def combined(requests: Sequence[Request]) -> Request | None:
         "ends": [end for request in requests for end in request.head["ends"]],
         "topic_ids": {topic: topic_id for request in requests for topic, topic_id in request.head["topic_ids"].items()},
     }
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, rows.schema) as writer:
-        writer.write_table(rows)
-    return Request(head, sink.getvalue().to_pybytes())
+    return Request(head, rows)

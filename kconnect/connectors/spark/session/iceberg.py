@@ -22,6 +22,7 @@ from kconnect.connectors.spark.session.tables import (
     By,
     ConflictError,
     ElsewhereError,
+    Inside,
     Ledger,
     LostError,
     State,
@@ -31,14 +32,14 @@ from kconnect.connectors.spark.session.tables import (
 )
 
 _SESSION_PREFIX = "spark.sql.iceberg.snapshot-property."
-_KEPT = 10_000
 _YOUNG_MS = 25 * 3_600_000
 """Files that are younger may be of a commit that is being made; Iceberg refuses to remove those of the last day."""
-FOLDERS = ("data", "metadata")
+_FOLDERS = ("data", "metadata")
 """Those of a table, in its own folder."""
 _ELSEWHERE = ("write.data.path", "write.metadata.path", "write.location-provider.impl", "write.object-storage.path")
 """Properties of a table that send its files elsewhere."""
 _MAIN, _BRANCH, _NOTES = "main", "kconnect_", "kconnect."
+_PLAIN = "kconnect.ledger."
 _OLD_S = 3600.0
 """A branch that was made earlier is nobody's: a commit takes seconds."""
 _BRANCHES = re.compile(_BRANCH + r"(\d{1,12})_[0-9a-f]{32}")
@@ -49,8 +50,7 @@ class Iceberg:
     def __init__(self) -> None:
         self._swept: set[str] = set()
         """The tables that were looked at for branches that others have left."""
-        self._inside: dict[str, str] = {}
-        """The snapshot of each table, by its identity, of which all files are known to be in its folder."""
+        self._inside = Inside()
 
     def look(self, spark: Any, where: Mapping[str, Any], connector: str) -> State | None:
         table = _loaded(spark, where)
@@ -59,7 +59,10 @@ class Iceberg:
         snapshot, ledger = table.currentSnapshot(), None
         version = "" if snapshot is None else str(snapshot.snapshotId())
         while snapshot is not None and ledger is None:
-            ledger = parsed(snapshot.summary().get(_property(connector)), connector)
+            notes = snapshot.summary()
+            # Before names were in hex they stood as they are, or in small letters.
+            texts = (notes.get(name) for name in (_property(connector), _PLAIN + connector, _PLAIN + connector.lower()))
+            ledger = next(filter(None, (parsed(text, connector) for text in texts)), None)
             parent = snapshot.parentId()
             snapshot = None if parent is None else table.snapshot(parent)
         if ledger is None and table.properties().get(_mark(connector)) is not None:
@@ -123,7 +126,7 @@ class Iceberg:
         table = _loaded(spark, where)
         if table is None:
             raise ConflictError("it was dropped")
-        kept = {**_kept(table), **(_notes(ledger) if state.ledger.number else {})}
+        kept = {**_noted_before(table), **(_notes(ledger) if state.ledger.number else {})}
         if kept and state.version:
             self._on_branch(spark, where, state, kept, lambda branch: empty(spark, state.schema).writeTo(branch).append())
 
@@ -141,7 +144,7 @@ class Iceberg:
         check_folder(location)
         older.cleanExpiredFiles(False).commit()
         before = datetime.datetime.fromtimestamp((now - max(keep_ms, _YOUNG_MS)) / 1000, datetime.timezone.utc)
-        for folder in FOLDERS:
+        for folder in _FOLDERS:
             path = spark._jvm.org.apache.hadoop.fs.Path(f"{location}/{folder}")
             if path.getFileSystem(spark._jsc.hadoopConfiguration()).exists(path):
                 spark.sql(
@@ -152,7 +155,7 @@ class Iceberg:
 
     def _check_inside(self, spark: Any, where: Mapping[str, Any], state: State) -> None:
         """Raise ElsewhereError for a table in a folder of which a snapshot names files elsewhere, as with Delta."""
-        if not where["properties"] or self._inside.get(state.identity) == state.version:
+        if not where["properties"] or self._inside.has(state):
             return
         from pyspark.sql import functions
 
@@ -162,9 +165,7 @@ class Iceberg:
         path = functions.regexp_replace(files["file_path"], "^([A-Za-z0-9]+):/+", "$1:/")
         if files.where(~path.startswith(location) | path.rlike(UPWARDS)).limit(1).count():
             raise ElsewhereError("its snapshot names files that are not in its folder")
-        if len(self._inside) >= _KEPT:
-            self._inside.clear()
-        self._inside[state.identity] = state.version
+        self._inside.note(state.identity, state.version)
 
     def _sweep(self, table: Any) -> None:
         """Take away the branches of applications that have ended while they committed: they keep snapshots for ever."""
@@ -198,9 +199,9 @@ class Iceberg:
                 write(f"{_name(where)}.branch_{branch}")
             table.refresh()
             table.manageSnapshots().fastForwardBranch(_MAIN, branch).commit()
-            if self._inside.get(state.identity) == state.version:
+            if self._inside.has(state):
                 # All that this one has added is its own.
-                self._inside[state.identity] = str(table.currentSnapshot().snapshotId())
+                self._inside.note(state.identity, str(table.currentSnapshot().snapshotId()))
             if table.properties().get(_mark(state.ledger.connector)) is None:
                 # Not before it: who finds this looks for a ledger.
                 table.updateProperties().set(_mark(state.ledger.connector), "true").commit()
@@ -213,7 +214,7 @@ class Iceberg:
             table.manageSnapshots().removeBranch(branch).commit()
 
 
-def _kept(table: Any) -> dict[str, str]:
+def _noted_before(table: Any) -> dict[str, str]:
     """Return what connectors have noted in the snapshots of a table, the newest of each note."""
     kept: dict[str, str] = {}
     snapshot = table.currentSnapshot()
@@ -288,7 +289,7 @@ def _name(where: Mapping[str, Any]) -> str:
 
 def _property(connector: str) -> str:
     """Return the property of a snapshot with the ledger. The name is in hex: Spark takes some letters for others, and ${…}."""
-    return f"kconnect.ledger.{connector.encode().hex()}"
+    return _PLAIN + connector.encode().hex()
 
 
 def _mark(connector: str) -> str:

@@ -65,13 +65,15 @@ class Server:
             threading.Thread(target=self._work, args=(spark, kept, requests), daemon=True).start()
         for _ in range(self._settings["writers"]):
             threading.Thread(target=self._write, args=(spark, kept), daemon=True).start()
+        import pyarrow as pa
+
         try:
             while True:
                 head, rows = wire.receive(self._line)
                 if head["do"] == "write":
-                    self._writes.put(Request(head, rows))
+                    self._writes.put(Request(head, pa.ipc.open_stream(rows).read_all()))
                 else:
-                    (self._chores if head["do"] == "maintain" else self._looks).put(Request(head, rows))
+                    (self._chores if head["do"] == "maintain" else self._looks).put(Request(head))
         except wire.ClosedError:
             return
 

@@ -19,6 +19,7 @@ _NOBODY = ""
 """No connector has this name."""
 _TRIES = 5
 _LONGEST = 2000
+_KEPT = 10_000
 
 
 class ConflictError(Exception):
@@ -96,6 +97,21 @@ class State:
     ledger: Ledger
 
 
+class Inside:
+    """Up to which version of each table all files are known to be in its folder."""
+
+    def __init__(self) -> None:
+        self._versions: dict[str, str] = {}
+
+    def has(self, state: State) -> bool:
+        return self._versions.get(state.identity) == state.version
+
+    def note(self, identity: str, version: str) -> None:
+        if len(self._versions) >= _KEPT:
+            self._versions.clear()
+        self._versions[identity] = version
+
+
 class By(NamedTuple):
     """
     How rows find those that they replace: by the columns `ids`. The column `mark` says whether they delete them. They do
@@ -158,15 +174,13 @@ class Tables:
         state = self._formats[head["format"]].look(spark, head["where"], head["connector"])
         return _answer("there", state)
 
-    def write(self, spark: Any, head: dict[str, Any], rows: bytearray) -> tuple[dict[str, Any], bytes]:
+    def write(self, spark: Any, head: dict[str, Any], rows: Any) -> tuple[dict[str, Any], bytes]:
         """
         Commit rows, unless the table has other offsets than they begin at, is another one, or has not the columns that they
         were made for: then `outcome` is `stale`.
         """
-        import pyarrow as pa
-
         # In one piece: PySpark 4.1 loses the rows behind a piece without rows, and says nothing.
-        table = pa.ipc.open_stream(rows).read_all().combine_chunks()
+        table = rows.combine_chunks()
         with self._lock(head):
             for _ in range(_TRIES):
                 try:
