@@ -42,9 +42,9 @@ class Waiter:
             self.ended = True
             self._changed.notify_all()
 
-    def wait(self, answer: Future[Any]) -> bool:
-        """Return whether the answer is there; else the task is to stop."""
-        self.wait_for_any([answer], None)
+    def wait(self, answer: Future[Any], seconds: float | None = None) -> bool:
+        """Return whether the answer is there; else the task is to stop, or so many seconds are over."""
+        self.wait_for_any([answer], seconds)
         return answer.done()
 
     def wait_for_any(self, answers: Iterable[Future[Any]], seconds: float | None) -> None:

@@ -35,8 +35,8 @@ LEFT_OUT: dict[tuple[str, str], str] = {
     ("operating.md", "kconnect plugin install ./acme-connector-1.2.zip"): _ARCHIVE,
     ("java-connectors.md", "kconnect plugin install ./acme-connector-1.2.zip"): _ARCHIVE,
     ("connectors/spark.md", "kconnect lake setup"): "it installs 0.7 GB: tests/rig/systems/lake.py does so, once",
-    ("connectors/spark.md", "lake.spark.sql."): "lines of a worker's file, which tests/connectors/spark/test_spark_sink.py has",
-    ("connectors/spark.md", "spark.sql."): "a line of a file for logins, as tests/connectors/spark/test_spark_sink.py has it",
+    ("connectors/spark.md", "lake.spark.sql."): "lines of a worker's file: tests/connectors/spark/test_spark_application.py",
+    ("connectors/spark.md", "spark.sql."): "a line of a file for logins: tests/connectors/spark/test_spark_application.py",
     ("connectors/spark.md", "lake.python="): "a line of a worker's file, which tests/integration/test_spark_sink.py has",
     ("cheat-sheet.md", "kconnect migrate"): "operating.md types it",
     **{(f"connectors/{page}.md", "pip install"): _NET for page in (

@@ -54,11 +54,14 @@ def _no_collector() -> Iterator[None]:
 
 
 def threads() -> set[str]:
-    """Return the threads of clients of Kafka. What other tests have left behind begins others at any time."""
+    """
+    Return the main thread of each client of Kafka: a client has one for as long as it has any. The others it begins and ends at
+    any time, also one that another test has left behind.
+    """
     found = set()
     for number in os.listdir("/proc/self/task"):
         with contextlib.suppress(OSError):
-            if Path(f"/proc/self/task/{number}/comm").read_text().startswith("rdk:"):
+            if Path(f"/proc/self/task/{number}/comm").read_text().strip() == "rdk:main":
                 found.add(number)
     return found
 

@@ -29,6 +29,8 @@ without partitions counts as one: records may name tables.
 """
 
 Offsets = Mapping[TopicPartition, int]
+Span = tuple[int, int]
+"""Offsets, from the first to behind the last."""
 
 
 @dataclass
@@ -128,6 +130,8 @@ class Pending:
         self._staged: dict[str, Staged] = {}
         self._next: dict[TopicPartition, int] = {}
         """Behind the last record that was taken."""
+        self._held: dict[str, dict[TopicPartition, int]] = {}
+        """By table, where partitions are to be read again, since nothing is kept of what comes from there on."""
         self._folders: dict[str, set[Hashable]] = {}
         """The partitions of each table that rows in memory are of, and perhaps some that they were of."""
         self._count = self._size = 0
@@ -156,6 +160,18 @@ class Pending:
         """Return the partitions of which a table has not all that was taken for it."""
         staged = self._staged.get(name)
         return {*self._parts.get(name, ()), *(() if staged is None else staged.stage.ends)}
+
+    def waiting(self, name: str) -> dict[TopicPartition, Span]:
+        """Return the offsets of what was taken for a table, and is not known to be in it."""
+        spans = {place: (part.first, part.next) for place, part in self._parts.get(name, {}).items()}
+        for place, (first, end) in self.staged(name).items():
+            spans[place] = first, max(end, spans.get(place, (0, 0))[1])
+        return spans
+
+    def staged(self, name: str) -> dict[TopicPartition, Span]:
+        """Return the offsets of what is staged for a table."""
+        staged = self._staged.get(name)
+        return {} if staged is None else {place: (staged.firsts[place], end) for place, end in staged.stage.ends.items()}
 
     def staged_end(self, name: str, place: TopicPartition) -> int | None:
         """Return up to where a partition is staged for a table; None if it isn't."""
@@ -189,10 +205,28 @@ class Pending:
         """Note that all before that offset was gathered, or makes no row."""
         self._next[place] = next_offset
 
+    def hold(self, name: str, place: TopicPartition, offset: int) -> None:
+        """Note that nothing is kept for a table of what a partition has from there on, until it is read again."""
+        self._held.setdefault(name, {})[place] = offset
+
+    def is_held(self, name: str, place: TopicPartition) -> bool:
+        return place in self._held.get(name, {})
+
+    @property
+    def held(self) -> set[TopicPartition]:
+        return {place for places in self._held.values() for place in places}
+
+    def go_on(self) -> list[TopicPartition]:
+        """Have the consumer read what was held, where all else is in tables; return the partitions."""
+        ready = [place for place in self.held if not any(place in self.places(name) for name in self.tables)]
+        self.begin_again(ready)
+        return ready
+
     def safe(self, place: TopicPartition) -> int | None:
         """Return the offset behind what is in all tables; None if no record of the partition was taken."""
         waiting = [parts[place].first for parts in self._parts.values() if place in parts]
         waiting += [staged.firsts[place] for staged in self._staged.values() if place in staged.firsts]
+        waiting += [places[place] for places in self._held.values() if place in places]
         return min(waiting, default=self._next.get(place))
 
     def forget(self, name: str) -> None:
@@ -238,6 +272,8 @@ class Pending:
             self._next.pop(place, None)
             for parts in self._parts.values():
                 parts.pop(place, None)
+            for places in self._held.values():
+                places.pop(place, None)
         for name, staged in list(self._staged.items()):
             if not torn.isdisjoint(staged.stage.ends):
                 del self._staged[name]

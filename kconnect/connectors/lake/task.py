@@ -39,6 +39,7 @@ from kconnect.connectors.groups import Group, Origins, groups_of
 from kconnect.connectors.identity import TopicIds
 from kconnect.connectors.lake import changes, columns, pending, rows, settings
 from kconnect.connectors.lake.lakes import AwayError, Lake
+from kconnect.connectors.lake.narrowing import Narrowing
 from kconnect.connectors.lake.pending import Part, Pending, SharedTarget, Target
 from kconnect.connectors.lake.rows import Changes
 from kconnect.connectors.libraries import Informed
@@ -63,6 +64,8 @@ class LakeSinkTask(Informed, SinkTask):
         self._is_reached = self._goes_back = False
         self._refused: dict[str, tuple[float, str]] = {}
         """Tables that records have named, and that may not be written to: until when that is believed, and why."""
+        self._narrowings: dict[str, Narrowing] = {}
+        """Of tables that have refused rows."""
         self._due_at = 0.0
 
     def version(self) -> str:
@@ -155,6 +158,7 @@ class LakeSinkTask(Informed, SinkTask):
     def close(self, partitions: Collection[TopicPartition]) -> None:
         self._assigned.difference_update(partitions)
         self._unopened.difference_update(partitions)
+        self._narrowings.clear()
         # Partitions that have rows in a stage with these go on where that begins.
         self._goes_back |= self._pending.leave(partitions)
 
@@ -232,11 +236,18 @@ class LakeSinkTask(Informed, SinkTask):
         first = next((at for at, offset in enumerate(some.offsets) if offset >= part.next), len(some))
         if first:
             self._ids.look(_table_of(name), at_once=True)
-        fresh = some.cut(first, len(some))
+        fresh, refusal = some.cut(first, len(some)), None
+        if self._pending.is_held(name, place):
+            return
+        if name in self._narrowings:
+            fresh, refusal = self._narrowings[name].take(self._pending, name, place, fresh)
         if not len(fresh):
             return
         table_rows: pa.Table | Changes | None
-        if deletes:
+        if refusal is not None:
+            self._bad(record_at(group, place, fresh.offsets[0]), DataError(f"the table {name} refuses it: {refusal}"))
+            table_rows = None
+        elif deletes:
             table_rows = self._deletions(name, place, fresh, group)
         elif self._reads is not None:
             table_rows = self._changes(name, place, fresh, group, self._reads)
@@ -266,7 +277,9 @@ class LakeSinkTask(Informed, SinkTask):
                 raise DataError(self._refusal(name, error)) from None
             if not isinstance(error, self._lake.errors):
                 raise
-            self._failed(name, error)
+            self._endure(name, error)
+            self._refuse(name, error)
+            raise DataError(self._refusal(name, error)) from None
         try:
             mark = None if table is None else self._lake.mark(table, place, self._ids.of)
         except self._lake.errors as error:
@@ -455,7 +468,7 @@ class LakeSinkTask(Informed, SinkTask):
             except self._lake.errors as error:
                 self._lake.forget(name)
                 if not self._lake.forbids(error) or not self._is_fault_of_choice(name):
-                    self._failed(name, error)
+                    self._endure(name, error)
                 moves |= self._give_back(name, error)
         if tables:
             self._patience.succeeded()
@@ -485,10 +498,13 @@ class LakeSinkTask(Informed, SinkTask):
 
     def _give_back(self, name: str, error: Exception) -> bool:
         """Have the rows of a table that may be looked at, and not be written to, come again: as bad records."""
+        self._refuse(name, error)
+        return self._pending.begin_again(list(self._pending.places(name)))
+
+    def _refuse(self, name: str, error: Exception) -> None:
         if len(self._refused) >= _MOST_REFUSED:
             self._refused.clear()
         self._refused[name] = time.monotonic() + _REFUSED_S, self._refusal(name, error)
-        return self._pending.begin_again(list(self._pending.places(name)))
 
     def _refusal(self, name: str, error: Exception) -> str:
         return f"the table {name} can't be used: {self._lake.reason(error)}"
@@ -508,6 +524,17 @@ class LakeSinkTask(Informed, SinkTask):
         if not self._lake.passes(error):
             raise ConnectError(text) from None
         self._later(text)
+
+    def _endure(self, name: str, error: Exception) -> None:
+        """Raise as `_failed`, but for a table that records have named once it was tried too often: it is their fault then."""
+        try:
+            self._failed(name, error)
+        except RetriableError:
+            raise
+        except ConnectError:
+            if not self._is_fault_of_choice(name):
+                raise
+        self._patience.succeeded()
 
     def _later(self, text: str) -> NoReturn:
         again, pause_ms = self._patience.failed(text)

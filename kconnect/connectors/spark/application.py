@@ -13,9 +13,11 @@ import contextlib
 import logging
 import os
 import socket
+import struct
 import subprocess
 import tempfile
 import threading
+import time
 from collections.abc import Mapping
 from concurrent.futures import Future
 from pathlib import Path
@@ -32,6 +34,7 @@ from kconnect.connectors.spark.session import wire
 log = logging.getLogger(__name__)
 
 PYTHON, SETTINGS = "lake.python", "lake.spark."
+_TAKEN_S = 300
 _WRITERS = 4
 """Commits at a time: most of one is Spark's planning, in the driver's JVM."""
 _DEFAULTS = {
@@ -78,11 +81,14 @@ _OURS = {
 
 
 class SparkFault(Exception):
-    """An error of the application. `passes`: another try may succeed. `forbids`: the user may not do that."""
+    """
+    An error of the application. `passes`: another try may succeed. `forbids`: the user may not do that. `blames`: the table
+    does not take the values of a row.
+    """
 
-    def __init__(self, text: str, passes: bool = False, forbids: bool = False) -> None:
+    def __init__(self, text: str, passes: bool = False, forbids: bool = False, blames: bool = False) -> None:
         super().__init__(text)
-        self.passes, self.forbids = passes, forbids
+        self.passes, self.forbids, self.blames = passes, forbids, blames
 
 
 class Answer(NamedTuple):
@@ -111,6 +117,13 @@ class Application:
                 self._life = _Life(self._python, self._settings)
             life = self._life
         return life.ask(head, rows)
+
+    def end_if_silent(self, longest_s: float, setting: str) -> None:
+        """End Spark if something was asked of it, and it has answered nothing for longer than `setting` says."""
+        with self._lock:
+            if self._life is not None and self._life.silent_s() > longest_s:
+                self._life.give_up(f"it has answered nothing for {longest_s:.0f} s, which is {setting}")
+                self._life = None
 
     def end(self) -> None:
         """End Spark, if it runs."""
@@ -146,8 +159,14 @@ class _Life:
         self._sending, self._noting = threading.Lock(), threading.Lock()
         self._futures: dict[int, Future[Answer]] = {}
         self._number = 0
+        self._heard_at = time.monotonic()
+        """When something was answered, or asked while nothing was to be answered."""
+        self._chores: set[int] = set()
+        """What may take as long as it does."""
         self._last_lines: list[str] = []
         self._line, theirs = socket.socketpair()
+        # Who asks is not to wait for ever for an application that takes nothing.
+        self._line.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", _TAKEN_S, 0))
         # Of this folder nothing but kconnect is to be found: not the packages of this Python.
         self._folder = tempfile.TemporaryDirectory(prefix="kconnect-lake-")
         os.symlink(Path(kconnect.__file__).parent, Path(self._folder.name, "kconnect"))
@@ -186,6 +205,10 @@ class _Life:
             if self.ended.is_set():
                 future.set_exception(self._fault())
                 return future
+            if self._futures.keys() <= self._chores:
+                self._heard_at = time.monotonic()
+            if head["do"] == "maintain":
+                self._chores.add(number)
             self._futures[number] = future
         try:
             with self._sending:
@@ -193,6 +216,16 @@ class _Life:
         except OSError:
             self.end()
         return future
+
+    def silent_s(self) -> float:
+        """Return for how long nothing was answered; 0 if there is nothing to answer."""
+        with self._noting:
+            return 0.0 if self._futures.keys() <= self._chores else time.monotonic() - self._heard_at
+
+    def give_up(self, reason: str) -> None:
+        log.warning("The Spark application is ended: %s", reason)
+        self._last_lines.append(reason)
+        self.end()
 
     def end(self) -> None:
         with contextlib.suppress(OSError):
@@ -204,12 +237,15 @@ class _Life:
                 head, rows = wire.receive(self._line)
                 with self._noting:
                     future = self._futures.pop(head["number"], None)
+                    self._chores.discard(head["number"])
+                    self._heard_at = time.monotonic()
                 if head["number"] == 0 and "error" not in head:
                     log.info("The Spark application for lakes has started: Spark %s", head["version"])
                 elif head["number"] == 0:
                     self._last_lines.append(head["error"])
                 elif future is not None and "error" in head:
-                    future.set_exception(SparkFault(printable(head["error"]), head["passes"], head["forbids"]))
+                    fault = SparkFault(printable(head["error"]), head["passes"], head["forbids"], head["blames"])
+                    future.set_exception(fault)
                 elif future is not None:
                     schema = pa.ipc.read_schema(pa.py_buffer(bytes(rows))) if rows else None
                     future.set_result(Answer(head["outcome"], head["table"], schema))

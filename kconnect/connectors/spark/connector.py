@@ -7,6 +7,7 @@ Nothing is asked of Spark to check a config: it takes seconds to start, and a co
 from __future__ import annotations
 
 from collections.abc import Mapping
+from concurrent import futures
 from typing import Any
 
 from kconnect.api import ConfigDef, ConfigError, ConnectError, SinkTask, TopicPartition
@@ -41,14 +42,17 @@ class SparkSinkConnector(Informed, CheckedSink):
         from kconnect.connectors.spark.lake import SparkLake
 
         config = settings.CONFIG.parse(connector_config)
-        spark = Application(self.worker)
-        lake = SparkLake(config, connector_config, self.worker, spark.ask, lambda answer: answer.result())
+        spark, longest_s = Application(self.worker), config[settings.PATIENCE] / 1000
+        lake = SparkLake(config, connector_config, self.worker, spark.ask, lambda answer: answer.result(longest_s))
         try:
             for place, offset in offsets.items():
                 for template in config[settings.NAMES.tables]:
                     lake.set_offset(template.replace("${topic}", place.topic), place, offset)
         except SparkFault as error:
             raise ConnectError(f"The offsets in the tables can't be changed: {error}") from None
+        except futures.TimeoutError:
+            text = f"The offsets in the tables can't be changed: Spark has not answered for {longest_s:.0f} s"
+            raise ConnectError(f"{text}, which is {settings.PATIENCE}") from None
         finally:
             spark.end()
         return True

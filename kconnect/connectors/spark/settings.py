@@ -17,6 +17,7 @@ from kconnect.connectors.setting_rows import BOOLEAN, LONG, STRING, section
 
 FORMAT, STORE, CATALOG = "lake.format", "lake.store.url", "lake.catalog"
 MAINTENANCE, KEPT = "lake.maintenance.interval-ms", "lake.maintenance.keep-ms"
+PATIENCE = "lake.answer.timeout-ms"
 DELTA, ICEBERG = "delta", "iceberg"
 _HOUR_MS, _WEEK_MS = 3_600_000, 7 * 24 * 3_600_000
 NAMES = Names("lake", "lake.commit.interval-ms")
@@ -66,6 +67,12 @@ CONFIG = ConfigDef(
     *section(
         "Commits and retries",
         *commit_keys(NAMES, "How often rows are committed, in ms. They are in memory until then."),
+        LONG.low(
+            PATIENCE,
+            _HOUR_MS // 2,
+            "For how long, in ms, Spark may answer nothing that is asked of it. Then it is ended, and starts anew.",
+            Range.at_least(10_000),
+        ),
     ),
     *section(
         "Maintenance",

@@ -621,6 +621,40 @@ def test_a_table_without_an_id_that_a_record_has_named_is_its_fault(lake: Lake) 
     assert [folder.name for folder in (lake.folder / "shop").iterdir()] == ["orders"]
 
 
+@pytest.mark.parametrize("retries", ["0", "2"])
+def test_a_table_that_a_record_has_named_and_that_is_away_for_good_is_its_fault(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch, retries: str
+) -> None:
+    """Who may write to the topic names a table that can't be looked at, now nor later: the task ended with its last try."""
+    opened = DeltaLake._opened
+
+    def busy(self: DeltaLake, name: str) -> DeltaTable:
+        if name == "shop.busy":
+            raise DeltaFault("503 Slow Down", passes=True)
+        return opened(self, name)
+
+    monkeypatch.setattr(DeltaLake, "_opened", busy)
+    dynamic = {"delta.tables": "", "delta.tables.route-field": "note", "delta.tables.dynamic-enabled": "true"}
+    records = [row(0, note="shop.orders"), row(1, note="shop.busy"), row(2, note="shop.orders")]
+    with lake.sink(**dynamic, **TOLERANT, **{"max.retries": retries}) as runner:
+        tries = 0
+        while not runner.reported:
+            tries += 1
+            with contextlib.suppress(RetriableError):
+                runner.put(records)
+        # What was committed between makes one more.
+        assert int(retries) < tries <= int(retries) + 2
+        put(runner)
+        assert [bad.original_offset for bad, _ in runner.reported] == [1]
+    assert lake.ids() == [0, 2]
+    # The control: one that the config names.
+    with (
+        pytest.raises(ConnectError, match="503"),
+        lake.sink(**TOLERANT, **{"max.retries": "0", "delta.tables": "shop.busy"}) as runner,
+    ):
+        runner.put(records)
+
+
 def test_a_deletion_in_a_table_without_the_id_is_its_fault(lake: Lake) -> None:
     """Who may write to the topic has a transform choose a table that lacks the id, and sends no value: the task ended."""
     with lake.sink(**{"name": "other", "delta.tables": "shop.others"}) as runner:

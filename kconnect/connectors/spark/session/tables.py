@@ -8,6 +8,7 @@ number (`delta.py`, `iceberg.py`). Afterwards the table is read again: what it s
 
 from __future__ import annotations
 
+import contextlib
 import json
 import threading
 import weakref
@@ -19,6 +20,9 @@ _NOBODY = ""
 """No connector has this name."""
 _TRIES = 5
 _LONGEST = 2000
+_DEEPEST = 20
+_OF_ROWS = ("22", "23")
+"""The classes of SQL's states that are the data's: values that do not fit, and constraints that they break."""
 _KEPT = 10_000
 
 
@@ -381,7 +385,21 @@ def told(error: BaseException) -> dict[str, Any]:
     # What a constraint says of a row that breaks it are the row's values.
     text = text.partition("JVM stacktrace:")[0].partition("violated by row with values")[0]
     lines = " ".join(text.split())
+    blames = any(state.startswith(_OF_ROWS) for state in _states(java or getattr(error, "_origin", None)))
     forbids = "AccessControl" in name or "AccessDenied" in text or "Permission denied" in text
     ours = isinstance(error, KeyError | TypeError | LostError | ElsewhereError)
-    fails = ours or "AnalysisException" in name or "ParseException" in name
-    return {"error": lines[:_LONGEST], "passes": not forbids and not fails, "forbids": forbids}
+    fails = ours or blames or "AnalysisException" in name or "ParseException" in name
+    return {"error": lines[:_LONGEST], "passes": not forbids and not fails, "forbids": forbids, "blames": blames}
+
+
+def _states(java: Any) -> list[str]:
+    """Return the states of SQL that an exception of Java and its causes have."""
+    states = []
+    for _ in range(_DEEPEST):
+        if java is None:
+            break
+        # Those that are no error of Spark's have none, which py4j says by its own error.
+        with contextlib.suppress(Exception):
+            states.append(str(java.getSqlState()))
+        java = java.getCause()
+    return states

@@ -1,0 +1,173 @@
+"""Whoever may write records, or into the folder of a table, gets nothing by it: the Spark sink against what they write."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from kconnect.api import (
+    ConnectError,
+)
+from kconnect.connectors.spark import application
+from kconnect.connectors.spark.lake import SparkLake
+from kconnect.connectors.spark.task import SparkSinkTask
+from tests.connectors.spark.tables import UPSERTS, Lake, commit, record, row
+
+pytestmark = pytest.mark.timeout(900)
+
+
+@pytest.mark.parametrize("lake", ["delta"], indirect=True)
+def test_rows_of_files_elsewhere_are_not_brought_into_a_table(lake: Lake, tmp_path: Path) -> None:
+    """Whoever may write into its folder may have written its log."""
+    with lake.sink(**UPSERTS) as runner:
+        commit(runner, row(0))
+    secret = tmp_path / "elsewhere.parquet"
+    [file] = lake.files()
+    shutil.copy(file.removeprefix("file://"), secret)
+    log = lake.folder / "shop" / "orders" / "_delta_log"
+    lines = [json.loads(line) for path in sorted(log.glob("*.json")) for line in path.read_text().splitlines()]
+    [add] = [line for line in lines if "add" in line]
+    add["add"]["path"] = f"file://{secret}"
+    (log / f"{len(list(log.glob('*.json'))):020}.json").write_text(json.dumps(add))
+    with (
+        pytest.raises(ConnectError, match="names files that are not in its folder"),
+        lake.sink(**UPSERTS, **{"max.retries": "0"}) as runner,
+    ):
+        commit(runner, row(1))
+
+
+@pytest.mark.long
+def test_what_is_tidied_up_is_in_the_tables_folder(lake: Lake, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "old.parquet").write_text("")
+    with lake.sink() as runner:
+        commit(runner, row(0))
+        (lake.folder / "shop" / "orders" / "link").symlink_to(elsewhere)
+        assert isinstance(runner.task, SparkSinkTask)
+        assert isinstance(runner.task._lake, SparkLake)
+        chore = runner.task._lake.maintain("shop.orders", 0)
+        assert chore is not None
+        with pytest.raises(application.SparkFault, match="there is a link in"):
+            chore.result(240)
+        commit(runner, row(1))
+    assert (elsewhere / "old.parquet").exists()
+    assert lake.ids() == [0, 1]
+
+
+@pytest.mark.parametrize("lake", ["delta"], indirect=True)
+def test_no_table_is_made_within_another(lake: Lake) -> None:
+    """To VACUUM, the files of the inner one are old files of the outer one."""
+    with lake.sink(**{"lake.tables": "shop.eu"}) as runner:
+        commit(runner, row(0))
+    with (
+        pytest.raises(ConnectError, match="it would be within the table at"),
+        lake.sink(**{"lake.tables": "shop.eu.orders", "max.retries": "0"}) as runner,
+    ):
+        commit(runner, row(0))
+
+
+@pytest.mark.long
+def test_what_is_tidied_up_is_no_other_tables(lake: Lake) -> None:
+    """One whose folder is within that of the other."""
+    with lake.sink(**{"lake.tables": "shop.eu.orders"}) as inner, lake.sink(**{"lake.tables": "shop.eu"}) as outer:
+        commit(inner, row(0), row(1))
+        commit(outer, row(7))
+        for file in lake.folder.rglob("*"):
+            os.utime(file, (1, 1))
+        assert isinstance(outer.task, SparkSinkTask)
+        assert isinstance(outer.task._lake, SparkLake)
+        chore = outer.task._lake.maintain("shop.eu", 0)
+        assert chore is not None
+        with contextlib.suppress(application.SparkFault):
+            chore.result(240)
+        assert (chore.exception() is not None) is (lake.form == "delta")
+        commit(outer, row(8))
+    assert lake.ids("shop.eu.orders") == [0, 1]
+    assert lake.ids("shop.eu") == [7, 8]
+
+
+@pytest.mark.parametrize("lake", ["iceberg"], indirect=True)
+def test_a_table_whose_metadata_send_files_elsewhere_is_not_used(lake: Lake, tmp_path: Path) -> None:
+    with lake.sink() as runner:
+        commit(runner, row(0))
+    metadata = lake.folder / "shop" / "orders" / "metadata"
+    number = int((metadata / "version-hint.text").read_text())
+    content = json.loads((metadata / f"v{number}.metadata.json").read_text())
+    content["properties"]["write.data.path"] = f"file://{tmp_path}/elsewhere"
+    (metadata / f"v{number + 1}.metadata.json").write_text(json.dumps(content))
+    (metadata / "version-hint.text").write_text(str(number + 1))
+    with (
+        pytest.raises(ConnectError, match="send files to another place"),
+        lake.sink(**{"max.retries": "0"}) as runner,
+    ):
+        commit(runner, row(1))
+    assert not (tmp_path / "elsewhere").exists()
+
+
+def test_spark_listens_to_this_machine_only_and_to_nobody_without_its_secret(lake: Lake, python: dict[str, str]) -> None:
+    with lake.sink() as runner:
+        commit(runner, row(0))
+        life = application.of(python)._life
+        assert life is not None
+        [java] = psutil.Process(life._process.pid).children()
+        listening = [each.laddr.ip for each in java.net_connections() if each.status == psutil.CONN_LISTEN]
+    assert listening
+    assert {address.removeprefix("::ffff:") for address in listening} <= {"127.0.0.1", "::1"}
+    assert application.of(python)._settings["spark.authenticate"] == "true"
+
+
+@pytest.mark.parametrize(
+    ("config", "value"),
+    [
+        ({"lake.tables.default-partition-by": "note"}, {"id": 1, "note": "x" * 300}),
+        ({"lake.tables.default-partition-by": "note,id"}, {"id": 1, "note": "x"}),
+        ({}, {"id": 1, "ıd": 2}),
+    ],
+)
+def test_a_record_that_no_commit_could_have_is_a_bad_one(lake: Lake, config: dict[str, str], value: dict[str, Any]) -> None:
+    tolerant = {"errors.tolerance": "all"}
+    with lake.sink(**config, **tolerant) as runner:
+        runner.put([record(0, value)])
+        assert [bad.original_offset for bad, _ in runner.reported] == [0]
+
+
+@pytest.mark.parametrize("lake", ["iceberg"], indirect=True)
+@pytest.mark.parametrize("name", ["a.b", "_file", "_Partition"])
+def test_columns_that_iceberg_takes_for_its_own_are_bad_records(lake: Lake, name: str) -> None:
+    with lake.sink(**{"errors.tolerance": "all"}) as runner:
+        runner.put([record(0, {"id": 1, name: 2})])
+        assert [bad.original_offset for bad, _ in runner.reported] == [0]
+
+
+@pytest.mark.parametrize("lake", ["delta"], indirect=True)
+@pytest.mark.parametrize(
+    ("expression", "refused"),
+    [
+        ("id >= 0", False),
+        ("java_method('java.lang.Math', 'abs', id) >= 0", True),
+        ("reflect('java.lang.Math', 'abs', id) >= 0", True),
+    ],
+)
+def test_a_table_whose_log_calls_methods_of_java_is_not_written_to(lake: Lake, expression: str, refused: bool) -> None:
+    """Whoever may write into its folder may have written a constraint."""
+    with lake.sink(**{"max.retries": "0"}) as runner:
+        commit(runner, row(0))
+    log = lake.folder / "shop" / "orders" / "_delta_log"
+    actions = [json.loads(line) for line in (log / f"{0:020}.json").read_text().splitlines()]
+    [metadata] = [action for action in actions if "metaData" in action]
+    metadata["metaData"]["configuration"]["delta.constraints.own"] = expression
+    protocol = {"protocol": {"minReaderVersion": 1, "minWriterVersion": 3}}
+    (log / f"{len(list(log.glob('*.json'))):020}.json").write_text("\n".join(map(json.dumps, (metadata, protocol))))
+    with contextlib.ExitStack() as stack:
+        if refused:
+            stack.enter_context(pytest.raises(ConnectError, match=r"(java_method|reflect)"))
+        commit(stack.enter_context(lake.sink(**{"max.retries": "0"})), row(1))
+    assert lake.ids() == ([0] if refused else [0, 1])
