@@ -103,6 +103,14 @@ class SourceTaskContext(Protocol):
         """
         ...
 
+    def metric(self, name: str, value: float, labels: Mapping[str, str] | None = None) -> None:
+        """
+        Tell a number of this task for `GET /metrics`, where it stands until it is told anew, or the task ends: as
+        `kafka_connect_plugins_` and its name, with the labels `connector` and `task` and these. Each number that differs in a
+        label is one of 5,000 that a task may have; more are passed over. What Java has by KIP-877.
+        """
+        ...
+
 
 class SourceTask(Task):
     """Reads from an outside system and returns records for Kafka."""
@@ -180,6 +188,14 @@ class SinkTaskContext(Protocol):
         """
         Count records that change nothing, since the target has something newer in their place: the metric
         `total-records-superseded`. Not in Connect.
+        """
+        ...
+
+    def metric(self, name: str, value: float, labels: Mapping[str, str] | None = None) -> None:
+        """
+        Tell a number of this task for `GET /metrics`, where it stands until it is told anew, or the task ends: as
+        `kafka_connect_plugins_` and its name, with the labels `connector` and `task` and these. Each number that differs in a
+        label is one of 5,000 that a task may have; more are passed over. What Java has by KIP-877.
         """
         ...
 

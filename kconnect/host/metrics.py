@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 from kconnect.core.cluster.silence import BEAT_S
 from kconnect.core.metrics import report
+from kconnect.core.metrics.published import OF_TASKS, Published
 from kconnect.core.metrics.report import Beat, HostReport, Starts, UnitReport
 from kconnect.core.settings.worker import WorkerSettings
 from kconnect.core.state.records import UnitId
@@ -111,7 +112,10 @@ class Reporter:
         self._writer.close()
 
     def _report_unit(self, unit_id: UnitId, said: _Said, now: float, wall: float) -> None:
-        published = self._published.get(name_of(unit_id.connector, None if unit_id.is_connector else unit_id.task), ())
+        published = [
+            *self._published.get(name_of(unit_id.connector, None if unit_id.is_connector else unit_id.task), ()),
+            *_told(said.unit),
+        ]
         values, retrying = _values(said.unit, now, wall), _retrying(said.unit)
         new = UnitReport(*self._where, unit_id, said.unit.about, values, retrying, tuple(published))
         if new != said.report or now - said.at > report.AGAIN_S:
@@ -143,6 +147,16 @@ class Reporter:
 
 def _start(unit: Unit) -> Starts:
     return Starts(1, int(unit.came_up is True), int(unit.came_up is False))
+
+
+def _told(unit: Unit) -> list[Published]:
+    """Return the numbers that a Python task has told of itself."""
+    if unit.meter is None:
+        return []
+    return [
+        Published(OF_TASKS, tuple((label, logs.hide(well_formed(text))) for label, text in labels), values)
+        for labels, values in unit.meter.numbers.by_labels().items()
+    ]
 
 
 def _retrying(unit: Unit) -> str:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections.abc import Mapping
 from contextlib import nullcontext
 from functools import partial
 from typing import Any
@@ -274,6 +275,9 @@ class _Context:
             self._counts.has_come()
         else:
             self._counts.awaits("poll()", f"the task waits for {str(what)[:_LONGEST_WAIT]}", time.monotonic())
+
+    def metric(self, name: str, value: float, labels: Mapping[str, str] | None = None) -> None:
+        self._counts.numbers.tell(name, value, labels)
 
     def passed_over(self, count: int) -> None:
         valid_count = positions.count("context.passed_over()", count)

@@ -8,7 +8,7 @@ import itertools
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import psycopg
@@ -181,6 +181,8 @@ class _Context:
         @staticmethod
         def offsets(partitions: list[object]) -> list[None]:
             return [None] * len(partitions)
+
+    def metric(self, name: str, value: float, labels: Mapping[str, str] | None = None) -> None: ...
 
     def passed_over(self, count: int) -> None:
         """Count nothing."""

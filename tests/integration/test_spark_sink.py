@@ -126,6 +126,8 @@ def test_whatever_of_it_is_killed_each_row_is_there_once(
                 victims = _processes(spark_worker)
                 victims[list(victims)[number % len(victims)]].kill()
         trial.arrived()
+        told = f'kafka_connect_plugins_lake_rows{{connector="{trial.name}",task="0",table='
+        wait_until(lambda: told in spark_worker.client.metrics(), trials.LIMIT_S)
 
 
 def _processes(worker: WorkerProcess) -> dict[str, psutil.Process]:

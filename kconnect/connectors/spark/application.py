@@ -92,11 +92,12 @@ class SparkFault(Exception):
 
 
 class Answer(NamedTuple):
-    """`table` is what there is, None if nothing is; `schema` has its columns."""
+    """`table` is what there is, None if nothing is; `schema` has its columns; Spark has taken so many `seconds`."""
 
     outcome: str
     table: dict[str, Any] | None
     schema: pa.Schema | None
+    seconds: float = 0.0
 
 
 class Application:
@@ -248,7 +249,7 @@ class _Life:
                     future.set_exception(fault)
                 elif future is not None:
                     schema = pa.ipc.read_schema(pa.py_buffer(bytes(rows))) if rows else None
-                    future.set_result(Answer(head["outcome"], head["table"], schema))
+                    future.set_result(Answer(head["outcome"], head["table"], schema, head["seconds"]))
         except wire.ClosedError:
             pass
         self._process.kill()

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import urllib.parse
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
@@ -71,6 +71,24 @@ class SparkTable:
     marks: Mapping[TopicPartition, Mark] = field(default_factory=dict)
 
 
+@dataclass
+class Rounds:
+    """The commits of a table, in sum. Those that tasks share count for each. Most of `wait_seconds` is that others go first."""
+
+    commits: int = 0
+    rows: int = 0
+    bytes: int = 0
+    commit_seconds: float = 0.0
+    wait_seconds: float = 0.0
+
+    def add(self, rows: int, size: int, commit_s: float, wait_s: float) -> None:
+        self.commits += 1
+        self.rows += rows
+        self.bytes += size
+        self.commit_seconds += commit_s
+        self.wait_seconds += wait_s
+
+
 class SparkLake(Lake[SparkTable]):
     names = settings.NAMES
     kept = 10_000
@@ -88,8 +106,8 @@ class SparkLake(Lake[SparkTable]):
         self.begin, self._wait, self._connector = begin, wait, props.get("name", "")
         self.flights: dict[str, targets.Flight] = {}
         """By table: the commit that was asked for last, until somebody has seen what became of it."""
-        self.commits: Counter[str] = Counter()
-        """How many were made, by table."""
+        self.rounds: defaultdict[str, Rounds] = defaultdict(Rounds)
+        """By table."""
         self._format: str = config[settings.FORMAT]
         # Neither format has a time of the day in Spark: it is a text such as 12:34:56.789.
         self.kinds = {
@@ -221,7 +239,6 @@ class SparkLake(Lake[SparkTable]):
         if known is not None and known.identity in (None, table.identity):
             table = replace(table, schema=union(table.schema, known.schema))
         self._known[table.name] = table
-        self.commits[table.name] += 1
 
     def replace(self, name: str, table: SparkTable | None) -> None:
         """Know a table as it is, since it is not what was known."""

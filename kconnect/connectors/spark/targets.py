@@ -8,6 +8,7 @@ records again, and those that the table has are passed over. Made by `lake.py`. 
 from __future__ import annotations
 
 import itertools
+import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -27,10 +28,13 @@ _numbers = itertools.count(1)
 
 
 class Flight(NamedTuple):
-    """A commit that was asked for, by the number of its stage."""
+    """A commit that was asked for, by the number of its stage, and when."""
 
     number: int
     answer: Future[Answer]
+    since: float
+    rows: int
+    bytes: int
 
 
 class SparkTarget:
@@ -64,7 +68,8 @@ class SparkTarget:
             "empties": empties,
             **self._lake.may(),
         }
-        flight = Flight(next(_numbers), self._lake.begin(head, _stream(made)))
+        since, stream = time.monotonic(), _stream(made)
+        flight = Flight(next(_numbers), self._lake.begin(head, stream), since, len(made), stream.size)
         self._lake.flights[table.name] = flight
         return Stage(flight.number, "", {}, {place: part.next for place, part in parts.items()})
 
@@ -86,6 +91,8 @@ class SparkTarget:
         if answer.outcome == "committed":
             assert table is not None
             self._lake.note(table)
+            waited_s = time.monotonic() - flight.since - answer.seconds
+            self._lake.rounds[table.name].add(flight.rows, flight.bytes, answer.seconds, waited_s)
             return True
         self._lake.replace(self._table.name, table)
         return None

@@ -22,7 +22,7 @@ from kconnect.connectors.lake.settings import Names
 from kconnect.connectors.lake.task import LakeSinkTask
 from kconnect.connectors.spark import application, settings
 from kconnect.connectors.spark.application import Answer, SparkFault
-from kconnect.connectors.spark.lake import SparkLake
+from kconnect.connectors.spark.lake import Rounds, SparkLake
 
 log = logging.getLogger(__name__)
 
@@ -81,7 +81,7 @@ class SparkSinkTask(LakeSinkTask):
         if name in self._rests:
             # It ends where its partitions are resumed, and nowhere else.
             return False
-        commits = lake.commits[name]
+        commits = lake.rounds[name].commits
         try:
             moves = self._pending.commit_aside(name, lake.target(name, self._ids.of), now)
         except SparkFault as error:
@@ -90,14 +90,20 @@ class SparkSinkTask(LakeSinkTask):
             if error.forbids and self._is_fault_of_choice(name):
                 return self._give_back(name, error)
             return self._leave_alone(name, error)
-        if lake.commits[name] != commits:
+        if lake.rounds[name].commits != commits:
             self._patiences.pop(name, None)
+            self._tell(name, lake.rounds[name])
             self._maintain(name, lake, now)
             if name in self._narrowings:
                 self._narrowings[name].succeed()
                 if self._narrowings[name].is_over:
                     del self._narrowings[name]
         return moves
+
+    def _tell(self, name: str, rounds: Rounds) -> None:
+        for what, value in vars(rounds).items():
+            self.context.metric(f"lake_{what}", round(value, 3), {"table": name})
+        self.context.metric("lake_commit_timestamp_seconds", round(time.time(), 3), {"table": name})
 
     def _narrow(self, name: str, error: SparkFault) -> bool:
         """Have a table's records come again, fewer at a time, since it refuses some of them."""

@@ -13,6 +13,8 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 Labels = tuple[tuple[str, str], ...]
+OF_TASKS = "kafka_connect_plugins"
+"""How the names of numbers begin that plugins make by KIP-877, or Python tasks by `context.metric`."""
 
 _PROPERTY = re.compile(r'([^,=]+)=("(?:[^"\\]|\\.)*"|[^,]*)(?:,|$)')
 _QUOTED = re.compile(r"\\(.)")

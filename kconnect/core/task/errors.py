@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from kconnect.api.record import SinkRecord, SourceRecord
 from kconnect.core.settings.errors import ErrorSettings
+from kconnect.core.task.numbers import Numbers
 from kconnect.data.schema import Schema, validate
 from kconnect.errors import ConnectError, RetriableError, UnrecoverableError, row_of
 
@@ -75,6 +76,8 @@ class Counts:
     retrying: tuple[float, str] | None = None
     """Since when the task has been making the same call again, by the clock of whoever counts, and why it failed last."""
 
+    numbers: Numbers = field(default_factory=Numbers, compare=False)
+    """What the task tells of itself."""
     waits: bool = False
     """Whether `retrying` is only that something has not come yet: whoever knows why says so in its place."""
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 from kconnect.core.task.errors import Counts
 from kconnect.core.task.lifecycle import Phase
+from kconnect.core.task.numbers import Numbers
 from kconnect.core.task.windows import Sampled, Windows
 
 Values = dict[str, "float | None"]
@@ -100,6 +101,10 @@ class TaskMeter:
             "last-error-timestamp": errors.last_ms,
             "retrying-since-timestamp-seconds": self._at("retrying", retrying and retrying[0], now, wall) or 0,
         }
+
+    @property
+    def numbers(self) -> Numbers:
+        return self._errors.numbers
 
     @property
     def retrying(self) -> str:

@@ -69,6 +69,9 @@ class SinkContext:
     def superseded(self, count: int) -> None:
         self._counts.superseded += positions.count("context.superseded()", count)
 
+    def metric(self, name: str, value: float, labels: Mapping[str, str] | None = None) -> None:
+        self._counts.numbers.tell(name, value, labels)
+
     def request_commit(self) -> None:
         self.commit_requested = True
 

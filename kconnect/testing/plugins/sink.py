@@ -101,6 +101,11 @@ class SinkRunner:
         return self._counts.superseded
 
     @property
+    def metrics(self) -> dict[tuple[tuple[str, str], ...], dict[str, float]]:
+        """The numbers that the task has told with `context.metric`, by labels and name."""
+        return self._counts.numbers.by_labels()
+
+    @property
     def task(self) -> SinkTask:
         """The task that runs now. Raises ConnectError if none runs."""
         if self._plugin.task is None:

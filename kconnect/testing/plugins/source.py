@@ -26,6 +26,7 @@ from kconnect.core.task.delivery import ExactlyOnce
 from kconnect.core.task.destination import at_place
 from kconnect.core.task.errors import Counts, strict
 from kconnect.core.task.meters import SourceMeter
+from kconnect.core.task.numbers import Numbers
 from kconnect.core.task.ports import OffsetRecord, Pairs
 from kconnect.core.task.source_offsets import SourceOffsets
 from kconnect.core.task.source_pump import SourcePump
@@ -135,6 +136,11 @@ class SourceRunner:
     def passed_over(self) -> int:
         """The number of unreadable records that the task has passed over, as it has said with `context.passed_over`."""
         return 0 if self._context is None else self._context.skipped
+
+    @property
+    def metrics(self) -> dict[tuple[tuple[str, str], ...], dict[str, float]]:
+        """The numbers that the task has told with `context.metric`, by labels and name."""
+        return {} if self._context is None else self._context.numbers.by_labels()
 
     def start(self) -> SourceRunner:
         """
@@ -400,12 +406,16 @@ class _TaskContext:
         self._properties, self.offsets, self.transaction_context = properties, offsets, transactions
         self.awaited: str | None = None
         self.skipped = 0
+        self.numbers = Numbers()
 
     def configs(self) -> dict[str, str]:
         return dict(self._properties)
 
     def waits_for(self, what: str | None) -> None:
         self.awaited = what
+
+    def metric(self, name: str, value: float, labels: Mapping[str, str] | None = None) -> None:
+        self.numbers.tell(name, value, labels)
 
     def passed_over(self, count: int) -> None:
         self.skipped += count

@@ -62,6 +62,9 @@ def test_rows_are_appended_with_new_columns_and_offsets(lake: Lake) -> None:
         commit(runner, row(0), row(1, note=None))
         # Columns differ within what is committed together, too.
         commit(runner, row(2, WIDE, more="m"), row(3), row(0, partition=1))
+        told = runner.metrics[("table", "shop.orders"),]
+        assert 2 <= told["lake_commits"] <= 4 and told["lake_rows"] == 5
+        assert min(told[f"lake_{name}"] for name in ("bytes", "commit_seconds", "commit_timestamp_seconds")) > 0
     assert [(found["id"], found["note"], found["more"]) for found in lake.rows()] == [
         (0, "n", None),
         (0, "n", None),

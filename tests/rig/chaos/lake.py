@@ -218,8 +218,8 @@ class Run:
             over.set()
             writer.join()
 
-    def _wait_for_more(self, worker: WorkerProcess, before: int) -> None:
-        wait_until(lambda: self._done(worker) > before, _LONGEST_S, "nothing is committed any more")
+    def _wait_for_more(self, worker: WorkerProcess, before: int, done: Callable[[], bool] = lambda: False) -> None:
+        wait_until(lambda: self._done(worker) > before or done(), _LONGEST_S, "nothing is committed any more")
 
     def _victim(self, worker: WorkerProcess, number: int) -> tuple[str, Callable[[], None]]:
         kinds = ["application", "its JVM", "host", "driver", "worker"]
@@ -257,7 +257,9 @@ class Run:
                     assert not failed, failed[0]
             return self._offsets(worker) == Counter(wanted)
 
-        wait_until(done, _LONGEST_S, "not all records are committed")
+        # For as long as some are.
+        while not done():
+            self._wait_for_more(worker, self._done(worker), done)
 
 
 def _processes(worker: WorkerProcess) -> dict[str, psutil.Process]:

@@ -14,6 +14,7 @@ import socket
 import sys
 import tempfile
 import threading
+import time
 import traceback
 from collections.abc import Callable
 from pathlib import Path
@@ -111,8 +112,10 @@ class Server:
 
 
 def _answered(act: Callable[..., Answer], spark: Any, request: Request) -> Answer:
+    began = time.monotonic()
     try:
-        return act(spark, request.head, request.rows)
+        head, rows = act(spark, request.head, request.rows)
+        return {**head, "seconds": time.monotonic() - began}, rows
     except Exception as error:  # noqa: BLE001 - who asked decides what it means
         traceback.print_exc()
         return tables.told(error), b""

@@ -26,6 +26,7 @@ CALLS: dict[str, Callable[[Any], Any]] = {
     "resume": lambda context: context.resume(*context.assignment()),
     "passed_over": lambda context: context.passed_over(1),
     "superseded": lambda context: context.superseded(1),
+    "metric": lambda context: context.metric("bad", 1.0),
     "request_commit": lambda context: context.request_commit(),
     "errant_record_reporter": lambda context: context.errant_record_reporter(),
 }
