@@ -231,8 +231,11 @@ class Pending:
 
     def forget(self, name: str) -> None:
         """Note that what is gathered for a table is in it, is staged, or can't be."""
-        self._parts.pop(name, None)
-        self._recount()
+        # Of the others nothing changes: with a thousand tables, to count them all for each would take most of the time.
+        for rows in [rows for part in self._parts.pop(name, {}).values() for rows in part.rows]:
+            self._count -= len(rows)
+            self._size -= rows.nbytes
+        self._folders.pop(name, None)
 
     def leave(self, places: Collection[TopicPartition]) -> bool:
         """
