@@ -30,6 +30,8 @@ _LONGEST_INDEX = 255
 _FORBIDDEN_IN_TABLE = frozenset("/\\?#%*:;&<>|'\"`")
 _LONGEST_TABLE = 200
 """The folder of a table has a random part, too, in most catalogs."""
+_INVISIBLE = ("Cc", "Zl", "Zp")
+"""The categories of characters that end a line, or do what nobody sees: libraries and servers disagree on names with them."""
 _LONGEST_KEY, _LONGEST_FILE = 1024, 255
 """In bytes: the key of an object in S3, GCS and Azure; a name in a folder of a disk or of HDFS."""
 
@@ -153,8 +155,8 @@ def check_key(path: str) -> None:
 
 def check_column(name: str, longest: int, unit: str = "bytes") -> None:
     """Raise DataError for a name that no column can have, in a database whose names have `longest` bytes or characters."""
-    if not name or "\0" in name:
-        raise DataError(f"{shown(name)} can't be a column: its name is empty or has the character NUL")
+    if not name or any(unicodedata.category(letter) in _INVISIBLE for letter in name):
+        raise DataError(f"{shown(name)} can't be a column: its name is empty or has control characters")
     try:
         size = len(name.encode()) if unit == "bytes" else len(name)
     except UnicodeEncodeError:

@@ -78,6 +78,9 @@ NAMES: dict[str, Mapping[str, Any]] = {
     "a column by case": {"NAME": "x", "name": "y"},
     "the key by case": {"ID": "x"},
     "nul": {"a\0b": "x"},
+    "a line more": {"name\n": "x"},
+    "two lines": {"a\nb": "x"},
+    "a line of Unicode's": {"a\u2028b": "x"},
     "half a pair": {"\ud800": "x"},
     "too long": {"x" * 20_000: "y"},
     "too many": {f"c{number}": "x" for number in range(3000)},
@@ -116,7 +119,7 @@ def test_names_without_quotes_are_plain(tmp_path: Path, name: str) -> None:
     assert ids(path) == [0, 2]
 
 
-@pytest.mark.parametrize("name", ["x INT); DROP TABLE t; --", 'a"b', "a;b", "a%b", "a%%b", ":x", "%(x)s", "a\nb"], ids=ascii)
+@pytest.mark.parametrize("name", ["x INT); DROP TABLE t; --", 'a"b', "a;b", "a%b", "a%%b", ":x", "%(x)s"], ids=ascii)
 def test_names_in_quotes_are_names(tmp_path: Path, name: str) -> None:
     """The control: with quotes, as by default, such a name is a column's, and does nothing else."""
     path = tmp_path / "db"
@@ -126,6 +129,19 @@ def test_names_in_quotes_are_names(tmp_path: Path, name: str) -> None:
     assert ids(path) == [0, 1, 2]
     with sqlite3.connect(path) as connection:
         assert name in [column[1] for column in connection.execute("PRAGMA table_info(t)")]
+
+
+def test_a_default_of_any_length_takes_no_time(tmp_path: Path) -> None:
+    """It stood in the statement that made the table, which SQLAlchemy looks through by patterns, each time."""
+    path = tmp_path / "db"
+    for at, default in enumerate(("short", "x y" * 20_000)):
+        own = schema.struct({"id": INT32_SCHEMA, f"c{at}": OPTIONAL_STRING_SCHEMA.replace(default=default)})
+        with sink(path) as runner:
+            runner.put([record(at, Struct(own, {"id": at}), own)])
+            assert runner.reported == []
+    with sqlite3.connect(path) as connection:
+        [(text,)] = connection.execute("SELECT sql FROM sqlite_master WHERE name = 't'")
+    assert "short" in text and len(text) < 1000
 
 
 def _deep(levels: int) -> Any:
@@ -204,7 +220,7 @@ def test_a_table_that_a_record_names_and_that_is_not_there_is_its_fault(tmp_path
     assert ids(path) == [0, 2]
 
 
-@pytest.mark.parametrize("name", ["offsets", "OFFSETS"])
+@pytest.mark.parametrize("name", ["offsets", "OFFSETS", "offsets\n"])
 def test_no_record_says_where_connectors_go_on(tmp_path: Path, name: str) -> None:
     """Who may create topics, or choose one by a transform, calls one as the table of offsets: the next task skipped records."""
     path = tmp_path / "db"

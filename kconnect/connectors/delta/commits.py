@@ -158,7 +158,7 @@ class DeltaTarget:
 
     def _changed(self, parts: Mapping[TopicPartition, Part], wanted: pa.Schema) -> Write | None:
         assert self._ids is not None
-        made, deleted = rows.last_of_each(parts.values(), wanted, self._ids)
+        made, deleted, _ = rows.last_of_each(parts.values(), wanted, self._ids)
         return partial(merge, self._table, made, deleted, self._ids) if len(made) or len(deleted) else None
 
     def _write(self, write: Write | None, properties: CommitProperties) -> None:

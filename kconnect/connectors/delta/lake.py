@@ -145,7 +145,7 @@ class DeltaLake(Lake[DeltaTable]):
             raise (error if error.passes or error.forbids else DataError(str(error))) from None
 
     def widen(self, name: str, table: DeltaTable, wanted: pa.Schema) -> DeltaTable:
-        _check_names(wanted, table.schema().fields)
+        _check_names(wanted, list(commits.schema_of(table)))
         for _ in range(_TRIES):
             union = columns.union(commits.schema_of(table), wanted)
             try:
@@ -255,6 +255,7 @@ def _widened(table: DeltaTable, union: pa.Schema) -> None:
 def _check_names(wanted: Any, there: Any = ()) -> None:
     """Raise DataError for fields, at any depth, that Delta has not: it takes names that differ by case only for one."""
     lower = {field.name.lower(): field.name for field in there}
+    types = {field.name: field.type for field in there}
     for field in wanted:
         if not _FORBIDDEN.isdisjoint(field.name):
             raise DataError(
@@ -267,7 +268,7 @@ def _check_names(wanted: Any, there: Any = ()) -> None:
             raise DataError(
                 f"{names.shown(field.name)} can't be a column beside {names.shown(other)}, which Delta takes for the same"
             )
-        _check_within(field.type)
+        _check_within(field.type, types.get(field.name))
 
 
 def _check_texts(name: str, column: pa.ChunkedArray) -> None:
@@ -283,9 +284,10 @@ def _check_texts(name: str, column: pa.ChunkedArray) -> None:
             )
 
 
-def _check_within(kind: pa.DataType) -> None:
+def _check_within(kind: pa.DataType, there: pa.DataType | None) -> None:
     if pa.types.is_struct(kind):
-        _check_names(list(kind))
-    else:
-        for at in range(kind.num_fields):
-            _check_within(kind.field(at).type)
+        _check_names(list(kind), list(there) if there is not None and pa.types.is_struct(there) else ())
+        return
+    for at in range(kind.num_fields):
+        is_alike = there is not None and there.num_fields == kind.num_fields
+        _check_within(kind.field(at).type, there.field(at).type if there is not None and is_alike else None)

@@ -43,7 +43,7 @@ class TableTarget:
         if ids is None:
             made = rows.together(parts.values(), wanted)
         else:
-            made, deleted = rows.last_of_each(parts.values(), wanted, ids)
+            made, deleted, _ = rows.last_of_each(parts.values(), wanted, ids)
             if not len(made) and not len(deleted):
                 deleted = ids = None
         begins = {place: part.begin for place, part in parts.items()}

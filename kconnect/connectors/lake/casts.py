@@ -25,15 +25,18 @@ def cast(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
     """Return a column of that type. DataError, or one of Arrow's errors, if a value would be another one there."""
     if column.type == kind:
         return column
+    if column.null_count == len(column):
+        # Objects without a schema that have nothing but nulls there say nothing of its type.
+        return pa.chunked_array([pa.array([None] * len(column), kind)])
     if not _is_alike(column.type, kind):
         require_near(column.combine_chunks(), kind)
     try:
         result = column.cast(kind)
-    except pa.ArrowInvalid:
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         if not pa.types.is_nested(kind) and not (pa.types.is_integer(column.type) and pa.types.is_decimal(kind)):
             raise
-        # What a cast puts in for a struct that is missing within another one can't be cast itself. And of an integer's type it
-        # takes all numbers for as long as the longest.
+        # What a cast puts in for a struct that is missing within another one can't be cast itself, nor can nulls without a type
+        # that are within one. And of an integer's type it takes all numbers for as long as the longest.
         result = pa.chunked_array([pa.array(column.to_pylist(), kind)])
     if not _is_alike(column.type, kind):
         _check(column.combine_chunks(), result.combine_chunks())
@@ -62,6 +65,8 @@ def _check(before: pa.Array, after: pa.Array) -> None:
         for field, part in zip(kind_before, before.flatten()):
             if field.name in places:
                 _check(part, parts[places[field.name]])
+            elif part.null_count < len(part):
+                raise DataError(f"its field {field.name} has no place in a column of {kind}")
     elif pa.types.is_map(kind_before) and pa.types.is_map(kind):
         # A slice of maps gives the keys of all of them.
         before, after = (array.take(pc.indices_nonzero(array.is_valid())) for array in (before, after))

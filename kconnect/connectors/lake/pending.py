@@ -130,6 +130,8 @@ class Pending:
         self._staged: dict[str, Staged] = {}
         self._next: dict[TopicPartition, int] = {}
         """Behind the last record that was taken."""
+        self._ends: dict[str, dict[TopicPartition, int]] = {}
+        """By table, up to where it had all of partitions when that was seen last."""
         self._held: dict[str, dict[TopicPartition, int]] = {}
         """By table, where partitions are to be read again, since nothing is kept of what comes from there on."""
         self._folders: dict[str, set[Hashable]] = {}
@@ -201,6 +203,14 @@ class Pending:
             if folders:
                 self._folders.setdefault(name, set()).update(folders)
 
+    def is_behind(self, name: str, place: TopicPartition, offset: int | None) -> bool:
+        """Note what a table has of a partition; return whether that was more before: somebody has set it back."""
+        ends = self._ends.setdefault(name, {})
+        known = ends.pop(place, None)
+        if offset is not None:
+            ends[place] = offset
+        return known is not None and (offset is None or offset < known)
+
     def take(self, place: TopicPartition, next_offset: int) -> None:
         """Note that all before that offset was gathered, or makes no row."""
         self._next[place] = next_offset
@@ -242,6 +252,9 @@ class Pending:
         Give partitions up: whoever reads them next begins with what the tables have. Return whether others, which have rows in
         a stage with theirs, are read again.
         """
+        for ends in self._ends.values():
+            for place in places:
+                ends.pop(place, None)
         behind = {place: offset for place, offset in self._drop(places).items() if place not in places}
         return self._go_back(behind)
 
@@ -299,6 +312,7 @@ class Pending:
             # It may have succeeded before, though nobody said so.
             if target.stored(ends) != ends:
                 target.append(parts)
+            self._ends.setdefault(name, {}).update(ends)
         except StaleError:
             moves = self.begin_again(list(parts))
         self.forget(name)
@@ -316,6 +330,7 @@ class Pending:
                 return self.begin_again(list(staged.stage.ends))
             if not settled:
                 return False
+            self._ends.setdefault(name, {}).update(staged.stage.ends)
             del self._staged[name]
         parts = self._parts.get(name)
         if not parts:
@@ -368,6 +383,8 @@ class Pending:
             # Whoever should commit for all does not, or there is no room to wait.
             target.commit([staged.stage])
             settled = is_committed(staged.stage, target.stored(places))
+        if settled:
+            self._ends.setdefault(name, {}).update(staged.stage.ends)
         moves = settled is None and self.begin_again(places)
         if settled is not False:
             self._staged.pop(name, None)

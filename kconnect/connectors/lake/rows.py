@@ -6,9 +6,9 @@ Called by `task.py`, and by what commits. Read next: `casts.py`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -17,6 +17,7 @@ from kconnect.api import Column, DataError, SchemaType, schema
 from kconnect.connectors import arrow
 from kconnect.connectors.common import MISFITS
 from kconnect.connectors.lake import casts, columns
+from kconnect.connectors.lake.columns import is_list
 from kconnect.connectors.lake.pending import Part
 from kconnect.connectors.lake.stages import StaleError
 
@@ -107,8 +108,30 @@ def fitted(rows: pa.Table, wanted: pa.Schema) -> pa.Table:
         column = pa.array([None] * len(rows), field.type) if place < 0 else casts.cast(rows.column(place), field.type)
         if not field.nullable and (place < 0 or column.null_count):
             raise DataError(f"the column {field.name} is required, but the record has no value for it")
+        if pa.types.is_nested(field.type):
+            for chunk in column.chunks if isinstance(column, pa.ChunkedArray) else (column,):
+                _check_required(field.name, chunk)
         columns.append(column)
     return pa.Table.from_arrays(columns, schema=wanted)
+
+
+def _check_required(path: str, array: pa.Array) -> None:
+    """Raise DataError for a value that lacks something which its type wants, at any depth."""
+    kind = array.type
+    if pa.types.is_struct(kind):
+        parts = [(field, array.filter(array.is_valid()).field(at)) for at, field in enumerate(kind)]
+    elif is_list(kind) or pa.types.is_fixed_size_list(kind):
+        parts = [(kind.value_field, array.flatten())]
+    elif pa.types.is_map(kind):
+        valid = array.filter(array.is_valid())
+        begin, end = (valid.offsets[0].as_py(), valid.offsets[-1].as_py()) if len(valid) else (0, 0)
+        parts = [(kind.item_field, valid.items.slice(begin, end - begin))]
+    else:
+        return
+    for field, values in parts:
+        if not field.nullable and values.null_count:
+            raise DataError(f"{path}.{field.name} is required, but the record has no value for it")
+        _check_required(f"{path}.{field.name}", values)
 
 
 def _replaced(rows: pa.Table, kinds: Kinds) -> pa.Table:
@@ -142,6 +165,15 @@ class Changes:
 
     def __len__(self) -> int:
         return len(self.made_at) + len(self.deleted_at) + self.emptied
+
+    def without(self, offsets: Collection[int]) -> Changes:
+        """Return it without the deletions of some records."""
+        if self.deleted is None:
+            return self
+        kept = [at for at, offset in enumerate(self.deleted_at) if offset not in offsets]
+        return replace(
+            self, deleted=self.deleted.take(pa.array(kept, pa.int64())), deleted_at=[self.deleted_at[at] for at in kept]
+        )
 
     @property
     def nbytes(self) -> int:
@@ -180,15 +212,26 @@ def _together(all_rows: Sequence[pa.Table], wanted: pa.Schema) -> pa.Table:
     return pa.concat_tables([wanted.empty_table(), *fitted_rows])
 
 
-def last_of_each(parts: Iterable[Part], wanted: pa.Schema, ids: Sequence[str], order: str = "") -> tuple[pa.Table, pa.Table]:
+class Last(NamedTuple):
     """
-    Return the last row of each id, and the ids that were deleted last: by their column `order`, if there is one, and then by
-    offset. StaleError as `together`, and also for ids whose types the table has not any more.
+    The last row of each id, and the ids that were deleted last. `anew` says of each row whether it comes in the place of
+    whatever the table has, since its id was deleted before it by a record that has no order.
+    """
+
+    made: pa.Table
+    deleted: pa.Table
+    anew: Sequence[bool]
+
+
+def last_of_each(parts: Iterable[Part], wanted: pa.Schema, ids: Sequence[str], order: str = "") -> Last:
+    """
+    Return what is left of changes of the same ids: by their column `order`, if the table has it, and then by offset.
+    StaleError as `together`, and also for ids whose types the table has not any more.
     """
     all_rows = [some for part in parts for some in since_emptied(part.rows)]
     if not all_rows:
         # All records were bad, maybe because the table has no such columns.
-        return wanted.empty_table(), pa.table({})
+        return Last(wanted.empty_table(), pa.table({}), ())
     changes = [some if isinstance(some, Changes) else Changes(some, range(len(some)), None, ()) for some in all_rows]
     # Where each is among all of them, in the order of records. One that is put in another's place comes behind it.
     places_made: list[int] = []
@@ -204,8 +247,7 @@ def last_of_each(parts: Iterable[Part], wanted: pa.Schema, ids: Sequence[str], o
         places_made.extend(2 * (place + shift) + 1 for place in some.made_at)
         places_deleted.extend(2 * (place + shift) for place in some.deleted_at)
         at = max(both_at, default=-1 - shift) + shift + 1
-    if order and order not in wanted.names:
-        raise StaleError
+    order = order if order in wanted.names else ""
     keys_schema = pa.schema([wanted.field(name) for name in (*ids, *([order] if order else []))])
     made = _together([some.made for some in changes if some.made is not None], wanted)
     deleted = _together([some.deleted for some in changes if some.deleted is not None], _nullable(keys_schema, order))
@@ -217,13 +259,25 @@ def last_of_each(parts: Iterable[Part], wanted: pa.Schema, ids: Sequence[str], o
             for table, places in both
         ]
     )
-    last = _last(keys, list(ids), order)
-    return made.filter(pc.is_in(of_made, value_set=last)), deleted.filter(pc.is_in(of_deleted, value_set=last))
+    last, anew = _last(keys, list(ids), order)
+    left = pc.is_in(of_made, value_set=last)
+    made, deleted = made.filter(left), deleted.filter(pc.is_in(of_deleted, value_set=last))
+    if not len(anew):
+        return Last(made, deleted, [False] * len(made))
+    if len(deleted):
+        # What was deleted whatever its number stays so, whatever number another deletion has.
+        at = deleted.column_names.index(order)
+        regardless = pc.is_in(of_deleted.filter(pc.is_in(of_deleted, value_set=last)), value_set=anew)
+        numbers = pc.if_else(regardless, pa.scalar(None, deleted.column(at).type), deleted.column(at))
+        deleted = deleted.set_column(at, deleted.schema.field(at), numbers)
+    return Last(made, deleted, pc.is_in(of_made.filter(left), value_set=anew).to_pylist())
 
 
-def _last(keys: pa.Table, ids: list[str], order: str) -> pa.Array:
+def _last(keys: pa.Table, ids: list[str], order: str) -> tuple[pa.Array, pa.Array]:
+    """Return the places of what comes last of each id, and those of them behind a deletion that has no order."""
     if not order:
-        return keys.group_by(ids).aggregate([(_PLACE, "max")]).column(f"{_PLACE}_max").combine_chunks()
+        newest = keys.group_by(ids).aggregate([(_PLACE, "max")])
+        return newest.column(f"{_PLACE}_max").combine_chunks(), pa.array([], pa.int64())
     # What has no value there is a record that deletes a row whatever its number: what is before it is gone, what comes counts.
     without = keys.filter(pc.is_null(keys.column(order)))
     cuts = without.group_by(ids).aggregate([(_PLACE, "max")])
@@ -231,25 +285,31 @@ def _last(keys: pa.Table, ids: list[str], order: str) -> pa.Array:
     keys = keys.filter(pc.greater_equal(keys.column(_PLACE), pc.fill_null(keys.column(f"{_PLACE}_max"), -1)))
     keys = keys.sort_by([(order, "ascending"), (_PLACE, "ascending")])
     keys = pa.concat_tables([keys.filter(pc.is_null(keys.column(order))), keys.filter(pc.is_valid(keys.column(order)))])
-    return keys.group_by(ids, use_threads=False).aggregate([(_PLACE, "last")]).column(f"{_PLACE}_last").combine_chunks()
+    found = keys.group_by(ids, use_threads=False).aggregate([(_PLACE, "last"), (f"{_PLACE}_max", "max")])
+    last, cut = found.column(f"{_PLACE}_last").combine_chunks(), found.column(f"{_PLACE}_max_max").combine_chunks()
+    return last, last.filter(pc.is_valid(cut))
 
 
 def _nullable(keys: pa.Schema, order: str) -> pa.Schema:
     return pa.schema([field.with_nullable(True) if field.name == order else field for field in keys])
 
 
-def marked(made: pa.Table, deleted: pa.Table) -> tuple[pa.Table, str]:
-    """Return rows and deleted ids as one table, and the name of its last column, which says whether a row is deleted."""
+def marked(made: pa.Table, deleted: pa.Table, anew: Sequence[bool] = ()) -> tuple[pa.Table, str]:
+    """
+    Return rows and deleted ids as one table, and the name of its last column, which says whether a row is deleted; null for one
+    that comes in the place of whatever there is (`Last`).
+    """
     # A name that no column has.
     mark = "deleted" + "_" * (1 + max(map(len, made.column_names)))
     schema = pa.schema([*(field.with_nullable(True) for field in made.schema), pa.field(mark, pa.bool_())])
-    return pa.concat_tables([_marked(made, schema, False), _marked(deleted, schema, True)]), mark
+    marks = [None if whatever else False for whatever in anew] if any(anew) else [False] * len(made)
+    return pa.concat_tables([_marked(made, schema, marks), _marked(deleted, schema, [True] * len(deleted))]), mark
 
 
-def _marked(some: pa.Table, schema: pa.Schema, mark: bool) -> pa.Table:
-    """Return rows with all columns of a schema, the last of which says whether they are deleted."""
+def _marked(some: pa.Table, schema: pa.Schema, marks: Sequence[bool | None]) -> pa.Table:
+    """Return rows with all columns of a schema, of which these are the last."""
     columns = [
         some.column(field.name) if field.name in some.column_names else pa.nulls(len(some), field.type)
         for field in list(schema)[:-1]
     ]
-    return pa.Table.from_arrays([*columns, pa.array([mark] * len(some), pa.bool_())], schema=schema)
+    return pa.Table.from_arrays([*columns, pa.array(marks, pa.bool_())], schema=schema)

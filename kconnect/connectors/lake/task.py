@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import logging
 import math
 import time
 from abc import abstractmethod
@@ -45,6 +46,8 @@ from kconnect.connectors.lake.rows import Changes
 from kconnect.connectors.libraries import Informed
 from kconnect.connectors.patterns import LateError, Pattern
 from kconnect.connectors.slices import Slice, record_at, slices_of
+
+log = logging.getLogger(__name__)
 
 _NO_TABLES: tuple[type[Exception], ...] = (LateError, *MISFITS)
 """What is raised for a value that chooses no table."""
@@ -284,10 +287,26 @@ class LakeSinkTask(Informed, SinkTask):
             mark = None if table is None else self._lake.mark(table, place, self._ids.of)
         except self._lake.errors as error:
             self._failed(name, error)
-        if mark is None:
-            return None
-        self._ids.check({place: mark}, _table_of(name))
-        return mark.offset
+        if mark is not None:
+            self._ids.check({place: mark}, _table_of(name))
+        offset = None if mark is None else mark.offset
+        if self._pending.is_behind(name, place, offset):
+            self._go_back(name, place, offset)
+        return offset
+
+    def _go_back(self, name: str, place: TopicPartition, offset: int | None) -> NoReturn:
+        """Have records read again that a table had, and has not any more: somebody has set it back to an older version."""
+        where = f"{place.topic}-{place.partition}"
+        if offset is None:
+            raise ConnectError(
+                f"The table {name} had records of {where}, and knows nothing of them any more: others have set it back. Set "
+                "the offset that it is to begin at, as in: kconnect offsets set"
+            )
+        log.warning("The table %s was set back: the records of %s are read again from offset %d", name, where, offset)
+        self._pending.begin_again([place])
+        self._go(place, offset)
+        self.context.timeout(1)
+        raise RetriableError(f"The table {name} was set back by others, and its records are read again")
 
     def _made(self, name: str, place: TopicPartition, some: Slice, group: Group) -> tuple[pa.Table, Sequence[int]] | None:
         """Their rows, without those of bad records, and the offsets of the others."""
@@ -331,11 +350,19 @@ class LakeSinkTask(Informed, SinkTask):
         made = self._made(name, place, written, group) if len(written) else None
         keys = [at for at in events.deleted_by_key if at > begin]
         by_key = Slice(some.topic, _keys(group, place, [some.offsets[at] for at in keys]), *_taken(some, keys))
-        gone = [part for part in (_behind(some, events.deleted, begin), by_key) if len(part)]
-        deleted = [self._deletions(name, place, part, group) for part in gone]
+        by_row = _behind(some, events.deleted, begin)
+        gone = [part for part in (by_row, by_key) if len(part)]
+        deleted = [each for each in (self._deletions(name, place, part, group) for part in gone) if each is not None]
+        moved = set(written.offsets).intersection(by_row.offsets)
+        if moved and self._lake.existing(name) is not None:
+            # A record that moves a row does so wholly or not at all.
+            halved = moved.difference(() if made is None else made[1])
+            halved |= moved.difference(*(each.deleted_at for each in deleted))
+            deleted = [each.without(halved) for each in deleted]
+            made = None if made is None else _without(made, halved)
         # Of a table that is not there, there is nothing to delete.
         empties = begin >= 0 and self._lake.existing(name) is not None
-        found = [*([] if made is None else [Changes(*made, None, ())]), *(part for part in deleted if part is not None)]
+        found = [*([] if made is None else [Changes(*made, None, ())]), *deleted]
         joined = _joined(found)
         if not empties:
             return joined
@@ -551,6 +578,13 @@ class LakeSinkTask(Informed, SinkTask):
         }
 
 
+def _without(made: tuple[pa.Table, Sequence[int]], offsets: Collection[int]) -> tuple[pa.Table, Sequence[int]]:
+    """Return rows, and the offsets of their records, without those of some records."""
+    table, every = made
+    kept = [at for at, offset in enumerate(every) if offset not in offsets]
+    return table.take(pa.array(kept, pa.int64())), [every[at] for at in kept]
+
+
 def _table_of(name: str) -> str:
     return f"The table {names.shown(name)}"
 
@@ -595,8 +629,11 @@ def _joined(found: Sequence[Changes]) -> Changes | None:
 
 
 def _concatenated(tables: Sequence[pa.Table]) -> pa.Table | None:
-    # The table may have got a column between them.
-    return pa.concat_tables([rows.fitted(table, tables[-1].schema) for table in tables]) if tables else None
+    if not tables:
+        return None
+    # The table may have got a column between them, at any depth.
+    wanted = functools.reduce(columns.union, (table.schema for table in tables))
+    return pa.concat_tables([rows.fitted(table, wanted) for table in tables])
 
 
 def _is_table(name: str) -> bool:

@@ -83,12 +83,14 @@ _OURS = {
 class SparkFault(Exception):
     """
     An error of the application. `passes`: another try may succeed. `forbids`: the user may not do that. `blames`: the table
-    does not take the values of a row.
+    does not take the values of a row; `perhaps` that is so.
     """
 
-    def __init__(self, text: str, passes: bool = False, forbids: bool = False, blames: bool = False) -> None:
+    def __init__(
+        self, text: str, passes: bool = False, forbids: bool = False, blames: bool = False, perhaps: bool = False
+    ) -> None:
         super().__init__(text)
-        self.passes, self.forbids, self.blames = passes, forbids, blames
+        self.passes, self.forbids, self.blames, self.perhaps = passes, forbids, blames, perhaps
 
 
 class Answer(NamedTuple):
@@ -245,7 +247,9 @@ class _Life:
                 elif head["number"] == 0:
                     self._last_lines.append(head["error"])
                 elif future is not None and "error" in head:
-                    fault = SparkFault(printable(head["error"]), head["passes"], head["forbids"], head["blames"])
+                    fault = SparkFault(
+                        printable(head["error"]), *(head[name] for name in ("passes", "forbids", "blames", "perhaps"))
+                    )
                     future.set_exception(fault)
                 elif future is not None:
                     schema = pa.ipc.read_schema(pa.py_buffer(bytes(rows))) if rows else None

@@ -12,7 +12,7 @@ import hashlib
 import logging
 import urllib.parse
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -47,6 +47,8 @@ _SELECTORS = frozenset(
 )
 _RESERVED = frozenset(("_file", "_pos", "_deleted", "_spec_id", "_partition", "_row_id", "_last_updated_sequence_number"))
 """Columns that Iceberg's tables have without being asked."""
+_OF_MERGES = frozenset(("__row_from_source", "__row_from_target", "_change_type", "_commit_version", "_commit_timestamp"))
+"""Columns that Spark, or Delta, has beside a table's while it merges, or in a feed of changes."""
 _SMALL = {pa.int8(): pa.int32(), pa.int16(): pa.int32()}
 Begin = Callable[[dict[str, Any], "pa.Buffer | None"], "Future[Answer]"]
 """Asks the application. SparkFault if it can't be started."""
@@ -251,7 +253,8 @@ class SparkLake(Lake[SparkTable]):
         fresh = self.load(name)
         if table.identity is not None and (fresh is None or fresh.identity != table.identity):
             raise lakes.other_table(name)
-        return table if fresh is None else fresh
+        # Rows wait that have columns which the table gets with them.
+        return table if fresh is None else replace(fresh, schema=union(fresh.schema, table.schema))
 
     def schema(self, table: SparkTable) -> pa.Schema:
         return table.schema
@@ -277,7 +280,7 @@ class SparkLake(Lake[SparkTable]):
         every = pa.schema([column.with_nullable(True) for column in schema])
         self._known[name] = SparkTable(name, None, every, tuple(part.column for part in parts), parts)
 
-    def _check_columns(self, wanted: pa.Schema, there: Any = ()) -> None:
+    def _check_columns(self, wanted: pa.Schema, there: Collection[pa.Field] = ()) -> None:
         _check_names(wanted, there)
         if self._format == settings.ICEBERG:
             _check_iceberg(wanted)
@@ -290,11 +293,17 @@ class SparkLake(Lake[SparkTable]):
         longest = longest_part(self._url, len(table.columns))
         for name in table.columns:
             column = rows.column(name) if name in rows.column_names else None
+            if column is not None and self._format == settings.DELTA and _is_binary(column.type):
+                if column.null_count < len(column):
+                    raise DataError(f"its {name}, which is of the partition, is bytes, of which Delta makes a text")
+                continue
             if column is None or not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
                 continue
             for value in pc.unique(column).to_pylist():
                 if value == "" and self._format == settings.DELTA:
                     raise DataError(f"its {name}, which is of the partition, is an empty text, and Delta makes that null")
+                if value is not None and "\0" in value:
+                    raise DataError(f"its {name}, which is of the partition, has a character that no folder's name has")
                 if value is not None and len(urllib.parse.quote(f"{name}={value}", safe="=")) > longest:
                     raise DataError(
                         f"its value for the partition {name} is too long: a folder's name has {longest} bytes at most"
@@ -341,10 +350,13 @@ def _note_chore(name: str, done: Future[Answer]) -> None:
         log.warning("The table %s could not be tidied up, which is tried again later: %s", name, error)
 
 
-def _check_names(wanted: pa.Schema, there: Any = ()) -> None:
+def _check_names(wanted: Iterable[pa.Field], there: Collection[pa.Field] = ()) -> None:
     """Raise DataError for columns that differ from others by case only: to Spark they are one."""
     lower = {_same(column.name): column.name for column in there}
+    types = {column.name: column.type for column in there}
     for column in wanted:
+        if column.name.lower() in _OF_MERGES:
+            raise DataError(f"{names.shown(column.name)} can't be a column: Spark has one of this name of its own")
         if any(letter in column.name for letter in " ,;{}()\n\t=`"):
             raise DataError(f"{names.shown(column.name)} can't be a column: blanks and ,;{{}}()=` can't be in names")
         other = lower.setdefault(_same(column.name), column.name)
@@ -352,7 +364,11 @@ def _check_names(wanted: pa.Schema, there: Any = ()) -> None:
             raise DataError(
                 f"{names.shown(column.name)} can't be a column beside {names.shown(other)}, which Spark takes for the same"
             )
-        _check_within(column.type)
+        _check_within(column.type, types.get(column.name))
+
+
+def _is_binary(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind))
 
 
 def _same(name: str) -> str:
@@ -388,9 +404,10 @@ def _can_be(transform: str, kind: pa.DataType) -> bool:
     return True
 
 
-def _check_within(kind: pa.DataType) -> None:
+def _check_within(kind: pa.DataType, there: pa.DataType | None) -> None:
     if pa.types.is_struct(kind):
-        _check_names(pa.schema(list(kind)))
-    else:
-        for at in range(kind.num_fields):
-            _check_within(kind.field(at).type)
+        _check_names(list(kind), list(there) if there is not None and pa.types.is_struct(there) else ())
+        return
+    for at in range(kind.num_fields):
+        is_alike = there is not None and there.num_fields == kind.num_fields
+        _check_within(kind.field(at).type, there.field(at).type if there is not None and is_alike else None)

@@ -51,9 +51,9 @@ class SparkTarget:
         if self._ids is None:
             made = rows.together(parts.values(), table.schema)
         else:
-            made, deleted = rows.last_of_each(parts.values(), table.schema, self._ids, self._lake.order)
+            made, deleted, anew = rows.last_of_each(parts.values(), table.schema, self._ids, self._lake.order)
             if not empties:
-                made, mark = rows.marked(made, deleted)
+                made, mark = rows.marked(made, deleted, anew)
         head: dict[str, Any] = {
             "do": "write",
             **self._lake.head(table.name),
@@ -64,7 +64,8 @@ class SparkTarget:
             "topic_ids": dict(self._topic_ids({place.topic for place in parts})),
             "ids": list(self._ids or ()),
             "mark": mark,
-            "order": self._lake.order,
+            # A table may have got no row yet that has it.
+            "order": self._lake.order if self._lake.order in table.schema.names else "",
             "empties": empties,
             **self._lake.may(),
         }

@@ -85,7 +85,8 @@ class SparkSinkTask(LakeSinkTask):
         try:
             moves = self._pending.commit_aside(name, lake.target(name, self._ids.of), now)
         except SparkFault as error:
-            if error.blames:
+            # A table that has taken rows takes others: what one commit alone fails for, over and over, is in that.
+            if error.blames or (error.perhaps and lake.rounds[name].rows):
                 return self._narrow(name, error)
             if error.forbids and self._is_fault_of_choice(name):
                 return self._give_back(name, error)

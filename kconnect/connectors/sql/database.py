@@ -52,6 +52,7 @@ _PASSING_CODES = frozenset(
     (1040, 1041, 1053, 1105, 1152, 1158, 1159, 1160, 1161, 1205, 1213, 1317, 1927, 2002, 2003, 2006, 2013, 3101)
 )
 """Of MySQL and MariaDB: the same."""
+_LEGAL = re.compile(r"[A-Z0-9_$]+\Z", re.IGNORECASE)
 _CONNECT_S = 30.0
 _ASKED_S = 300.0
 """For so long who only looks at a database waits for an answer."""
@@ -103,6 +104,8 @@ def made_engine(
             f"The driver of {url.drivername} is not installed here ({error}): for PostgreSQL, MySQL and MariaDB it comes with "
         )
         raise ConfigError(settings.URL, "[hidden]", f"{text}pip install 'kconnect[sql]'") from None
+    # SQLAlchemy's own pattern takes a name that ends in a new line for one that needs no quotes.
+    engine.dialect.identifier_preparer.legal_characters = _LEGAL
     limits = Limits(config[settings.ANSWER_SIZE], longest_s)
     (connections or Connections()).attach(engine, limits, _connect_s(url, timeout_s))
     if engine.dialect.name == "sqlite" and writes:

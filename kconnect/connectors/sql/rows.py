@@ -96,6 +96,7 @@ class Maker:
     def __init__(self, config: Mapping[str, Any], tables: Tables, backend: str) -> None:
         self._tables, self._backend = tables, backend
         self._pk_mode: str = config[settings.PK_MODE].lower()
+        self._mode: str = config[settings.MODE]
         self._pk_fields: list[str] = config[settings.PK_FIELDS]
         self._whitelist = set(config[settings.FIELDS])
         self._delete: bool = config[settings.DELETE]
@@ -206,9 +207,22 @@ class Maker:
                 conversions.append(types.conversion(source.wanted.schema, column, self._backend, self._zone, self._rounds))
             if len({self._name(table, source) for source in sources}) < len(sources):
                 raise DataError(f"Two of its fields are one column of the table {table.fullname}")
+            if not self._pk_fields and (deletes or self._mode != "insert"):
+                self._check_key(table, {self._name(table, source) for source in sources if source.wanted.key})
             plan = (table, sources, conversions)
             self._plans.put(name, plan, weight_of(key, value) + len(keys) + len(fields))
         return plan
+
+    def _check_key(self, table: sa.Table, columns: set[str]) -> None:
+        """Raise DataError for a key whose fields, which a record has chosen, would find any number of rows."""
+        keys = [index.columns.keys() for index in table.indexes if index.unique]
+        keys += [table.primary_key.columns.keys()] if table.primary_key.columns else []
+        if self._pk_mode in ("record_key", "record_value") and columns not in map(set, keys):
+            shown = ", ".join(map(names.shown, sorted(columns)))
+            raise DataError(
+                f"Its key has the fields {shown}, which are no primary key and no unique index of the table {table.fullname}. "
+                f"If they are its key all the same, {settings.PK_FIELDS} names them"
+            )
 
     def _sources(
         self, key: Schema | None, value: Schema | None, keys: tuple[str, ...], fields: tuple[str, ...], deletes: bool

@@ -42,8 +42,6 @@ class Writer:
     def write(self, connection: sa.Connection, rows: Rows) -> None:
         """Write all rows, or none and raise an error. One that is a row's own is so by `database.is_bad_row`."""
         mode = "delete" if rows.deletes else self._mode
-        if mode != "insert":
-            rows = rows.last_of_each_key()
         # The table itself, not its id: that may be another's once this one is forgotten.
         name = (rows.table, rows.names, rows.keys, mode)
         run = self._compiled.get(name)
@@ -52,7 +50,7 @@ class Writer:
                 self._compiled.clear()
             run = self._compiled[name] = self._made(rows, mode)
         try:
-            run(connection, rows)
+            run(connection, rows if mode == "insert" else rows.last_of_each_key())
         except Exception as error:
             if faults.is_of_row(error) and not database.is_bad_row(error):
                 # What drivers raise beside their own errors, such as an OverflowError, has the form of what a value can't be.
@@ -65,7 +63,9 @@ class Writer:
     def _made(self, rows: Rows, mode: str) -> Callable[[sa.Connection, Rows], None]:
         if self._backend == "postgresql":
             return _copies(self._engine, rows, mode)
-        if mode == "upsert" and self._backend in _BY_ANY_KEY and _has_other_keys(rows):
+        # Of a percent sign behind the values of many rows, PyMySQL makes two.
+        has_percent = any("%" in name for name in rows.names)
+        if mode == "upsert" and self._backend in _BY_ANY_KEY and (has_percent or _has_other_keys(rows)):
             update, insert = self._made(rows, "update"), _run(rows, _insert_of_new(rows))
 
             def run(connection: sa.Connection, given: Rows) -> None:

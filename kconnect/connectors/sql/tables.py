@@ -25,6 +25,7 @@ from kconnect.connectors.targets import Targets
 log = logging.getLogger(__name__)
 
 _MOST_COLUMNS, _FEWEST_COLUMNS = {"postgresql": 1600, "sqlite": 2000, "mysql": 1017, "mariadb": 1017}, 1000
+_LONGEST_IN_SQLITE = 256
 _KEPT = 5000
 """Tables of which is known what columns they have."""
 _LOOK_S = 1.0
@@ -90,7 +91,8 @@ class Tables:
     def _check_names(self, topic: str, columns: Sequence[Wanted]) -> None:
         """Raise DataError for names that the database has no columns for, or one column for two of them."""
         folds = not self._quote or self._backend in ("sqlite", "mysql", "mariadb")
-        longest = self._engine.dialect.max_identifier_length
+        # SQLite has no limit, and what is looked at again and again is the statement that made a table.
+        longest = _LONGEST_IN_SQLITE if self._backend == "sqlite" else self._engine.dialect.max_identifier_length
         unit = "bytes" if self._backend == "postgresql" else "characters"
         schema, table = self.name_of(topic)
         if self._offsets and table.casefold() == self._offsets:

@@ -73,7 +73,7 @@ def column_type(own: Schema, backend: str, key: bool) -> sa.types.TypeEngine[Any
         return mysql.TIME(fsp=3) if of_mysql else sa.Time()
     if own.name == schema.TIMESTAMP:
         return mysql.DATETIME(fsp=3) if of_mysql else sa.DateTime()
-    if own.type is SchemaType.ARRAY and backend == "postgresql" and own.value_schema is not None:
+    if own.type is SchemaType.ARRAY and backend == "postgresql" and own.value_schema is not None and not key:
         from sqlalchemy.dialects.postgresql import ARRAY
 
         return ARRAY(column_type(own.value_schema, backend, False))
@@ -82,6 +82,7 @@ def column_type(own: Schema, backend: str, key: bool) -> sa.types.TypeEngine[Any
     return _MYSQL_KEYS[own.type] if of_mysql and key and own.type in _MYSQL_KEYS else _SIMPLE[own.type]
 
 
+_LONGEST_DEFAULT = 255
 _REMEDY = "flatten it with the transform Flatten, or make a column of type JSON for it"
 
 
@@ -175,7 +176,13 @@ def _of_array(own: Schema, kind: Any, column: sa.Column[Any], backend: str, zone
     inner = conversion(own.value_schema, sa.Column(column.name, kind.item_type), backend, zone, rounds)
     if inner is None:
         return list
-    return lambda value: [item if item is None else inner(item) for item in value]
+
+    def convert(value: Any) -> list[Any]:
+        if values.FarDate in set(map(type, value)):
+            raise DataError(FAR)
+        return [item if item is None else inner(item) for item in value]
+
+    return convert
 
 
 def _of_time(name: str, kind: Any, zone: ZoneInfo) -> Convert:
@@ -292,7 +299,10 @@ _WITHOUT_NUL = Texts(None, nul=False)
 
 
 def default_of(own: Schema) -> str | None:
-    """The default of a schema as a database takes it; None if there is none, or it has to be left to the records."""
+    """
+    The default of a schema as a database takes it; None if there is none, or it has to be left to the records. A long one is:
+    it would stand in the table for good, and SQLAlchemy takes minutes to look for patterns in it, in SQLite, each time.
+    """
     value = own.default
     if (
         value is None
@@ -302,4 +312,5 @@ def default_of(own: Schema) -> str | None:
         return None
     if isinstance(value, bool):
         return "1" if value else "0"
-    return str(value)
+    text = str(value)
+    return text if len(text) <= _LONGEST_DEFAULT else None

@@ -520,6 +520,48 @@ def test_a_row_that_a_constraint_refuses_is_one_records_fault(lake: Lake, more: 
     assert lake.ids() == [0, 1, 3]
 
 
+def test_names_that_differ_by_case_within_a_column_are_one_records_fault(lake: Lake) -> None:
+    """The column is there with a field x; another record has a field X in it: to Delta they are one, and each commit failed."""
+    with lake.sink(**EVOLVES, **TOLERANT) as runner:
+        put(runner, record(0, {"id": 0, "in": {"x": 1}, "all": [{"y": 1}]}))
+        put(runner, record(1, {"id": 1, "in": {"X": 1}}), record(2, {"id": 2, "in": {"x": 2}}))
+        put(runner, record(3, {"id": 3, "all": [{"Y": 1}]}), record(4, {"id": 4, "all": [{"y": 2, "z": 3}]}))
+        assert [bad.original_offset for bad, _ in runner.reported] == [1, 3]
+    assert lake.ids() == [0, 2, 4]
+
+
+@pytest.mark.parametrize("value", [{"x": {"y": 1}}, [{"y": 1}], {"x": [1]}], ids=["struct", "list", "list within"])
+def test_a_null_without_a_type_is_one_of_any_column(lake: Lake, value: Any) -> None:
+    """Objects have no schema, and those of one put have nothing but nulls there, or within it."""
+    nothing = [{"y": None}, None] if isinstance(value, list) else {"x": None}
+    with lake.sink(**EVOLVES, **TOLERANT) as runner:
+        put(runner, record(0, {"id": 0, "c": value}))
+        put(runner, record(1, {"id": 1, "c": None}))
+        put(runner, record(2, {"id": 2, "c": nothing}))
+        assert [str(error) for _, error in runner.reported] == []
+    assert [found["c"] for found in lake.rows()] == [value, None, nothing]
+
+
+@pytest.mark.parametrize(
+    ("kind", "good", "bad"),
+    [
+        (pa.struct([pa.field("x", pa.int32(), nullable=False)]), {"x": 1}, {"x": None}),
+        (pa.list_(pa.field("element", pa.int32(), nullable=False)), [1], [1, None]),
+        (pa.list_(pa.struct([pa.field("x", pa.int32(), nullable=False)])), [{"x": 1}], [{"x": 1}, {"x": None}]),
+    ],
+    ids=["struct", "list", "structs"],
+)
+def test_a_value_that_is_required_within_a_column_is_one_records_fault(
+    lake: Lake, kind: pa.DataType, good: Any, bad: Any
+) -> None:
+    (lake.folder / "shop" / "orders").mkdir(parents=True)
+    DeltaTable.create(str(lake.folder / "shop" / "orders"), pa.schema({"id": pa.int64(), "c": kind}))
+    with lake.sink(**TOLERANT) as runner:
+        put(runner, record(0, {"id": 0, "c": good}), record(1, {"id": 1, "c": bad}), record(2, {"id": 2, "c": None}))
+        assert [bad.original_offset for bad, _ in runner.reported] == [1]
+    assert lake.ids() == [0, 2]
+
+
 def test_a_number_too_great_for_its_column_is_one_records_fault(lake: Lake) -> None:
     wide = schema.struct({"id": INT64_SCHEMA, "note": OPTIONAL_STRING_SCHEMA})
     with lake.sink(**EVOLVES, **TOLERANT) as runner:

@@ -13,7 +13,7 @@ import pytest
 
 from kconnect.api import DataError
 from kconnect.connectors import arrow
-from kconnect.connectors.lake import casts, columns
+from kconnect.connectors.lake import casts, columns, rows
 
 AT = datetime.datetime(2024, 1, 1, 10, tzinfo=datetime.timezone.utc)
 DAY = datetime.datetime(2024, 1, 1, tzinfo=datetime.timezone.utc)
@@ -114,3 +114,13 @@ def test_values_without_a_schema_are_so_deep_and_no_deeper(depth: int) -> None:
     refuses = pytest.raises(DataError, match="more than 100 times") if depth > 100 else contextlib.nullcontext()
     with refuses:
         arrow.check_free([value])
+
+
+@pytest.mark.parametrize("value", [[("k", None)], [("a", 1), ("k", None)]])
+def test_a_value_that_is_required_within_a_map_is_missing(value: Any) -> None:
+    optional, required = (pa.map_(pa.string(), pa.field("value", pa.int32(), nullable)) for nullable in (True, False))
+    wanted = pa.schema({"c": required})
+    whole = pa.table({"c": pa.array([[("a", 1)], None, []], optional)})
+    assert rows.fitted(whole, wanted).column("c").to_pylist() == [[("a", 1)], None, []]
+    with pytest.raises(rows.NO_ROWS):
+        rows.fitted(pa.concat_tables([whole, pa.table({"c": pa.array([value], optional)})]), wanted)

@@ -142,6 +142,22 @@ def test_an_update_that_changes_the_id_leaves_no_row_behind(lake: Lake, log: Log
     assert lake.rows() == {1: "anew", 2: "new", 7: "moved"}
 
 
+def test_an_update_that_can_be_done_by_half_only_is_not_done(lake: Lake) -> None:
+    """It moves a row to another id, and the table can't have the new row, or finds no old one: it is a bad record, no more."""
+    envelopes = [
+        {"op": "c", "before": None, "after": {"id": 1, "note": 1}},
+        {"op": "c", "before": None, "after": {"id": 2, "note": 1}},
+        {"op": "u", "before": {"id": 1, "note": 1}, "after": {"id": 9, "note": "no number"}},
+        {"op": "u", "before": {"id": "none", "note": 1}, "after": {"id": 8, "note": 1}},
+        {"op": "u", "before": {"id": 2, "note": 1}, "after": {"id": 7, "note": 1}},
+    ]
+    bad = lake.put(
+        [SinkRecord("orders", 0, None, None, None, envelope, offset) for offset, envelope in enumerate(envelopes)], **ENVELOPES
+    )
+    assert {offset for offset, _ in bad} == {2, 3}
+    assert lake.rows() == {1: 1, 7: 1}
+
+
 def test_what_is_no_envelope_or_empties_the_table_is_a_bad_record_and_no_other(lake: Lake, log: Log) -> None:
     bad = lake.put(
         [
@@ -283,16 +299,23 @@ def parts(*rows_of_parts: list[Any]) -> list[Part]:
 def test_the_newest_of_an_id_is_that_with_most_in_its_column_wherever_it_comes_from() -> None:
     one = [made((1, 5, "a"), (2, 9, "a"), (3, 1, "a")), Changes(None, (), gone((3, 0), (2, None)), (3, 4))]
     other = [made((1, 4, "b"), (3, 1, "b"), (4, 2, "b"), (4, 2, "c"))]
-    written, deleted = rows.last_of_each(parts(one, other), WANTED, ["id"], "at")
+    written, deleted, anew = rows.last_of_each(parts(one, other), WANTED, ["id"], "at")
     assert [(row["id"], row["note"]) for row in written.to_pylist()] == [(1, "a"), (3, "b"), (4, "c")]
     # What has no value there deletes whatever was before it.
-    assert deleted.column("id").to_pylist() == [2]
+    assert deleted.to_pylist() == [{"id": 2, "at": None}] and list(anew) == [False] * 3
     again = [*one, made((2, 1, "again"))]
-    written, deleted = rows.last_of_each(parts(again), WANTED, ["id"], "at")
+    written, deleted, anew = rows.last_of_each(parts(again), WANTED, ["id"], "at")
     assert [(row["id"], row["note"]) for row in written.to_pylist()] == [(1, "a"), (3, "a"), (2, "again")]
     assert deleted.column("id").to_pylist() == []
+    # It comes in the place of whatever the table has: a commit of its own for the deletion would have taken that away.
+    assert list(anew) == [False, False, True]
+    later = [*again, Changes(None, (), gone((2, 7)), (0,))]
+    written, deleted, _ = rows.last_of_each(parts(later), WANTED, ["id"], "at")
+    assert written.column("id").to_pylist() == [1, 3]
+    assert deleted.to_pylist() == [{"id": 2, "at": None}]
     one[1] = Changes(None, (), gone((3, 0), (2, None)).select(["id"]), (3, 4))
-    written, deleted = rows.last_of_each(parts(one, other), WANTED, ["id"])
+    written, deleted, anew = rows.last_of_each(parts(one, other), WANTED, ["id"])
+    assert list(anew) == [False] * 3
     assert [(row["id"], row["note"]) for row in written.to_pylist()] == [(1, "b"), (3, "b"), (4, "c")]
     assert deleted.column("id").to_pylist() == [2]
 
@@ -302,7 +325,7 @@ def test_what_was_before_a_table_was_emptied_is_gone_in_its_part_only() -> None:
     one, other = [made((1, 1, "a")), emptied, made((3, 1, "c"))], [made((4, 1, "d"))]
     assert rows.is_emptied(parts(one, other))
     assert not rows.is_emptied(parts(other))
-    written, _ = rows.last_of_each(parts(one, other), WANTED, ["id"])
+    written, _, _ = rows.last_of_each(parts(one, other), WANTED, ["id"])
     assert written.column("id").to_pylist() == [2, 3, 4]
 
 

@@ -367,8 +367,6 @@ def test_without_leave_nothing_is_made(table: Table) -> None:
 
 @pytest.mark.parametrize("name", ["Mixed Case", "select", "ümläut", "with%percent", "semi;colon", "quo'te", 'dou"ble', "a-b"])
 def test_any_name_will_do(database: Database, topic: str, name: str) -> None:
-    if "%" in name and database.backend == "mariadb":
-        pytest.skip("PyMySQL makes two percent signs of one behind the values of many rows")
     table = Table(database, topic)
     own = schema.struct({name: INT32_SCHEMA, "Id": INT32_SCHEMA})
     settings = {"table_name_format": f"{name} {topic}", "insert_mode": "upsert", "pk_mode": "record_value", "pk_fields": "Id"}
@@ -504,6 +502,50 @@ def test_arrays_of_postgresql(table: Table) -> None:
         sink.put([table.record(Struct(own, each)) for each in values])
     day = datetime.date(2026, 1, 31)
     assert table.rows("id, tags, days") == [(0, [], [day]), (1, ["a"], [day]), (2, ["a", 'b"'], [day])]
+
+
+@only_postgresql
+def test_an_array_in_the_key_is_one_records_fault(table: Table) -> None:
+    """Who writes first makes a table whose key is an array: it ended the task, for other keys, too."""
+    own = schema.struct({"id": schema.array(INT32_SCHEMA), "name": OPTIONAL_STRING_SCHEMA})
+    with table.sink(insert_mode="upsert", **_(KEYED), **_(TOLERANT)) as sink:
+        sink.put([table.record(Struct(own, {"id": [1], "name": "a"}))])
+        sink.put([table.row(1), table.row(1, "new")])
+        assert [bad.original_offset for bad, _error in sink.reported] == [0]
+    assert table.rows() == [(1, "new")]
+
+
+@only_postgresql
+def test_a_time_that_python_has_not_is_one_records_fault_in_an_array_too(table: Table) -> None:
+    own = schema.struct({"id": INT32_SCHEMA, "times": schema.array(TIMESTAMP_SCHEMA)})
+    far = values.FarDate(2**63 - 1)
+    with table.sink(insert_mode="upsert", **_(KEYED), **_(TOLERANT)) as sink:
+        sink.put(
+            [table.record(Struct(own, {"id": at, "times": times})) for at, times in enumerate(([VALUES["moment"]], [far]))]
+        )
+        assert [bad.original_offset for bad, _error in sink.reported] == [1]
+    assert table.rows("id", "1") == [(0,)]
+
+
+@pytest.mark.parametrize("mode", ["upsert", "update"])
+def test_a_key_whose_fields_are_no_key_of_the_table_finds_no_rows(table: Table, mode: str) -> None:
+    """Who may write to the topic has the key {name} in place of {id}: all rows with that name were deleted, or changed."""
+    key, other = schema.struct({"id": INT32_SCHEMA}), schema.struct({"name": STRING_SCHEMA})
+    value = schema.struct({"name": OPTIONAL_STRING_SCHEMA, "more": OPTIONAL_STRING_SCHEMA})
+
+    def record(own: Schema, given: dict[str, Any], row: dict[str, Any] | None) -> SinkRecord:
+        return table.record(None if row is None else Struct(value, row), Struct(own, given), key_schema=own)
+
+    settings = {"pk_mode": "record_key", "delete_enabled": "true", "errors_tolerance": "all"}
+    with table.sink(insert_mode="upsert", **settings) as sink:
+        sink.put([record(key, {"id": number}, {"name": "DE", "more": "m"}) for number in range(3)])
+    with table.sink(insert_mode=mode, **settings) as sink:
+        sink.put([record(other, {"name": "DE"}, {"name": "DE", "more": "x"})])
+        sink.put([record(other, {"name": "DE"}, None)])
+        sink.put([record(key, {"id": 1}, None)])
+        assert [bad.original_offset for bad, _error in sink.reported] == [3, 4]
+        assert "pk.fields names them" in str(sink.reported[0][1])
+    assert table.rows("id, more") == [(0, "m"), (2, "m")]
 
 
 class TestExactlyOnce:

@@ -154,11 +154,11 @@ def merge_of(table: str, source: str, names: list[str], by: By) -> str:
     sets = ", ".join(f"t.{name_of(name)} = s.{name_of(name)}" for name in names)
     columns, values = ", ".join(map(name_of, names)), ", ".join(f"s.{name_of(name)}" for name in names)
     order = name_of(by.order)
-    newer = f" AND NOT COALESCE(t.{order} > s.{order}, FALSE)" if by.order else ""
+    newer = f" AND (s.{mark} IS NULL OR NOT COALESCE(t.{order} > s.{order}, FALSE))" if by.order else ""
     return (
         f"MERGE INTO {table} AS t USING {source} AS s ON {same} "
-        f"WHEN MATCHED AND s.{mark}{newer} THEN DELETE WHEN MATCHED{newer} THEN UPDATE SET {sets} "
-        f"WHEN NOT MATCHED AND NOT s.{mark} THEN INSERT ({columns}) VALUES ({values})"
+        f"WHEN MATCHED AND COALESCE(s.{mark}, FALSE){newer} THEN DELETE WHEN MATCHED{newer} THEN UPDATE SET {sets} "
+        f"WHEN NOT MATCHED AND NOT COALESCE(s.{mark}, FALSE) THEN INSERT ({columns}) VALUES ({values})"
     )
 
 

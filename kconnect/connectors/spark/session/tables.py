@@ -23,6 +23,14 @@ _LONGEST = 2000
 _DEEPEST = 20
 _OF_ROWS = ("22", "23")
 """The classes of SQL's states that are the data's: values that do not fit, and constraints that they break."""
+_WRONG = frozenset(
+    (
+        *("java.lang.IllegalArgumentException", "java.lang.NumberFormatException", "java.lang.ArithmeticException"),
+        *("java.lang.NullPointerException", "java.lang.ClassCastException", "java.lang.IndexOutOfBoundsException"),
+        *("java.time.DateTimeException", "java.time.format.DateTimeParseException"),
+    )
+)
+"""What is raised for a value that a format has not, and for mistakes of programs; nothing that passes."""
 _KEPT = 10_000
 
 
@@ -119,7 +127,7 @@ class Inside:
 class By(NamedTuple):
     """
     How rows find those that they replace: by the columns `ids`. The column `mark` says whether they delete them. They do
-    neither to one that has more in the column `order`, if there is one.
+    neither to one that has more in the column `order`, if there is one; where `mark` is null, they replace any.
     """
 
     ids: list[str]
@@ -260,6 +268,8 @@ class Tables:
             if state is None or _union(state.schema, columns) != state.schema:
                 return _answer("stale", state)
         ledger = state.ledger.moved(head["ends"], head["topic_ids"])
+        table = _without_generated(table, state.schema)
+        wanted = _spark_schema(table.schema)
         if head["empties"]:
             form.replace(spark, where, spark.createDataFrame(table, schema=wanted), state, ledger)
         elif not len(table):
@@ -277,6 +287,18 @@ class Tables:
         if now is None or now.ledger != ledger:
             raise ConflictError("somebody else has committed")
         return _answer("committed", now)
+
+
+def _without_generated(rows: Any, schema: Any) -> Any:
+    """Return rows without the columns that a table makes itself, where they have nothing there: a null would be a value."""
+    made = [
+        column.name
+        for column in schema
+        if any(name.startswith(("delta.generationExpression", "delta.identity.")) for name in column.metadata or {})
+        and column.name in rows.column_names
+        and rows.column(column.name).null_count == len(rows)
+    ]
+    return rows.drop_columns(made) if made else rows
 
 
 def _answer(outcome: str, state: State | None) -> tuple[dict[str, Any], bytes]:
@@ -385,21 +407,32 @@ def told(error: BaseException) -> dict[str, Any]:
     # What a constraint says of a row that breaks it are the row's values.
     text = text.partition("JVM stacktrace:")[0].partition("violated by row with values")[0]
     lines = " ".join(text.split())
-    blames = any(state.startswith(_OF_ROWS) for state in _states(java or getattr(error, "_origin", None)))
+    causes = _causes(java or getattr(error, "_origin", None))
+    blames = any(state.startswith(_OF_ROWS) for _, state in causes)
+    # A task of Spark's that ends so does it again: for a row that it can't write, or for each.
+    perhaps = isinstance(error, ValueError) or any(cause in _WRONG for cause, _ in causes[1:])
     forbids = "AccessControl" in name or "AccessDenied" in text or "Permission denied" in text
     ours = isinstance(error, KeyError | TypeError | LostError | ElsewhereError)
     fails = ours or blames or "AnalysisException" in name or "ParseException" in name
-    return {"error": lines[:_LONGEST], "passes": not forbids and not fails, "forbids": forbids, "blames": blames}
+    return {
+        "error": lines[:_LONGEST],
+        "passes": not forbids and not fails,
+        "forbids": forbids,
+        "blames": blames,
+        "perhaps": perhaps,
+    }
 
 
-def _states(java: Any) -> list[str]:
-    """Return the states of SQL that an exception of Java and its causes have."""
-    states = []
+def _causes(java: Any) -> list[tuple[str, str]]:
+    """Return the classes of an exception of Java and of its causes, each with its state of SQL, or an empty text."""
+    causes = []
     for _ in range(_DEEPEST):
         if java is None:
             break
+        state = ""
         # Those that are no error of Spark's have none, which py4j says by its own error.
         with contextlib.suppress(Exception):
-            states.append(str(java.getSqlState()))
+            state = str(java.getSqlState())
+        causes.append((str(java.getClass().getName()), state))
         java = java.getCause()
-    return states
+    return causes
