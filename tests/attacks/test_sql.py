@@ -220,6 +220,21 @@ def test_a_table_that_a_record_names_and_that_is_not_there_is_its_fault(tmp_path
     assert ids(path) == [0, 2]
 
 
+@pytest.mark.parametrize("name", ["a_view", "sqlite_disk", "sqlite_locked", "no_key"])
+def test_a_table_that_a_record_names_and_that_takes_no_rows_is_its_fault(tmp_path: Path, name: str) -> None:
+    """Who may write to the topic has a transform choose a view, or a name that SQLite keeps, with words that errors have."""
+    path = tmp_path / "db"
+    with sqlite3.connect(path) as connection:
+        connection.executescript("CREATE VIEW a_view AS SELECT 1 AS id, 'a' AS name; CREATE TABLE no_key (id INT, name TEXT)")
+    with sink(path, insert_mode="upsert") as runner:
+        chosen = [row(1), row(2)]
+        for each in chosen:
+            each.topic = name
+        runner.put([row(0), *chosen, row(3)])
+        assert [each.original_offset for each, _ in runner.reported] == [1, 2]
+    assert ids(path) == [0, 3]
+
+
 @pytest.mark.parametrize("name", ["offsets", "OFFSETS", "offsets\n"])
 def test_no_record_says_where_connectors_go_on(tmp_path: Path, name: str) -> None:
     """Who may create topics, or choose one by a transform, calls one as the table of offsets: the next task skipped records."""

@@ -53,6 +53,7 @@ _PASSING_CODES = frozenset(
 )
 """Of MySQL and MariaDB: the same."""
 _LEGAL = re.compile(r"[A-Z0-9_$]+\Z", re.IGNORECASE)
+_SQLITE_PASSING = ("SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_IOERR")
 _CONNECT_S = 30.0
 _ASKED_S = 300.0
 """For so long who only looks at a database waits for an answer."""
@@ -191,12 +192,21 @@ def passes(error: Exception) -> bool:
     code = _code(original)
     if code is not None:
         return code in _PASSING_CODES
+    name = sqlite_code(original)
+    if name is not None:
+        return name.startswith(_SQLITE_PASSING)
     if "locked" in str(original) or "disk I/O" in str(original):
         return True
     # Without a code, PostgreSQL's client did not reach the server, lost it, or was not let in.
     module = type(original).__module__
     is_of_client = module.startswith("psycopg") and isinstance(error, OperationalError | InterfaceError)
     return is_of_client and not refuses_login(error)
+
+
+def sqlite_code(original: object) -> str | None:
+    """Return the name of SQLite's code; None for another database, and before Python 3.11. Its text may have others' words."""
+    name = getattr(original, "sqlite_errorname", None)
+    return name if isinstance(name, str) else None
 
 
 def refuses_login(error: Exception) -> bool:

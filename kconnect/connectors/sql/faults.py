@@ -60,6 +60,9 @@ _NO_RIGHT_STATE, _NO_RIGHT_CODES = "42501", frozenset((1044, 1142, 1143, 1227))
 _CHANGED_STATES, _CHANGED_CODES = ("42703", "42P01"), frozenset((1054, 1146))
 _SQLITE_CHANGED = ("no such column", "has no column named", "no such table")
 _SQLITE_ROW = ("binding parameter", "malformed JSON", "integer overflow")
+_SQLITE_TARGET_CODES = tuple(
+    f"SQLITE_{name}" for name in ("BUSY", "LOCKED", "READONLY", "CANTOPEN", "IOERR", "FULL", "CORRUPT", "NOTADB")
+)
 _SQLITE_TARGET = ("locked", "readonly", "read-only", "unable to open", "disk", "malformed", "no such table", "not a database")
 
 
@@ -108,6 +111,9 @@ def is_of_names(error: Exception) -> bool:
     code = _code(error.orig)
     if code is not None:
         return code not in _TARGET_CODES
+    name = database.sqlite_code(error.orig)
+    if name is not None:
+        return not name.startswith(_SQLITE_TARGET_CODES) and not str(error.orig).startswith("no such table")
     if type(error.orig).__module__.startswith("sqlite3"):
         return not any(word in str(error.orig) for word in _SQLITE_TARGET)
     return False

@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, TypeVar
 
 import sqlalchemy as sa
-from sqlalchemy.exc import IntegrityError, SQLAlchemyError
+from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError
 
 import kconnect
 from kconnect.api import ConnectError, SinkBatch, SinkRecord, SinkTask, TopicPartition
@@ -251,7 +251,14 @@ class SqlSinkTask(Informed, SinkTask):
                     self._connection.exec_driver_sql("SET CONSTRAINTS ALL IMMEDIATE")
         except Exception as error:
             reason = f"The table {rows.table.fullname} refuses it: {database.reason(error)}"
-            if faults.is_of_right(error) and rows.have_chosen:
+            # A table that records have chosen, and that can't be used for whatever reason, is their fault. Where a trigger has
+            # undone all that was written before, these alone can't be passed over.
+            is_whole = "savepoint" not in str(getattr(error, "orig", ""))
+            if rows.have_chosen and isinstance(error, DBAPIError) and not database.passes(error) and is_whole:
+                if not faults.is_of_right(error) and len(rows) > 1:
+                    for at in range(len(rows)):
+                        self._statement(rows.cut(at, at + 1), bad)
+                    return
                 bad += [(rows.record(at), ConnectError(reason)) for at in range(len(rows))]
                 return
             if not database.is_bad_row(error):

@@ -156,6 +156,10 @@ def test_an_update_that_can_be_done_by_half_only_is_not_done(lake: Lake) -> None
     )
     assert {offset for offset, _ in bad} == {2, 3}
     assert lake.rows() == {1: 1, 7: 1}
+    # Alone, nothing is left of it.
+    for offset, envelope in enumerate(envelopes[2:4], len(envelopes)):
+        assert lake.put([SinkRecord("orders", 0, None, None, None, envelope, offset)], **ENVELOPES)
+    assert lake.rows() == {1: 1, 7: 1}
 
 
 def test_what_is_no_envelope_or_empties_the_table_is_a_bad_record_and_no_other(lake: Lake, log: Log) -> None:
