@@ -18,6 +18,8 @@ from datetime import datetime
 import click
 from rich.cells import cell_len, set_cell_size
 
+from kconnect.cli.terminal import UNSEEN, escaped
+
 _COLOURS = {
     "RUNNING": "green",
     "FAILED": "red",
@@ -53,7 +55,7 @@ _HAVE_NAMES = {
     "VALUE",
     "MESSAGE",
 }
-_OBEYED = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+_OBEYED = re.compile(f"[\x00-\x1f{UNSEEN}]")
 _LEAST = 12
 """Of a column of names. Numbers are shorter, and so they are never cut, though a heading may stand for either."""
 _LABEL = 12
@@ -133,7 +135,7 @@ def table(
 
 def unobeyed(text: str) -> str:
     """Write what a terminal would obey, and what ends a line or turns its direction, as JSON does it."""
-    return _OBEYED.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+    return _OBEYED.sub(lambda match: escaped(match[0]), text)
 
 
 def _narrow(widths: dict[int, int], names: Sequence[int], room: int) -> None:

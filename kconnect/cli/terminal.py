@@ -13,14 +13,23 @@ from typing import IO, Any
 
 import click
 
-_OBEYED = re.compile("\x1b\\[[0-9;]*m|[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
-"""Colours, which stay, or what a terminal obeys. Changes of direction show a line otherwise than it is copied."""
+UNSEEN = "\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2064\u2066-\u206f\ufeff\U000e0000-\U000e007f"
+"""Of a pattern: what a terminal obeys, ends a line, turns its direction, so that it is copied otherwise, or is not seen."""
+_COLOUR = "(?:[0124]|3[1-7])"
+_OBEYED = re.compile(f"\x1b\\[{_COLOUR}(?:;{_COLOUR})*m|[\x00-\x08\x0b-\x1f{UNSEEN}]")
+"""Colours that commands ask for, which stay, none of which hides a text; or what a terminal obeys."""
 _echo = click.echo
 
 
 def harmless(text: str) -> str:
     """Write what a terminal would obey as JSON does it, so that output in JSON stays what it is."""
-    return _OBEYED.sub(lambda match: match[0] if len(match[0]) > 1 else f"\\u{ord(match[0]):04x}", text)
+    return _OBEYED.sub(lambda match: match[0] if len(match[0]) > 1 else escaped(match[0]), text)
+
+
+def escaped(letter: str) -> str:
+    """Return a character by its numbers, as JSON may have it."""
+    units = letter.encode("utf-16-be", "surrogatepass").hex()
+    return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
 
 
 def _harmless_echo(

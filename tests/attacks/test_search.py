@@ -302,3 +302,36 @@ def test_an_index_that_takes_nothing_any_more_is_the_fault_of_who_has_chosen_it(
     with sink(service, topics="old", max_retries="3") as runner, pytest.raises(RetriableError):
         # The control: the config names it, and somebody may open it again.
         runner.put([SinkRecord("old", 0, None, "k", None, {"a": 1}, 0)])
+
+
+@pytest.mark.parametrize(("status", "others"), [(500, True), (500, False), (503, True)])
+def test_a_document_that_the_cluster_breaks_at_is_one_records_fault(service: Hostile, status: int, others: bool) -> None:
+    """Who may write to the topic sends what a pipeline's script breaks at, with status 500 however often: the task ended."""
+
+    def answer(asked: hostile.Asked) -> hostile.Reply:
+        if not asked.path.startswith("/_bulk"):
+            return hostile.given({"version": {"number": "2.11.0", "distribution": "opensearch"}})(asked)
+        ids = [next(iter(json.loads(line).values()))["_id"] for line in asked.body.splitlines()[::2]]
+        error = {"status": status, "error": {"type": "null_pointer_exception", "reason": "boom"}}
+        items = [{"index": error if one == "k1" else {"status": 201}} for one in ids]
+        return hostile.given({"errors": "k1" in ids, "items": items})(asked)
+
+    service.default = answer
+    records = [record(offset, {"a": 1}) for offset in ((0, 1, 2) if others else (1,))]
+    with sink(service, max_retries="2", retry_backoff_ms="1") as runner:
+        ends = None
+        for _ in range(4):
+            try:
+                runner.put(records)
+                break
+            except RetriableError:
+                continue
+            except ConnectError as error:
+                ends = error
+                break
+        if status == 500 and others:
+            assert [bad.original_offset for bad, _ in runner.reported] == [1]
+        else:
+            # The control: of one that takes nothing else, or says that it is busy, nobody knows.
+            assert "max.retries is 2" in str(ends)
+            assert runner.reported == []

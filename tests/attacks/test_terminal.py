@@ -28,10 +28,10 @@ from kconnect.rest.client import ConnectClient
 from tests.attacks.hostile import Asked, Hostile, Reply, given
 from tests.cli.calls import call
 
-OBEYED = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e\u2028]")
+OBEYED = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e\u2028\u200f\u061c\U000e0041]")
 COMMANDS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x84\x86-\x9f]")
 """Without those that end a line or turn its direction, which YAML may have in a text."""
-EVIL = ("\x1b]0;owned\x07", "\x1b[2J", "\x9b31m", "\x00", "a\rb", "a\nb", "\u202e", "\u2028", "\x85")
+EVIL = ("\x1b]0;owned\x07", "\x1b[2J", "\x9b31m", "\x00", "a\rb", "a\nb", "\u202e", "\u2028", "\x85", "\x1b[8m", "\U000e0041")
 
 
 def letter(evil: str) -> Letter:
@@ -54,7 +54,7 @@ def test_no_letter_speaks_to_the_terminal(evil: str) -> None:
     assert not COMMANDS.search(output.text_of([letter(evil).as_json()], "yaml"))
 
 
-SPEAKS = "DataException: \x1b]52;c;cm0=\x07\x1b[2J\x9b31m\x00a\rb"
+SPEAKS = "DataException: \x1b]52;c;cm0=\x07\x1b[2J\x9b31m\x00a\rb\x1b[8mc\x1b[30;40md\u200f\u061c\U000e0041"
 
 
 def worker(asked: Asked) -> Reply:

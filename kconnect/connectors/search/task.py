@@ -16,7 +16,7 @@ from opensearchpy import OpenSearch
 from opensearchpy.exceptions import OpenSearchException, RequestError, TransportError
 
 import kconnect
-from kconnect.api import ConnectError, DataError, SinkBatch, SinkRecord, SinkTask, TopicPartition
+from kconnect.api import ConnectError, DataError, RetriableError, SinkBatch, SinkRecord, SinkTask, TopicPartition
 from kconnect.connectors import interrupts
 from kconnect.connectors.common import Patience, bad_record, place_of
 from kconnect.connectors.groups import Group, Origins, groups_of
@@ -30,6 +30,8 @@ log = logging.getLogger(__name__)
 
 _TOO_LARGE, _BAD_REQUEST, _CONFLICT, _NOT_FOUND = 413, 400, 409, 404
 _UNAUTHORIZED, _FORBIDDEN = 401, 403
+_BROKEN = 500
+"""Of one document, where others are taken, an error of the cluster's own; those that pass are 429 or 503."""
 
 
 class OpenSearchSinkTask(SinkTask):
@@ -148,13 +150,16 @@ class OpenSearchSinkTask(SinkTask):
                 self._halve(group, actions, error)
                 return
             self._failed(error)
-        passing = ""
+        passing, waits = "", False
+        broken: list[tuple[SinkRecord, Mapping[str, Any]]] = []
         records = group.origins.records if items else ()
         same: list[tuple[Action, SinkRecord]] = []
         for action, (status, trouble) in zip(actions, items):
             record = records[action.place]
             if trouble and service.item_passes(status, trouble) and not self._has_chosen_wrong(record, trouble):
                 passing = self._said(service.told(trouble))
+                waits |= status != _BROKEN
+                broken.append((record, trouble))
                 continue
             if trouble and status == _CONFLICT and not self._updates:
                 if self._keep(record, trouble):
@@ -164,7 +169,18 @@ class OpenSearchSinkTask(SinkTask):
             self._done.add((place_of(record), record.original_offset))
         self._compare(same)
         if passing:
-            self._again(f"The cluster does not take documents for now: {passing}")
+            try:
+                self._again(f"The cluster does not take documents for now: {passing}")
+            except RetriableError:
+                raise
+            except ConnectError:
+                # Tries are over. Where it takes others, what it breaks at is in these: a pipeline's script, for one.
+                if waits or not self._done:
+                    raise
+            for record, trouble in broken:
+                self._refused(record, _BROKEN, trouble)
+                self._done.add((place_of(record), record.original_offset))
+            self._patience.succeeded()
         if not items:
             self._taken.append((group, actions))
 
