@@ -49,6 +49,7 @@ _RESERVED = frozenset(("_file", "_pos", "_deleted", "_spec_id", "_partition", "_
 """Columns that Iceberg's tables have without being asked."""
 _OF_MERGES = frozenset(("__row_from_source", "__row_from_target", "_change_type", "_commit_version", "_commit_timestamp"))
 """Columns that Spark, or Delta, has beside a table's while it merges, or in a feed of changes."""
+_MOST_DIGITS = 38
 _SMALL = {pa.int8(): pa.int32(), pa.int16(): pa.int32()}
 Begin = Callable[[dict[str, Any], "pa.Buffer | None"], "Future[Answer]"]
 """Asks the application. SparkFault if it can't be started."""
@@ -405,6 +406,8 @@ def _can_be(transform: str, kind: pa.DataType) -> bool:
 
 
 def _check_within(kind: pa.DataType, there: pa.DataType | None) -> None:
+    if pa.types.is_decimal(kind) and kind.precision > _MOST_DIGITS:
+        raise DataError(f"a decimal with {kind.precision} digits can't be a column: {_MOST_DIGITS} may be")
     if pa.types.is_struct(kind):
         _check_names(list(kind), list(there) if there is not None and pa.types.is_struct(there) else ())
         return

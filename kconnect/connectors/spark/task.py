@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections import Counter
 from collections.abc import Mapping
 from concurrent.futures import Future
 from typing import Any, NamedTuple
@@ -28,6 +29,9 @@ log = logging.getLogger(__name__)
 
 _LONGEST_S, _LOOK_S = 60.0, 1.0
 _TOLD_MS = 1000
+_MOST_STALE = 20
+_STALE = f"{_MOST_STALE} times in a row it had other columns or offsets than when its rows were made"
+"""Once is as it should be, where another task has written. So often, nothing would ever be committed, in silence."""
 _FULL_S = 10.0
 """Less than what a consumer may be silent for."""
 
@@ -54,6 +58,8 @@ class SparkSinkTask(LakeSinkTask):
         """When tables are to be tidied up next, and what came of the last time."""
         self._failure: RetriableError | None = None
         """Why a table was left alone in the commit that is under way."""
+        self._stale: Counter[str] = Counter()
+        """How many times in a row a table was not what rows were made for, when they were to be committed."""
         self._paused: set[TopicPartition] = set()
         """Partitions that wait for records of theirs to be looked for that a table refuses."""
 
@@ -93,12 +99,17 @@ class SparkSinkTask(LakeSinkTask):
             return self._leave_alone(name, error)
         if lake.rounds[name].commits != commits:
             self._patiences.pop(name, None)
+            self._stale.pop(name, None)
             self._tell(name, lake.rounds[name])
             self._maintain(name, lake, now)
             if name in self._narrowings:
                 self._narrowings[name].succeed()
                 if self._narrowings[name].is_over:
                     del self._narrowings[name]
+        elif moves:
+            self._stale[name] += 1
+            if self._stale[name] > _MOST_STALE:
+                return self._leave_alone(name, SparkFault(_STALE, passes=True))
         return moves
 
     def _tell(self, name: str, rounds: Rounds) -> None:

@@ -18,6 +18,7 @@ import pytest
 from deltalake import DeltaTable
 
 from kconnect.api import INT32_SCHEMA, STRING_SCHEMA, ConnectError, SinkRecord, Struct, TopicPartition, schema
+from kconnect.connectors.interrupts import Waiter
 from kconnect.connectors.lake.narrowing import Narrowing
 from kconnect.connectors.lake.pending import Pending
 from kconnect.connectors.spark import application
@@ -37,7 +38,7 @@ class Spark:
 
     def __init__(self, draw: random.Random, bad: set[int]) -> None:
         self.draw, self.bad = draw, bad
-        self.is_sure = True
+        self.is_sure, self.always_stale = True, False
         self.rows: dict[str, list[int]] = {}
         self.offsets: dict[str, dict[str, dict[str, int]]] = {}
         self.waiting: list[Callable[[], None]] = []
@@ -57,7 +58,9 @@ class Spark:
     def _write(self, head: dict[str, Any], rows: pa.Buffer | None, answer: Future[Answer]) -> None:
         name = ".".join(head["where"]["table"])
         offsets = self.offsets.get(name, {})
-        if any(offsets.get(topic, {}).get(str(partition)) != begin for topic, partition, begin in head["begins"]):
+        if self.always_stale or any(
+            offsets.get(topic, {}).get(str(partition)) != begin for topic, partition, begin in head["begins"]
+        ):
             answer.set_result(self._told("stale", name))
             return
         ids = pa.ipc.open_stream(rows).read_all().column("id").to_pylist()
@@ -112,9 +115,6 @@ def history(seed: int, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Counter
     by_field = {"lake.tables.dynamic-enabled": "true", "lake.tables.route-field": "kind"} if draw.random() < 0.5 else {}
     config = config_of(folder, **by_field)
     with SinkRunner(SparkSinkConnector, config) as runner:
-        task = runner.task
-        assert isinstance(task, SparkSinkTask)
-        monkeypatch.setattr(task._waiter, "wait_for_any", lambda answers, seconds: spark.tick())
         play(runner, log, draw, spark.tick, draw.choice((3, 20)))
         reported = {each.value["id"] for each, _ in runner.reported}
     there = Counter(number for rows in spark.rows.values() for number in rows)
@@ -160,6 +160,22 @@ def in_memory(monkeypatch: pytest.MonkeyPatch, spark: Spark) -> None:
     made = application.Application({})
     monkeypatch.setattr(made, "ask", spark.ask)
     monkeypatch.setattr(application, "of", lambda worker: made)
+    # Who waits for Spark has it go on.
+    monkeypatch.setattr(Waiter, "wait_for_any", lambda self, answers, seconds: spark.tick())
+
+
+def test_a_table_that_is_always_another_one_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows that were made anew each time, and never committed: the task went round, RUNNING, and said nothing."""
+    draw, place = random.Random(1), PLACES[0]
+    spark = Spark(draw, set())
+    in_memory(monkeypatch, spark)
+    log = [record(place, offset, offset, "x") for offset in range(4)]
+    more = {"max.retries": "2", "retry.backoff.ms": "1"}
+    with SinkRunner(SparkSinkConnector, config_of(tmp_path, **more)) as runner:
+        play(runner, {place: log[:2]}, draw, spark.tick, 2)
+        spark.always_stale = True
+        with pytest.raises(ConnectError, match=r"20 times in a row it had other columns or offsets.*max\.retries is 2"):
+            play(runner, {place: log}, draw, spark.tick, 4)
 
 
 def test_a_table_that_others_have_set_back_gets_its_records_again(
@@ -204,8 +220,9 @@ def test_a_table_that_has_taken_rows_is_not_to_blame_for_what_one_commit_fails_f
     with SinkRunner(SparkSinkConnector, config_of(tmp_path, name="other", **more)) as runner:
         spark.rows.clear()
         spark.offsets.clear()
+        spark.bad = {0}
         with pytest.raises(ConnectError, match=r"max\.retries is 2"):
-            play(runner, {place: log[10:]}, draw, spark.tick, 15)
+            play(runner, {place: log}, draw, spark.tick, 15)
 
 
 @pytest.mark.timeout(900)
