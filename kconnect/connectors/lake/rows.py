@@ -108,11 +108,22 @@ def fitted(rows: pa.Table, wanted: pa.Schema) -> pa.Table:
         column = pa.array([None] * len(rows), field.type) if place < 0 else casts.cast(rows.column(place), field.type)
         if not field.nullable and (place < 0 or column.null_count):
             raise DataError(f"the column {field.name} is required, but the record has no value for it")
-        if pa.types.is_nested(field.type):
+        if _has_required(field.type):
             for chunk in column.chunks if isinstance(column, pa.ChunkedArray) else (column,):
                 _check_required(field.name, chunk)
         columns.append(column)
     return pa.Table.from_arrays(columns, schema=wanted)
+
+
+def _within(kind: pa.DataType) -> Sequence[pa.Field]:
+    """Return what is within a type and may be null, unless the table wants it: a map's keys never are."""
+    if pa.types.is_map(kind):
+        return [kind.item_field]
+    return [kind.field(at) for at in range(kind.num_fields)]
+
+
+def _has_required(kind: pa.DataType) -> bool:
+    return any(not field.nullable or _has_required(field.type) for field in _within(kind))
 
 
 def _check_required(path: str, array: pa.Array) -> None:
