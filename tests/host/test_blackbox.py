@@ -65,7 +65,7 @@ def run(directory: Path, script: str) -> tuple[int, dict[UnitId, Blame]]:
     ended = subprocess.run(
         [sys.executable, "-c", _PROCESS + script],
         env={**os.environ, "PYTHONPATH": str(directory), "TMPDIR": str(directory)},
-        timeout=120,
+        timeout=270,
         check=False,
         capture_output=True,
     )
@@ -142,11 +142,11 @@ def test_a_crash_in_a_thread_that_the_unit_has_started_is_the_unit_s(tmp_path: P
 def test_it_is_found_among_more_threads_than_the_interpreter_shows(tmp_path: Path) -> None:
     script = """
 go = threading.Event()
-first = bad(lambda: (go.wait(60), plugin.crash()))
+first = bad(lambda: (go.wait(240), plugin.crash()))
 for number in range(150):
     unit(f"good-{number}", threading.Event().wait)
 go.set()
-first.join(60)
+first.join(240)
 """
     assert run(tmp_path, script)[1].keys() == {UnitId("bad", 0)}
 

@@ -23,6 +23,7 @@ from tests.connectors.spark.tables import UPSERTS, Lake, commit, record, row
 pytestmark = pytest.mark.timeout(900)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("lake", ["delta"], indirect=True)
 def test_rows_of_files_elsewhere_are_not_brought_into_a_table(lake: Lake, tmp_path: Path) -> None:
     """Whoever may write into its folder may have written its log."""
@@ -152,7 +153,7 @@ def test_columns_that_iceberg_takes_for_its_own_are_bad_records(lake: Lake, name
     ("expression", "refused"),
     [
         ("id >= 0", False),
-        ("java_method('java.lang.Math', 'abs', id) >= 0", True),
+        pytest.param("java_method('java.lang.Math', 'abs', id) >= 0", True, marks=pytest.mark.long),
         ("reflect('java.lang.Math', 'abs', id) >= 0", True),
     ],
 )
