@@ -268,7 +268,8 @@ def _check_names(wanted: Any, there: Any = ()) -> None:
             raise DataError(
                 f"{names.shown(field.name)} can't be a column beside {names.shown(other)}, which Delta takes for the same"
             )
-        _check_within(field.type, types.get(field.name))
+        for inner, inner_there in columns.structs_within(field.type, types.get(field.name)):
+            _check_names(inner, inner_there)
 
 
 def _check_texts(name: str, column: pa.ChunkedArray) -> None:
@@ -282,12 +283,3 @@ def _check_texts(name: str, column: pa.ChunkedArray) -> None:
             raise DataError(
                 f"its {name} begins with {_LAST_COUNT} characters that have none behind them: Delta can't shorten it"
             )
-
-
-def _check_within(kind: pa.DataType, there: pa.DataType | None) -> None:
-    if pa.types.is_struct(kind):
-        _check_names(list(kind), list(there) if there is not None and pa.types.is_struct(there) else ())
-        return
-    for at in range(kind.num_fields):
-        is_alike = there is not None and there.num_fields == kind.num_fields
-        _check_within(kind.field(at).type, there.field(at).type if there is not None and is_alike else None)

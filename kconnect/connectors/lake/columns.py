@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -107,6 +107,19 @@ def _merged(there: pa.DataType, wanted: pa.DataType) -> pa.DataType:
     if pa.types.is_map(there) and pa.types.is_map(wanted):
         return pa.map_(there.key_type, there.item_field.with_type(_merged(there.item_type, wanted.item_type)))
     return there
+
+
+def structs_within(kind: pa.DataType, there: pa.DataType | None) -> Iterator[tuple[list[pa.Field], list[pa.Field]]]:
+    """
+    Yield the fields of a struct, or of those that are nearest within another type, with the fields that a column of the type
+    `there` has in the same place.
+    """
+    if pa.types.is_struct(kind):
+        yield list(kind), list(there) if there is not None and pa.types.is_struct(there) else []
+        return
+    for at in range(kind.num_fields):
+        inner_there = there.field(at).type if there is not None and there.num_fields == kind.num_fields else None
+        yield from structs_within(kind.field(at).type, inner_there)
 
 
 def is_list(kind: pa.DataType) -> bool:

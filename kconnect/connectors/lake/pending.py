@@ -28,6 +28,9 @@ Of how many partitions of tables rows may be in memory: a commit takes some 7 ms
 without partitions counts as one: records may name tables.
 """
 
+_MOST_TABLES = 10_000
+"""Of so many tables is kept up to where they have partitions."""
+
 Offsets = Mapping[TopicPartition, int]
 Span = tuple[int, int]
 """Offsets, from the first to behind the last."""
@@ -131,9 +134,9 @@ class Pending:
         self._next: dict[TopicPartition, int] = {}
         """Behind the last record that was taken."""
         self._ends: dict[str, dict[TopicPartition, int]] = {}
-        """By table, up to where it had all of partitions when that was seen last."""
+        """This is, by table, up to where it had all of partitions when that was seen last."""
         self._held: dict[str, dict[TopicPartition, int]] = {}
-        """By table, where partitions are to be read again, since nothing is kept of what comes from there on."""
+        """From these offsets, by table, partitions are to be read again: nothing is kept of what comes behind them."""
         self._folders: dict[str, set[Hashable]] = {}
         """The partitions of each table that rows in memory are of, and perhaps some that they were of."""
         self._count = self._size = 0
@@ -205,11 +208,16 @@ class Pending:
 
     def is_behind(self, name: str, place: TopicPartition, offset: int | None) -> bool:
         """Note what a table has of a partition; return whether that was more before: somebody has set it back."""
-        ends = self._ends.setdefault(name, {})
-        known = ends.pop(place, None)
+        before = self._ends.get(name, {}).pop(place, None)
         if offset is not None:
-            ends[place] = offset
-        return known is not None and (offset is None or offset < known)
+            self._note_ends(name, {place: offset})
+        return before is not None and (offset is None or offset < before)
+
+    def _note_ends(self, name: str, ends: Offsets) -> None:
+        if name not in self._ends and len(self._ends) >= _MOST_TABLES:
+            # Records may name tables, as many as there are.
+            del self._ends[next(iter(self._ends))]
+        self._ends.setdefault(name, {}).update(ends)
 
     def take(self, place: TopicPartition, next_offset: int) -> None:
         """Note that all before that offset was gathered, or makes no row."""
@@ -312,7 +320,7 @@ class Pending:
             # It may have succeeded before, though nobody said so.
             if target.stored(ends) != ends:
                 target.append(parts)
-            self._ends.setdefault(name, {}).update(ends)
+            self._note_ends(name, ends)
         except StaleError:
             moves = self.begin_again(list(parts))
         self.forget(name)
@@ -330,7 +338,7 @@ class Pending:
                 return self.begin_again(list(staged.stage.ends))
             if not settled:
                 return False
-            self._ends.setdefault(name, {}).update(staged.stage.ends)
+            self._note_ends(name, staged.stage.ends)
             del self._staged[name]
         parts = self._parts.get(name)
         if not parts:
@@ -384,7 +392,7 @@ class Pending:
             target.commit([staged.stage])
             settled = is_committed(staged.stage, target.stored(places))
         if settled:
-            self._ends.setdefault(name, {}).update(staged.stage.ends)
+            self._note_ends(name, staged.stage.ends)
         moves = settled is None and self.begin_again(places)
         if settled is not False:
             self._staged.pop(name, None)

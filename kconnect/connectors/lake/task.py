@@ -68,7 +68,7 @@ class LakeSinkTask(Informed, SinkTask):
         self._refused: dict[str, tuple[float, str]] = {}
         """Tables that records have named, and that may not be written to: until when that is believed, and why."""
         self._narrowings: dict[str, Narrowing] = {}
-        """Of tables that have refused rows."""
+        """Tables that have refused rows have one each."""
         self._due_at = 0.0
 
     def version(self) -> str:

@@ -165,7 +165,7 @@ class _Life:
         self._heard_at = time.monotonic()
         """When something was answered, or asked while nothing was to be answered."""
         self._chores: set[int] = set()
-        """What may take as long as it does."""
+        """These may take as long as they do."""
         self._last_lines: list[str] = []
         self._line, theirs = socket.socketpair()
         # Who asks is not to wait for ever for an application that takes nothing.

@@ -25,7 +25,7 @@ from kconnect.connectors import names
 from kconnect.connectors.host_files import HostFiles
 from kconnect.connectors.identity import Mark
 from kconnect.connectors.lake import lakes
-from kconnect.connectors.lake.columns import longest_part, union
+from kconnect.connectors.lake.columns import longest_part, structs_within, union
 from kconnect.connectors.lake.lakes import Lake, TopicIdsOf
 from kconnect.connectors.lake.partitions import Partition
 from kconnect.connectors.spark import settings, targets
@@ -110,7 +110,7 @@ class SparkLake(Lake[SparkTable]):
         self.flights: dict[str, targets.Flight] = {}
         """By table: the commit that was asked for last, until somebody has seen what became of it."""
         self.rounds: defaultdict[str, Rounds] = defaultdict(Rounds)
-        """By table."""
+        """Each table that was to be committed to has its sums here."""
         self._format: str = config[settings.FORMAT]
         # Neither format has a time of the day in Spark: it is a text such as 12:34:56.789.
         self.kinds = {
@@ -365,7 +365,9 @@ def _check_names(wanted: Iterable[pa.Field], there: Collection[pa.Field] = ()) -
             raise DataError(
                 f"{names.shown(column.name)} can't be a column beside {names.shown(other)}, which Spark takes for the same"
             )
-        _check_within(column.type, types.get(column.name))
+        _check_digits(column.type)
+        for inner, inner_there in structs_within(column.type, types.get(column.name)):
+            _check_names(inner, inner_there)
 
 
 def _is_binary(kind: pa.DataType) -> bool:
@@ -405,12 +407,8 @@ def _can_be(transform: str, kind: pa.DataType) -> bool:
     return True
 
 
-def _check_within(kind: pa.DataType, there: pa.DataType | None) -> None:
+def _check_digits(kind: pa.DataType) -> None:
     if pa.types.is_decimal(kind) and kind.precision > _MOST_DIGITS:
         raise DataError(f"a decimal with {kind.precision} digits can't be a column: {_MOST_DIGITS} may be")
-    if pa.types.is_struct(kind):
-        _check_names(list(kind), list(there) if there is not None and pa.types.is_struct(there) else ())
-        return
     for at in range(kind.num_fields):
-        is_alike = there is not None and there.num_fields == kind.num_fields
-        _check_within(kind.field(at).type, there.field(at).type if there is not None and is_alike else None)
+        _check_digits(kind.field(at).type)

@@ -76,6 +76,12 @@ class Rows:
         return self.only(sorted({key: at for at, key in enumerate(keys)}.values()))
 
 
+def unique_keys(table: sa.Table) -> list[set[str]]:
+    """Return the columns of each unique index, and of the primary key if there is one."""
+    indexes = [set(index.columns.keys()) for index in table.indexes if index.unique]
+    return [*indexes, set(table.primary_key.columns.keys())] if table.primary_key.columns else indexes
+
+
 def is_chosen(topic: str, origins: Origins) -> bool:
     """Whether a topic, and with it a table, is what a transform has made of the records: it may be each one's own choice."""
     return topic not in origins.every("original_topic")
@@ -215,9 +221,7 @@ class Maker:
 
     def _check_key(self, table: sa.Table, columns: set[str]) -> None:
         """Raise DataError for a key whose fields, which a record has chosen, would find any number of rows."""
-        keys = [index.columns.keys() for index in table.indexes if index.unique]
-        keys += [table.primary_key.columns.keys()] if table.primary_key.columns else []
-        if self._pk_mode in ("record_key", "record_value") and columns not in map(set, keys):
+        if self._pk_mode in ("record_key", "record_value") and columns not in unique_keys(table):
             shown = ", ".join(map(names.shown, sorted(columns)))
             raise DataError(
                 f"Its key has the fields {shown}, which are no primary key and no unique index of the table {table.fullname}. "

@@ -18,7 +18,7 @@ from sqlalchemy.exc import DBAPIError, StatementError
 
 from kconnect.api import ConnectError
 from kconnect.connectors.sql import database, faults, settings
-from kconnect.connectors.sql.rows import Rows
+from kconnect.connectors.sql.rows import Rows, unique_keys
 
 _TEMPORARY = "kconnect_rows"
 """Of one statement at a time, since it is dropped behind it."""
@@ -85,9 +85,7 @@ def _has_other_keys(rows: Rows) -> bool:
     Return whether rows may meet one of another key: ON DUPLICATE KEY is about each unique index, and would change that row. Or
     whether none of them is that of the rows' key, by which nothing would be met.
     """
-    keys, names, table = set(rows.names[: rows.keys]), set(rows.names), rows.table
-    unique = [set(index.columns.keys()) for index in table.indexes if index.unique]
-    unique += [set(table.primary_key.columns.keys())] if table.primary_key.columns else []
+    keys, names, unique = set(rows.names[: rows.keys]), set(rows.names), unique_keys(rows.table)
     # An index with columns that rows leave to the database, such as a number of its own, is met by none of them.
     return keys not in unique or any(
         not index_names or (index_names & names and not index_names >= keys) for index_names in unique

@@ -253,15 +253,12 @@ class SqlSinkTask(Informed, SinkTask):
             reason = f"The table {rows.table.fullname} refuses it: {database.reason(error)}"
             # A table that records have chosen, and that can't be used for whatever reason, is their fault. Where a trigger has
             # undone all that was written before, these alone can't be passed over.
-            is_whole = "savepoint" not in str(getattr(error, "orig", ""))
-            if rows.have_chosen and isinstance(error, DBAPIError) and not database.passes(error) and is_whole:
-                if not faults.is_of_right(error) and len(rows) > 1:
-                    for at in range(len(rows)):
-                        self._statement(rows.cut(at, at + 1), bad)
-                    return
+            is_whole = not str(getattr(error, "orig", "")).startswith("no such savepoint")
+            is_chosen = rows.have_chosen and isinstance(error, DBAPIError) and not database.passes(error) and is_whole
+            if is_chosen and faults.is_of_right(error):
                 bad += [(rows.record(at), ConnectError(reason)) for at in range(len(rows))]
                 return
-            if not database.is_bad_row(error):
+            if not is_chosen and not database.is_bad_row(error):
                 raise
             if len(rows) == 1:
                 bad.append((rows.record(0), ConnectError(reason)))

@@ -13,11 +13,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from kconnect.core.metrics import table
-from kconnect.core.metrics.published import Labels, Published
+from kconnect.core.metrics.published import Published
 from kconnect.core.metrics.report import UnitReport, Usage
 from kconnect.core.metrics.table import Kind, Metric
 from kconnect.core.state.records import State, UnitId
 from kconnect.core.task.meters import Values
+from kconnect.core.task.numbers import Labels
 
 Sample = tuple[tuple[str, ...], float]
 """The labels' values, in the order of `Metric.labels`, and the number."""

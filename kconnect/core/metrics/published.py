@@ -12,7 +12,8 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-Labels = tuple[tuple[str, str], ...]
+from kconnect.core.task.numbers import Labels
+
 OF_TASKS = "kafka_connect_plugins"
 """How the names of numbers begin that plugins make by KIP-877, or Python tasks by `context.metric`."""
 

@@ -418,3 +418,13 @@ def test_rows_are_found_twice_if_a_table_compares_nothing(monkeypatch: pytest.Mo
 
     monkeypatch.setattr(Flight, "land", append)
     assert fails()
+
+
+def test_tables_that_records_name_do_not_fill_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pending, "_MOST_TABLES", 10)
+    waiting = Pending(INTERVAL_S, 1, 1, lambda place, offset: None)
+    for number in range(1000):
+        assert not waiting.is_behind(f"none{number}", PLACES[0], None)
+        assert not waiting.is_behind(f"t{number}", PLACES[0], number)
+    assert len(waiting._ends) == 10
+    assert waiting.is_behind("t999", PLACES[0], 5), "the last ones are known"
