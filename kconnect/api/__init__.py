@@ -33,6 +33,7 @@ from kconnect.api.predicate import Predicate
 from kconnect.api.record import (
     Header,
     OffsetAndMetadata,
+    OffsetOnly,
     RecordMetadata,
     SinkRecord,
     SourceRecord,
@@ -145,6 +146,7 @@ __all__ = [
     "NonNull",
     "NotFoundError",
     "OffsetAndMetadata",
+    "OffsetOnly",
     "OffsetReader",
     "OneOf",
     "Password",

@@ -154,6 +154,19 @@ class SourceRecord:
         return f"SourceRecord(topic={self.topic!r}, partition={self.partition}, source_offset={self.source_offset})"
 
 
+class OffsetOnly(SourceRecord):
+    """
+    Stands for no record: the framework stores its source offset, and calls no transform. For a source task that has come
+    further without a record, or has to note something. All that one `poll` returns must be of this class, or nothing. Not in
+    Connect.
+    """
+
+    __slots__ = ()
+
+    def __init__(self, source_partition: Mapping[str, Any], source_offset: Mapping[str, Any]) -> None:
+        super().__init__(source_partition, source_offset, "")
+
+
 class SinkRecord:
     """
     A record from Kafka.

@@ -25,6 +25,7 @@ from kconnect.errors import in_one_line as lines_in_one
 
 _COMMANDS = {
     "apply": ("kconnect.cli.apply.apply", "Create and change connectors so that they match files."),
+    "backfill": ("kconnect.cli.backfill", "Copy tables by all tasks at once, then let Debezium go on from there."),
     "broker": ("kconnect.cli.machine.broker", "Run a local Kafka broker for trying things out."),
     "cluster": ("kconnect.cli.cluster.cluster", "Show the workers, which one leads, and what runs where."),
     "completion": ("kconnect.cli.completion", "Print the script that completes commands, options and names in your shell."),
@@ -92,7 +93,7 @@ _SECTIONS = {
         "logs",
         "top",
     ),
-    "Data": ("offsets", "dlq", "schemas", "topics", "migrate"),
+    "Data": ("backfill", "offsets", "dlq", "schemas", "topics", "migrate"),
     "Cluster": ("cluster", "plugin", "set", "doctor"),
     "Try a chain": ("preview", "test"),
     "On this machine": ("worker", "broker", "demo", "lake", "user"),

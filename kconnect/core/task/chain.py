@@ -29,6 +29,7 @@ A message for Kafka: topic, value, key, partition (-1: the partitioner's choice)
 
 _TOPICS = 1000
 """Of so many it is known what a converter makes of no key."""
+_BUILT_IN = "kconnect.converters."
 _CONVERTERS = (Stage.KEY_CONVERTER, Stage.VALUE_CONVERTER, Stage.HEADER_CONVERTER)
 
 
@@ -69,6 +70,8 @@ class SourceChain:
         self._value = converters.value.from_connect_data
         self._keys, self._values = converters.key.from_connect_all, converters.value.from_connect_all
         self._headers = converters.header
+        # What others make of keys and values may depend on the headers, and they are not asked for each record then.
+        self._are_plain = all(type(each).__module__.startswith(_BUILT_IN) for each in (converters.key, converters.value))
         self._components = converters.components
         self._errors = errors or strict()
         self._null_keys: dict[str, bytes | None] = {}
@@ -112,10 +115,11 @@ class SourceChain:
 
     def at_once(self, batch: Batch) -> Sequence[Outgoing] | None:
         """The messages of a batch, one a record; None if it must go record by record, as `apply` does."""
-        topic = batch.topic
-        if topic is None or any(batch.every("headers")):
+        topic, headers = batch.topic, batch.every("headers")
+        if topic is None or (any(headers) and not (self._are_plain and len(set(map(id, headers))) == 1)):
             return None
         try:
+            packed = self._packed(batch.sample(), list(headers[0])) if headers[0] else None
             values = self._values(topic, batch.value)
             if values is None or len(values) != len(batch):
                 return None
@@ -132,7 +136,7 @@ class SourceChain:
         self._topics.clear()
         self._topics.add(topic)
         return [
-            (topic, value, key, partition, None, None, timestamp, None)
+            (topic, value, key, partition, None, None, timestamp, packed)
             for value, key, partition, timestamp in zip(values, keys, *destination.columns(batch))
         ]
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, Protocol, TypeVar
 
-from kconnect.api.record import SourceRecord
+from kconnect.api.record import OffsetOnly, SourceRecord
 from kconnect.core.task.batch import Batch, Records
 from kconnect.core.task.chain import Outgoing
 from kconnect.core.task.converted import NOTHING, Converted
@@ -37,7 +37,15 @@ class SourcePump:
         """Hand over what a `poll` gave, which may be nothing, and do what is due."""
         # One by one: what ends before a record that can't be converted is committed before the task fails of that.
         parts = self._delivery.parts(records)
-        self.step_converted(((self._convert(part) if part else NOTHING, end) for part, end in parts), now)
+        self.step_converted(((self._converted(part), end) for part, end in parts), now)
+
+    def _converted(self, records: Sequence[Any]) -> Converted:
+        if not records:
+            return NOTHING
+        if type(records[0]) is OffsetOnly:
+            # As if a transform had dropped them.
+            return Converted((), (), records, records)
+        return self._convert(records)
 
     def step_converted(self, parts: Iterable[tuple[Converted, End | None]], now: float) -> None:
         """

@@ -1,0 +1,29 @@
+"""`kconnect backfill cancel`."""
+
+from __future__ import annotations
+
+import click
+
+from kconnect.cli import asking, connection, selection
+from kconnect.cli.backfill import handover, progress
+from kconnect.cli.connection import Target
+
+
+@click.command()
+@click.argument("name", shell_complete=selection.complete)
+@asking.option
+@connection.options
+def cancel(name: str, yes: bool, target: Target) -> None:
+    """
+    Give a backfill up, with its replication slot.
+
+    \b
+      kconnect backfill cancel orders-cdc
+
+    Records that were written stay in their topics. Debezium's connector stays as it is.
+    """
+    with target.connect() as client:
+        found = progress.look(client, name)
+        asking.confirm(f"Give up the backfill of {name} ({found})?", yes)
+        handover.remove(client, name)
+        click.echo(f"The backfill of {name} is gone", err=True)

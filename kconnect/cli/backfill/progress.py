@@ -1,0 +1,86 @@
+"""
+How far a backfill is, by what every worker knows of its connector: ranges by the tasks' configs, and rows by the offsets.
+
+Called by the commands of this package.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from kconnect.errors import BadRequestError, NotFoundError
+
+if TYPE_CHECKING:
+    from kconnect.rest.client import ConnectClient
+
+DEBEZIUM = "io.debezium.connector.postgresql.PostgresConnector"
+CLASS = "kconnect.connectors.backfill.source.BackfillConnector"
+SUFFIX = "-backfill"
+
+
+@dataclass(frozen=True)
+class Progress:
+    """`done` has where the change stream begins, once all is read. `trace` is why something has failed."""
+
+    ranges: int
+    ranges_done: int
+    rows: int
+    done: dict[str, Any] | None
+    states: str
+    trace: str
+
+    def __str__(self) -> str:
+        if self.done is not None:
+            return f"all ranges are read, {self.done.get('rows', self.rows):,} rows"
+        if not self.ranges:
+            return f"{self.states}; no tasks yet"
+        return f"{self.states}; {self.ranges_done} of {self.ranges} ranges, {self.rows:,} rows"
+
+
+def name_of(connector: str) -> str:
+    """Return the name of the connector that reads for another one."""
+    return connector + SUFFIX
+
+
+def config_of(client: ConnectClient, connector: str) -> dict[str, str | None]:
+    """Return the config of a connector of Debezium's. BadRequestError if it is another one's."""
+    config = client.get_config(connector)
+    found = config.get("connector.class") or ""
+    if found != DEBEZIUM:
+        raise BadRequestError(f"{connector} is a {found}: a backfill is for {DEBEZIUM}")
+    return config
+
+
+def look(client: ConnectClient, connector: str) -> Progress:
+    """Return how far the backfill of a connector is. NotFoundError if there is none."""
+    name = name_of(connector)
+    if name not in client.connectors():
+        raise NotFoundError(f"There is no backfill of {connector}. To begin one: kconnect backfill start {connector}")
+    pages: set[tuple[str, str]] = set()
+    snapshot = None
+    for task in client.tasks(name):
+        told = task["config"].get("backfill.snapshot")
+        if told is not None:
+            snapshot = json.loads(told)
+            pages |= {
+                (f"{schema}.{table}", f"{first}-{'' if end is None else end}")
+                for schema, table, first, end in json.loads(task["config"]["backfill.ranges"])
+            }
+    mark = None if snapshot is None else f"{snapshot['lsn']}:{snapshot['sees']}"
+    rows = ranges_done = 0
+    done = None
+    for entry in client.offsets(name):
+        partition, offset = entry["partition"], entry["offset"]
+        if partition.get("backfill") == "done":
+            done = offset
+        elif partition.get("snapshot") == mark and (partition["table"], partition["pages"]) in pages:
+            rows += offset.get("rows", 0)
+            ranges_done += bool(offset.get("done"))
+    status = client.status(name)
+    tasks = status["tasks"]
+    failed = [part for part in (status["connector"], *tasks) if part["state"] == "FAILED"]
+    running = sum(task["state"] == "RUNNING" for task in tasks)
+    states = f"{status['connector']['state']}, {running} of {len(tasks)} tasks RUNNING"
+    return Progress(len(pages), ranges_done, rows, done, states, failed[0].get("trace", "") if failed else "")

@@ -1,0 +1,121 @@
+"""
+The settings of a backfill: those of Debezium's connector that say what is read, and its own.
+
+`kconnect backfill` takes them from Debezium's connector. Whatever else that one has and would change what it writes is refused
+by its name. Read by `source.py` and `task.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from kconnect.api import ConfigDef, NonEmptyString, OneOf, Range
+from kconnect.connectors.setting_rows import INT, LIST, LONG, SECRET, STRING, section
+
+HOST, PORT, USER, PASSWORD = "database.hostname", "database.port", "database.user", "database.password"
+DATABASE, SSL, ROOT = "database.dbname", "database.sslmode", "database.sslrootcert"
+PREFIX, DELIMITER = "topic.prefix", "topic.delimiter"
+SLOT, PUBLICATION, PUBLISHING = "slot.name", "publication.name", "publication.autocreate.mode"
+SCHEMAS_IN, SCHEMAS_OUT = "schema.include.list", "schema.exclude.list"
+TABLES_IN, TABLES_OUT = "table.include.list", "table.exclude.list"
+COLUMNS_IN, COLUMNS_OUT = "column.include.list", "column.exclude.list"
+HEADERS = "extended.headers.enabled"
+VERSION, RANGE_PAGES, ROWS, BYTES = (
+    "backfill.debezium.version",
+    "backfill.range.pages",
+    "backfill.batch.rows",
+    "backfill.batch.bytes",
+)
+RANGES, SNAPSHOT, DONE = "backfill.ranges", "backfill.snapshot", "backfill.done"
+"""In the configs of tasks only."""
+
+_FIXED = {
+    "plugin.name": ("pgoutput",),
+    "decimal.handling.mode": ("precise",),
+    "time.precision.mode": ("adaptive",),
+    "binary.handling.mode": ("bytes",),
+    "hstore.handling.mode": ("json",),
+    "interval.handling.mode": ("numeric",),
+    "schema.name.adjustment.mode": ("none",),
+    "field.name.adjustment.mode": ("none",),
+    "include.unknown.datatypes": ("false",),
+    "money.fraction.digits": ("2",),
+    "provide.transaction.metadata": ("false",),
+    "topic.naming.strategy": ("io.debezium.schema.SchemaTopicNamingStrategy",),
+    "snapshot.mode": ("initial", "no_data", "never", "when_needed"),
+}
+"""What must be as it is by default, for it would change what is written."""
+_REFUSED = (
+    *("message.key.columns", "snapshot.select.statement.overrides", "snapshot.include.collection.list", "database.sslcert"),
+    *("database.sslkey", "database.sslpassword", "database.sslfactory", "database.initial.statements", "post.processors"),
+    *("topic.cache.size", "custom.metric.tags", "converters", "sourceinfo.struct.maker", "tombstones.on.delete.handling"),
+    *("column.propagate.source.type", "datatype.propagate.source.type", "publish.via.partition.root", "message.prefix.list"),
+)
+_REFUSED_BEGINNINGS = ("column.mask.", "column.truncate.", "snapshot.select.statement.overrides.", "driver.")
+
+
+def unfit(props: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Yield each setting of Debezium's that would change what it writes, with a sentence."""
+    for name, values in _FIXED.items():
+        value = props.get(name, "").strip()
+        if value and value.lower() not in {each.lower() for each in values}:
+            yield name, f"{name} must be {' or '.join(values)} for a backfill, but is {value}: its records would be others."
+    for name, value in props.items():
+        if value.strip() and (name in _REFUSED or name.startswith(_REFUSED_BEGINNINGS)):
+            yield name, f"{name} is not understood by a backfill: let Debezium take its snapshot itself, or leave it out."
+
+
+CONFIG = ConfigDef(
+    *section(
+        "Database",
+        STRING.high(HOST, doc="The host of PostgreSQL's server.", validator=NonEmptyString()),
+        INT.high(PORT, 5432, "Its port.", Range.between(1, 65535)),
+        STRING.high(USER, doc="The user, who needs REPLICATION and SELECT.", validator=NonEmptyString()),
+        SECRET.high(PASSWORD, "", "The user's password."),
+        STRING.high(DATABASE, doc="The database.", validator=NonEmptyString()),
+        STRING.medium(
+            SSL,
+            "prefer",
+            "How the connection is encrypted, as by Debezium.",
+            OneOf(("disable", "allow", "prefer", "require", "verify-ca", "verify-full"), ignore_case=True),
+        ),
+        STRING.low(ROOT, "", "A file with the certificates of authorities that may vouch for the server."),
+    ),
+    *section(
+        "Tables",
+        LIST.high(TABLES_IN, "", "Patterns of the names of tables to read, schema.table; empty: all but those of the next."),
+        LIST.medium(TABLES_OUT, "", "Patterns of those not to read."),
+        LIST.medium(SCHEMAS_IN, "", "Patterns of the names of schemas to read from; empty: all but those of the next."),
+        LIST.medium(SCHEMAS_OUT, "", "Patterns of those not to read from."),
+        LIST.medium(COLUMNS_IN, "", "Patterns of columns to read, schema.table.column; empty: all but those of the next."),
+        LIST.medium(COLUMNS_OUT, "", "Patterns of those not to read."),
+    ),
+    *section(
+        "Change stream",
+        STRING.high(PREFIX, doc="What the names of topics begin with.", validator=NonEmptyString()),
+        STRING.low(DELIMITER, ".", "What is between the parts of a topic's name.", NonEmptyString()),
+        STRING.medium(SLOT, "debezium", "The replication slot that Debezium is to go on from; it is made at the end."),
+        STRING.medium(PUBLICATION, "dbz_publication", "The publication, which is made if it is missing."),
+        STRING.medium(
+            PUBLISHING,
+            "all_tables",
+            "How a missing publication is made. disabled: it is not, and that is an error.",
+            OneOf(("all_tables", "filtered", "disabled"), ignore_case=True),
+        ),
+        STRING.low(HEADERS, "true", "Whether records have Debezium's headers.", OneOf(("true", "false"), ignore_case=True)),
+    ),
+    *section(
+        "Reading",
+        STRING.high(VERSION, doc="The version of Debezium that is to go on, which stands in each record."),
+        INT.low(
+            RANGE_PAGES, 1024, "So many pages of 8 KiB are a range, which is read from its beginning again.", Range.at_least(1)
+        ),
+        INT.low(ROWS, 5000, "How many rows are read at once at most.", Range.at_least(1)),
+        LONG.low(
+            BYTES,
+            16 * 1024 * 1024,
+            "How many bytes of texts those have at most, as far as rows before tell.",
+            Range.at_least(1),
+        ),
+    ),
+)

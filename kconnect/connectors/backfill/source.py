@@ -1,0 +1,204 @@
+"""
+BackfillConnector: holds the snapshot, divides the tables into ranges, and hands the replication slot over once all is read.
+
+A thread sees to it that a session has the snapshot. If the last one is gone, all begins anew with another snapshot, and the
+slot with it: rows of two snapshots would be out of order with the changes between. Read next: `snapshot.py`, `task.py`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from kconnect.api import ConfigDef, ConnectError, SourceTask
+from kconnect.connectors.backfill import settings
+from kconnect.connectors.common import CheckedSource
+from kconnect.connectors.libraries import Informed
+
+if TYPE_CHECKING:
+    from kconnect.connectors.backfill.snapshot import Sessions, Snapshot
+    from kconnect.connectors.backfill.tables import Range
+
+log = logging.getLogger(__name__)
+
+_LOOK_S = 2.0
+
+
+class BackfillConnector(Informed, CheckedSource):
+    def __init__(self) -> None:
+        self._stopped = threading.Event()
+        self._lock = threading.Lock()
+        """For what follows."""
+        self._session: Any = None
+        self._snapshot: Snapshot | None = None
+        self._taken_us = 0
+        self._ranges: Sequence[Range] = ()
+        self._done: Mapping[str, Any] | None = None
+
+    def task_class(self) -> type[SourceTask]:
+        from kconnect.connectors.backfill.task import BackfillTask
+
+        return BackfillTask
+
+    def config(self) -> ConfigDef:
+        return settings.CONFIG
+
+    def problems(self, config: Mapping[str, Any], props: Mapping[str, str]) -> Iterator[tuple[str, str]]:  # type: ignore[override]
+        return iter(())
+
+    def validate(self, props: dict[str, str]) -> Any:
+        from kconnect.api import ConfigValue
+
+        config = super().validate(props)
+        by_name = {value.name: value for value in config.values}
+        for name, text in settings.unfit(props):
+            if name in by_name:
+                by_name[name].errors.append(text)
+            else:
+                config.values.append(ConfigValue(name, props[name], errors=[text]))
+        return config
+
+    def check_offset(self, partition: Mapping[str, Any] | None, offset: Mapping[str, Any]) -> None:
+        raise ConnectError("The offsets of a backfill can't be set, only reset: it begins anew then")
+
+    def alter_offsets(
+        self,
+        connector_config: dict[str, str],
+        offsets: Sequence[tuple[Mapping[str, Any] | None, Mapping[str, Any] | None]],
+    ) -> bool:
+        """As others, and drop the replication slot: who resets the offsets gives the backfill up, or begins anew."""
+        super().alter_offsets(connector_config, offsets)
+        import psycopg
+
+        from kconnect.connectors.backfill.snapshot import Sessions, give_up, reason
+
+        try:
+            give_up(Sessions(settings.CONFIG.parse(connector_config), self.worker))
+        except psycopg.Error as error:
+            raise ConnectError(f"The replication slot of the backfill can't be dropped: {reason(error)}") from None
+        return True
+
+    def start(self, props: dict[str, str]) -> None:
+        super().start(props)
+        self._config = settings.CONFIG.parse(props)
+
+    def stop(self) -> None:
+        self._stopped.set()
+        with self._lock:
+            self._release()
+
+    def _release(self) -> None:
+        session, self._session = self._session, None
+        if session is not None:
+            with contextlib.suppress(Exception):
+                session.close()
+
+    def task_configs(self, max_tasks: int) -> list[dict[str, str]]:
+        from kconnect.connectors.backfill.task import done_partition
+
+        done = self.context.offsets.offset(done_partition())
+        if done is not None:
+            return [{**self._props, settings.DONE: json.dumps(done)}]
+        with self._lock:
+            if self._snapshot is None:
+                self._hold()
+                threading.Thread(target=self._watch, name=f"snapshot of {self._props.get('name')}", daemon=True).start()
+            if self._done is not None:
+                return [{**self._props, settings.DONE: json.dumps(self._done)}]
+            assert self._snapshot is not None
+            told = {"lsn": self._snapshot.lsn, "sees": self._snapshot.sees, "taken_us": self._taken_us}
+            count = min(max_tasks, len(self._ranges))
+            shares = [
+                [(each.name.schema, each.name.table, each.first, each.end) for each in self._ranges[place::count]]
+                for place in range(count)
+            ]
+            return [
+                {**self._props, settings.SNAPSHOT: json.dumps(told), settings.RANGES: json.dumps(share)} for share in shares
+            ]
+
+    def _sessions(self) -> Sessions:
+        from kconnect.connectors.backfill.snapshot import Sessions
+
+        return Sessions(self._config, self.worker)
+
+    def _hold(self) -> bool:
+        """Have a session with the snapshot, and return whether it is a new one. ConnectError if none can be had."""
+        import psycopg
+
+        from kconnect.connectors.backfill.snapshot import LostError, reason
+        from kconnect.connectors.backfill.tables import ranges
+
+        sessions, before = self._sessions(), self._snapshot
+        try:
+            try:
+                self._session, self._snapshot = sessions.joined()
+            except LostError:
+                with contextlib.closing(sessions.plain()) as connection:
+                    sessions.check_free(connection)
+                self._session, self._snapshot = sessions.made(
+                    lambda connection: sorted({each.name.quoted for each in ranges(connection, self._config)})
+                )
+            if self._snapshot == before:
+                return False
+            if before is not None:
+                log.warning("The snapshot was lost with the last session that had it: all tables are read anew")
+            taken = self._session.execute("SELECT (extract(epoch from now()) * 1000000)::int8").fetchone()
+            self._taken_us = taken[0]
+            self._ranges = ranges(self._session, self._config)
+            return True
+        except psycopg.Error as error:
+            self._release()
+            raise ConnectError(f"The database at {self._config[settings.HOST]} says: {reason(error)}") from None
+
+    def _watch(self) -> None:
+        try:
+            while not self._stopped.wait(_LOOK_S):
+                if self._look():
+                    return
+        except Exception as error:  # noqa: BLE001 - in a thread nobody else would hear of it
+            self.context.raise_error(error)
+
+    def _look(self) -> bool:
+        """See whether the snapshot is still there, and whether all is read. Return whether there is nothing more to see to."""
+        import psycopg
+
+        from kconnect.connectors.backfill.task import partition_of
+
+        with self._lock:
+            if self._stopped.is_set():
+                return True
+            snapshot = self._snapshot
+            assert snapshot is not None
+            offsets = self.context.offsets.offsets([partition_of(snapshot, each) for each in self._ranges])
+            if all(offset is not None and offset.get("done") for offset in offsets):
+                self._sessions().hand_over()
+                rows = sum((offset or {}).get("rows", 0) for offset in offsets)
+                self._done = {
+                    "lsn": snapshot.lsn,
+                    "txId": snapshot.transaction,
+                    "ts_usec": self._taken_us,
+                    "rows": rows,
+                    "ended_ms": time.time_ns() // 1_000_000,
+                }
+                self._release()
+                self.context.request_task_reconfiguration()
+                return True
+            try:
+                if self._session is not None:
+                    self._session.execute("SELECT 1")
+                    return False
+            except psycopg.Error:
+                self._release()
+            try:
+                is_new = self._hold()
+            except ConnectError as error:
+                log.warning("%s. It is tried again", error)
+                return False
+        if is_new:
+            self.context.request_task_reconfiguration()
+        return False
