@@ -33,7 +33,7 @@ class Progress:
 
     def __str__(self) -> str:
         if self.done is not None:
-            return f"all ranges are read, {self.done.get('rows', self.rows):,} rows"
+            return f"all ranges are read, {self.rows:,} rows"
         if not self.ranges:
             return f"{self.states}; no tasks yet"
         return f"{self.states}; {self.ranges_done} of {self.ranges} ranges, {self.rows:,} rows"
@@ -70,11 +70,11 @@ def look(client: ConnectClient, connector: str) -> Progress:
             }
     mark = None if snapshot is None else f"{snapshot['lsn']}:{snapshot['sees']}"
     rows = ranges_done = 0
-    done = None
-    for entry in client.offsets(name):
-        partition, offset = entry["partition"], entry["offset"]
-        if partition.get("backfill") == "done":
-            done = offset
+    offsets = [(entry["partition"], entry["offset"]) for entry in client.offsets(name)]
+    done = next((offset for partition, offset in offsets if partition.get("backfill") == "done"), None)
+    for partition, offset in offsets:
+        if done is not None:
+            rows += offset.get("rows", 0) if str(partition.get("snapshot")).startswith(f"{done['lsn']}:") else 0
         elif partition.get("snapshot") == mark and (partition["table"], partition["pages"]) in pages:
             rows += offset.get("rows", 0)
             ranges_done += bool(offset.get("done"))

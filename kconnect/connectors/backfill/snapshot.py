@@ -210,8 +210,8 @@ class Sessions:
 
     def hand_over(self) -> None:
         """
-        Make Debezium's slot begin where ours does, and drop ours. To do it again changes nothing. ConnectError if there is a
-        slot of that name that begins elsewhere.
+        Make Debezium's slot begin where ours does, which stays until the offsets are reset. To do it again changes nothing.
+        ConnectError if there is a slot of that name that begins elsewhere.
         """
         with contextlib.closing(self.plain()) as connection:
             slot = self._config[settings.SLOT]
@@ -222,8 +222,6 @@ class Sessions:
                 ).fetchall()
             )
             if self.slot not in slots:
-                if slot in slots:
-                    return
                 raise ConnectError(f"The replication slot {self.slot} of the backfill is gone: begin it anew")
             if slot not in slots:
                 connection.execute("SELECT pg_copy_logical_replication_slot(%s, %s)", [self.slot, slot])
@@ -232,16 +230,27 @@ class Sessions:
                     f"There is a replication slot {slot} already ({settings.SLOT}), which begins elsewhere than the backfill. "
                     f"If nobody needs it, drop it: SELECT pg_drop_replication_slot('{slot}')"
                 )
-            connection.execute("SELECT pg_drop_replication_slot(%s)", [self.slot])
 
-    def check_free(self, connection: Any) -> None:
-        """Raise ConnectError if somebody has Debezium's slot already: the stream would not begin with the snapshot."""
+    def handed_over(self, connection: Any) -> Snapshot | None:
+        """
+        Return where Debezium's slot begins, if it was made of ours. ConnectError if it was not, and is there: the stream would
+        not begin with the snapshot.
+        """
         slot = self._config[settings.SLOT]
-        if connection.execute("SELECT FROM pg_replication_slots WHERE slot_name = %s", [slot]).fetchone() is not None:
+        found = connection.execute(
+            "SELECT theirs.confirmed_flush_lsn::text, theirs.confirmed_flush_lsn = ours.confirmed_flush_lsn, "
+            "pg_current_snapshot()::text FROM pg_replication_slots AS theirs "
+            "LEFT JOIN pg_replication_slots AS ours ON ours.slot_name = %s WHERE theirs.slot_name = %s",
+            [self.slot, slot],
+        ).fetchone()
+        if found is None:
+            return None
+        if not found[1]:
             raise ConnectError(
                 f"There is a replication slot {slot} already ({settings.SLOT}): changes since it was made would come twice. If "
                 f"nobody needs it, drop it: SELECT pg_drop_replication_slot('{slot}'); or name another one"
             )
+        return Snapshot(_number(found[0]), found[2])
 
 
 def give_up(sessions: Sessions) -> None:

@@ -35,6 +35,7 @@ class BackfillConnector(Informed, CheckedSource):
         self._lock = threading.Lock()
         """For what follows."""
         self._session: Any = None
+        self._watching: threading.Thread | None = None
         self._snapshot: Snapshot | None = None
         self._taken_us = 0
         self._ranges: Sequence[Range] = ()
@@ -105,9 +106,12 @@ class BackfillConnector(Informed, CheckedSource):
         if done is not None:
             return [{**self._props, settings.DONE: json.dumps(done)}]
         with self._lock:
-            if self._snapshot is None:
+            if self._snapshot is None and self._done is None:
                 self._hold()
-                threading.Thread(target=self._watch, name=f"snapshot of {self._props.get('name')}", daemon=True).start()
+            if self._done is None and self._watching is None:
+                name = f"snapshot of {self._props.get('name')}"
+                self._watching = threading.Thread(target=self._watch, name=name, daemon=True)
+                self._watching.start()
             if self._done is not None:
                 return [{**self._props, settings.DONE: json.dumps(self._done)}]
             assert self._snapshot is not None
@@ -139,7 +143,11 @@ class BackfillConnector(Informed, CheckedSource):
                 self._session, self._snapshot = sessions.joined()
             except LostError:
                 with contextlib.closing(sessions.plain()) as connection:
-                    sessions.check_free(connection)
+                    over = sessions.handed_over(connection)
+                if over is not None:
+                    # Who did it has ended before that was noted.
+                    self._end(over)
+                    return True
                 self._session, self._snapshot = sessions.made(
                     lambda connection: sorted({each.name.quoted for each in ranges(connection, self._config)})
                 )
@@ -154,6 +162,10 @@ class BackfillConnector(Informed, CheckedSource):
         except psycopg.Error as error:
             self._release()
             raise ConnectError(f"The database at {self._config[settings.HOST]} says: {reason(error)}") from None
+
+    def _end(self, snapshot: Snapshot) -> None:
+        taken_us = self._taken_us or time.time_ns() // 1000
+        self._done = {"lsn": snapshot.lsn, "txId": snapshot.transaction, "ts_usec": taken_us}
 
     def _watch(self) -> None:
         try:
@@ -173,18 +185,12 @@ class BackfillConnector(Informed, CheckedSource):
             if self._stopped.is_set():
                 return True
             snapshot = self._snapshot
-            assert snapshot is not None
+            if snapshot is None:
+                return True
             offsets = self.context.offsets.offsets([partition_of(snapshot, each) for each in self._ranges])
             if all(offset is not None and offset.get("done") for offset in offsets):
                 self._sessions().hand_over()
-                rows = sum((offset or {}).get("rows", 0) for offset in offsets)
-                self._done = {
-                    "lsn": snapshot.lsn,
-                    "txId": snapshot.transaction,
-                    "ts_usec": self._taken_us,
-                    "rows": rows,
-                    "ended_ms": time.time_ns() // 1_000_000,
-                }
+                self._end(snapshot)
                 self._release()
                 self.context.request_task_reconfiguration()
                 return True

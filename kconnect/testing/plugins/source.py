@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from kconnect.api.connector import SourceConnector
-from kconnect.api.record import Header, RecordMetadata, SourceRecord
+from kconnect.api.record import Header, OffsetOnly, RecordMetadata, SourceRecord
 from kconnect.api.task import SourceTask, TransactionContext
 from kconnect.converters.json import JsonConverter
 from kconnect.core.settings.source import BOUNDARY
@@ -193,7 +193,7 @@ class SourceRunner:
             self._pump.step(records, 0.0)
             assert self._hears is not None
             self._hears.complain()
-        return records
+        return [record for record in records if not isinstance(record, OffsetOnly)]
 
     def read(self, count: int, timeout: float = 60.0) -> list[SourceRecord]:
         """
@@ -266,6 +266,9 @@ def checked(records: Any) -> list[SourceRecord]:
 
 def require_usable(record: SourceRecord) -> None:
     """Raise AssertionError, or another error, for a record that no worker could send, or whose offset it could not store."""
+    if isinstance(record, OffsetOnly):
+        _require_storable(record)
+        return
     if not isinstance(record.topic, str) or not record.topic:
         raise AssertionError(f"its topic is {record.topic!r}, but must be a non-empty text")
     require_name(record.topic)
@@ -277,9 +280,7 @@ def require_usable(record: SourceRecord) -> None:
         raise AssertionError(f"its headers hold a {type(odd).__name__}, but must be Headers, such as Header('name', 'value')")
     if record.source_partition is None and record.source_offset is not None:
         raise AssertionError("it has a source offset but no source partition, so the offset can't be stored")
-    offsets = SourceOffsets()
-    offsets.add([record])
-    offsets.newest()
+    _require_storable(record)
     for what, schema, value in (("key", record.key_schema, record.key), ("value", record.value_schema, record.value)):
         if schema is not None:
             try:
@@ -295,6 +296,12 @@ def require_usable(record: SourceRecord) -> None:
                 _JSON.from_connect_data(record.topic, None, value)
             except DataError as error:
                 raise AssertionError(f"its {what} needs a schema, or is no data: {error}") from None
+
+
+def _require_storable(record: SourceRecord) -> None:
+    offsets = SourceOffsets()
+    offsets.add([record])
+    offsets.newest()
 
 
 def _as_they_are(records: Sequence[SourceRecord]) -> Converted:

@@ -1,0 +1,54 @@
+"""A PostgreSQL for all tests of a process, and a database of its own for each test."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.rig.systems.postgres import Postgres
+from tests.support import starts
+
+_numbers = iter(range(1, 1_000_000))
+
+
+@pytest.fixture(scope="session")
+@starts("process")
+def postgres(postgres_programs: Path) -> Iterator[Postgres]:
+    server = Postgres(postgres_programs).start()
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def database(postgres: Postgres) -> Iterator[Callable[[str], dict[str, str]]]:
+    """Make a database by some statements, and give the config that reads it."""
+    made: list[str] = []
+
+    def make(statements: str) -> dict[str, str]:
+        name = f"backfill{next(_numbers)}"
+        made.append(name)
+        postgres.execute(f"create database {name}")
+        postgres.execute(statements, name)
+        return {
+            "name": name,
+            "tasks.max": "1",
+            "database.hostname": postgres.host,
+            "database.port": str(postgres.port),
+            "database.user": postgres.user,
+            "database.password": postgres.password,
+            "database.dbname": name,
+            "topic.prefix": "cdc",
+            "slot.name": name,
+            "publication.name": name,
+            "backfill.debezium.version": "3.6.1.Final",
+        }
+
+    yield make
+    for name in made:
+        # A slot keeps its database from being dropped.
+        held = f"select pg_drop_replication_slot(slot_name) from pg_replication_slots where database = '{name}'"
+        postgres.execute(f"select pg_terminate_backend(pid) from pg_stat_activity where datname = '{name}'")
+        postgres.execute(held)
+        postgres.execute(f"drop database {name} with (force)")

@@ -1,0 +1,317 @@
+"""
+The backfill by itself, against PostgreSQL: one snapshot for all, each row once, what survives which loss, and the handover.
+
+What Debezium makes of it: `tests/integration/test_backfill.py`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import psycopg
+import pytest
+
+from kconnect.api import ConnectError, RetriableError, SourceRecord
+from kconnect.connectors.backfill import settings
+from kconnect.connectors.backfill.snapshot import LostError, Sessions
+from kconnect.connectors.backfill.source import BackfillConnector
+from kconnect.connectors.backfill.tables import Name, quoted
+from kconnect.testing import SourceRunner, config_errors
+from tests.support import wait_until
+
+Make = Callable[[str], dict[str, str]]
+
+ROWS = (
+    "create table t (id int primary key, note text); insert into t select n, repeat('x', 200) from generate_series(1, 1000) n;"
+)
+COUNT = 1000
+
+
+@contextlib.contextmanager
+def session(config: dict[str, str], **other: Any) -> Iterator[psycopg.Connection[Any]]:
+    with psycopg.connect(
+        host=config["database.hostname"],
+        port=int(config["database.port"]),
+        user=other.get("user", config["database.user"]),
+        password=other.get("password", config["database.password"]),
+        dbname=config["database.dbname"],
+        autocommit=True,
+    ) as connection:
+        yield connection
+
+
+def asked(config: dict[str, str], query: str) -> list[Any]:
+    with session(config) as connection:
+        return connection.execute(query).fetchall()  # type: ignore[arg-type]  # not a literal
+
+
+def done(config: dict[str, str], query: str) -> None:
+    with session(config) as connection:
+        connection.execute(query)  # type: ignore[arg-type]  # not a literal
+
+
+def small(config: dict[str, str], **more: str) -> dict[str, str]:
+    """Ranges of a few pages, and a few rows at once."""
+    return {**config, "backfill.range.pages": "3", "backfill.batch.rows": "50", **more}
+
+
+def ids(records: list[SourceRecord]) -> list[int]:
+    return [record.value["after"]["id"] for record in records]
+
+
+def rest(source: SourceRunner) -> list[SourceRecord]:
+    """What comes until the task has nothing more to read."""
+    records: list[SourceRecord] = []
+    while source.task._ranges:
+        records += source.poll()
+    return records
+
+
+def end_sessions(config: dict[str, str], which: str = "true") -> None:
+    done(
+        config,
+        "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid() "
+        f"and application_name like 'kconnect%' and {which}",
+    )
+
+
+def handed_over(source: SourceRunner, config: dict[str, str]) -> dict[str, Any]:
+    """Wait until the connector has handed over, and return what it notes."""
+    query = f"select from pg_replication_slots where slot_name = '{config['slot.name']}'"
+    wait_until(lambda: asked(config, query) or source.error, 60, "it hands nothing over")
+    assert source.error is None
+    source.restart()
+    source.poll()
+    return next(offset for partition, offset in source.offsets if partition == {"backfill": "done"})
+
+
+pytestmark = pytest.mark.process
+
+
+def test_all_rows_come_once_from_one_snapshot_and_the_slot_begins_there(database: Make) -> None:
+    config = small(database(ROWS))
+    with SourceRunner(BackfillConnector, config) as source:
+        slots = asked(
+            config,
+            "select slot_name, confirmed_flush_lsn - '0/0' from pg_replication_slots where database = current_database()",
+        )
+        assert [name for name, _ in slots] == [Sessions(settings.CONFIG.parse(config), {}).slot]
+        # What is written meanwhile is the change stream's.
+        done(config, "insert into t values (5000, 'later'); update t set note = 'later'; delete from t where id = 3")
+        records = rest(source)
+        assert sorted(ids(records)) == list(range(1, COUNT + 1))
+        assert {record.value["after"]["note"] for record in records} == {"x" * 200}
+        lsn = records[0].value["source"]["lsn"]
+        assert lsn == int(slots[0][1])
+        end = handed_over(source, config)
+    assert end["lsn"] == lsn
+    # Debezium's has the place of ours.
+    query = "select slot_name, confirmed_flush_lsn - '0/0' from pg_replication_slots where database = current_database()"
+    assert sorted(asked(config, query)) == sorted((name, lsn) for name in (config["slot.name"], slots[0][0]))
+    assert asked(config, "select pubname from pg_publication") == [(config["publication.name"],)]
+
+
+def test_a_task_goes_on_within_a_range_where_its_last_record_was(database: Make) -> None:
+    config = small(database(ROWS), **{"backfill.range.pages": "100000"})
+    with SourceRunner(BackfillConnector, config) as source:
+        first = source.poll() + source.poll()
+        # What it has in hand is never sent: its process ends. The sessions of the dead still have the snapshot.
+        assert source.poll(acknowledge=False)
+        source.restart(crash=True)
+        second = source.poll()
+        assert source.task._cursor is not None
+        # And now its session ends without a word.
+        source.task._connection.close()
+        with pytest.raises(RetriableError):
+            source.poll()
+        third = rest(source)
+        assert ids(first) + ids(second) + ids(third) == list(range(1, COUNT + 1))
+
+
+def test_a_restarted_connector_takes_the_snapshot_from_a_task_that_has_it(database: Make) -> None:
+    config = small(database(ROWS))
+    parsed = settings.CONFIG.parse(config)
+    with SourceRunner(BackfillConnector, config) as source:
+        records = source.poll()
+        sees = source.task._snapshot.sees
+        done(config, "delete from t")
+        # The connector's own session, which made it.
+        end_sessions(config, "query not ilike '%fetch%' and query not ilike '%declare%' and query not ilike '%ctid%'")
+        another = BackfillConnector()
+        another.initialize(source.connector.context)
+        another.start(dict(config))
+        configs = another.task_configs(1)
+        assert sees in configs[0][settings.SNAPSHOT].replace("\\", "")
+        connection, snapshot = Sessions(parsed, {}).joined(sees)
+        with contextlib.closing(connection):
+            assert connection.execute("select count(*) from t").fetchone() == (COUNT,)
+        another.stop()
+        records += rest(source)
+        assert sorted(ids(records)) == list(range(1, COUNT + 1))
+        assert snapshot.sees == sees
+
+
+def test_if_nobody_has_the_snapshot_any_more_all_begins_anew(database: Make) -> None:
+    config = small(database(ROWS))
+    with SourceRunner(BackfillConnector, config) as source:
+        old = source.poll()
+        done(config, "delete from t where id > 990; insert into t values (2000, 'new')")
+        end_sessions(config)
+        # The task has lost it, and must not read from another.
+        assert wait_until(lambda: _fails_or_waits(source), 60, "the task reads on")
+        wait_until(lambda: source.reconfigurations, 60, "the connector does not notice")
+        source.restart()
+        new = rest(source)
+        assert sorted(ids(new)) == [*range(1, 991), 2000]
+        assert new[0].value["source"]["lsn"] > old[0].value["source"]["lsn"]
+        end = handed_over(source, config)
+        assert end["lsn"] == new[0].value["source"]["lsn"]
+
+
+def _fails_or_waits(source: SourceRunner) -> bool:
+    try:
+        assert not source.poll() or source.awaited is None
+    except RetriableError:
+        return False
+    return source.awaited is not None
+
+
+def test_a_snapshot_that_another_user_offers_is_not_taken(database: Make) -> None:
+    config = small(database(ROWS))
+    parsed = settings.CONFIG.parse(config)
+    with SourceRunner(BackfillConnector, config) as source:
+        [name] = asked(config, "select application_name from pg_stat_activity where application_name like 'kconnect-%' limit 1")
+        mark = name[0].partition(":")[0]
+        source.stop()
+    done(config, "create role mallory login password 'm'")
+    try:
+        with session(config, user="mallory", password="m") as hostile:
+            hostile.execute("begin isolation level repeatable read")
+            [identity] = hostile.execute("select pg_export_snapshot()").fetchone() or ("",)
+            hostile.execute(f"set application_name = '{mark}:{identity}'")  # type: ignore[arg-type]
+            with pytest.raises(LostError):
+                Sessions(parsed, {}).joined()
+            # The control: of our own user's it would be.
+            with session(config) as own:
+                own.execute("begin isolation level repeatable read")
+                [identity] = own.execute("select pg_export_snapshot()").fetchone() or ("",)
+                own.execute(f"set application_name = '{mark}:{identity}'")  # type: ignore[arg-type]
+                connection, _ = Sessions(parsed, {}).joined()
+                connection.close()
+                # But not if another one is wanted.
+                with pytest.raises(LostError):
+                    Sessions(parsed, {}).joined("1:1:")
+    finally:
+        done(config, "drop role mallory")
+
+
+def test_names_are_taken_as_they_are(database: Make) -> None:
+    odd = 'a"b%s {x} \\ ;--\n'
+    config = small(
+        database(
+            f"create table {quoted(odd)} ({quoted(odd)} int primary key, {quoted('%')} text[]);"
+            f"insert into {quoted(odd)} values (1, '{{a}}')"
+        )
+    )
+    with SourceRunner(BackfillConnector, config) as source:
+        [record] = source.read(1)
+    assert record.topic == "cdc.public.a_b_s__x_____--_"
+    assert record.value["after"][odd] == 1 and record.value["after"]["%"] == ["a"]
+    assert str(Name("s", "t")) == "s.t"
+
+
+def test_tables_and_columns_are_chosen_as_by_debezium(database: Make) -> None:
+    make = "create table {0} (id int primary key, secret text); insert into {0} values (1, 's');"
+    config = small(
+        database(
+            make.format("orders")
+            + make.format("Orders2")
+            + make.format("other")
+            + "create schema s; "
+            + make.format("s.orders")
+        )
+    )
+    chosen = {"table.include.list": "PUBLIC.ORDERS\\d?, s.*", "column.exclude.list": ".*secret"}
+    with SourceRunner(BackfillConnector, {**config, **chosen}) as source:
+        records = source.read(3)
+    assert sorted(record.topic for record in records) == ["cdc.public.orders", "cdc.public.orders2", "cdc.s.orders"]
+    assert {field.name for record in records for field in record.value["after"].schema.fields} == {"id"}
+
+
+@pytest.mark.parametrize(
+    ("statements", "settings", "text"),
+    [
+        ("create table p (id int) partition by range (id)", {}, "has partitions"),
+        ("create table p (id int); create table q () inherits (p)", {}, "inherit"),
+        ("create table p (id int)", {"table.include.list": "none"}, "no table that the config names"),
+        ("create table p (id int)", {"publication.autocreate.mode": "disabled"}, "There is no publication"),
+        ("create table p (id int)", {"database.password": "wrong"}, "password authentication failed"),
+        ("create table p (id int)", {"database.hostname": "a,b"}, "several hosts"),
+    ],
+)
+def test_what_can_not_be_read_is_told(database: Make, statements: str, settings: dict[str, str], text: str) -> None:
+    config = {**database(statements), **settings}
+    with pytest.raises(ConnectError, match=text):
+        SourceRunner(BackfillConnector, config).start()
+
+
+def test_a_type_that_is_not_understood_is_told_with_its_column(database: Make) -> None:
+    config = database(
+        "create type pair as (a int, b int); create table p (id int primary key, both_of pair);insert into p values (1, (1, 2))"
+    )
+    with (
+        SourceRunner(BackfillConnector, config) as source,
+        pytest.raises(ConnectError, match=r"public\.p\.both_of: The type pair"),
+    ):
+        source.poll()
+
+
+def test_a_slot_of_debeziums_that_is_there_already_is_not_touched(database: Make) -> None:
+    config = database(ROWS)
+    done(config, f"select pg_create_logical_replication_slot('{config['slot.name']}', 'pgoutput')")
+    with pytest.raises(ConnectError, match="There is a replication slot"):
+        SourceRunner(BackfillConnector, config).start()
+    assert asked(config, "select slot_name from pg_replication_slots where database = current_database()") == [
+        (config["slot.name"],)
+    ]
+
+
+def test_who_resets_the_offsets_gives_the_slot_back(database: Make) -> None:
+    config = database(ROWS)
+    with SourceRunner(BackfillConnector, config) as source:
+        source.poll()
+    query = "select count(*) from pg_replication_slots where database = current_database()"
+    assert asked(config, query) == [(1,)]
+    connector = BackfillConnector()
+    for _ in range(2):
+        assert connector.alter_offsets(config, [(source.offsets[0][0], None)])
+        assert asked(config, query) == [(0,)]
+    with pytest.raises(ConnectError, match="only reset"):
+        connector.alter_offsets(config, [({"a": 1}, {"b": 1})])
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("decimal.handling.mode", "string"),
+        ("time.precision.mode", "connect"),
+        ("message.key.columns", "a:b"),
+        ("column.mask.hash.SHA-256.with.salt.x", "public.t.note"),
+        ("snapshot.select.statement.overrides", "public.t"),
+        ("plugin.name", "decoderbufs"),
+        ("database.sslcert", "/etc/passwd"),
+        ("converters", "mine"),
+    ],
+)
+def test_what_would_change_debeziums_records_is_refused(name: str, value: str) -> None:
+    config = {
+        "database.hostname": "localhost",
+        "database.user": "u",
+        "database.dbname": "d",
+        "topic.prefix": "cdc",
+        "backfill.debezium.version": "3.6.1.Final",
+    }
+    assert not config_errors(BackfillConnector, config)
+    assert name in config_errors(BackfillConnector, {**config, name: value})

@@ -1,0 +1,102 @@
+"""
+Each type, default and key of PostgreSQL comes as Debezium wrote it: `debezium.json` has what it made of `types.sql`.
+
+Debezium was 3.6.1. A test of `--long` has it make them anew (`tests/integration/test_backfill.py`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kconnect.api import SourceRecord
+from kconnect.connectors.backfill.defaults import default_of
+from kconnect.connectors.backfill.source import BackfillConnector
+from kconnect.connectors.backfill.types import ColumnType
+from kconnect.converters.json import JsonConverter
+from kconnect.testing import SourceRunner
+
+HERE = Path(__file__).parent
+OTHERS = {
+    # Debezium gives the texts of Java's objects, or counts days by the calendar of Caesar, or more than a long has.
+    ("public.odd", 1, "ta2"): [None, None],
+    ("public.odd", 2, "d"): -735160,
+    ("public.odd", 3, "ts"): 9223372036825200000,
+    ("public.odd", 4, "d"): -141432,
+}
+"""The values that differ on purpose, by table, id and column; docs/backfill.md lists their kinds."""
+
+
+def golden() -> dict[str, Any]:
+    read: dict[str, Any] = json.loads((HERE / "debezium.json").read_text())
+    return read
+
+
+def converted(record: SourceRecord, is_key: bool) -> dict[str, Any] | None:
+    converter = JsonConverter()
+    converter.configure({"schemas.enable": "true"}, is_key)
+    schema, value = (record.key_schema, record.key) if is_key else (record.value_schema, record.value)
+    data = converter.from_connect_data(record.topic, schema, value)
+    return None if data is None else json.loads(data)
+
+
+@pytest.mark.process
+def test_schemas_keys_and_values_are_debeziums(database: Callable[[str], dict[str, str]]) -> None:
+    config = database((HERE / "types.sql").read_text())
+    wanted = golden()
+    with SourceRunner(BackfillConnector, config) as source:
+        records = source.read(sum(len(table["rows"]) for table in wanted.values()))
+    by_table: dict[str, list[SourceRecord]] = {}
+    for record in records:
+        by_table.setdefault(record.topic.removeprefix("cdc."), []).append(record)
+    assert set(by_table) == set(wanted)
+    for name, table in wanted.items():
+        assert len(by_table[name]) == len(table["rows"])
+        for record, row in zip(by_table[name], table["rows"]):
+            key, value = converted(record, is_key=True), converted(record, is_key=False)
+            assert value is not None
+            fields = {field["field"]: field for field in value["schema"]["fields"]}
+            assert fields["after"]["fields"] == fields["before"]["fields"] == table["columns"], name
+            rest = [
+                {part: of for part, of in field.items() if part != "fields" or field["field"] not in ("before", "after")}
+                for field in value["schema"]["fields"]
+            ]
+            assert {**value["schema"], "fields": rest} == table["envelope"]
+            assert (key and key["schema"], key and key["payload"]) == (table["key"], row["key"])
+            after, payload = value["payload"]["after"], value["payload"]
+            for column, wanted_value in row["after"].items():
+                other = OTHERS.get((name, after.get("id"), column), wanted_value)
+                # As texts, for NaN and -0.0.
+                assert json.dumps(after[column]) == json.dumps(other), (name, after.get("id"), column)
+            assert (payload["op"], payload["before"], payload["transaction"]) == ("r", None, None)
+            assert payload["source"]["connector"] == "postgresql" and payload["source"]["table"] in ("Odd Name", name[7:])
+
+
+@pytest.mark.parametrize(
+    ("kind", "expression", "default"),
+    [
+        (ColumnType("int4"), "7", 7),
+        (ColumnType("int4"), "'-7'::integer", -7),
+        (ColumnType("int4"), "(1 + 1)", None),
+        (ColumnType("int8"), "nextval('s'::regclass)", 0),
+        (ColumnType("text"), "'it''s'::text", "it"),
+        (ColumnType("text"), "upper('x'::text)", ""),
+        (ColumnType("varchar"), "NULL::character varying", None),
+        (ColumnType("interval"), "'1 year 2 mons -03:04:05.5'::interval", 14 * 2_629_800_000_000 - 11_045_500_000),
+        (ColumnType("interval"), "'P1Y'::interval", None),
+        (ColumnType("time", 3), "'12:00:00.5'::time(3)", 43_200_500),
+        (ColumnType("timestamptz", 0), "'2024-01-02 03:04:05+00'::timestamptz", "2024-01-02T03:04:05Z"),
+        (ColumnType("timestamptz", 3), "CURRENT_TIMESTAMP", "1970-01-01T00:00:00.000Z"),
+        (ColumnType("bool"), "maybe", None),
+        (ColumnType("bit", 9), "B'100000001'::\"bit\"", b"\x01\x01"),
+        (ColumnType("mood", labels=("sad", "ok")), "'ok'::mood", "ok"),
+        (ColumnType("inet"), "'::1'::inet", None),
+        (ColumnType("int4", element=ColumnType("int4")), "'{}'::integer[]", None),
+    ],
+)
+def test_a_default_is_read_from_its_expression(kind: ColumnType, expression: str, default: Any) -> None:
+    assert default_of(kind, expression) == default
