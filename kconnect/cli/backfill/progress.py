@@ -7,6 +7,7 @@ Called by the commands of this package.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 DEBEZIUM = "io.debezium.connector.postgresql.PostgresConnector"
 CLASS = "kconnect.connectors.backfill.source.BackfillConnector"
 SUFFIX = "-backfill"
+_LEFT_OUT = ("connector.class", "connector.plugin.version", "name", "tasks.max")
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,16 @@ def config_of(client: ConnectClient, connector: str) -> dict[str, str | None]:
     return config
 
 
+def reading_config(config: Mapping[str, str | None], tasks: int, version: str) -> dict[str, str | None]:
+    """Return the config of the connector that reads for one of Debezium's, which has this version."""
+    return {
+        **{name: value for name, value in config.items() if name not in _LEFT_OUT},
+        "connector.class": CLASS,
+        "tasks.max": str(tasks),
+        "backfill.debezium.version": version,
+    }
+
+
 def look(client: ConnectClient, connector: str) -> Progress:
     """Return how far the backfill of a connector is. NotFoundError if there is none."""
     name = name_of(connector)
@@ -68,14 +80,13 @@ def look(client: ConnectClient, connector: str) -> Progress:
                 (f"{schema}.{table}", f"{first}-{'' if end is None else end}")
                 for schema, table, first, end in json.loads(task["config"]["backfill.ranges"])
             }
-    mark = None if snapshot is None else f"{snapshot['lsn']}:{snapshot['sees']}"
     rows = ranges_done = 0
     offsets = [(entry["partition"], entry["offset"]) for entry in client.offsets(name)]
     done = next((offset for partition, offset in offsets if partition.get("backfill") == "done"), None)
     for partition, offset in offsets:
         if done is not None:
-            rows += offset.get("rows", 0) if str(partition.get("snapshot")).startswith(f"{done['lsn']}:") else 0
-        elif partition.get("snapshot") == mark and (partition["table"], partition["pages"]) in pages:
+            rows += offset.get("rows", 0) if partition.get("lsn") == done["lsn"] else 0
+        elif snapshot and partition.get("lsn") == snapshot["lsn"] and (partition["table"], partition["pages"]) in pages:
             rows += offset.get("rows", 0)
             ranges_done += bool(offset.get("done"))
     status = client.status(name)

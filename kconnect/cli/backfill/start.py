@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from kconnect.rest.client import ConnectClient
 
 _LOOK_S = 1.0
-_LEFT_OUT = ("connector.class", "tasks.max", "name", "connector.plugin.version")
 
 
 @click.command()
@@ -40,15 +39,7 @@ def start(name: str, tasks: int, wait: bool, timeout: float, target: Target) -> 
         config = progress.config_of(client, name)
         if progress.name_of(name) not in client.connectors():
             handover.check_fresh(client, name)
-            client.create(
-                progress.name_of(name),
-                {
-                    **{key: value for key, value in config.items() if key not in _LEFT_OUT},
-                    "connector.class": progress.CLASS,
-                    "tasks.max": str(tasks),
-                    "backfill.debezium.version": _version(client),
-                },
-            )
+            client.create(progress.name_of(name), progress.reading_config(config, tasks, _version(client)))
         if not wait:
             click.echo(f"The backfill of {name} has begun: kconnect backfill status {name}", err=True)
             return

@@ -20,11 +20,12 @@ SCHEMAS_IN, SCHEMAS_OUT = "schema.include.list", "schema.exclude.list"
 TABLES_IN, TABLES_OUT = "table.include.list", "table.exclude.list"
 COLUMNS_IN, COLUMNS_OUT = "column.include.list", "column.exclude.list"
 HEADERS = "extended.headers.enabled"
-VERSION, RANGE_PAGES, ROWS, BYTES = (
+VERSION, RANGE_PAGES, ROWS, BYTES, RATE = (
     "backfill.debezium.version",
     "backfill.range.pages",
     "backfill.batch.rows",
     "backfill.batch.bytes",
+    "backfill.rows.per.second",
 )
 RANGES, SNAPSHOT, DONE = "backfill.ranges", "backfill.snapshot", "backfill.done"
 """In the configs of tasks only."""
@@ -111,6 +112,9 @@ CONFIG = ConfigDef(
             RANGE_PAGES, 1024, "So many pages of 8 KiB are a range, which is read from its beginning again.", Range.at_least(1)
         ),
         INT.low(ROWS, 5000, "How many rows are read at once at most.", Range.at_least(1)),
+        INT.medium(
+            RATE, 0, "How many rows a second are read at most, by all tasks together; 0: as many as can be.", Range.at_least(0)
+        ),
         LONG.low(
             BYTES,
             16 * 1024 * 1024,

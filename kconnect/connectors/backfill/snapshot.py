@@ -1,6 +1,10 @@
 """
 One snapshot of a PostgreSQL database that many sessions share, and the replication slot that begins exactly there.
 
+The slot keeps all changes since. So if the last session is lost, which happens when the whole of a worker ends or the database
+is restarted, what is not read yet is read from another snapshot: its changes since the slot's place come again, and the last of
+a key counts.
+
 A snapshot lives as long as one session that has it. Each session exports it again, and says under which name in its
 `application_name`: so whoever comes later, a task that was restarted or the connector itself, takes it from any that is still
 there. What a session says is believed of our own user's only, and then it must be the very snapshot. Used by `source.py` and
@@ -170,6 +174,17 @@ class Sessions:
             except BaseException:
                 joined.close()
                 raise
+
+    def made_again(self) -> tuple[Any, Snapshot]:
+        """Return a connection within a new snapshot, with the slot that there is. LostError if there is none."""
+        connection = self.plain()
+        try:
+            lsn = self._begin(connection)
+            connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            return connection, Snapshot(lsn, self._offer(connection))
+        except BaseException:
+            connection.close()
+            raise
 
     def _publish(self, connection: Any, tables: Callable[[Any], list[str]]) -> None:
         """A slot can't tell of changes before its publication was made: so that comes first."""

@@ -1,8 +1,8 @@
 """
 BackfillConnector: holds the snapshot, divides the tables into ranges, and hands the replication slot over once all is read.
 
-A thread sees to it that a session has the snapshot. If the last one is gone, all begins anew with another snapshot, and the
-slot with it: rows of two snapshots would be out of order with the changes between. Read next: `snapshot.py`, `task.py`.
+A thread sees to it that a session has the snapshot. If the last one is gone, it takes another, from which the ranges are read
+that were not yet. Read next: `snapshot.py`, `task.py`.
 """
 
 from __future__ import annotations
@@ -121,9 +121,10 @@ class BackfillConnector(Informed, CheckedSource):
                 [(each.name.schema, each.name.table, each.first, each.end) for each in self._ranges[place::count]]
                 for place in range(count)
             ]
-            return [
-                {**self._props, settings.SNAPSHOT: json.dumps(told), settings.RANGES: json.dumps(share)} for share in shares
-            ]
+            more = {settings.SNAPSHOT: json.dumps(told)}
+            if self._config[settings.RATE]:
+                more[settings.RATE] = str(-(-self._config[settings.RATE] // count))
+            return [{**self._props, **more, settings.RANGES: json.dumps(share)} for share in shares]
 
     def _sessions(self) -> Sessions:
         from kconnect.connectors.backfill.snapshot import Sessions
@@ -148,13 +149,16 @@ class BackfillConnector(Informed, CheckedSource):
                     # Who did it has ended before that was noted.
                     self._end(over)
                     return True
-                self._session, self._snapshot = sessions.made(
-                    lambda connection: sorted({each.name.quoted for each in ranges(connection, self._config)})
-                )
+                try:
+                    self._session, self._snapshot = sessions.made_again()
+                except LostError:
+                    self._session, self._snapshot = sessions.made(
+                        lambda connection: sorted({each.name.quoted for each in ranges(connection, self._config)})
+                    )
             if self._snapshot == before:
                 return False
             if before is not None:
-                log.warning("The snapshot was lost with the last session that had it: all tables are read anew")
+                log.warning("The snapshot was lost with the last session that had it: what is left is read from another one")
             taken = self._session.execute("SELECT (extract(epoch from now()) * 1000000)::int8").fetchone()
             self._taken_us = taken[0]
             self._ranges = ranges(self._session, self._config)

@@ -46,6 +46,8 @@ SELECT ARRAY(SELECT a.attname::text FROM unnest(i.indkey) WITH ORDINALITY AS k(n
 FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
 WHERE i.indrelid = %s::regclass AND i.indisunique AND i.indisvalid ORDER BY i.indisprimary DESC, c.relname
 """
+_FILES = "SELECT relfilenode::int8, pg_relation_filenode(oid)::int8 FROM pg_class WHERE oid = %s::regclass"
+"""The first as the snapshot sees it, the second as it is now."""
 _UNFIT = re.compile(r"[^A-Za-z0-9._\-]")
 _MOST_RANGES = 1000
 
@@ -177,6 +179,20 @@ def _matches(config: Mapping[str, Any], including: str, excluding: str, name: st
     if config[including]:
         return any(Pattern(f"(?i:{text})").fullmatch(name) for text in config[including])
     return not any(Pattern(f"(?i:{text})").fullmatch(name) for text in config[excluding])
+
+
+def lock(connection: Any, name: Name) -> None:
+    """
+    Keep others from altering a table until the transaction, or its savepoint, ends. ConnectError if it has been emptied or made
+    anew since the snapshot, which would see no rows then.
+    """
+    connection.execute(f"LOCK TABLE ONLY {name.quoted} IN ACCESS SHARE MODE")
+    before, now = connection.execute(_FILES, [name.quoted]).fetchone() or (None, None)
+    if before != now:
+        raise ConnectError(
+            f"{name} was emptied, or altered so that it was written anew, since the snapshot was taken: its rows can't be read "
+            "any more. Cancel the backfill and begin it anew"
+        )
 
 
 def look(connection: Any, name: Name, config: Mapping[str, Any]) -> Table:

@@ -20,7 +20,7 @@ from kconnect.api import ConnectError, Header, OffsetOnly, RetriableError, Sourc
 from kconnect.connectors import interrupts
 from kconnect.connectors.backfill import settings
 from kconnect.connectors.backfill.snapshot import LostError, Sessions, Snapshot, reason
-from kconnect.connectors.backfill.tables import Name, Range, Table, look
+from kconnect.connectors.backfill.tables import Name, Range, Table, lock, look
 from kconnect.connectors.common import Polling
 from kconnect.connectors.libraries import Informed
 
@@ -33,7 +33,7 @@ _CELL = 50
 
 def partition_of(snapshot: Snapshot, part: Range) -> dict[str, Any]:
     """Return the source partition of a range."""
-    return {"snapshot": f"{snapshot.lsn}:{snapshot.sees}", "table": str(part.name), "pages": part.text}
+    return {"lsn": snapshot.lsn, "table": str(part.name), "pages": part.text}
 
 
 def done_partition() -> dict[str, Any]:
@@ -49,6 +49,7 @@ class BackfillTask(Informed, Polling):
         self._cursor: Any = None
         self._table: Table | None = None
         self._average = 1024
+        self._next_at = 0.0
 
     def start(self, props: dict[str, str]) -> None:
         config = settings.CONFIG.parse(props)
@@ -63,7 +64,12 @@ class BackfillTask(Informed, Polling):
         self._taken_us: int = told["taken_us"]
         ranges = [Range(Name(*name), first, end) for *name, first, end in json.loads(props[settings.RANGES])]
         stored = self.context.offsets.offsets([partition_of(self._snapshot, part) for part in ranges])
-        self._ranges = [(part, offset or {}) for part, offset in zip(ranges, stored) if not (offset or {}).get("done")]
+        # The place of a row in one snapshot is nothing in another one: the range begins again.
+        self._ranges = [
+            (part, offset if offset and offset.get("sees") == self._snapshot.sees else {})
+            for part, offset in zip(ranges, stored)
+            if not (offset or {}).get("done")
+        ]
         self._headers = self._made_headers()
 
     def _note(self, connection: Any) -> None:
@@ -94,8 +100,15 @@ class BackfillTask(Informed, Polling):
             self._keep()
             self.stopped.wait(_PAUSE_S)
             return None
+        rate, now = self._config[settings.RATE], time.monotonic()
+        if now < self._next_at:
+            self.stopped.wait(min(self._next_at - now, _PAUSE_S))
+            return None
         try:
-            return self._read(*self._ranges[0])
+            records = self._read(*self._ranges[0])
+            if rate:
+                self._next_at = now + len(records) / rate
+            return records
         except LostError as error:
             self.release()
             self.context.waits_for(f"a snapshot of the database: {error}")
@@ -125,7 +138,12 @@ class BackfillTask(Informed, Polling):
             self._end_range()
             return [OffsetOnly(partition, {**offset, "done": True})]
         self._weigh(rows)
-        after = {"ctid": rows[-1][0], "rows": offset.get("rows", 0) + len(rows), **({"done": True} if over else {})}
+        after = {
+            "ctid": rows[-1][0],
+            "sees": self._snapshot.sees,
+            "rows": offset.get("rows", 0) + len(rows),
+            **({"done": True} if over else {}),
+        }
         records = self._records(self._table, rows, partition, offset or {"rows": 0}, after)
         if over:
             self._end_range()
@@ -134,16 +152,16 @@ class BackfillTask(Informed, Polling):
         return records
 
     def _end_range(self) -> None:
-        self._close_cursor()
+        self._cursor.close()
+        self._cursor = None
+        # The table's lock goes with it: who alters the table waits for a range only.
+        self._connection.execute("ROLLBACK TO SAVEPOINT range")
         del self._ranges[0]
-
-    def _close_cursor(self) -> None:
-        cursor, self._cursor = self._cursor, None
-        if cursor is not None:
-            cursor.close()
 
     def _opened(self, part: Range, last: str | None) -> Any:
         assert self._table is not None
+        self._connection.execute("SAVEPOINT range")
+        lock(self._connection, part.name)
         end = "" if part.end is None else f" AND ctid < '({part.end},0)'::tid"
         begin = f"ctid > '{last}'::tid" if last else f"ctid >= '({part.first},0)'::tid"
         cursor = self._connection.cursor(_CURSOR)

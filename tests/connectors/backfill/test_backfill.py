@@ -153,10 +153,14 @@ def test_a_restarted_connector_takes_the_snapshot_from_a_task_that_has_it(databa
         assert snapshot.sees == sees
 
 
-def test_if_nobody_has_the_snapshot_any_more_all_begins_anew(database: Make) -> None:
+def test_if_nobody_has_the_snapshot_any_more_the_rest_is_read_from_another(database: Make) -> None:
     config = small(database(ROWS))
     with SourceRunner(BackfillConnector, config) as source:
-        old = source.poll()
+        first = source.poll()
+        while source.task._cursor is not None:
+            first += source.poll()
+        middle = source.poll()
+        old = first + middle
         done(config, "delete from t where id > 990; insert into t values (2000, 'new')")
         end_sessions(config)
         # The task has lost it, and must not read from another.
@@ -164,10 +168,34 @@ def test_if_nobody_has_the_snapshot_any_more_all_begins_anew(database: Make) -> 
         wait_until(lambda: source.reconfigurations, 60, "the connector does not notice")
         source.restart()
         new = rest(source)
-        assert sorted(ids(new)) == [*range(1, 991), 2000]
-        assert new[0].value["source"]["lsn"] > old[0].value["source"]["lsn"]
+        # The first range is read, and not again. The second was read to its middle, and is.
+        assert sorted(set(ids(old + new))) == [*range(1, 991), 2000]
+        assert set(ids(old)) & set(ids(new)) == set(ids(middle))
+        assert {record.value["source"]["lsn"] for record in old + new} == {old[0].value["source"]["lsn"]}
         end = handed_over(source, config)
         assert end["lsn"] == new[0].value["source"]["lsn"]
+
+
+def test_a_table_that_was_emptied_meanwhile_is_told(database: Make) -> None:
+    config = small(database(ROWS + ROWS.replace(" t ", " u ")))
+    with SourceRunner(BackfillConnector, config) as source:
+        source.poll()
+        done(config, "truncate u")
+        with pytest.raises(ConnectError, match="was emptied"):
+            rest(source)
+
+
+def test_who_alters_a_table_waits_for_a_range_only(database: Make) -> None:
+    config = small(database(ROWS))
+    with SourceRunner(BackfillConnector, config) as source:
+        records = source.poll()
+        while source.task._cursor is not None:
+            records += source.poll()
+        with session(config) as connection:
+            connection.execute("set lock_timeout = '100ms'")
+            connection.execute("alter table t add column more int")
+        records += rest(source)
+        assert sorted(ids(records)) == list(range(1, COUNT + 1))
 
 
 def _fails_or_waits(source: SourceRunner) -> bool:

@@ -7,6 +7,7 @@ Everything that the cluster wrote stays in the directory, for whoever wants to k
 from __future__ import annotations
 
 import argparse
+import importlib
 import random
 import signal
 import sys
@@ -28,12 +29,14 @@ def main() -> int:
 
         arguments = [argument for argument in sys.argv[1:] if argument != "--machines"]
         return chaos.main(arguments, lambda text: print(text, flush=True))
-    if "--lake" in sys.argv:
-        from tests.rig.chaos import lake
-
-        signal.signal(signal.SIGTERM, lambda *_: sys.exit("asked to end"))
-        arguments = [argument for argument in sys.argv[1:] if argument != "--lake"]
-        return lake.main(arguments, Path(tempfile.mkdtemp(prefix="kconnect-chaos-")), lambda text: print(text, flush=True))
+    for kind in ("lake", "backfill"):
+        if f"--{kind}" in sys.argv:
+            signal.signal(signal.SIGTERM, lambda *_: sys.exit("asked to end"))
+            arguments = [argument for argument in sys.argv[1:] if argument != f"--{kind}"]
+            directory = Path(tempfile.mkdtemp(prefix="kconnect-chaos-"))
+            return importlib.import_module(f"tests.rig.chaos.{kind}").main(
+                arguments, directory, lambda text: print(text, flush=True)
+            )
     parser = argparse.ArgumentParser(prog="scripts/chaos", description=__doc__.splitlines()[1])
     parser.add_argument("--minutes", type=float, default=10.0, help="strike for so long; a round of all takes about 8")
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1_000_000), help="that of a run to repeat")

@@ -1,0 +1,349 @@
+"""
+Kills what copies a table while it changes, at random, and compares the topic with all changes: `scripts/chaos --backfill`.
+
+One worker, a table of PostgreSQL with a writer that never rests, a backfill, the handover to Debezium, and some more changes.
+Each change has a number, so none can hide. What is killed: task hosts, Spark's driver, the worker, and sessions of the database.
+`wrong` is pure. Read next: `connectors/backfill/source.py`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import itertools
+import random
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import confluent_kafka as ck
+import orjson
+import psycopg
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from kconnect.cli.backfill import handover, progress
+from kconnect.local.broker import Broker
+from kconnect.rest.client import RestError
+from kconnect.testing.processes import WorkerProcess, still_alive
+from tests.conftest import QUICK
+from tests.rig.cdc import pipeline
+from tests.rig.systems.postgres import Postgres
+from tests.support import wait_until
+
+_PARTITIONS = 3
+_LONGEST_S = 1800.0
+_NAME, _DATABASE, _TABLE = "copied", "copied", "rows"
+_TOPIC = f"{_NAME}.public.{_TABLE}"
+_AFTER = 200
+"""So many changes are made once Debezium goes on."""
+_KINDS = ("sessions", "host", "driver", "worker", "session")
+_JSON = "org.apache.kafka.connect.json.JsonConverter"
+
+
+class Change(NamedTuple):
+    """`what` is `c`, `u` or `d`, as Debezium writes it; a deletion has the number of the row that it deletes."""
+
+    what: str
+    number: int
+
+
+class Event(NamedTuple):
+    """A record of Debezium's, or of the backfill's, of which `what` is `r`."""
+
+    what: str
+    number: int
+
+
+class Writer:
+    """Changes rows from `start` to `end`. The rows that were there at first have their id as number; `changes` has all else."""
+
+    def __init__(self, server: Postgres, rows: int, seed: int) -> None:
+        self._draw = random.Random(seed)
+        self._dsn = f"host={server.host} port={server.port} user={server.user} password={server.password} dbname={_DATABASE}"
+        server.execute(f"create database {_DATABASE}")
+        server.execute(
+            f"create table {_TABLE} (id bigint primary key, number bigint not null, note text, price numeric(12, 2));"
+            f"alter table {_TABLE} replica identity full;"
+            f"insert into {_TABLE} select n, n, repeat('x', 80), n * 0.01 from generate_series(1, {rows}) n;",
+            _DATABASE,
+        )
+        self.rows = rows
+        self.changes: dict[int, list[Change]] = {}
+        self._alive: dict[int, int] = {}
+        self._numbers = itertools.count(10_000_000_000)
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="writer")
+        self.error: BaseException | None = None
+        self.count = 0
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def end(self) -> None:
+        self._over.set()
+        self._thread.join(120)
+        assert self.error is None, self.error
+
+    def _run(self) -> None:
+        try:
+            with psycopg.connect(self._dsn, application_name="writer") as connection:
+                while not self._over.is_set():
+                    for _ in range(self._draw.choice((1, 1, 3, 20))):
+                        self._one(connection)
+                    connection.commit()
+                    self._over.wait(0.02)
+        except BaseException as error:  # noqa: BLE001 - raised by `end`
+            self.error = error
+
+    def _one(self, connection: psycopg.Connection[Any]) -> None:
+        number, drawn = next(self._numbers), self._draw.random()
+        # Some rows change often, and most never.
+        key = self._draw.randrange(1, self.rows + 1) if drawn < 0.5 else self._draw.randrange(1, min(200, self.rows))
+        before = self._alive.get(key, key if key not in self.changes else 0)
+        self.count += 1
+        if not before:
+            connection.execute(f"insert into {_TABLE} values (%s, %s, 'new', 1)", (key, number))
+            self._noted(key, Change("c", number))
+        elif drawn < 0.6 or drawn > 0.9:
+            connection.execute(f"update {_TABLE} set number = %s, note = 'changed' where id = %s", (number, key))
+            self._noted(key, Change("u", number))
+        elif drawn < 0.8:
+            connection.execute(f"delete from {_TABLE} where id = %s", (key,))
+            self._noted(key, Change("d", before))
+        else:
+            # The key changes: a row goes, and another one comes.
+            other = self.rows + number % 10_000_000_000 + 1
+            connection.execute(f"update {_TABLE} set id = %s, number = %s where id = %s", (other, number, key))
+            self._noted(key, Change("d", before))
+            self._noted(other, Change("c", number))
+
+    def _noted(self, key: int, change: Change) -> None:
+        self.changes.setdefault(key, []).append(change)
+        self._alive[key] = 0 if change.what == "d" else change.number
+
+
+def wrong(
+    rows: int, changes: Mapping[int, Sequence[Change]], events: Iterable[tuple[int, Event]], strict: bool
+) -> Counter[str]:
+    """
+    Return how many keys are not as they should be, by what is wrong. `events` are in the order of each key. `strict`: the
+    snapshot was never lost, so a row was read as it was where the stream begins.
+    """
+    by_key: dict[int, list[Event]] = {}
+    copies = bytearray(rows + 1)
+    found: Counter[str] = Counter()
+    for key, event in events:
+        if key in changes or not 1 <= key <= rows:
+            by_key.setdefault(key, []).append(event)
+        elif event != Event("r", key):
+            found["phantom"] += 1
+        else:
+            copies[key] = 1
+    for key in range(1, rows + 1):
+        if key not in changes and not copies[key]:
+            found["lost"] += 1
+    for key, made in changes.items():
+        history = [*([Change("c", key)] if key <= rows else []), *made]
+        found.update(_of_key(history, by_key.pop(key, []), strict))
+    found["phantom"] += len(by_key)
+    return +found
+
+
+def _of_key(history: Sequence[Change], events: Sequence[Event], strict: bool) -> set[str]:
+    copied = [event for event in events if event.what == "r"]
+    streamed = [event for event in events if event.what != "r"]
+    if events[: len(copied)] != copied:
+        return {"a copy after a change"}
+    begin = len(history) - len(streamed)
+    if [tuple(event) for event in streamed] != [tuple(change) for change in history[max(0, begin) :]]:
+        return {"the stream has a gap, or other changes"}
+    states = [change.number for change in history[max(0, begin - 1) :] if change.what != "d"]
+    if any(event.number not in states for event in copied):
+        return {"a copy of what never was"}
+    before = history[begin - 1] if begin > 0 else None
+    is_there = before is not None and before.what != "d"
+    if strict and is_there and {event.number for event in copied} != {before.number if before else 0}:
+        return {"lost, or not as it was where the stream begins"}
+    if not copied and not streamed and is_there:
+        return {"lost"}
+    if not copied and is_there and not any(event.what in "du" for event in streamed):
+        return {"lost"}
+    return set()
+
+
+class Run:
+    def __init__(self, options: argparse.Namespace, tell: Callable[[str], None]) -> None:
+        self._options, self._tell = options, tell
+        self._draw = random.Random(options.seed)
+        self.kills: Counter[str] = Counter()
+        self._began = time.monotonic()
+        self.strict = True
+
+    def tell(self, text: str) -> None:
+        self._tell(f"[{time.monotonic() - self._began:7.1f} s] {text}")
+
+    def go(self, directory: Path, programs: Path | None = None) -> Counter[str]:
+        """Return what is wrong in the end: nothing, if all is well."""
+        server = Postgres(programs).start()
+        broker = Broker(directory / "broker").start()
+        properties = {**QUICK, "session.timeout.ms": "10000", "plugin.path": str(pipeline.plugin_path()), "task.hosts": "2"}
+        worker = WorkerProcess(directory / "worker", broker.bootstrap_servers, "copied", properties=properties)
+        writer = Writer(server, self._options.rows, self._options.seed)
+        try:
+            worker.start()
+            admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
+            admin.create_topics([NewTopic(_TOPIC, _PARTITIONS, 1)])[_TOPIC].result(120)
+            writer.start()
+            worker.client.create(_NAME, self._config(server), "STOPPED")
+            worker.client.wait_for(_NAME, "STOPPED", tasks=0, timeout=_LONGEST_S)
+            self._begin(worker)
+            self._kill_meanwhile(worker, server)
+            self._wait(lambda: progress.look(worker.client, _NAME).done, "not all is read", worker)
+            found = handover.finish(worker.client, _NAME)
+            self.tell(f"{found}; killed: {dict(self.kills)}; {writer.count} changes so far")
+            worker.client.wait_for(_NAME, "RUNNING", tasks=1, timeout=_LONGEST_S)
+            goal = writer.count + _AFTER
+            wait_until(lambda: writer.count >= goal or writer.error, _LONGEST_S, "nobody writes")
+            writer.end()
+            return self._compared(broker, writer)
+        finally:
+            with contextlib.suppress(AssertionError):
+                writer.end()
+            worker.stop()
+            broker.stop()
+            server.stop()
+
+    def _config(self, server: Postgres) -> dict[str, str]:
+        return {
+            "connector.class": progress.DEBEZIUM,
+            "tasks.max": "1",
+            "database.hostname": server.host,
+            "database.port": str(server.port),
+            "database.user": server.user,
+            "database.password": server.password,
+            "database.dbname": _DATABASE,
+            "topic.prefix": _NAME,
+            "plugin.name": "pgoutput",
+            "slot.name": _NAME,
+            "publication.name": _NAME,
+            "publication.autocreate.mode": "filtered",
+            "table.include.list": f"public.{_TABLE}",
+            "poll.interval.ms": "100",
+            **{f"{part}.converter": _JSON for part in ("key", "value")},
+            **{f"{part}.converter.schemas.enable": "false" for part in ("key", "value")},
+        }
+
+    def _begin(self, worker: WorkerProcess) -> None:
+        config = worker.client.get_config(_NAME)
+        pages = max(20, self._options.rows // 2000)
+        own = {"backfill.range.pages": str(pages), "backfill.rows.per.second": str(self._options.rate)}
+        worker.client.create(progress.name_of(_NAME), {**progress.reading_config(config, 2, "3.6.1.Final"), **own})
+
+    def _kill_meanwhile(self, worker: WorkerProcess, server: Postgres) -> None:
+        for number in range(self._options.kills):
+            before = self._rows(worker)
+            if not self._wait(
+                lambda before=before: self._rows(worker) > before or self._is_done(worker), "nothing is read", worker
+            ):
+                return
+            if self._is_done(worker):
+                return
+            time.sleep(self._draw.random() * 3)
+            kind = _KINDS[number] if number < len(_KINDS) else self._draw.choice(_KINDS)
+            self._kill(kind, worker, server)
+            self.kills[kind] += 1
+            self.tell(f"kill {number + 1}: {kind}; {before} rows were read before")
+
+    def _kill(self, kind: str, worker: WorkerProcess, server: Postgres) -> None:
+        # Whatever ends all sessions ends the snapshot.
+        self.strict = self.strict and kind in ("host", "session")
+        if kind == "worker":
+            tree = worker.tree()
+            worker.kill()
+            assert not still_alive(tree, 240), "processes outlive the worker"
+            worker.start()
+        elif kind in ("session", "sessions"):
+            limit = " limit 1" if kind == "session" else ""
+            server.execute(
+                "select pg_terminate_backend(pid) from (select pid from pg_stat_activity "
+                f"where application_name like 'kconnect-%' order by random(){limit}) as found",
+                _DATABASE,
+            )
+        else:
+            find: Callable[[], Any] = worker.driver if kind == "driver" else lambda: self._draw.choice(worker.hosts() or [None])
+            wait_until(find, _LONGEST_S, f"there is no {kind}").kill()
+
+    def _rows(self, worker: WorkerProcess) -> int:
+        with contextlib.suppress(RestError):
+            return progress.look(worker.client, _NAME).rows
+        return 0
+
+    def _is_done(self, worker: WorkerProcess) -> bool:
+        with contextlib.suppress(RestError):
+            return progress.look(worker.client, _NAME).done is not None
+        return False
+
+    def _wait(self, condition: Callable[[], Any], what: str, worker: WorkerProcess) -> Any:
+        def seen() -> Any:
+            with contextlib.suppress(RestError):
+                status = worker.client.status(progress.name_of(_NAME))
+                failed = [part["trace"] for part in (status["connector"], *status["tasks"]) if part["state"] == "FAILED"]
+                assert not failed, failed[0]
+                return condition()
+            return None
+
+        return wait_until(seen, _LONGEST_S, what)
+
+    def _compared(self, broker: Broker, writer: Writer) -> Counter[str]:
+        """Read the topic until all that is to come is there, or nothing comes any more."""
+        found: Counter[str] = Counter()
+
+        def right() -> bool:
+            nonlocal found
+            found = wrong(writer.rows, writer.changes, _events(broker), self.strict)
+            return not found
+
+        with contextlib.suppress(AssertionError):
+            wait_until(right, 120, "there is a difference")
+        return found
+
+
+def _events(broker: Broker) -> list[tuple[int, Event]]:
+    consumer = ck.Consumer({"bootstrap.servers": broker.bootstrap_servers, "group.id": "compare", "enable.auto.commit": False})
+    try:
+        places = [ck.TopicPartition(_TOPIC, number, 0) for number in range(_PARTITIONS)]
+        ends = [consumer.get_watermark_offsets(place, timeout=60)[1] for place in places]
+        consumer.assign([place for place, end in zip(places, ends) if end])
+        left, events = sum(ends), []
+        while left > 0:
+            messages = consumer.consume(min(left, 10_000), 60)
+            assert messages, f"{left} records are missing from the topic"
+            left -= len(messages)
+            for message in messages:
+                assert message.error() is None, message.error()
+                if message.value() is not None:
+                    value = orjson.loads(message.value())
+                    row = value["before"] if value["op"] == "d" else value["after"]
+                    events.append((row["id"], Event(value["op"], row["number"])))
+        return events
+    finally:
+        consumer.close()
+
+
+def main(arguments: list[str], directory: Path, tell: Callable[[str], None]) -> int:
+    parser = argparse.ArgumentParser(prog="scripts/chaos --backfill", description=__doc__.splitlines()[1])
+    parser.add_argument("--rows", type=int, default=10_000_000, help="of the table at first; %(default)s")
+    parser.add_argument("--kills", type=int, default=30, help="%(default)s")
+    parser.add_argument(
+        "--rate", type=int, default=0, help="rows a second at most, so that there is time for kills; %(default)s: all"
+    )
+    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1_000_000), help="that of a run to repeat")
+    options = parser.parse_args(arguments)
+    tell(f"seed {options.seed}, everything is in {directory}")
+    run = Run(options, tell)
+    found = run.go(directory)
+    run.tell(f"wrong: {dict(found) or 'nothing'}")
+    return 1 if found else 0
