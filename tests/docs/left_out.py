@@ -11,6 +11,8 @@ _NET = "it downloads from PyPI: tests/docs/test_blocks.py looks whether there is
 _ARCHIVE = "there is no such archive: tests/cli/test_plugin_install_java.py has others"
 _MACHINES = "it needs root, a C compiler and an hour; tests/rig/test_machines.py plays a short run"
 
+_DATABASE = "it needs a database: tests/integration/test_backfill.py types it with one"
+
 LEFT_OUT: dict[tuple[str, str], str] = {
     ("../README.md", "./scripts/setup"): "the tests run in what it has made",
     ("../README.md", "./scripts/demo"): "it installs 0.7 GB; tests/cli/test_demo.py runs what it runs then",
@@ -39,8 +41,11 @@ LEFT_OUT: dict[tuple[str, str], str] = {
     ("connectors/spark.md", "spark.sql."): "a line of a file for logins: tests/connectors/spark/test_spark_application.py",
     ("connectors/spark.md", "lake.python="): "a line of a worker's file, which tests/integration/test_spark_sink.py has",
     ("cheat-sheet.md", "kconnect migrate"): "operating.md types it",
+    **{("connectors/backfill.md", f"kconnect {words}"): _DATABASE for words in (
+        "create -f", "backfill start", "backfill status", "backfill finish",
+    )},
     **{(f"connectors/{page}.md", "pip install"): _NET for page in (
-        "datagen", "delta", "http", "iceberg", "objects-source", "objects", "search", "sql-source", "sql",
+        "datagen", "delta", "http", "iceberg", "objects-source", "objects", "search", "sql-source", "sql", "backfill",
     )},
 }  # fmt: skip
 

@@ -22,7 +22,7 @@ _COMMANDS = {
 @click.group(cls=LazyGroup, commands_in=_COMMANDS)
 def backfill() -> None:
     """
-    Copy tables of PostgreSQL into Debezium's topics by all tasks at once.
+    Copy tables by all tasks at once, then let Debezium go on from there.
 
     \b
       kconnect backfill start orders-cdc --tasks 8

@@ -14,13 +14,13 @@ from kconnect.cli.connection import Target
 @connection.options
 def finish(name: str, target: Target) -> None:
     """
-    Hand over to Debezium's connector once all is read.
+    Hand over to Debezium once all is read.
 
     \b
       kconnect backfill finish orders-cdc
 
-    It gets the offset at which the copy was taken, and is resumed; the backfill is deleted. For one that was started with
-    --no-wait, or interrupted.
+    Its connector gets the offset at which the copy was taken, and is resumed; the backfill is deleted. For one that was started
+    with --no-wait, or interrupted.
     """
     with target.connect() as client:
         found = handover.finish(client, name)

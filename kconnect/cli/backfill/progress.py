@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from kconnect.rest.client import ConnectClient
 
 DEBEZIUM = "io.debezium.connector.postgresql.PostgresConnector"
-CLASS = "kconnect.connectors.backfill.source.BackfillConnector"
+CLASS = "Backfill"
 SUFFIX = "-backfill"
 _LEFT_OUT = ("connector.class", "connector.plugin.version", "name", "tasks.max")
 

@@ -21,25 +21,35 @@ _LOOK_S = 1.0
 @click.command()
 @click.argument("name", shell_complete=selection.complete)
 @click.option("--tasks", type=click.IntRange(min=1), default=2, show_default=True, help="How many tasks read at once.")
+@click.option("--rate", type=click.IntRange(min=1), help="How many rows a second are read at most, by all tasks together.")
+@click.option(
+    "--set", "more", metavar="KEY=VALUE", multiple=True, help="Another setting of the connector that reads; repeatable."
+)
 @click.option("--wait/--no-wait", default=True, help="Wait until all is read, and hand over then.  [default: wait]")
 @target_states.timeout("24h")
 @connection.options
-def start(name: str, tasks: int, wait: bool, timeout: float, target: Target) -> None:
+def start(name: str, tasks: int, rate: int | None, more: tuple[str, ...], wait: bool, timeout: float, target: Target) -> None:
     """
-    Copy the tables that a stopped Debezium connector captures, then let it go on.
+    Copy the tables of a stopped Debezium connector, then let it go on.
 
     \b
       kconnect backfill start orders-cdc --tasks 8
-      kconnect backfill start orders-cdc --no-wait
+      kconnect backfill start orders-cdc --rate 20000 --no-wait
 
     The connector must be STOPPED, and have no offsets. Records go through its converters and transforms into its topics. After
     --timeout, or Ctrl-C, the reading goes on: `kconnect backfill finish` hands over then.
     """
+    settings = {"backfill.rows.per.second": str(rate)} if rate else {}
+    for each in more:
+        key, equals, value = each.partition("=")
+        if not key or not equals:
+            raise click.UsageError(f"--set {each} is no KEY=VALUE, such as producer.override.linger.ms=5.")
+        settings[key] = value
     with target.connect() as client:
         config = progress.config_of(client, name)
         if progress.name_of(name) not in client.connectors():
             handover.check_fresh(client, name)
-            client.create(progress.name_of(name), progress.reading_config(config, tasks, _version(client)))
+            client.create(progress.name_of(name), {**progress.reading_config(config, tasks, _version(client)), **settings})
         if not wait:
             click.echo(f"The backfill of {name} has begun: kconnect backfill status {name}", err=True)
             return

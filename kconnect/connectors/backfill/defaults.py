@@ -16,7 +16,7 @@ from typing import Any
 from kconnect.connectors.backfill.types import ColumnType
 
 _QUOTED = re.compile(r"'(.*?)'", re.DOTALL)
-_FUNCTION = re.compile(r"\(?[A-Za-z0-9_.]+\((?:.+(?:, ?.+)*)?\)")
+_FUNCTION = re.compile(r"\(?[A-Za-z0-9_.]{1,200}\(.*\)", re.DOTALL)
 _WORDS = re.compile(r"(?:CURRENT|LOCAL)_?(?:DATE|TIME|TIMESTAMP)\b", re.IGNORECASE)
 _EPOCH = datetime.datetime(1970, 1, 1)
 _NIL = "00000000-0000-0000-0000-000000000000"
@@ -79,7 +79,7 @@ def _zoned(text: str, modifier: int) -> str:
     return f"{utc:%Y-%m-%dT%H:%M:%S}{fraction}Z"
 
 
-_PART = re.compile(r"(-?\d+) (year|mon|day)s?|(-?)(\d+):(\d\d):(\d\d)(?:\.(\d+))?")
+_PART = re.compile(r"(?<!\d)(?:(-?\d{1,9}) (year|mon|day)s?|(-?)(\d{1,9}):(\d\d):(\d\d)(?:\.(\d{1,9}))?)")
 _MONTH_US, _DAY_US, _SECOND_US = 2_629_800_000_000, 86_400_000_000, 1_000_000
 
 

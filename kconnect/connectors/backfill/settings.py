@@ -15,7 +15,7 @@ from kconnect.connectors.setting_rows import INT, LIST, LONG, SECRET, STRING, se
 HOST, PORT, USER, PASSWORD = "database.hostname", "database.port", "database.user", "database.password"
 DATABASE, SSL, ROOT = "database.dbname", "database.sslmode", "database.sslrootcert"
 PREFIX, DELIMITER = "topic.prefix", "topic.delimiter"
-SLOT, PUBLICATION, PUBLISHING = "slot.name", "publication.name", "publication.autocreate.mode"
+PLUGIN, SLOT, PUBLICATION, PUBLISHING = "plugin.name", "slot.name", "publication.name", "publication.autocreate.mode"
 SCHEMAS_IN, SCHEMAS_OUT = "schema.include.list", "schema.exclude.list"
 TABLES_IN, TABLES_OUT = "table.include.list", "table.exclude.list"
 COLUMNS_IN, COLUMNS_OUT = "column.include.list", "column.exclude.list"
@@ -31,7 +31,6 @@ RANGES, SNAPSHOT, DONE = "backfill.ranges", "backfill.snapshot", "backfill.done"
 """In the configs of tasks only."""
 
 _FIXED = {
-    "plugin.name": ("pgoutput",),
     "decimal.handling.mode": ("precise",),
     "time.precision.mode": ("adaptive",),
     "binary.handling.mode": ("bytes",),
@@ -95,6 +94,9 @@ CONFIG = ConfigDef(
         "Change stream",
         STRING.high(PREFIX, doc="What the names of topics begin with.", validator=NonEmptyString()),
         STRING.low(DELIMITER, ".", "What is between the parts of a topic's name.", NonEmptyString()),
+        STRING.high(
+            PLUGIN, doc="The decoder that Debezium uses: pgoutput, of which the slot is made.", validator=OneOf(("pgoutput",))
+        ),
         STRING.medium(SLOT, "debezium", "The replication slot that Debezium is to go on from; it is made at the end."),
         STRING.medium(PUBLICATION, "dbz_publication", "The publication, which is made if it is missing."),
         STRING.medium(

@@ -82,7 +82,8 @@ class BackfillTask(Informed, Polling):
             "connectorLogicalName": self._config[settings.PREFIX],
             "taskId": "0",
             "connectorName": "postgresql",
-            "runId": str(uuid.uuid4()),
+            # One for all tasks that read one snapshot.
+            "runId": str(uuid.uuid5(uuid.NAMESPACE_OID, f"{self._snapshot.lsn}:{self._snapshot.sees}")),
         }
         return tuple(Header(f"__debezium.context.{name}", value, schema.STRING_SCHEMA) for name, value in values.items())
 

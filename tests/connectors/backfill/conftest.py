@@ -40,6 +40,7 @@ def database(postgres: Postgres) -> Iterator[Callable[[str], dict[str, str]]]:
             "database.password": postgres.password,
             "database.dbname": name,
             "topic.prefix": "cdc",
+            "plugin.name": "pgoutput",
             "slot.name": name,
             "publication.name": name,
             "backfill.debezium.version": "3.6.1.Final",

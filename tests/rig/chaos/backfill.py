@@ -2,7 +2,7 @@
 Kills what copies a table while it changes, at random, and compares the topic with all changes: `scripts/chaos --backfill`.
 
 One worker, a table of PostgreSQL with a writer that never rests, a backfill, the handover to Debezium, and some more changes.
-Each change has a number, so none can hide. What is killed: task hosts, Spark's driver, the worker, and sessions of the database.
+Each change has a number, so none can hide. What is killed: task hosts, Spark's driver, the worker, the sessions.
 `wrong` is pure. Read next: `connectors/backfill/source.py`.
 """
 
@@ -10,8 +10,12 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import functools
 import itertools
+import json
 import random
+import subprocess
+import sys
 import threading
 import time
 from collections import Counter
@@ -24,7 +28,7 @@ import orjson
 import psycopg
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from kconnect.cli.backfill import handover, progress
+from kconnect.cli.backfill import progress
 from kconnect.local.broker import Broker
 from kconnect.rest.client import RestError
 from kconnect.testing.processes import WorkerProcess, still_alive
@@ -197,13 +201,17 @@ class Run:
             admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
             admin.create_topics([NewTopic(_TOPIC, _PARTITIONS, 1)])[_TOPIC].result(120)
             writer.start()
-            worker.client.create(_NAME, self._config(server), "STOPPED")
+            file = directory / "debezium.json"
+            file.write_text(json.dumps({"name": _NAME, "initial_state": "STOPPED", "config": self._config(server)}))
+            self._type(worker, "create", "-f", str(file))
             worker.client.wait_for(_NAME, "STOPPED", tasks=0, timeout=_LONGEST_S)
-            self._begin(worker)
+            pages, rate = max(20, self._options.rows // 2000), self._options.rate
+            limit = ["--rate", str(rate)] if rate else []
+            self._type(worker, "backfill", "start", _NAME, "--no-wait", *limit, "--set", f"backfill.range.pages={pages}")
             self._kill_meanwhile(worker, server)
             self._wait(lambda: progress.look(worker.client, _NAME).done, "not all is read", worker)
-            found = handover.finish(worker.client, _NAME)
-            self.tell(f"{found}; killed: {dict(self.kills)}; {writer.count} changes so far")
+            self._type(worker, "backfill", "finish", _NAME)
+            self.tell(f"killed: {dict(self.kills)}; {writer.count} changes so far")
             worker.client.wait_for(_NAME, "RUNNING", tasks=1, timeout=_LONGEST_S)
             goal = writer.count + _AFTER
             wait_until(lambda: writer.count >= goal or writer.error, _LONGEST_S, "nobody writes")
@@ -236,19 +244,17 @@ class Run:
             **{f"{part}.converter.schemas.enable": "false" for part in ("key", "value")},
         }
 
-    def _begin(self, worker: WorkerProcess) -> None:
-        config = worker.client.get_config(_NAME)
-        pages = max(20, self._options.rows // 2000)
-        own = {"backfill.range.pages": str(pages), "backfill.rows.per.second": str(self._options.rate)}
-        worker.client.create(progress.name_of(_NAME), {**progress.reading_config(config, 2, "3.6.1.Final"), **own})
+    def _type(self, worker: WorkerProcess, *words: str) -> None:
+        """As a user would."""
+        typed = [sys.executable, "-m", "kconnect", *words, "--url", worker.client.url]
+        done = subprocess.run(typed, capture_output=True, text=True, timeout=_LONGEST_S, check=False)
+        assert done.returncode == 0, f"kconnect {' '.join(words)}: {done.stderr}"
+        self.tell(f"kconnect {' '.join(words)}: {(done.stderr or done.stdout).strip()}")
 
     def _kill_meanwhile(self, worker: WorkerProcess, server: Postgres) -> None:
         for number in range(self._options.kills):
             before = self._rows(worker)
-            if not self._wait(
-                lambda before=before: self._rows(worker) > before or self._is_done(worker), "nothing is read", worker
-            ):
-                return
+            self._wait(functools.partial(self._has_more, worker, before), "nothing is read", worker)
             if self._is_done(worker):
                 return
             time.sleep(self._draw.random() * 3)
@@ -275,6 +281,9 @@ class Run:
         else:
             find: Callable[[], Any] = worker.driver if kind == "driver" else lambda: self._draw.choice(worker.hosts() or [None])
             wait_until(find, _LONGEST_S, f"there is no {kind}").kill()
+
+    def _has_more(self, worker: WorkerProcess, before: int) -> bool:
+        return self._rows(worker) > before or self._is_done(worker)
 
     def _rows(self, worker: WorkerProcess) -> int:
         with contextlib.suppress(RestError):
@@ -324,8 +333,8 @@ def _events(broker: Broker) -> list[tuple[int, Event]]:
             left -= len(messages)
             for message in messages:
                 assert message.error() is None, message.error()
-                if message.value() is not None:
-                    value = orjson.loads(message.value())
+                if (data := message.value()) is not None:
+                    value = orjson.loads(data)
                     row = value["before"] if value["op"] == "d" else value["after"]
                     events.append((row["id"], Event(value["op"], row["number"])))
         return events
