@@ -2,7 +2,7 @@
 Connectors in Java on kconnect and on Apache Kafka Connect 4.3.1: CPU a record, records a second, and the memory of idle ones.
 
 The same jars and the same configs on both: Kafka's file connectors, Debezium's snapshot of a table of PostgreSQL, and
-MirrorMaker 2 from a broker to itself. Rows of PostgreSQL are written by Debezium's JDBC sink on Connect, by SqlSink here.
+MirrorMaker 2 from a broker to itself. The first copy of a table is Debezium's on Connect, a backfill's here. Rows of PostgreSQL are written by Debezium's JDBC sink on Connect, by SqlSink here.
 `tests/rig/systems/rounds.py` says how it is measured. An idle connector in Java keeps the JVM of kconnect's host between the
 runs, so that it is as warm as Connect's. Memory is that of two workers of their own, on which nothing moves; pages that
 processes share are counted once.
@@ -13,6 +13,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import orjson
@@ -36,7 +37,8 @@ PLUGINS = (
 )
 SOURCE, SINK = (f"org.apache.kafka.connect.file.FileStream{kind}Connector" for kind in ("Source", "Sink"))
 BYTES = "org.apache.kafka.connect.converters.ByteArrayConverter"
-FILES, DEBEZIUM, TABLES, MIRROR, MEMORY = "files", "debezium", "tables", "mirror", "memory"
+FILES, DEBEZIUM, COPY, TABLES, MIRROR, MEMORY = "files", "debezium", "copy", "tables", "mirror", "memory"
+ALL = (FILES, DEBEZIUM, COPY, TABLES, MIRROR, MEMORY)
 _UP_S, _SETTLED_S = 300.0, 10.0
 
 
@@ -45,9 +47,9 @@ def main() -> None:
     parser.add_argument("--records", type=int, default=1_000_000)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--connectors", type=int, default=50, help="idle ones, for the memory")
-    parser.add_argument("--only", choices=(FILES, DEBEZIUM, TABLES, MIRROR, MEMORY), action="append", help="by default all")
+    parser.add_argument("--only", choices=ALL, action="append", help="by default all")
     options = parser.parse_args()
-    wanted = options.only or (FILES, DEBEZIUM, TABLES, MIRROR, MEMORY)
+    wanted = options.only or ALL
     found = results.Results("java", options.json)
     path = jars.cache_dir() / "plugins" / "bench"
     java_plugins.keep(PLUGINS, path)
@@ -78,6 +80,8 @@ def workloads(stack: ExitStack, directory: Path, servers: str, records: int, wan
         topics.fill(TEXTS, texts(records, 145))
     if DEBEZIUM in wanted:
         yield snapshot(stack.enter_context(postgres()), topics, records)
+    if COPY in wanted:
+        yield first_copy(stack.enter_context(postgres()), topics, records)
     if TABLES in wanted:
         yield from tables(stack.enter_context(postgres()), topics, records)
     if MIRROR in wanted:
@@ -128,6 +132,23 @@ def snapshot(server: Postgres, topics: Topics, records: int) -> Workload:
 
     return Workload(
         "Debezium, a snapshot of PostgreSQL, JSON", records, begin, lambda run: topics.end(topic(run)), end(topics, topic)
+    )
+
+
+def first_copy(server: Postgres, topics: Topics, records: int) -> Workload:
+    """The same table, by one task of each; not the work of the database's own processes, which makes more of the values here."""
+    theirs = snapshot(server, topics, records)
+
+    def end(run: str) -> None:
+        theirs.end(run)
+        server.execute("select pg_drop_replication_slot(slot_name) from pg_replication_slots where not active;")
+
+    ours = {"connector.class": "Backfill", "backfill.debezium.version": "3.6.1.Final"}
+    return replace(
+        theirs,
+        name="a first copy of PostgreSQL, JSON: Backfill beside Debezium's snapshot",
+        end=end,
+        own={results.CONNECT: {}, results.KCONNECT: ours},
     )
 
 

@@ -24,11 +24,15 @@ _LEFT_OUT = ("connector.class", "connector.plugin.version", "name", "tasks.max")
 
 @dataclass(frozen=True)
 class Progress:
-    """`done` has where the change stream begins, once all is read. `trace` is why something has failed."""
+    """
+    `done` has where the change stream begins, once all is read. `trace` is why something has failed. `rows_in_all` is what the
+    database guesses, 0 if it does not.
+    """
 
     ranges: int
     ranges_done: int
     rows: int
+    rows_in_all: int
     done: dict[str, Any] | None
     states: str
     trace: str
@@ -38,7 +42,13 @@ class Progress:
             return f"all ranges are read, {self.rows:,} rows"
         if not self.ranges:
             return f"{self.states}; no tasks yet"
-        return f"{self.states}; {self.ranges_done} of {self.ranges} ranges, {self.rows:,} rows"
+        guess = f" of some {self.rows_in_all:,}" if self.rows_in_all > self.rows else ""
+        return f"{self.states}; {self.ranges_done} of {self.ranges} ranges, {self.rows:,}{guess} rows"
+
+    def rest_s(self, before: Progress, seconds: float) -> float | None:
+        """Return how long the rest will take, by what was read in so many seconds; None if that can't be said."""
+        rate = (self.rows - before.rows) / seconds if seconds > 0 else 0
+        return (self.rows_in_all - self.rows) / rate if rate > 0 and self.rows_in_all > self.rows else None
 
 
 def name_of(connector: str) -> str:
@@ -71,15 +81,16 @@ def look(client: ConnectClient, connector: str) -> Progress:
     if name not in client.connectors():
         raise NotFoundError(f"There is no backfill of {connector}. To begin one: kconnect backfill start {connector}")
     pages: set[tuple[str, str]] = set()
-    snapshot = None
+    snapshot, guess = None, 0
     for task in client.tasks(name):
         told = task["config"].get("backfill.snapshot")
         if told is not None:
             snapshot = json.loads(told)
             pages |= {
                 (f"{schema}.{table}", f"{first}-{'' if end is None else end}")
-                for schema, table, first, end in json.loads(task["config"]["backfill.ranges"])
+                for schema, table, first, end, _ in json.loads(task["config"]["backfill.ranges"])
             }
+            guess += sum(each[4] for each in json.loads(task["config"]["backfill.ranges"]))
     rows = ranges_done = 0
     offsets = [(entry["partition"], entry["offset"]) for entry in client.offsets(name)]
     done = next((offset for partition, offset in offsets if partition.get("backfill") == "done"), None)
@@ -94,4 +105,4 @@ def look(client: ConnectClient, connector: str) -> Progress:
     failed = [part for part in (status["connector"], *tasks) if part["state"] == "FAILED"]
     running = sum(task["state"] == "RUNNING" for task in tasks)
     states = f"{status['connector']['state']}, {running} of {len(tasks)} tasks RUNNING"
-    return Progress(len(pages), ranges_done, rows, done, states, failed[0].get("trace", "") if failed else "")
+    return Progress(len(pages), ranges_done, rows, guess, done, states, failed[0].get("trace", "") if failed else "")

@@ -66,14 +66,18 @@ def _version(client: ConnectClient) -> str:
 
 
 def _watch(client: ConnectClient, name: str, end: float) -> None:
-    shown = ""
+    first, began, shown = progress.look(client, name), time.monotonic(), ""
     while True:
         found = progress.look(client, name)
+        if not first.ranges:
+            first, began = found, time.monotonic()
         if found.trace:
             raise ConnectError(f"The backfill of {name} has failed: {found.trace.splitlines()[0]}")
         if str(found) != shown:
-            shown = str(found)
-            click.echo(shown, err=True)
+            shown, seconds = str(found), time.monotonic() - began
+            rest_s = found.rest_s(first, seconds)
+            rate = f"; {(found.rows - first.rows) / seconds:,.0f} rows a second" if found.rows > first.rows else ""
+            click.echo(f"{shown}{rate}{'' if rest_s is None else f', some {rest_s:,.0f} s left'}", err=True)
         if found.done is not None:
             return
         if time.monotonic() > end:

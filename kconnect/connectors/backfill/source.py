@@ -118,7 +118,7 @@ class BackfillConnector(Informed, CheckedSource):
             told = {"lsn": self._snapshot.lsn, "sees": self._snapshot.sees, "taken_us": self._taken_us}
             count = min(max_tasks, len(self._ranges))
             shares = [
-                [(each.name.schema, each.name.table, each.first, each.end) for each in self._ranges[place::count]]
+                [(each.name.schema, each.name.table, each.first, each.end, each.rows) for each in self._ranges[place::count]]
                 for place in range(count)
             ]
             more = {settings.SNAPSHOT: json.dumps(told)}

@@ -20,7 +20,7 @@ from kconnect.connectors.patterns import Pattern
 
 _TABLES = """
 SELECT n.nspname, c.relname, c.relkind::text, pg_relation_size(c.oid) / current_setting('block_size')::int8,
-       EXISTS (SELECT FROM pg_inherits i WHERE i.inhparent = c.oid), c.reltuples::float8
+       EXISTS (SELECT FROM pg_inherits i WHERE i.inhparent = c.oid), greatest(c.reltuples, 0)::int8
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE c.relkind IN ('r', 'p') AND c.relpersistence = 'p' AND n.nspname NOT IN ('pg_catalog', 'information_schema')
   AND n.nspname NOT LIKE 'pg\\_toast%' AND has_table_privilege(c.oid, 'SELECT')
@@ -98,11 +98,12 @@ class Name:
 
 @dataclass(frozen=True)
 class Range:
-    """Pages of a table, from `first` to before `end`; without an end, to the last one."""
+    """Pages of a table, from `first` to before `end`, or to the last one. The database guesses that there are `rows`."""
 
     name: Name
     first: int
     end: int | None
+    rows: int = 0
 
     @property
     def text(self) -> str:
@@ -145,7 +146,7 @@ def ranges(connection: Any, config: Mapping[str, Any]) -> list[Range]:
     """
     found: list[tuple[int, list[Range]]] = []
     pages_of_range: int = config[settings.RANGE_PAGES]
-    for schema_name, table, kind, pages, has_children, _ in connection.execute(_TABLES).fetchall():
+    for schema_name, table, kind, pages, has_children, rows in connection.execute(_TABLES).fetchall():
         name = Name(schema_name, table)
         if not _is_captured(name, config):
             continue
@@ -159,7 +160,8 @@ def ranges(connection: Any, config: Mapping[str, Any]) -> list[Range]:
         while pages > size * _MOST_RANGES:
             size *= 2
         firsts = list(range(0, max(pages, 1), size))
-        found.append((pages, [Range(name, first, end) for first, end in zip(firsts, [*firsts[1:], None])]))
+        each_has = rows // len(firsts)
+        found.append((pages, [Range(name, first, end, each_has) for first, end in zip(firsts, [*firsts[1:], None])]))
     if not found:
         raise ConnectError(
             f"The database {config[settings.DATABASE]} has no table that the config names and the user may read: look at "

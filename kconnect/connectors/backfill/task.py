@@ -62,7 +62,7 @@ class BackfillTask(Informed, Polling):
         told = json.loads(props[settings.SNAPSHOT])
         self._snapshot = Snapshot(told["lsn"], told["sees"])
         self._taken_us: int = told["taken_us"]
-        ranges = [Range(Name(*name), first, end) for *name, first, end in json.loads(props[settings.RANGES])]
+        ranges = [Range(Name(*name), first, end) for *name, first, end, _ in json.loads(props[settings.RANGES])]
         stored = self.context.offsets.offsets([partition_of(self._snapshot, part) for part in ranges])
         # The place of a row in one snapshot is nothing in another one: the range begins again.
         self._ranges = [

@@ -1,0 +1,102 @@
+"""`kconnect backfill` by itself: what it takes of a config, how it shows progress, and what it says to wrong words."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from kconnect.cli.backfill import backfill, handover, progress
+from kconnect.cli.backfill.progress import Progress
+from kconnect.errors import BadRequestError, ConflictError, NotFoundError
+
+LSN = 100
+RANGES = [["public", "t", 0, 10, 50], ["public", "t", 10, None, 50]]
+
+
+class Worker:
+    """Answers as a worker's client does, from what a test has written down."""
+
+    def __init__(self, **parts: Any) -> None:
+        self.parts = parts
+
+    def connectors(self) -> list[str]:
+        return list(self.parts.get("connectors", ["cdc", "cdc-backfill"]))
+
+    def get_config(self, name: str) -> dict[str, str]:
+        return dict(self.parts.get("config", {"connector.class": progress.DEBEZIUM}))
+
+    def tasks(self, name: str) -> list[dict[str, Any]]:
+        told = {"backfill.snapshot": json.dumps({"lsn": LSN}), "backfill.ranges": json.dumps(RANGES)}
+        return [{"config": self.parts.get("task", told)}]
+
+    def offsets(self, name: str) -> list[dict[str, Any]]:
+        return list(self.parts.get("offsets", []))
+
+    def status(self, name: str) -> dict[str, Any]:
+        return {"connector": {"state": "RUNNING"}, "tasks": self.parts.get("tasks", [{"state": "RUNNING"}])}
+
+
+def of_range(pages: str, lsn: int = LSN, **offset: Any) -> dict[str, Any]:
+    return {"partition": {"lsn": lsn, "table": "public.t", "pages": pages}, "offset": offset}
+
+
+def look(**parts: Any) -> Progress:
+    return progress.look(Worker(**parts), "cdc")  # type: ignore[arg-type]  # what the command asks of a client
+
+
+def test_rows_and_ranges_of_this_backfill_are_counted() -> None:
+    offsets = [of_range("0-10", rows=40, done=True), of_range("10-", rows=5), of_range("0-10", lsn=7, rows=1000, done=True)]
+    found = look(offsets=offsets)
+    assert (found.ranges, found.ranges_done, found.rows, found.rows_in_all) == (2, 1, 45, 100)
+    assert str(found) == "RUNNING, 1 of 1 tasks RUNNING; 1 of 2 ranges, 45 of some 100 rows"
+    assert found.rest_s(look(), 9.0) == 11.0
+    assert found.rest_s(found, 9.0) is None
+
+
+def test_once_all_is_read_that_is_said_whatever_tasks_are_left() -> None:
+    done = {"partition": {"backfill": "done"}, "offset": {"lsn": LSN, "txId": 1, "ts_usec": 1}}
+    found = look(offsets=[of_range("0-10", rows=40, done=True), of_range("10-", rows=60, done=True), done], task={})
+    assert str(found) == "all ranges are read, 100 rows"
+
+
+def test_a_failure_is_told_with_its_trace() -> None:
+    assert look(tasks=[{"state": "FAILED", "trace": "no room"}]).trace == "no room"
+
+
+def test_what_is_not_there_or_another_connector_is_told() -> None:
+    with pytest.raises(NotFoundError, match="kconnect backfill start cdc"):
+        look(connectors=["cdc"])
+    with pytest.raises(BadRequestError, match="cdc is a SqlSource"):
+        progress.config_of(Worker(config={"connector.class": "SqlSource"}), "cdc")  # type: ignore[arg-type]
+    with pytest.raises(ConflictError, match="is not done"):
+        handover.finish(Worker(), "cdc")  # type: ignore[arg-type]
+
+
+def test_the_reading_connector_has_the_config_but_for_what_is_its_own() -> None:
+    config = {"connector.class": progress.DEBEZIUM, "name": "cdc", "tasks.max": "1", "topic.prefix": "p", "transforms": "x"}
+    assert progress.reading_config(config, 4, "3.6.1.Final") == {
+        "connector.class": "Backfill",
+        "tasks.max": "4",
+        "topic.prefix": "p",
+        "transforms": "x",
+        "backfill.debezium.version": "3.6.1.Final",
+    }
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (["start", "cdc", "--set", "nothing"], "--set nothing is no KEY=VALUE"),
+        (["start", "cdc", "--tasks", "0"], "Invalid value for '--tasks'"),
+        (["start", "cdc", "--rate", "0"], "Invalid value for '--rate'"),
+        (["start"], "Missing argument 'NAME'"),
+        (["begin", "cdc"], "No such command 'begin'"),
+    ],
+)
+def test_wrong_words_are_told(words: list[str], text: str) -> None:
+    result = CliRunner().invoke(backfill, words)
+    assert result.exit_code == 2
+    assert text in result.output
