@@ -2,10 +2,10 @@
 Connectors in Java on kconnect and on Apache Kafka Connect 4.3.1: CPU a record, records a second, and the memory of idle ones.
 
 The same jars and the same configs on both: Kafka's file connectors, Debezium's snapshot of a table of PostgreSQL, and
-MirrorMaker 2 from a broker to itself. The first copy of a table is Debezium's on Connect, a backfill's here. Rows of PostgreSQL are written by Debezium's JDBC sink on Connect, by SqlSink here.
-`tests/rig/systems/rounds.py` says how it is measured. An idle connector in Java keeps the JVM of kconnect's host between the
-runs, so that it is as warm as Connect's. Memory is that of two workers of their own, on which nothing moves; pages that
-processes share are counted once.
+MirrorMaker 2 from a broker to itself. The first copy of a table is Debezium's on Connect, a backfill's here. Rows of PostgreSQL
+are written by Debezium's JDBC sink on Connect, by SqlSink here. `tests/rig/systems/rounds.py` says how it is measured. An idle
+connector in Java keeps the JVM of kconnect's host between the runs, so that it is as warm as Connect's. Memory is that of two
+workers of their own, on which nothing moves; pages that processes share are counted once.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ def snapshot(server: Postgres, topics: Topics, records: int) -> Workload:
 
 
 def first_copy(server: Postgres, topics: Topics, records: int) -> Workload:
-    """The same table, by one task of each; not the work of the database's own processes, which makes more of the values here."""
+    """The same table, by one task of each. What the database's own processes take is not counted, which is more here."""
     theirs = snapshot(server, topics, records)
 
     def end(run: str) -> None:
