@@ -138,11 +138,9 @@ class ColumnWriters:
         return json_text.dumps_column([value if is_exact(value) else self._writers.free(value) for value in values])
 
 
-def _exact(schema: Schema | None) -> set[type]:
-    """Return the class whose values are written as they are, if there is one."""
-    if schema is None or schema.type not in AS_IS or logical.is_logical(schema):
-        return set()
-    return {AS_IS[schema.type]}
+def _exact(schema: Schema | None) -> set[type | None]:
+    """Return the class whose values are written as they are; with None in its place if there is none."""
+    return {None if schema is None or logical.is_logical(schema) else AS_IS.get(schema.type)}
 
 
 def _are_exact(values: Sequence[float]) -> bool:

@@ -31,40 +31,52 @@ TEXTS = st.text(st.characters(codec="utf-8") | st.sampled_from('",:{}[]\\\0%'), 
 BITS = {SchemaType.INT8: 8, SchemaType.INT16: 16, SchemaType.INT32: 32, SchemaType.INT64: 64}
 DATES = st.datetimes(datetime.datetime(1900, 1, 1), datetime.datetime(2100, 1, 1), timezones=st.just(UTC))
 OTHER = s.struct({"a": s.INT32_SCHEMA}, name="Other")
-WRONG = st.sampled_from(
-    [
-        *(
-            None,
-            True,
-            1,
-            -129,
-            2**40,
-            2**63,
-            1.5,
-            float("nan"),
-            "x",
-            "\ud800",
-            b"\xff",
-            [1],
-            [None],
-            {"a": 1},
-            {1: "a"},
-            object(),
-        ),
-        *(s.Int8(3), s.Int64(3), s.Float32(1), s.Float64(1), decimal.Decimal("1E+3"), decimal.Decimal("NaN")),
-        *(datetime.datetime(2020, 1, 1, 1, 2, tzinfo=UTC), Struct(OTHER, {"a": 1})),
-    ]
-)
+
+
+class Text(str):
+    """No text of Connect's."""
+
+
+class Texts(list[Any]):
+    """One that orjson refuses."""
+
+
+WRONG = [
+    *(Text("x"), Texts("x")),
+    *(
+        None,
+        True,
+        1,
+        -129,
+        2**40,
+        2**63,
+        1.5,
+        float("nan"),
+        "x",
+        "\ud800",
+        b"\xff",
+        [1],
+        [None],
+        {"a": 1},
+        {1: "a"},
+        object(),
+    ),
+    *(s.Int8(3), s.Int64(3), s.Float32(1), s.Float64(1), decimal.Decimal("1E+3"), decimal.Decimal("NaN")),
+    *(datetime.datetime(2020, 1, 1, 1, 2, tzinfo=UTC), Struct(OTHER, {"a": 1})),
+]
 EXAMPLES = 60
+DAY = datetime.datetime(1970, 1, 1, tzinfo=UTC)
+RIGHT = [1, 1.5, "a", True, b"a", *(decimal.Decimal((0, (1, 2), -scale)) for scale in (0, 2, -1)), DAY]
 NAMES = {"json": ["a", "b%s", 'c"', "\u00e9"], "avro": ["a", "b", "c", "d"]}
 
 
-def primitives() -> st.SearchStrategy[Schema]:
-    plain = [Schema(kind) for kind in SchemaType if kind.is_primitive]
-    logical = [s.decimal_schema(0), s.decimal_schema(2), s.decimal_schema(-1), s.DATE_SCHEMA, s.TIME_SCHEMA, s.TIMESTAMP_SCHEMA]
-    kinds = st.sampled_from([*plain, *logical, s.STRING_SCHEMA, s.INT64_SCHEMA])
-    defaults = [s.STRING_SCHEMA.replace(default="d"), s.INT32_SCHEMA.replace(default=7, optional=True)]
-    return kinds | kinds.map(Schema.optional_copy) | st.sampled_from(defaults)
+PLAIN = [
+    *(Schema(kind) for kind in SchemaType if kind.is_primitive),
+    *(s.decimal_schema(0), s.decimal_schema(2), s.decimal_schema(-1), s.DATE_SCHEMA, s.TIME_SCHEMA, s.TIMESTAMP_SCHEMA),
+]
+DEFAULTS = [s.STRING_SCHEMA.replace(default="d"), s.INT32_SCHEMA.replace(default=7, optional=True)]
+PRIMITIVES = [*PLAIN, *map(Schema.optional_copy, PLAIN), *DEFAULTS]
+ALL = s.struct({f"f{place}": schema for place, schema in enumerate(PRIMITIVES)}, name="All")
 
 
 def structs(parts: st.SearchStrategy[Schema], names: list[str], least: int = 0) -> st.SearchStrategy[Schema]:
@@ -79,15 +91,15 @@ def schemas(form: str) -> st.SearchStrategy[Schema]:
         nested = structs(parts, NAMES[form]) | parts.map(s.array) | st.builds(s.mapping, keys, parts)
         return nested | nested.map(Schema.optional_copy)
 
-    return structs(st.recursive(primitives(), larger, max_leaves=6), NAMES[form], least=1)
+    return structs(st.recursive(st.sampled_from(PRIMITIVES), larger, max_leaves=6), NAMES[form], least=1)
 
 
 def values_of(schema: Schema, odd: bool = False) -> st.SearchStrategy[Any]:
     """Values of a schema; if `odd`, each part may also be of a wrong class, or of another schema."""
     values = present_values(schema, odd)
-    if schema.optional or schema.default is not None:
+    if schema.optional:
         values = st.none() | values
-    return st.integers(0, 23).flatmap(lambda chance: WRONG if chance == 11 else values) if odd else values
+    return st.integers(0, 23).flatmap(lambda chance: st.sampled_from(WRONG) if chance == 11 else values) if odd else values
 
 
 def present_values(schema: Schema, odd: bool) -> st.SearchStrategy[Any]:
@@ -155,6 +167,37 @@ MAKERS: dict[str, Callable[[], Converter]] = {
 }
 
 
+def in_struct(kind: Schema) -> tuple[Schema, Callable[[Any], Any]]:
+    inner = s.struct({"x": kind}, name="inner")
+    schema = s.struct({"inner": inner}, name="outer")
+    return schema, lambda value: Struct.unchecked(schema, [Struct.unchecked(inner, [value])])
+
+
+def in_array(kind: Schema) -> tuple[Schema, Callable[[Any], Any]]:
+    schema = s.struct({"all": s.array(kind)}, name="outer")
+    return schema, lambda value: Struct.unchecked(schema, [[value]])
+
+
+def in_map(kind: Schema) -> tuple[Schema, Callable[[Any], Any]]:
+    schema = s.struct({"all": s.mapping(s.STRING_SCHEMA, kind)}, name="outer")
+    return schema, lambda value: Struct.unchecked(schema, [{"key": value}])
+
+
+def as_key(kind: Schema) -> tuple[Schema, Callable[[Any], Any]]:
+    schema = s.struct({"all": s.mapping(kind, s.STRING_SCHEMA)}, name="outer")
+
+    def within(value: Any) -> Any:
+        try:
+            return Struct.unchecked(schema, [{value: "item"}])
+        except TypeError:
+            return Struct.unchecked(schema, [value])
+
+    return schema, within
+
+
+WITHIN = {"a struct": in_struct, "an array": in_array, "a map": in_map, "a key": as_key}
+
+
 def by_field(schema: Schema, values: Sequence[Any]) -> Sequence[Any]:
     """The same with structs held by field, at any depth."""
     if (
@@ -206,6 +249,44 @@ def test_values_of_any_schema_are_written_together_as_each_is_alone(name: str) -
 
     check()
     assert counts["nested"] > 20, counts
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_values_of_all_primitive_types_are_written_together_as_each_is_alone(name: str) -> None:
+    counts: Counter[str] = Counter()
+    made = MAKERS[name]()
+
+    @settings(max_examples=EXAMPLES)
+    @given(st.lists(values_of(ALL), min_size=2, max_size=4))
+    def check(values: list[Any]) -> None:
+        expected = [alone(made, ALL, value) for value in values]
+        assert written(made, ALL, values) == expected
+        counts["different"] += len(set(expected)) > 1
+
+    check()
+    assert counts["different"] > 30, counts
+
+
+@pytest.mark.parametrize("name", MAKERS)
+@pytest.mark.parametrize("place", WITHIN)
+def test_one_wrong_value_is_not_written_together(name: str, place: str) -> None:
+    counts: Counter[str] = Counter()
+    for kind in PRIMITIVES:
+        schema, within = WITHIN[place](kind)
+        made = MAKERS[name]()
+        right = next(value for value in RIGHT if not isinstance(alone(made, schema, within(value)), Exception))
+        for value in WRONG:
+            values = [within(right), within(value), within(right)]
+            expected = [alone(made, schema, value) for value in values]
+            found = written(made, schema, values)
+            if isinstance(expected[1], Exception):
+                assert found is None
+                counts["errors"] += 1
+            else:
+                assert found is None or found == expected
+                counts["written"] += found is not None
+    assert counts["errors"] > 500, counts
+    assert counts["written"] > 50, counts
 
 
 @pytest.mark.parametrize("name", MAKERS)
@@ -296,6 +377,7 @@ AVRO_TARGETS: dict[str, tuple[Schema, Any, list[Any]]] = {
     "promoted": (s.INT32_SCHEMA, "double", [1, 2]),
     "one of several": (s.INT64_SCHEMA, ["null", "string", "long"], [1, 300]),
     "null behind": (s.OPTIONAL_STRING_SCHEMA, ["string", "null"], ["a", None]),
+    "union of one": (s.STRING_SCHEMA, ["string"], ["a", "b"]),
     "always there": (s.STRING_SCHEMA, ["null", "bytes"], ["a", "b"]),
     "enum": (s.STRING_SCHEMA, {"type": "enum", "name": "e", "symbols": ["a", "b"]}, ["b", "a", "b"]),
     "fixed": (
