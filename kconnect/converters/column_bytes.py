@@ -77,8 +77,8 @@ def fields_of(schema: Schema, values: Sequence[Any]) -> Sequence[Sequence[Any]]:
 
 def writer(present: WritePresent, one_by_one: Write, null: Callable[[], bytes]) -> Write:
     """
-    Return a writer of any values. Those that are not None are written by `present`; if that is not possible, all of them
-    `one_by_one`. `null` returns the bytes of a None, and raises what a None raises.
+    Return a writer of any values, or of an empty list. Those that are not None are written by `present`; if that is not
+    possible, all of them `one_by_one`. `null` returns the bytes of a None, and raises what a None raises.
     """
 
     def write(values: Sequence[Any]) -> Pieces:

@@ -107,7 +107,7 @@ def _of_maps(values: Any) -> Fields:
 
 
 def _of_structs(schema: Schema, values: Any) -> Fields:
-    if schema.type is not SchemaType.STRUCT or set(map(type, values)) != {Struct}:
+    if schema.type is not SchemaType.STRUCT or set(map(type, values)) - {Struct}:
         raise Unusual
     # Each schema once. Who makes records one by one may make an equal one for each.
     schemas = {id(struct.schema): struct.schema for struct in values}
