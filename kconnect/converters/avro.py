@@ -8,24 +8,28 @@ schemas, `avro_values.py` for the values, `schema_registry.py`.
 
 from __future__ import annotations
 
+import functools
 import io
 import struct
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from fastavro import schemaless_reader, schemaless_writer
+from fastavro import schemaless_reader
 
 import kconnect
 from kconnect.api.config import ConfigDef, ConfigKey, Importance, Type
 from kconnect.api.converter import Converter
 from kconnect.api.record import Header
 from kconnect.converters import avro_depth, avro_schema, avro_schema_readers
+from kconnect.converters.avro_columns import ColumnWriters
 from kconnect.converters.avro_schema import Dialect
 from kconnect.converters.avro_types import Avro, Encoding, check_elements, dumps, parse
 from kconnect.converters.avro_values import Readers, Writers, read_default
+from kconnect.converters.column_bytes import Write, joined
 from kconnect.converters.schema_registries import open_registry
 from kconnect.converters.schema_registry import RegisteredSchema, Registry, texts_of_references
 from kconnect.converters.schema_registry_login import CONFIG_KEYS
+from kconnect.data.column import Column
 from kconnect.data.kept import Kept, weight_of, weight_of_text
 from kconnect.data.schema import NULL, Schema, SchemaAndValue
 from kconnect.errors import ConfigError, DataError
@@ -118,6 +122,8 @@ class Writing(NamedTuple):
     head: bytes
     write: Callable[[Any], Any]
     encoding: Encoding
+    columns: Callable[[], Write]
+    """Returns the writer of columns, which is made when a first batch comes."""
 
 
 class Reading(NamedTuple):
@@ -184,18 +190,21 @@ class AvroConverter(Converter):
         else:
             writing = self._writing(topic, schema)
             self._written = (topic, schema, writing)
-        head, write, encoding = writing
-        out = io.BytesIO()
-        out.write(head)
+        head, write, encoding, _ = writing
         try:
-            plain = write(value)
-            schemaless_writer(out, encoding.schema, {"v": plain} if encoding.wrapped else plain)
+            return head + encoding.encode(write(value))
         except DataError as error:
             raise DataError(f"Failed to serialize Avro data from topic {topic}: {error}") from error
         except (TypeError, ValueError, OverflowError, AttributeError) as error:
             # fastavro's message may have the value in it; it stays in the cause.
             raise DataError(f"Failed to serialize Avro data from topic {topic}: a value does not fit its schema") from error
-        return out.getvalue()
+
+    def from_connect_all(self, topic: str, column: Column) -> Sequence[bytes | None] | None:
+        # A schema is registered for a record, so that a registry that can't be reached is asked once.
+        writing = self._writings.get((topic, column.schema))
+        if writing is None or column.has_nulls:
+            return None
+        return joined([writing.head, *writing.columns()(column)], len(column))
 
     def _writing(self, topic: str, schema: Schema | None) -> Writing:
         writing = self._writings.get((topic, schema))
@@ -236,7 +245,8 @@ class AvroConverter(Converter):
             raise DataError(
                 f"Incompatible schema for subject {subject}, of which schema {id} is to be used: {error}.{remedy}"
             ) from error
-        return Writing(_HEAD.pack(0, id), write, encoding)
+        columns = functools.cache(lambda: ColumnWriters(self._dialect, strict).of(schema, target))
+        return Writing(_HEAD.pack(0, id), write, encoding, columns)
 
     # --- from Kafka ---
 

@@ -9,13 +9,14 @@ of the bytes only: no docs, logical types or defaults. Used by the other `avro_*
 from __future__ import annotations
 
 import copy
+import io
 import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from fastavro import parse_schema
+from fastavro import parse_schema, schemaless_writer
 
 from kconnect.data import avro_indexes
 from kconnect.errors import DataError
@@ -330,6 +331,12 @@ class Encoding:
         if self._reading is None:
             self._reading = avro_indexes.refusing(copy.deepcopy(self.schema))
         return self._reading
+
+    def encode(self, plain: Any) -> bytes:
+        """Return the bytes of a value as fastavro takes it. Whatever fastavro raises is raised."""
+        out = io.BytesIO()
+        schemaless_writer(out, self.schema, {"v": plain} if self.wrapped else plain)
+        return out.getvalue()
 
     def branch_names(self, union: Avro) -> list[str]:
         """Return the names of a union's branches besides null, in their order, if there are several."""

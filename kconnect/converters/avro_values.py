@@ -30,7 +30,7 @@ _NUMBERS: dict[SchemaType, tuple[type, ...]] = {
     SchemaType.FLOAT32: (float, Float32),
     SchemaType.FLOAT64: (float, Float64),
 }
-_BITS = {SchemaType.INT8: 8, SchemaType.INT16: 16, SchemaType.INT32: 32, SchemaType.INT64: 64}
+BITS = {SchemaType.INT8: 8, SchemaType.INT16: 16, SchemaType.INT32: 32, SchemaType.INT64: 64}
 _TARGETS: dict[SchemaType, frozenset[str]] = {
     **dict.fromkeys((SchemaType.INT8, SchemaType.INT16, SchemaType.INT32), frozenset(("int", "long", "float", "double"))),
     SchemaType.INT64: frozenset(("long", "float", "double")),
@@ -69,7 +69,7 @@ class Writers:
             return self._or_null(schema, avro, self._of_union(schema, avro))
         if avro.type == "union":
             return self._or_null(schema, avro, self._of_branch(schema, avro))
-        return self._or_null(schema, avro, self._of_present(schema, avro))
+        return self._or_null(schema, avro, self.of_present(schema, avro))
 
     def _or_null(self, schema: Schema, avro: Avro, write: Convert) -> Convert:
         if schema.optional and avro.nullable:
@@ -93,7 +93,7 @@ class Writers:
         failure: DataError | None = None
         for branch in sorted(union.present, key=lambda branch: not _is_own(schema, branch)):
             try:
-                return self._tagged(union, branch, self._of_present(schema, branch))
+                return self._tagged(union, branch, self.of_present(schema, branch))
             except DataError as error:
                 failure = failure or error
         raise failure or DataError(f"The Avro type {union!r} has no branch for {schema!r}")
@@ -124,7 +124,7 @@ class Writers:
             branches = [by_name[field.name] for field in schema.fields]
         fields = []
         for field, branch in zip(schema.fields, branches):
-            write = self._of_present(field.schema, branch)
+            write = self.of_present(field.schema, branch)
             default = None if self._dialect.ignore_default_for_nullables else field.schema.default
             fields.append((default, self._tagged(avro, branch, write) if avro.type == "union" else write))
 
@@ -142,7 +142,7 @@ class Writers:
 
     # --- other types ---
 
-    def _of_present(self, schema: Schema, avro: Avro) -> Convert:
+    def of_present(self, schema: Schema, avro: Avro) -> Convert:
         """Return the writer of values that are not null."""
         if schema.type is SchemaType.STRUCT and is_union(schema):
             return self._of_union(schema, avro)
@@ -162,10 +162,10 @@ class Writers:
         for target in avro.fields:
             field = places.get(target.name)
             if field is None:
-                absent[target.name] = self._absent(target)
+                absent[target.name] = self.absent(target)
             else:
                 write = self._of_field(field.schema, target.type)
-                steps.append((field.index, target.name, _as_it_is(field.schema, target.type), write))
+                steps.append((field.index, target.name, as_it_is(field.schema, target.type), write))
         if not absent and [index for index, *_ in steps] == list(range(len(schema.fields))):
             pairs = [step[1:] for step in steps]
 
@@ -186,7 +186,7 @@ class Writers:
 
         return write_some
 
-    def _absent(self, target: AvroField) -> Any:
+    def absent(self, target: AvroField) -> Any:
         """Return what stands for a field that the values don't have."""
         if target.default is not MISSING:
             return Defaults(self._encoding).of(target.type, target.default)
@@ -254,7 +254,7 @@ class Writers:
                 raise DataError(f"A text can't be written as the Avro type {avro!r}, because it may be no symbol of it")
             return _writer_of_enum(schema, avro)
         plain = logical or _writer_of(schema)
-        if target in ("float", "double") and kind in _BITS:
+        if target in ("float", "double") and kind in BITS:
             return lambda value: float(plain(value))
         if kind is SchemaType.STRING and target == "bytes":
             return lambda value: plain(value).encode()
@@ -312,7 +312,7 @@ def _is_own(schema: Schema, avro: Avro) -> bool:
     return avro_type == avro.type
 
 
-def _as_it_is(schema: Schema, avro: Avro) -> type | None:
+def as_it_is(schema: Schema, avro: Avro) -> type | None:
     """The class of which values are written as they are, without a call; others, null among them, need their writer."""
     present = avro.present
     if len(present) != 1 or avro_logical.writer(schema) is not None or not _is_own(schema, present[0]):
@@ -339,8 +339,8 @@ def _check_struct(schema: Schema, value: Any) -> None:
 
 def _writer_of(schema: Schema) -> Convert:
     kind = schema.type
-    if kind in _BITS:
-        return _writer_of_integer(schema, _BITS[kind], _NUMBERS[kind][1])
+    if kind in BITS:
+        return _writer_of_integer(schema, BITS[kind], _NUMBERS[kind][1])
     if kind in _NUMBERS:
         narrow = _NUMBERS[kind]
 
@@ -472,7 +472,7 @@ class Readers:
         if logical is not None:
             return logical
         if kind is SchemaType.INT8 or kind is SchemaType.INT16:
-            half, whole = 1 << _BITS[kind] - 1, 1 << _BITS[kind]
+            half, whole = 1 << BITS[kind] - 1, 1 << BITS[kind]
             # What does not fit is cut, as Java's cast does.
             return lambda plain: (plain + half) % whole - half
         return None

@@ -19,12 +19,14 @@ import orjson
 from kconnect.api.config import ConfigDef, ConfigKey, Importance, OneOf, Type, Width
 from kconnect.api.record import Header
 from kconnect.converters import json_schema, json_text
+from kconnect.converters.column_bytes import joined
 from kconnect.converters.headers import CONVERTER_TYPE, AnyConverter
 from kconnect.converters.inference import MOST_FIELDS
+from kconnect.converters.json_columns import ColumnWriters
 from kconnect.converters.json_inferred import Inferring
 from kconnect.converters.json_readers import Convert, Inexact, Readers
 from kconnect.converters.json_writers import Writers, is_exact
-from kconnect.data.column import Column, Unusual
+from kconnect.data.column import Column
 from kconnect.data.kept import Kept, weight_of, weight_of_text
 from kconnect.data.schema import NULL, Schema, SchemaAndValue
 from kconnect.errors import ConfigError, DataError
@@ -164,6 +166,7 @@ class JsonConverter(AnyConverter):
         self._limit: int = max(0, parsed[CACHE_SIZE])
         numeric = parsed[DECIMAL_FORMAT].upper() == "NUMERIC"
         self._writers = Writers(numeric, parsed[REPLACE_NULL], self._limit)
+        self._columns = ColumnWriters(self._writers, self._limit)
         self._readers = Readers(parsed[REPLACE_NULL])
         self._heads: Kept[Schema, bytes] = Kept(self._limit)
         self._read: Kept[bytes, Reading] = Kept(self._limit)
@@ -221,13 +224,8 @@ class JsonConverter(AnyConverter):
     def from_connect_all(self, topic: str, column: Column) -> Sequence[bytes | None] | None:
         if column.schema is None and column.has_nulls:
             return None
-        head, tail = (self._head(column.schema), b"}") if self._enveloped else (b"", b"")
-        try:
-            names, columns = column.fields()
-        except Unusual:
-            payloads = json_text.dumps_each(self._writers.each(column.schema, column.values))
-            return [b"%b%b%b" % (head, payload, tail) for payload in payloads] if head else payloads
-        return json_text.dumps_objects(names, self._writers.fields(column.schema, columns), head, tail) if names else None
+        pieces = self._columns.of(column.schema)(column)
+        return joined([self._head(column.schema), *pieces, b"}"] if self._enveloped else pieces, len(column))
 
     def _free(self, value: Any) -> Any:
         return value if is_exact(value) else self._writers.free(value)

@@ -16,6 +16,7 @@ from typing import Any
 
 import orjson
 
+from kconnect.converters.column_bytes import Pieces, is_constant
 from kconnect.converters.json_bytes import text_of
 from kconnect.data.values import float32_text, float64_text
 from kconnect.errors import DataError
@@ -89,26 +90,15 @@ def dumps_each(plains: Sequence[Any]) -> list[bytes]:
     return _exactly(orjson.dumps(marked, option=_OPTIONS))[1:-1].split(b",\0,")
 
 
-def dumps_objects(names: Sequence[str], columns: Sequence[Sequence[Any]], head: bytes, tail: bytes) -> list[bytes]:
-    """The same for objects with these names, of which there is a list of values each, with something before and behind."""
-    parts, texts = [], []
-    for name, values in zip(names, columns):
-        kinds = set(map(type, values))
-        if kinds != {str}:
-            part = b"\0"
-            texts.append(dumps(values)[1:-1].split(b",") if kinds <= _WORDS else dumps_each(values))
-        elif values.count(values[0]) == len(values):
-            part = dumps(values[0])
-        else:
-            # Within a text no quote stands without a backslash before it, so this is where one ends and the next begins.
-            part = b'"\0"'
-            texts.append(dumps(values)[2:-2].split(b'","'))
-        parts.append(b"%b:%b" % (dumps(name), part))
-    template = b"%b{%b}%b" % (head, b",".join(parts), tail)
-    if not texts:
-        return [template] * len(columns[0])
-    template = template.replace(b"%", b"%%").replace(b"\0", b"%b")
-    return [template % row for row in zip(*texts)]
+def dumps_column(plains: Sequence[Any], kinds: set[type] | None = None) -> Pieces:
+    """The same as pieces, to be put into larger texts. `kinds` are the values' classes, if they are known."""
+    kinds = kinds or set(map(type, plains))
+    if is_constant(plains, kinds):
+        return [dumps(plains[0])]
+    if kinds == {str}:
+        # Within a text no quote stands without a backslash before it, so this is where one ends and the next begins.
+        return [b'"', dumps(plains)[2:-2].split(b'","'), b'"']
+    return [dumps(plains)[1:-1].split(b",") if kinds <= _WORDS else dumps_each(plains)]
 
 
 def float64(value: float) -> Any:

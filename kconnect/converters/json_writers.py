@@ -2,13 +2,14 @@
 From Connect's values to plain JSON ones, compiled once for each schema.
 
 `Writers.of(schema)` gives a function that makes of a value what `json_text.dumps` writes. Called by `json.py`, and for
-defaults by `json_schema.py`. The other direction: `json_readers.py`.
+defaults by `json_schema.py`. Read next: `json_columns.py`, which writes many values at once. The other direction:
+`json_readers.py`.
 """
 
 from __future__ import annotations
 
 import binascii
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import orjson
@@ -24,20 +25,19 @@ from kconnect.errors import DataError
 Convert = Callable[[Any], Any]
 
 _WHOLE = (SchemaType.INT8, SchemaType.INT16, SchemaType.INT32, SchemaType.INT64)
-_AS_IS: dict[SchemaType, type] = {
+AS_IS: dict[SchemaType, type] = {
     **dict.fromkeys(_WHOLE, int),
     SchemaType.BOOLEAN: bool,
     SchemaType.STRING: str,
 }
-_WORDS = {str, bool, type(None)}
-"""What JSON has itself, whatever the value is."""
+"""The classes whose values are written as they are, in a schema that is not logical."""
 
 
 class Writers:
     """Writers by schema, for one converter's settings."""
 
     def __init__(self, numeric_decimals: bool, defaults: bool, limit: int) -> None:
-        self._numeric = numeric_decimals
+        self.numeric = numeric_decimals
         self._defaults = defaults
         self._kept: Kept[Schema, Convert] = Kept(limit)
 
@@ -51,9 +51,9 @@ class Writers:
 
     def _of(self, schema: Schema) -> Convert:
         logical = self._of_logical(schema)
-        if logical is not None or schema.type not in _AS_IS:
+        if logical is not None or schema.type not in AS_IS:
             return self._or_null(schema, logical or self._of_type(schema))
-        expected, general = _AS_IS[schema.type], self._or_null(schema, self._of_type(schema))
+        expected, general = AS_IS[schema.type], self._or_null(schema, self._of_type(schema))
         # An exact class: True is an int to `isinstance`.
         return lambda value: value if type(value) is expected else general(value)
 
@@ -73,7 +73,7 @@ class Writers:
 
     def _of_logical(self, schema: Schema) -> Convert | None:
         if schema.name == schemas.DECIMAL:
-            if self._numeric:
+            if self.numeric:
                 return _write_number
             unscaled = logical.writer_of_decimals(schema)
             return lambda value: _base64(unscaled(value))
@@ -96,7 +96,7 @@ class Writers:
             return _writer_of_number(kind, float, float64)
         if kind in _WHOLE:
             return _writer_of_number(kind, int, int)
-        return _writer_of(kind, _AS_IS[kind])
+        return _writer_of(kind, AS_IS[kind])
 
     def _part(self, schema: Schema | None) -> Convert:
         return self.free if schema is None else self.of(schema)
@@ -132,31 +132,6 @@ class Writers:
             return {name: convert(item) for (name, convert), item in zip(fields, value.values)}
 
         return write
-
-    def fields(self, schema: Schema | None, columns: Sequence[Sequence[Any]]) -> list[Sequence[Any]]:
-        """Write the columns of structs of this schema, or of maps without one."""
-        if schema is None:
-            return [self.each(None, values) for values in columns]
-        return [self.each(field.schema, values) for field, values in zip(schema.fields, columns)]
-
-    def each(self, schema: Schema | None, values: Sequence[Any]) -> Sequence[Any]:
-        """
-        Write each of these values with the writer of a schema, or `free` without one. An error of the writer is raised as it
-        is.
-        """
-        kinds = set(map(type, values))
-        if schema is None:
-            if kinds <= _WORDS or (kinds == {int} and is_exact(min(values)) and is_exact(max(values))):
-                return values
-            if kinds == {float} and all(1e-3 <= value < 1e7 for value in values):
-                return values
-            return list(map(self._free, values))
-        if schema.type in _AS_IS and kinds == {_AS_IS[schema.type]} and self._of_logical(schema) is None:
-            return values
-        return list(map(self.of(schema), values))
-
-    def _free(self, value: Any) -> Any:
-        return value if is_exact(value) else self.free(value)
 
     def free(self, value: Any) -> Any:
         """Write a value without a schema."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -21,21 +22,31 @@ from kconnect.java.moments import DAY_MS, milliseconds_of
 
 def writer_of_decimals(schema: Schema) -> Callable[[Any], bytes]:
     """Two's complement of the unscaled number, as few bytes as do: Java's `BigInteger.toByteArray`."""
+    # Not before there is a value: a schema without a scale hurts nobody as long as all are null.
+    known_scale = functools.cache(lambda: schemas.decimal_scale(schema))
 
     def unscaled(value: Any) -> bytes:
-        # Not before there is a value: a schema without a scale hurts nobody as long as all are null.
-        scale = schemas.decimal_scale(schema)
-        sign, digits, exponent = checked_decimal(value).as_tuple()
-        if -int(exponent) != scale:
-            raise DataError(
-                "Decimal value has mismatching scale for given Decimal schema. "
-                f"Schema has scale {scale}, value has scale {-int(exponent)}."
-            )
-        number = int("".join(map(str, digits))) * (-1 if sign else 1)
+        scale = known_scale()
+        whole, _, fraction = str(checked_decimal(value)).partition(".")
+        try:
+            number = int(whole + fraction) if len(fraction) == scale else _unscaled(value, scale)
+        except ValueError:
+            # Its text has an exponent, as those of large and tiny numbers do.
+            number = _unscaled(value, scale)
         bits = number.bit_length() if number >= 0 else (number + 1).bit_length()
         return number.to_bytes(bits // 8 + 1, "big", signed=True)
 
     return unscaled
+
+
+def _unscaled(value: decimal.Decimal, scale: int) -> int:
+    sign, digits, exponent = value.as_tuple()
+    if -int(exponent) != scale:
+        raise DataError(
+            "Decimal value has mismatching scale for given Decimal schema. "
+            f"Schema has scale {scale}, value has scale {-int(exponent)}."
+        )
+    return int("".join(map(str, digits))) * (-1 if sign else 1)
 
 
 def checked_decimal(value: Any) -> decimal.Decimal:
@@ -74,3 +85,8 @@ WRITERS: dict[str, Callable[[Any], int]] = {
     schemas.TIMESTAMP: _write_timestamp,
 }
 """By the name of the logical schema."""
+
+
+def is_logical(schema: Schema) -> bool:
+    """Return whether the values of a schema are logical."""
+    return schema.name == schemas.DECIMAL or schema.name in WRITERS

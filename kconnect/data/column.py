@@ -82,7 +82,8 @@ class Column(Sequence[Any]):
     @property
     def has_nulls(self) -> bool:
         """Whether one of the values is None."""
-        return self._values is not None and None in self._values
+        # By their classes: `in` would have structs compare themselves.
+        return self._values is not None and type(None) in set(map(type, self._values))
 
     def fields(self) -> Fields:
         """
@@ -106,9 +107,10 @@ def _of_maps(values: Any) -> Fields:
 
 
 def _of_structs(schema: Schema, values: Any) -> Fields:
-    # Who makes records one by one may make an equal schema for each.
-    if schema.type is not SchemaType.STRUCT or [
-        1 for struct in values if type(struct) is not Struct or (struct.schema is not schema and struct.schema != schema)
-    ]:
+    if schema.type is not SchemaType.STRUCT or set(map(type, values)) - {Struct}:
+        raise Unusual
+    # Each schema once. Who makes records one by one may make an equal one for each.
+    schemas = {id(struct.schema): struct.schema for struct in values}
+    if [1 for other in schemas.values() if other is not schema and other != schema]:
         raise Unusual
     return tuple([field.name for field in schema.fields]), list(zip(*[struct._values for struct in values]))

@@ -1,8 +1,9 @@
 """
 What each transform, predicate and converter costs: nanoseconds of CPU a record, alone and in chains of 1, 3 and 6.
 
-In memory, without a broker: batches of 1,000 records of ten fields, once with a schema and once as plain maps. Each figure
-is the median of several rounds; rounds of all rows alternate, so that a busy moment of the machine hits all of them.
+In memory, without a broker: batches of 1,000 records of ten fields, once with a schema and once as plain maps; for converters
+also envelopes as Debezium makes them of a table's rows. Each figure is the median of several rounds; rounds of all rows
+alternate, so that a busy moment of the machine hits all of them.
 """
 
 from __future__ import annotations
@@ -124,6 +125,7 @@ def all_rows() -> dict[str, Work]:
         rows[f"{name} (with DropHeaders)"] = chain(registry, [("DropHeaders", {"headers": "x"})], structs(), config)
     for name, settings in CONVERTERS.items():
         rows |= converter(registry, name, settings, maps() if name == "JsonConverter" else structs())
+        rows |= converter(registry, f"{name}, envelope", settings, envelopes())
     for name, (schema, value) in SIMPLE.items():
         records = [SourceRecord(None, None, "orders", value_schema=schema, value=value) for _ in range(BATCH)]
         rows |= converter(registry, name, {}, records)
@@ -209,6 +211,21 @@ def structs() -> list[Any]:
 def maps() -> list[Any]:
     values = {name: value for name, (_, value) in FIELDS.items()}
     return [record(None, {**values, "id": number}) for number in range(BATCH)]
+
+
+def envelopes() -> list[Any]:
+    table = struct({name: schema for name, (schema, _) in FIELDS.items()}, name="shop.people.Value", optional=True)
+    place = {"connector": "postgresql", "snapshot": "true", "db": "shop", "schema": "public", "table": "people"}
+    numbers = {"ts_ms": 1_700_000_000_000, "txId": 777, "lsn": 123_456_789}
+    kinds = {**dict.fromkeys(place, STRING_SCHEMA), **dict.fromkeys(numbers, INT64_SCHEMA)}
+    source = struct(kinds, name="io.debezium.connector.postgresql.Source")
+    schema = struct({"before": table, "after": table, "source": source, "op": STRING_SCHEMA}, name="shop.people.Envelope")
+
+    def value(row: Struct) -> Struct:
+        after = Struct.unchecked(table, list(row.values))
+        return Struct(schema, {"after": after, "source": Struct(source, {**place, **numbers}), "op": "r"})
+
+    return [record(schema, value(person.value)) for person in structs()]
 
 
 def record(schema: Schema | None, value: Any) -> SourceRecord:

@@ -158,9 +158,9 @@ class Records(Batch):
         present = [record for record in listed if record is not None] if None in listed else listed
         if len(present) < FEW:
             return None
-        values = [record.value for record in present]
         schema = _common([record.value_schema for record in present])
-        return None if None in values or schema is _DIFFERENT else cls(listed, present, Column(schema, values), owned)
+        column = Column(schema, [record.value for record in present])
+        return None if column.has_nulls or schema is _DIFFERENT else cls(listed, present, column, owned)
 
     @property
     def key(self) -> Column:
