@@ -34,6 +34,11 @@ def is_constant(values: Sequence[Any], kinds: set[type]) -> bool:
     return kinds in _COMPARABLE and values[0] == values[-1] and values.count(values[0]) == len(values)
 
 
+def _is_one(values: Sequence[Any]) -> bool:
+    """Return whether all values are the very same object, as is what a source says of where its records come from."""
+    return values[0] is values[-1] and len(values) > 1 and len(set(map(id, values))) == 1
+
+
 def joined(pieces: Pieces, count: int) -> Sequence[bytes]:
     """Return the bytes of each of `count` values."""
     rows: list[Any] = []
@@ -90,7 +95,11 @@ def writer(present: WritePresent, one_by_one: Write, null: Callable[[], bytes]) 
                 values = values.values
             kinds = set(map(type, values))
             if NULL not in kinds:
-                return present(values, kinds) if kinds else [values]
+                if not kinds:
+                    return [values]
+                if _is_one(values):
+                    return [joined(present(values[:1], kinds), 1)[0]]
+                return present(values, kinds)
             if len(kinds) == 1:
                 return [null()]
             some = [value for value in values if value is not None]

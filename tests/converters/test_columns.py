@@ -25,6 +25,7 @@ from kconnect.core.task.steps import Steps
 from kconnect.data import schema as s
 from kconnect.data.column import Column
 from kconnect.data.schema import Schema, SchemaType, Struct
+from kconnect.errors import DataError
 from tests.converters.avro_calls import UTC, converter, scope
 
 TEXTS = st.text(st.characters(codec="utf-8") | st.sampled_from('",:{}[]\\\0%'), max_size=6) | st.just("y" * 200)
@@ -323,6 +324,20 @@ def test_struct_of_columns_needs_no_structs() -> None:
         assert made.from_connect_all("t", column) == expected
         assert nested.as_field() is nested
         assert column.as_field() is column
+
+
+@pytest.mark.parametrize("values", [[1, "x"], [1, None], ["wrong", "x"]])
+def test_one_object_in_all_rows_is_written_as_if_each_had_its_own(values: list[Any]) -> None:
+    inner = s.struct({"a": s.INT32_SCHEMA, "b": s.OPTIONAL_STRING_SCHEMA})
+    outer = s.struct({"id": s.INT32_SCHEMA, "source": inner})
+    shared = Struct.unchecked(inner, values)
+    rows = [Struct.unchecked(outer, [number, shared]) for number in range(20)]
+    made = json_converter()
+    if values[0] == "wrong":
+        with pytest.raises(DataError):
+            made.from_connect_all("t", Column(outer, rows))
+    else:
+        assert made.from_connect_all("t", Column(outer, rows)) == [made.from_connect_data("t", outer, row) for row in rows]
 
 
 def test_column_of_another_schema_is_wrong() -> None:
