@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
-from kconnect.api.converter import HeaderConverter
+from kconnect.api.converter import Converter, HeaderConverter
 from kconnect.api.record import Header, SinkRecord, SourceRecord, TimestampType
+from kconnect.converters.string import StringConverter
+from kconnect.core.task.batch import Records
 from kconnect.core.task.chain import Converters, Outgoing, SinkChain, SourceChain
 from kconnect.errors import ConnectError
 
@@ -77,6 +79,27 @@ def test_headers_are_converted_and_keep_their_order() -> None:
     chain = SourceChain(Converters(Text(), Text(), TextHeaders))
     record = SourceRecord(None, None, "t", value="v", headers=[Header("b", 1), Header("a", 2), Header("b", 3)])
     assert sent(chain, [record])[0][7] == [("b", b"1"), ("a", b"2"), ("b", b"3")]
+
+
+def test_records_that_share_their_headers_are_converted_at_once_by_built_in_converters_only() -> None:
+    headers = (Header("a", 1),)
+    shared = [SourceRecord(None, None, "t", value=f"v{number}", headers=headers) for number in range(20)]
+    each_own = [SourceRecord(None, None, "t", value=f"v{number}", headers=[Header("a", 1)]) for number in range(20)]
+
+    def at_once(converter: Converter, records: list[SourceRecord]) -> Any:
+        converter.configure({}, False)
+        batch = Records.of(records, owned=False)
+        assert batch is not None
+        return SourceChain(Converters(converter, converter, TextHeaders)).at_once(batch)
+
+    alone = sent(SourceChain(Converters(StringConverter(), StringConverter(), TextHeaders)), shared)
+    assert list(at_once(StringConverter(), shared)) == alone
+    assert at_once(StringConverter(), each_own) is None
+
+    class Curious(StringConverter):
+        """What it makes of a value may depend on the headers."""
+
+    assert at_once(Curious(), shared) is None
 
 
 def test_headers_that_are_none_are_told() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kconnect.api.record import SourceRecord
+from kconnect.api.record import OffsetOnly, SourceRecord
 from kconnect.core.task.converted import Converted
 from kconnect.core.task.ports import Refusal
 from kconnect.core.task.steps import Step
@@ -227,6 +227,14 @@ def test_a_record_that_was_dropped_has_its_offset_in_a_transaction_too() -> None
     world = SourceWorld(PollBoundary(), steps=[Step("drop", lambda record: None)])
     world.step(line(1))
     assert (world.readable, world.store.stored) == ([], {AT: {"position": 1}})
+
+
+@pytest.mark.parametrize("boundary", [None, PollBoundary()])
+def test_an_offset_without_a_record_is_stored_and_nothing_is_sent(boundary: PollBoundary | None) -> None:
+    world = SourceWorld(boundary, steps=[Step("refuse", lambda record: 1 / 0)])
+    world.step(OffsetOnly(FILE, {"position": 7}))
+    world.step(after=INTERVAL_S)
+    assert (world.readable, world.store.stored, world.told) == ([], {AT: {"position": 7}}, [(None, None)])
 
 
 def test_a_transaction_ends_in_its_time() -> None:
