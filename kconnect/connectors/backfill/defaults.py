@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from kconnect.connectors.backfill.types import ColumnType
+from kconnect.connectors.backfill.types import PRECISE, ColumnType
 
 _QUOTED = re.compile(r"'(.*?)'", re.DOTALL)
 _FUNCTION = re.compile(r"\(?[A-Za-z0-9_.]{1,200}\(.*\)", re.DOTALL)
@@ -24,8 +24,11 @@ _MICROSECOND = datetime.timedelta(microseconds=1)
 _MILLISECONDS = 3
 
 
-def default_of(kind: ColumnType, expression: str | None) -> Any:
-    """Return the default in the form that values of the column have; None if Debezium has none."""
+def default_of(kind: ColumnType, expression: str | None, decimals: str = PRECISE) -> Any:
+    """
+    Return the default in the form that values of the column have; None if Debezium has none. `decimals` is its
+    `decimal.handling.mode`.
+    """
     if expression is None or kind.element is not None or expression.upper().startswith("NULL::"):
         return None
     read = _READ_ENUM if kind.labels else _READ.get(kind.name)
@@ -37,7 +40,8 @@ def default_of(kind: ColumnType, expression: str | None) -> Any:
         return _ZEROS.get(kind.name, _zero_of_time(kind))
     text = quoted[1] if quoted else expression
     try:
-        return read(text, kind.modifier)
+        found = read(text, kind.modifier) if kind.name != "numeric" or decimals == PRECISE else _loose(text, kind.modifier)
+        return float(found) if decimals == "double" and isinstance(found, str) and kind.name == "numeric" else found
     except (ValueError, ArithmeticError):
         return None
 
@@ -103,6 +107,11 @@ def _decimal(text: str, modifier: int) -> decimal.Decimal | None:
         return None
     scale = (modifier - 4) & 0x7FF
     return decimal.Decimal(text).quantize(decimal.Decimal((0, (1,), -scale)))
+
+
+def _loose(text: str, modifier: int) -> str:
+    number = decimal.Decimal(text) if modifier < 0 else _decimal(text, modifier)
+    return f"{number:f}"
 
 
 def _bool(text: str, _: int) -> bool:

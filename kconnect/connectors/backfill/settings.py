@@ -18,6 +18,7 @@ PREFIX, DELIMITER = "topic.prefix", "topic.delimiter"
 PLUGIN, SLOT, PUBLICATION, PUBLISHING = "plugin.name", "slot.name", "publication.name", "publication.autocreate.mode"
 SCHEMAS_IN, SCHEMAS_OUT = "schema.include.list", "schema.exclude.list"
 TABLES_IN, TABLES_OUT = "table.include.list", "table.exclude.list"
+DECIMALS = "decimal.handling.mode"
 COLUMNS_IN, COLUMNS_OUT = "column.include.list", "column.exclude.list"
 HEADERS = "extended.headers.enabled"
 VERSION, RANGE_PAGES, ROWS, BYTES, RATE = (
@@ -31,7 +32,6 @@ RANGES, SNAPSHOT, DONE = "backfill.ranges", "backfill.snapshot", "backfill.done"
 """In the configs of tasks only."""
 
 _FIXED = {
-    "decimal.handling.mode": ("precise",),
     "time.precision.mode": ("adaptive",),
     "binary.handling.mode": ("bytes",),
     "hstore.handling.mode": ("json",),
@@ -104,6 +104,12 @@ CONFIG = ConfigDef(
             "all_tables",
             "How a missing publication is made. disabled: it is not, and that is an error.",
             OneOf(("all_tables", "filtered", "disabled"), ignore_case=True),
+        ),
+        STRING.medium(
+            DECIMALS,
+            "precise",
+            "What decimals and amounts of money are written as, as by Debezium.",
+            OneOf(("precise", "double", "string"), ignore_case=True),
         ),
         STRING.low(HEADERS, "true", "Whether records have Debezium's headers.", OneOf(("true", "false"), ignore_case=True)),
     ),

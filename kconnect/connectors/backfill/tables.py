@@ -201,17 +201,18 @@ def look(connection: Any, name: Name, config: Mapping[str, Any]) -> Table:
     """Return a table as it is now. ConnectError for a column of a type that is not understood."""
     columns: list[tuple[str, Reading]] = []
     types: dict[int, ColumnType] = {}
+    decimals = config[settings.DECIMALS].lower()
     for column, is_required, modifier, is_generated, default, oid in connection.execute(_COLUMNS, [name.quoted]).fetchall():
         if not _matches(config, settings.COLUMNS_IN, settings.COLUMNS_OUT, f"{name}.{column}"):
             continue
         kind = _type(connection, oid, modifier, types)
         try:
-            reading = reading_of(kind, not is_required)
+            reading = reading_of(kind, not is_required, decimals)
         except ConnectError as error:
             raise ConnectError(f"{name}.{column}: {error}") from None
         if reading is None:
             continue
-        if not is_generated and (value := default_of(kind, default)) is not None:
+        if not is_generated and (value := default_of(kind, default, decimals)) is not None:
             reading = reading.of(reading.schema.replace(default=value))
         columns.append((column, reading))
     if not columns:

@@ -19,6 +19,8 @@ import orjson
 from kconnect.api import ConnectError, Schema, SchemaType, Struct, schema
 
 Convert = Callable[[Any], Any]
+PRECISE = "precise"
+"""The `decimal.handling.mode` that writes decimals."""
 
 
 class ColumnType(NamedTuple):
@@ -61,6 +63,7 @@ _MILLISECONDS = 3
 _MOST = 2**63 - 1
 _MONTH_US = 2_629_800_000_000
 """A twelfth of 365.25 days."""
+_MOST_SCALE = 1000
 _LENGTHLESS = 2**31 - 1
 """Of a `bit varying` without a limit."""
 _YEAR = re.compile(r"(\d{4,})(-.*?)( BC)?$")
@@ -84,17 +87,17 @@ _ANY_DECIMAL = schema.struct(
 )
 
 
-def reading_of(kind: ColumnType, optional: bool) -> Reading | None:
+def reading_of(kind: ColumnType, optional: bool, decimals: str = PRECISE) -> Reading | None:
     """
     Return how a column of this type is read; None if Debezium leaves such columns out. ConnectError for a type that Debezium
-    may know and kconnect does not.
+    may know and kconnect does not. `decimals` is Debezium's `decimal.handling.mode`.
     """
     if kind.element is not None:
-        found = _of_array(kind.element)
+        found = _of_array(kind.element, decimals)
     elif kind.name in _OMITTED:
         return None
     else:
-        found = _of_scalar(kind)
+        found = _of_scalar(kind, decimals)
     return None if found is None else found.of(found.schema.optional_copy() if optional else found.schema)
 
 
@@ -102,7 +105,9 @@ def _named(base: Schema, name: str, **parameters: str) -> Schema:
     return base.replace(name=name, version=1, parameters=parameters or None)
 
 
-def _of_scalar(kind: ColumnType) -> Reading:
+def _of_scalar(kind: ColumnType, decimals: str) -> Reading:
+    if kind.name in ("money", "numeric") and decimals != PRECISE:
+        return _of_loose_number(kind, decimals)
     plain = _PLAIN.get(kind.name)
     if plain is not None:
         return plain
@@ -125,6 +130,23 @@ def _of_scalar(kind: ColumnType) -> Reading:
         f"The type {kind.name} is not understood: leave its columns out with column.exclude.list, of the backfill and of "
         "Debezium"
     )
+
+
+def _of_loose_number(kind: ColumnType, decimals: str) -> Reading:
+    number = "{0}::numeric" if kind.name == "money" else "{0}"
+    if decimals == "double":
+        return Reading(schema.FLOAT64_SCHEMA, f"{number}::float8")
+    if kind.modifier >= 0 and _scale(kind.modifier) > _MOST_SCALE:
+        # Behind the point Debezium writes two thousand zeros.
+        raise ConnectError(
+            "Numbers with a scale below 0 are not understood: leave the column out, or read it as precise or double"
+        )
+    return Reading(schema.STRING_SCHEMA, f"CASE WHEN {{0}}::text = 'NaN' THEN 'NAN' ELSE {number}::text END")
+
+
+def _scale(modifier: int) -> int:
+    """A scale below 0 has eleven bits, and Debezium takes them for one above."""
+    return (modifier - 4) & 0x7FF
 
 
 def _of_number(base: Schema, name: str, expression: str) -> Reading:
@@ -179,12 +201,11 @@ def _of_numeric(modifier: int) -> Reading:
     if modifier < 0:
         return Reading(_ANY_DECIMAL, "nullif({}, 'NaN')", converting=_any_decimals)
     precision = (modifier - 4) >> 16 & 0xFFFF
-    # A scale below 0 has eleven bits, and Debezium takes them for one above.
-    scale = (modifier - 4) & 0x7FF
+    scale = _scale(modifier)
     return Reading(
         schema.decimal_schema(scale).replace(parameters={"scale": str(scale), "connect.decimal.precision": str(precision)}),
         "nullif({}, 'NaN')",
-        None if scale < 1000 else lambda number: _with_scale(number, scale),
+        None if scale <= _MOST_SCALE else lambda number: _with_scale(number, scale),
     )
 
 
@@ -197,7 +218,10 @@ def _with_scale(number: decimal.Decimal, scale: int) -> decimal.Decimal:
 def _any_decimals(schema: Schema) -> Convert:
     def convert(number: decimal.Decimal) -> Struct:
         exponent = number.as_tuple().exponent
-        assert isinstance(exponent, int)
+        if not isinstance(exponent, int):
+            raise ConnectError(
+                "There is an infinite number, which has no place in a record: change it, or leave its column out"
+            )
         scale = max(0, -exponent)
         unscaled = int(number.scaleb(scale, _ENDLESS))
         size = (~unscaled if unscaled < 0 else unscaled).bit_length() // 8 + 1
@@ -270,7 +294,7 @@ _PLAIN = {
 }
 
 
-def _of_array(element: ColumnType) -> Reading | None:
+def _of_array(element: ColumnType, decimals: str) -> Reading | None:
     if element.name in _OMITTED or element.name in _OMITTED_IN_ARRAYS:
         return None
     if element.name == "bit":
@@ -282,11 +306,11 @@ def _of_array(element: ColumnType) -> Reading | None:
             f"Arrays of the type {element.name} are not understood: leave their columns out with column.exclude.list, of the "
             "backfill and of Debezium"
         )
-    one = _of_scalar(element)
+    one = _of_scalar(element, decimals)
     # Debezium takes the labels of an enum for required within an array.
     one = one.of(one.schema if element.labels else one.schema.optional_copy())
     # Of numbers without a scale it drops zeros at the end within an array, and nowhere else.
-    is_any_decimal = element.name == "numeric" and element.modifier < 0
+    is_any_decimal = element.name == "numeric" and element.modifier < 0 and decimals == PRECISE
     selected = one.expression.format("trim_scale(_e)" if is_any_decimal else "_e")
     # Of an array within an array Debezium makes a null.
     expression = (

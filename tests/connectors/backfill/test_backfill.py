@@ -328,7 +328,7 @@ def test_who_resets_the_offsets_gives_the_slot_back(database: Make) -> None:
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("decimal.handling.mode", "string"),
+        ("decimal.handling.mode", "rounded"),
         ("time.precision.mode", "connect"),
         ("message.key.columns", "a:b"),
         ("column.mask.hash.SHA-256.with.salt.x", "public.t.note"),

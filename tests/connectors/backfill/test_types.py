@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from kconnect.api import SourceRecord
+from kconnect.api import ConnectError, SourceRecord
 from kconnect.connectors.backfill.defaults import default_of
 from kconnect.connectors.backfill.source import BackfillConnector
 from kconnect.connectors.backfill.types import ColumnType
@@ -74,6 +74,44 @@ def test_schemas_keys_and_values_are_debeziums(database: Callable[[str], dict[st
                 assert json.dumps(after[column]) == json.dumps(other), (name, after.get("id"), column)
             assert (payload["op"], payload["before"], payload["transaction"]) == ("r", None, None)
             assert payload["source"]["connector"] == "postgresql" and payload["source"]["table"] in ("Odd Name", name[7:])
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("mode", ["string", "double"])
+def test_decimals_are_what_debezium_makes_of_them_in_other_modes(database: Callable[[str], dict[str, str]], mode: str) -> None:
+    config = database(
+        """
+        create table t (id int primary key, n numeric, s numeric(5, 2) not null default 1.2, a numeric[], m money,
+                        f numeric default 3.14);
+        insert into t values (1, 1e20, -0.01, '{1.50,2e10,null}', 12.5), (2, 'NaN', 'NaN', null, null),
+                             (3, -0.00001, 2.56, '{}', -1.01)
+        """
+    )
+    with SourceRunner(BackfillConnector, {**config, "decimal.handling.mode": mode}) as source:
+        records = source.read(3)
+    rows = [{name: record.value["after"][name] for name in "nsam"} for record in records]
+    # Written down from Debezium 3.6.1.
+    texts: list[dict[str, Any]] = [
+        {"n": "100000000000000000000", "s": "-0.01", "a": ["1.50", "20000000000", None], "m": "12.50"},
+        {"n": "NAN", "s": "NAN", "a": None, "m": None},
+        {"n": "-0.00001", "s": "2.56", "a": [], "m": "-1.01"},
+    ]
+
+    def number(value: Any) -> Any:
+        return [number(each) for each in value] if isinstance(value, list) else None if value is None else float(value)
+
+    wanted = texts if mode == "string" else [{name: number(value) for name, value in row.items()} for row in texts]
+    assert str(rows) == str(wanted)
+    row = records[0].value["after"].schema
+    defaults = [row.field("s").schema.default, row.field("f").schema.default]
+    assert defaults == (["1.20", "3.14"] if mode == "string" else [1.2, 3.14])
+
+
+@pytest.mark.process
+def test_an_infinite_number_is_told(database: Callable[[str], dict[str, str]]) -> None:
+    config = database("create table t (id int primary key, n numeric); insert into t values (1, 'Infinity')")
+    with SourceRunner(BackfillConnector, config) as source, pytest.raises(ConnectError, match="infinite number"):
+        source.poll()
 
 
 @pytest.mark.parametrize(
