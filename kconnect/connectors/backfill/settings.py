@@ -8,8 +8,9 @@ by its name. Read by `source.py` and `task.py`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Any
 
-from kconnect.api import ConfigDef, NonEmptyString, OneOf, Range
+from kconnect.api import ConfigDef, ConfigError, NonEmptyString, OneOf, Range
 from kconnect.connectors.setting_rows import INT, LIST, LONG, SECRET, STRING, section
 
 HOST, PORT, USER, PASSWORD = "database.hostname", "database.port", "database.user", "database.password"
@@ -31,6 +32,8 @@ VERSION, RANGE_PAGES, ROWS, BYTES, RATE = (
 RANGES, SNAPSHOT, DONE = "backfill.ranges", "backfill.snapshot", "backfill.done"
 """In the configs of tasks only."""
 
+KNOWN = "3.6"
+"""The version of Debezium whose records are known."""
 _FIXED = {
     "time.precision.mode": ("adaptive",),
     "binary.handling.mode": ("bytes",),
@@ -63,6 +66,14 @@ def unfit(props: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     for name, value in props.items():
         if value.strip() and (name in _REFUSED or name.startswith(_REFUSED_BEGINNINGS)):
             yield name, f"{name} is not understood by a backfill: let Debezium take its snapshot itself, or leave it out."
+
+
+def _is_known(name: str, value: Any) -> None:
+    if value is not None and not str(value).startswith(f"{KNOWN}."):
+        remedy = f"install Debezium {KNOWN}, or let yours take its snapshot itself"
+        raise ConfigError(
+            name, value, f"A backfill writes what Debezium {KNOWN} writes, and other versions write otherwise: {remedy}"
+        )
 
 
 CONFIG = ConfigDef(
@@ -115,7 +126,7 @@ CONFIG = ConfigDef(
     ),
     *section(
         "Reading",
-        STRING.high(VERSION, doc="The version of Debezium that is to go on, which stands in each record."),
+        STRING.high(VERSION, doc="The version of Debezium that is to go on, which stands in each record.", validator=_is_known),
         INT.low(
             RANGE_PAGES, 1024, "So many pages of 8 KiB are a range, which is read from its beginning again.", Range.at_least(1)
         ),

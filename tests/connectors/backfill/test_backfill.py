@@ -330,6 +330,7 @@ def test_who_resets_the_offsets_gives_the_slot_back(database: Make) -> None:
     [
         ("decimal.handling.mode", "rounded"),
         ("time.precision.mode", "connect"),
+        ("backfill.debezium.version", "3.5.0.Final"),
         ("message.key.columns", "a:b"),
         ("column.mask.hash.SHA-256.with.salt.x", "public.t.note"),
         ("snapshot.select.statement.overrides", "public.t"),
