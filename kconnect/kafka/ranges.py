@@ -1,0 +1,177 @@
+"""
+Ranges of offsets, read outside of any group: where partitions begin and end, and the messages between two offsets.
+
+Called by `pyspark/cluster.py` for frames of Spark. The end of a partition is that of its committed records (the last stable
+offset). Transaction markers have offsets and are never delivered, so the end of a range is found by partition-EOF, not by the
+last message's offset. Read next: `consumer.py`, for members of groups.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
+
+import confluent_kafka as ck
+from confluent_kafka.admin import AdminClient, OffsetSpec
+
+from kconnect.errors import ConnectError, RequestTimeoutError
+from kconnect.kafka import asking, failures, identities, message_headers, unreadable
+from kconnect.kafka.codes import AWAY, MOVING
+
+log = logging.getLogger(__name__)
+
+At = tuple[str, int]
+
+_ANSWER_S, _LIMIT_S = 10.0, 60.0
+_PASSING = (*AWAY, *MOVING)
+_POLL_S = 0.2
+_MOST = 1000
+"""Messages at a time; the consumer holds 16 MB of them at most."""
+
+
+def partitions(client: Mapping[str, Any], topics: Collection[str] | None = None) -> dict[str, list[int]]:
+    """
+    Return the partitions of the topics that exist, of all topics with None. `client` are a consumer's settings. Raise
+    ConnectError, with the remedy, if no broker answers or the client may not read one of them.
+    """
+    admin = AdminClient(identities.connection(client))
+
+    def ask() -> dict[str, list[int]]:
+        # All of them at once: to ask for one that does not exist may create it.
+        return {
+            name: sorted(topic.partitions)
+            for name, topic in admin.list_topics(timeout=_ANSWER_S).topics.items()
+            if (topics is None or name in topics) and (topic.error is None or topics is not None)
+        }
+
+    what = "the topics" if topics is None else f"the topic {', '.join(sorted(topics))}"
+    return failures.persistently(ask, _PASSING, what, client, _LIMIT_S)
+
+
+def begins(client: Mapping[str, Any], places: Collection[At]) -> dict[At, int]:
+    """Return the first offset that each partition still has."""
+    return _offsets(client, dict.fromkeys(places, OffsetSpec.earliest()))
+
+
+def ends(client: Mapping[str, Any], places: Collection[At]) -> dict[At, int]:
+    """Return the offset behind all that readers of committed records may read in each partition."""
+    return _offsets(client, dict.fromkeys(places, OffsetSpec.latest()))
+
+
+def at_time(client: Mapping[str, Any], places: Collection[At], time_ms: int) -> dict[At, int]:
+    """Return the offset of the first record at or after a time, of partitions that have such a record."""
+    offsets = _offsets(client, dict.fromkeys(places, OffsetSpec.for_timestamp(time_ms)))
+    return {place: offset for place, offset in offsets.items() if offset >= 0}
+
+
+def _offsets(client: Mapping[str, Any], specs: Mapping[At, OffsetSpec]) -> dict[At, int]:
+    if not specs:
+        return {}
+    admin = AdminClient(identities.connection(client))
+    request = {ck.TopicPartition(*place): spec for place, spec in specs.items()}
+
+    def ask() -> dict[At, int]:
+        answers = admin.list_offsets(request, request_timeout=_ANSWER_S, isolation_level=ck.IsolationLevel.READ_COMMITTED)
+        try:
+            return {(place.topic, place.partition): int(future.result().offset) for place, future in answers.items()}
+        except BaseException:
+            # Other answers are still to come.
+            asking.keep(admin)
+            raise
+
+    what = f"the topic {', '.join(sorted({topic for topic, _ in specs}))}"
+    return failures.persistently(ask, _PASSING, what, client, _LIMIT_S)
+
+
+def messages(
+    client: Mapping[str, Any], place: At, begin: int, end: int, patience_s: float, fails_on_loss: bool = True
+) -> Iterator[list[ck.Message]]:
+    """
+    Yield the committed messages of a partition from the offset `begin` on, without `end`, in lists and in their order. There
+    may be fewer than offsets: of compacted topics, and of transactions.
+
+    Raises:
+        ConnectError: the partition can't be read, or has lost `begin` while `fails_on_loss`
+        RequestTimeoutError: nothing has come for `patience_s` seconds
+    """
+    consumer = ck.Consumer(
+        {
+            **client,
+            "enable.partition.eof": True,
+            "enable.auto.commit": False,
+            "allow.auto.create.topics": False,
+            "auto.offset.reset": "error",
+            "isolation.level": "read_committed",
+        }
+    )
+    try:
+        consumer.assign([ck.TopicPartition(*place, begin)])
+        since = time.monotonic()
+        while True:
+            # One, and then those that are there already: `consume` waits all of its time for the last one.
+            first = consumer.poll(_POLL_S)
+            if first is None:
+                _require_patience(since, place, begin, end, patience_s)
+                continue
+            batch, at_end = [], False
+            for message in (first, *consumer.consume(_MOST - 1, 0)):
+                error = message.error()
+                if error is None:
+                    if _offset(message) >= end:
+                        at_end = True
+                        break
+                    batch.append(message)
+                elif error.code() == ck.KafkaError._PARTITION_EOF:
+                    # Of a leader that is new and knows less, this may come too soon.
+                    at_end = _offset(message) >= end
+                    if at_end:
+                        break
+                elif error.code() == ck.KafkaError._AUTO_OFFSET_RESET:
+                    _go_on(consumer, client, place, begin, end, fails_on_loss)
+                else:
+                    _require_passing(message, error, place, client)
+            if batch:
+                begin, since = _offset(batch[-1]) + 1, time.monotonic()
+                message_headers.mend(batch)
+                yield batch
+            if at_end:
+                return
+            if not batch:
+                _require_patience(since, place, begin, end, patience_s)
+    finally:
+        consumer.close()
+
+
+def _offset(message: ck.Message) -> int:
+    offset = message.offset()
+    return -1 if offset is None else offset
+
+
+def _require_patience(since: float, place: At, begin: int, end: int, patience_s: float) -> None:
+    if time.monotonic() - since > patience_s:
+        raise RequestTimeoutError(
+            f"{place[0]}-{place[1]} gave nothing from offset {begin} on for {patience_s:.0f} s, and is to be read to {end}. "
+            "Check its brokers, or wait longer by the option read.timeout.ms"
+        )
+
+
+def _go_on(consumer: ck.Consumer, client: Mapping[str, Any], place: At, begin: int, end: int, fails_on_loss: bool) -> None:
+    """Go on where the partition begins now, if records may be missing."""
+    low = begins(client, [place])[place]
+    if fails_on_loss:
+        raise ConnectError(
+            f"Records are missing: {place[0]}-{place[1]} begins at offset {low} now, and offset {begin} is wanted. Kafka's "
+            "retention may have deleted them. To read what there is, set the option failOnDataLoss=false"
+        )
+    log.warning("%s-%d begins at offset %d now: what was before that, from %d on, is gone", *place, low, begin)
+    consumer.assign([ck.TopicPartition(*place, min(max(low, begin), end))])
+
+
+def _require_passing(message: ck.Message, error: ck.KafkaError, place: At, client: Mapping[str, Any]) -> None:
+    if error.code() in unreadable.NOT_UNPACKED:
+        raise unreadable.of_error(message)
+    if error.fatal() or error.code() not in _PASSING:
+        raise failures.failure(error, f"the topic {place[0]}", client)
+    log.warning("Reading %s-%d: %s", *place, error.str())

@@ -1,0 +1,87 @@
+"""
+The converters of a frame: kconnect's own by the names that connectors use, or JSON of either kind if nobody names one.
+
+Made by `frame.py`: on the driver for the schema, and in executors for rows. A name without a package is that of an entry
+point in `kconnect.converters`, so an installed package may bring more. Read next: `api/converter.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from importlib import metadata
+from typing import Any
+
+from kconnect.api.converter import Converter
+from kconnect.api.record import Header
+from kconnect.data.schema import Schema, SchemaAndValue
+from kconnect.errors import ConfigError, DataError
+
+_GROUP = "kconnect.converters"
+_PACKAGES = (
+    *(f"org.apache.kafka.connect.{part}" for part in ("json", "storage", "converters")),
+    "io.confluent.connect.avro",
+)
+_ENVELOPE = b'{"schema":'
+
+
+def make(which: str, settings: Mapping[str, str] | None, only_own: bool = False) -> Converter:
+    """
+    Return a converter, configured; `which` is `key.converter` or `value.converter`, and `settings` has its name as `""`. Raise
+    ConfigError, naming the option, if there is none of that name, or a setting can't be used. With `only_own`, it is one of
+    kconnect's own packages: the name comes from a connector's config.
+    """
+    if settings is None:
+        return AnyJson()
+    name = settings[""]
+    converter = _class(which, name, only_own)()
+    own = {key: text for key, text in settings.items() if key}
+    infers = type(converter).__name__ == "JsonConverter" and own.get("schemas.infer", "").strip().lower() == "true"
+    if infers and not own.get("schema.content") and not own.get("schema.subject"):
+        # The frame's schema is inferred once, for all of its tasks.
+        own = {**own, "schemas.infer": "false", "schemas.enable": "false"}
+    converter.configure({**own, "converter.type": which.partition(".")[0]}, which.startswith("key"))
+    return converter
+
+
+def _class(which: str, name: str, only_own: bool) -> type[Converter]:
+    package, _, short = name.rpartition(".")
+    points = {point.name: point for point in metadata.entry_points(group=_GROUP)}
+    if only_own:
+        points = {key: point for key, point in points.items() if point.value.startswith("kconnect.converters.")}
+    if (package and package not in _PACKAGES) or short not in points:
+        raise ConfigError(
+            which,
+            name,
+            f"there is no such converter in Python: use one of {', '.join(sorted(points))}, or Java's name of one of these, or "
+            "install a package that has it",
+        )
+    loaded: type[Converter] = points[short].load()
+    return loaded
+
+
+class AnyJson(Converter):
+    """JSON with its schema beside it, as `JsonConverter` writes it by default, or without one. Each message says which."""
+
+    def __init__(self) -> None:
+        from kconnect.converters.json import JsonConverter
+
+        self._enveloped, self._plain = JsonConverter(), JsonConverter()
+        self._enveloped.configure({"schemas.enable": "true", "converter.type": "value"}, False)
+        self._plain.configure({"schemas.enable": "false", "converter.type": "value"}, False)
+
+    def configure(self, configs: Mapping[str, Any], is_key: bool) -> None:
+        """Do nothing: it has no settings."""
+
+    def from_connect_data(
+        self, topic: str, schema: Schema | None, value: Any, headers: Iterable[Header] | None = None
+    ) -> bytes | None:
+        raise DataError("frames are read only")
+
+    def to_connect_data(self, topic: str, data: bytes | None, headers: Iterable[Header] | None = None) -> SchemaAndValue:
+        if data is not None and data.startswith(_ENVELOPE):
+            try:
+                return self._enveloped.to_connect_data(topic, data)
+            except DataError:
+                # An object with a field of this name.
+                pass
+        return self._plain.to_connect_data(topic, data)
