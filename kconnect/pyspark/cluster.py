@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from kconnect.core.settings import unsafe
 from kconnect.errors import ConfigError, NotFoundError
 from kconnect.kafka import clients, ranges, sample
 from kconnect.pyspark import secrets
@@ -95,6 +96,12 @@ class Cluster:
         """What the options say of clients, as a connector's config would: the same guards hold for it."""
         # The worker's settings are this very address then, and what is no override needs no login of its own.
         own = {name: text for name, text in self._kafka.items() if name != _SERVERS or text != self.worker.bootstrap_servers}
+        for name, text in own.items():
+            for danger in unsafe.dangers(f"consumer.override.{name}", text):
+                raise ConfigError(
+                    f"The option kafka.{name} {danger.reason}, which no option of a frame may. If it is yours, write it into "
+                    "the properties file of a context (`kconnect context set NAME --command-config FILE`)"
+                )
         return {**{f"consumer.override.{name}": text for name, text in own.items()}, "name": _NAME}
 
     @cached_property
@@ -103,7 +110,8 @@ class Cluster:
         client = clients.consumer(self.worker, _NAME, 0, self._config)
         for name in ("max.poll.records", "group.instance.id", clients.RESET_AGE_MS):
             client.pop(name, None)
-        return {**client, "client.id": "kconnect-pyspark", "group.id": "kconnect-pyspark"}
+        # Nothing is committed, but the client looks for the group's coordinator, which takes a right of its own.
+        return {**client, "client.id": "kconnect-pyspark", "group.id": self._kafka.get("group.id", "kconnect-pyspark")}
 
     def topics(self, of_connector: Collection[str] = ()) -> list[str]:
         """
@@ -126,20 +134,22 @@ class Cluster:
         places = self._places(topics)
         return Known(ranges.begins(self.client, places), ranges.ends(self.client, places))
 
-    def require(self, topics: Collection[str]) -> None:
-        """Raise NotFoundError for a topic that does not exist."""
+    def existing(self, topics: Collection[str]) -> list[str]:
+        """Return those of the topics that exist. Raise NotFoundError if one that the options name does not."""
         there = ranges.partitions(self.client, topics)
-        for topic in sorted(set(topics) - there.keys()):
+        for topic in sorted(set(self._options.topics) - there.keys()):
             raise NotFoundError(f"There is no topic {topic} at {self.client['bootstrap.servers']}: check the name in topics")
+        return sorted(there)
 
     def by_time(self, place: Place, known: Known) -> dict[At, int]:
         """Return the first offsets at or after a place's time, none if it has no time."""
         return {} if place.time_ms is None else ranges.at_time(self.client, list(known.ends), place.time_ms)
 
     def newest(self, topic: str, most: int) -> list[Any]:
-        """Return the newest committed messages of a topic, in the order of their times."""
+        """Return the newest committed messages of a topic in the order of their times, or the oldest if the newest are none."""
         config = {**self._config, "consumer.override.isolation.level": "read_committed"}
-        return sample.messages(self.worker, config, topic, most, newest=True)
+        messages = sample.messages(self.worker, config, topic, most, newest=True)
+        return messages or sample.messages(self.worker, config, topic, most)
 
     def messages(self, wanted: Range) -> Iterator[list[Any]]:
         """Yield the messages of a range."""

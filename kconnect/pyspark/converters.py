@@ -13,7 +13,9 @@ from typing import Any
 
 from kconnect.api.converter import Converter
 from kconnect.api.record import Header
-from kconnect.data.schema import Schema, SchemaAndValue
+from kconnect.converters import json_text
+from kconnect.data.column import Column
+from kconnect.data.schema import NULL, Schema, SchemaAndValue
 from kconnect.errors import ConfigError, DataError
 
 _GROUP = "kconnect.converters"
@@ -33,14 +35,22 @@ def make(which: str, settings: Mapping[str, str] | None, only_own: bool = False)
     if settings is None:
         return AnyJson()
     name = settings[""]
-    converter = _class(which, name, only_own)()
+    kind = _class(which, name, only_own)
     own = {key: text for key, text in settings.items() if key}
-    infers = type(converter).__name__ == "JsonConverter" and own.get("schemas.infer", "").strip().lower() == "true"
-    if infers and not own.get("schema.content") and not own.get("schema.subject"):
+    is_pinned = own.get("schema.content") or own.get("schema.subject")
+    if kind.__name__ == "JsonConverter" and _is_plain(own) and not is_pinned:
         # The frame's schema is inferred once, for all of its tasks.
-        own = {**own, "schemas.infer": "false", "schemas.enable": "false"}
+        return AnyJson(has_schemas=False)
+    converter = kind()
     converter.configure({**own, "converter.type": which.partition(".")[0]}, which.startswith("key"))
     return converter
+
+
+def _is_plain(settings: Mapping[str, str]) -> bool:
+    """Whether messages are JSON without schemas."""
+    return settings.get("schemas.enable", "").strip().lower() == "false" or (
+        settings.get("schemas.infer", "").strip().lower() == "true"
+    )
 
 
 def _class(which: str, name: str, only_own: bool) -> type[Converter]:
@@ -60,14 +70,17 @@ def _class(which: str, name: str, only_own: bool) -> type[Converter]:
 
 
 class AnyJson(Converter):
-    """JSON with its schema beside it, as `JsonConverter` writes it by default, or without one. Each message says which."""
+    """
+    JSON without a schema; with `has_schemas`, also with its schema beside it, as `JsonConverter` writes it by default: each
+    message says which. Numbers are what is written: Connect's converter makes others of those beyond 64 bits.
+    """
 
-    def __init__(self) -> None:
+    def __init__(self, has_schemas: bool = True) -> None:
         from kconnect.converters.json import JsonConverter
 
-        self._enveloped, self._plain = JsonConverter(), JsonConverter()
-        self._enveloped.configure({"schemas.enable": "true", "converter.type": "value"}, False)
-        self._plain.configure({"schemas.enable": "false", "converter.type": "value"}, False)
+        self._enveloped = JsonConverter() if has_schemas else None
+        if self._enveloped is not None:
+            self._enveloped.configure({"schemas.enable": "true", "converter.type": "value"}, False)
 
     def configure(self, configs: Mapping[str, Any], is_key: bool) -> None:
         """Do nothing: it has no settings."""
@@ -78,10 +91,22 @@ class AnyJson(Converter):
         raise DataError("frames are read only")
 
     def to_connect_data(self, topic: str, data: bytes | None, headers: Iterable[Header] | None = None) -> SchemaAndValue:
-        if data is not None and data.startswith(_ENVELOPE):
+        if data is None:
+            return NULL
+        if self._enveloped is not None and data.startswith(_ENVELOPE):
             try:
                 return self._enveloped.to_connect_data(topic, data)
             except DataError:
                 # An object with a field of this name.
                 pass
-        return self._plain.to_connect_data(topic, data)
+        plain = json_text.loads_with_digits(data) if json_text.has_long_fraction(data) else json_text.loads(data)
+        return SchemaAndValue(None, None if plain is json_text.MISSING else plain)
+
+    def to_connect_all(self, topic: str, data: list[bytes]) -> Column | None:
+        enveloped = [text.startswith(_ENVELOPE) for text in data] if self._enveloped is not None else [False]
+        if all(enveloped):
+            return self._enveloped.to_connect_all(topic, data) if self._enveloped is not None else None
+        if any(enveloped) or json_text.has_long_fraction(b",".join(data)):
+            return None
+        plains = json_text.loads_each(data)
+        return None if plains is None else Column(None, plains)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from kconnect.errors import ConfigError, ConnectError, DataError, NotFoundError
 from kconnect.pyspark import connector, converters
 from kconnect.pyspark.cluster import Cluster
-from kconnect.pyspark.options import Options
+from kconnect.pyspark.options import KEEP, Options
 from kconnect.pyspark.places import Range
 
 if TYPE_CHECKING:
@@ -50,8 +50,12 @@ class Frame:
     def topics(self, cluster: Cluster) -> list[str]:
         """Return the topics to read now. The connector is asked from time to time whether it has used more of them."""
         if self.options.connector is not None and time.monotonic() - self._asked_at > _OF_CONNECTOR_S:
-            with connector.connected(self.options) as client:
-                self._topics = client.topics(self.options.connector)
+            try:
+                with connector.connected(self.options) as client:
+                    self._topics = client.topics(self.options.connector)
+            except ConnectError as error:
+                # A stream reads on while workers are away.
+                log.warning("Whether %s has used more topics can't be had: %s", self.options.connector, error)
             self._asked_at = time.monotonic()
         return cluster.topics(self._topics)
 
@@ -78,17 +82,23 @@ class Frame:
 def converter_of(
     which: str, options: Options, by_connector: Mapping[str, dict[str, str]], cluster: Cluster
 ) -> Converter | None:
+    """Return the converter of keys or values, None if nobody names one."""
+    settings = settings_of(which, options, by_connector, cluster)
+    only_own = which in by_connector
+    return None if settings is None else converters.make(which, settings, only_own)
+
+
+def settings_of(
+    which: str, options: Options, by_connector: Mapping[str, dict[str, str]], cluster: Cluster
+) -> dict[str, str] | None:
     """
-    Return the converter of keys or values: the options' own, else the connector's, else the one in the worker file of the
-    context. None if nobody names one.
+    Return the settings of the converter of keys or values: the options' own, else the connector's, else those in the worker
+    file of the context. None if nobody names one.
     """
     given = options.key if which == _KEY else options.value
     if given is not None:
-        return converters.make(which, cluster.settings_of(f"{which}.", given))
-    if which in by_connector:
-        return converters.make(which, by_connector[which], only_own=True)
-    of_worker = cluster.worker_converter(which)
-    return None if of_worker is None else converters.make(which, of_worker)
+        return cluster.settings_of(f"{which}.", given)
+    return by_connector[which] if which in by_connector else cluster.worker_converter(which)
 
 
 def of(options: Options, target: StructType) -> Frame:
@@ -100,6 +110,10 @@ def of(options: Options, target: StructType) -> Frame:
             connector.ensure(client, options)
             by_connector = _converters(options, client.get_config(options.connector))
             used = client.topics(options.connector)
+    if options.mode == KEEP and "_bad" not in target.names:
+        raise ConfigError(
+            "mode", KEEP, "the schema lacks the column: add _bad struct<error: string, key: binary, value: binary>"
+        )
     return Frame(options, target, by_connector, used, time.monotonic())
 
 
@@ -132,12 +146,16 @@ def schema(options: Options) -> StructType:
     topics = cluster.topics(used)
     if not topics:
         raise NotFoundError(f"No topic matches topics.pattern={options.pattern}")
-    cluster.require(topics)
-    value = converter_of(_VALUE, options, by_connector, cluster) or converters.AnyJson()
+    topics = cluster.existing(topics)
+    value_settings = settings_of(_VALUE, options, by_connector, cluster)
+    value = converters.make(_VALUE, value_settings, _VALUE in by_connector)
     key = converter_of(_KEY, options, by_connector, cluster) if options.has_key else None
     of_values, of_keys = columns.Seen(), columns.Seen()
     for topic in topics:
-        _look(cluster, topic, options, value, key, of_values, of_keys)
+        if not _look(cluster, topic, options, value, key, of_values, of_keys):
+            registered = _registered(topic, value_settings or {})
+            if registered is not None:
+                of_values.look_at_schema(topic, registered)
     made = of_values.columns()
     if not made.names:
         raise ConfigError(
@@ -152,8 +170,11 @@ def schema(options: Options) -> StructType:
 
 def _look(
     cluster: Cluster, topic: str, options: Options, value: Converter, key: Converter | None, of_values: Any, of_keys: Any
-) -> None:
-    """Take the newest records of a topic into account, the newest first. Bad ones say nothing of columns."""
+) -> bool:
+    """
+    Take the newest records of a topic into account, the newest first. Bad ones say nothing of columns. Return whether one has
+    a value.
+    """
     seen = False
     for message in reversed(cluster.newest(topic, options.sample)):
         for part, text, seen_part in ((value, message.value(), of_values), (key, message.key(), of_keys)):
@@ -165,16 +186,12 @@ def _look(
                 seen = seen or (part is value and converted.value is not None)
             except (DataError, ValueError, TypeError, RecursionError) as error:
                 log.info("%s-%d has a bad record at offset %d: %s", topic, message.partition(), message.offset(), error)
-    if not seen:
-        registered = _registered(topic, value)
-        if registered is not None:
-            of_values.look_at_schema(topic, registered)
+    return seen
 
 
-def _registered(topic: str, value: Converter) -> Any:
+def _registered(topic: str, settings: Mapping[str, str]) -> Any:
     """Return the newest schema that a registry has for the values of a topic, None if there is none to be had."""
-    settings = getattr(value, "registry_settings", None)
-    if settings is None:
+    if not settings.get("", "").endswith("AvroConverter"):
         return None
     from kconnect.converters import subjects
 

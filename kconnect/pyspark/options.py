@@ -76,9 +76,7 @@ _SPARKS = {
     "endingoffsetsbytimestamp": "endingTimestamp",
 }
 """What those try who know Spark's own sources, and what it is called here."""
-_FRAMEWORK = frozenset(
-    ("group.id", "enable.auto.commit", "auto.offset.reset", "isolation.level", "key.deserializer", "value.deserializer")
-)
+_FRAMEWORK = frozenset(("enable.auto.commit", "auto.offset.reset", "isolation.level", "key.deserializer", "value.deserializer"))
 """Settings of Kafka's consumer that this source sets itself: a frame is defined by offsets, and has committed records only."""
 
 
@@ -144,9 +142,7 @@ def parse(given: Mapping[str, str]) -> Options:
         raise ConfigError("Nothing says what to read: give the option topics, topics.pattern or connector")
     kafka = dict(_below(options, "kafka."))
     for name in sorted(_FRAMEWORK & kafka.keys()):
-        raise ConfigError(
-            f"kafka.{name}", kafka[name], "this source sets it itself: it reads committed records by offsets, in no group"
-        )
+        raise ConfigError(f"kafka.{name}", kafka[name], "this source sets it itself: it reads committed records by offsets")
     return Options(
         topics=topics,
         pattern=pattern,

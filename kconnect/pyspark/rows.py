@@ -54,6 +54,8 @@ class Rows:
         self._target, self._value, self._key, self._any_json, self._mode = target, value, key, any_json, mode
         self._own = pa.schema([field for field in target if field.name not in _ABOUT])
         self._has_key = columns.KEY in target.names
+        self._keys: dict[int, pa.Array | None] = {}
+        """The typed keys of the messages under way, by offset."""
         self.dropped = 0
         """How many bad records were dropped so far."""
         self.first_error = ""
@@ -65,11 +67,30 @@ class Rows:
         Raises:
             BadRecordError: one of them makes no row, and `mode` is `fail`
         """
-        tables = [self._whole(part) for part in self._parts(messages)]
+        tables = [self._whole(part) for part in self._all_parts(messages)]
         if tables:
             yield from pa.concat_tables(tables).combine_chunks().to_batches()
 
+    def _all_parts(self, messages: Sequence[Any]) -> Iterator[Part]:
+        """Yield the parts of messages whose keys can be read, and those whose keys can't."""
+        kind = self._target.field(columns.KEY).type if self._has_key else pa.binary()
+        self._keys = {}
+        if self._key is None or pa.types.is_binary(kind):
+            yield from self._parts(messages)
+            return
+        own, begin = pa.schema([pa.field(columns.VALUE, kind)]), 0
+        for at, message in enumerate(messages):
+            try:
+                self._keys[message.offset()] = self._key_value(message, own)
+            except _NO_ROW as error:
+                yield from self._parts(messages[begin:at])
+                yield from self._bad(message, error)
+                begin = at + 1
+        yield from self._parts(messages[begin:])
+
     def _parts(self, messages: Sequence[Any]) -> Iterator[Part]:
+        if not messages:
+            return
         topic = messages[0].topic()
         data = [message.value() for message in messages]
         column = self._at_once(topic, data)
@@ -188,27 +209,25 @@ class Rows:
         return pa.Table.from_arrays([arrays[name] for name in self._target.names], schema=self._target)
 
     def _key_column(self, part: Part, kind: pa.DataType) -> pa.Array:
-        keys = [message.key() for message in part.messages]
         if self._key is None or pa.types.is_binary(kind):
-            return pa.array(keys, kind)
-        own = pa.schema([pa.field(columns.VALUE, kind)])
-        made = []
-        for message, text in zip(part.messages, keys):
-            value = None if text is None or part.error is not None else self._key_value(message, text, own)
-            made.append(value if value is not None else pa.nulls(1, kind))
-        return pa.chunked_array(made, kind).combine_chunks()
+            return pa.array([message.key() for message in part.messages], kind)
+        arrays = [self._keys.get(message.offset()) for message in part.messages]
+        return pa.concat_arrays([pa.nulls(1, kind) if array is None else array for array in arrays])
 
-    def _key_value(self, message: Any, text: bytes, own: pa.Schema) -> pa.Array | None:
+    def _key_value(self, message: Any, own: pa.Schema) -> pa.Array | None:
+        """Return a key as an array of one value, None for none."""
         assert self._key is not None
-        converted = self._key.to_connect_data(message.topic(), text, ())
+        if message.key() is None:
+            return None
+        converted = self._key.to_connect_data(message.topic(), message.key(), ())
         if converted.value is None:
             return None
+        kind = own.field(0).type
         if converted.schema is None:
-            return values.array([converted.value], own.field(0).type, columns.KEY)
+            return values.array([converted.value], kind, columns.KEY)
         wrapped = columns.struct_of(converted.schema)
-        arrow_schema = arrow.arrow_schema(wrapped)
-        (array,) = arrow.arrays(wrapped, [[converted.value]], arrow_schema)
-        fitted = values.fitted(array, own.field(0).type, 1, columns.KEY)
+        (array,) = arrow.arrays(wrapped, [[converted.value]], arrow.arrow_schema(wrapped))
+        fitted = values.fitted(array, kind, 1, columns.KEY)
         return fitted.combine_chunks() if isinstance(fitted, pa.ChunkedArray) else fitted
 
 

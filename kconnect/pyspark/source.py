@@ -102,7 +102,7 @@ class BatchReader(DataSourceReader):
     def partitions(self) -> list[InputPartition]:
         frame, cluster = self._frame, self._frame.cluster()
         options = frame.options
-        known = cluster.known(frame.topics(cluster))
+        known = cluster.known(cluster.existing(frame.topics(cluster)))
         begin = places.settled(options.starting, known, cluster.by_time(options.starting, known))
         end = places.settled(options.ending, known, cluster.by_time(options.ending, known))
         end = {at: max(offset, begin[at]) for at, offset in end.items()}
@@ -158,7 +158,9 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             places.require_there(begin or {}, known)
         self._newest = known.ends
         if self._frozen is not None:
-            known = known._replace(ends={at: min(end, self._frozen.get(at, 0)) for at, end in known.ends.items()})
+            # A partition that has come since is for the next run.
+            ends = {at: min(end, self._frozen[at]) for at, end in known.ends.items() if at in self._frozen}
+            known = known._replace(ends=ends)
         end = places.limited(begin or {}, known, self._most(limit) if begin is not None else None)
         self._at = end
         return places.to_json(end)
