@@ -41,7 +41,9 @@ class Seen:
 
     def __init__(self) -> None:
         self._kinds: dict[Schema, str] = {}
-        self._shapes: dict[str, inference.Shape] = {}
+        # Of all topics: what one of them has as whole numbers and another one with a fraction is a number.
+        self._shape = inference.NOTHING
+        self._topic = ""
 
     def look(self, topic: str, schema: Schema | None, value: Any) -> None:
         """Take a value into account. DataError for one without a schema of which none can be inferred."""
@@ -50,8 +52,10 @@ class Seen:
         if schema is not None:
             self._kinds.setdefault(schema, topic)
             return
-        shape = self._shapes.get(topic, inference.NOTHING)
-        self._shapes[topic] = inference.grown(shape, inference.shape_of(value, _MOST_FIELDS))
+        grown = inference.grown(self._shape, inference.shape_of(value, _MOST_FIELDS))
+        if inference.width(grown) > _MOST_FIELDS:
+            raise DataError(f"with it, there would be more than {_MOST_FIELDS} fields")
+        self._shape, self._topic = grown, topic
 
     def look_at_schema(self, topic: str, schema: Schema) -> None:
         """Take a schema into account of which there is no value yet."""
@@ -70,14 +74,22 @@ class Seen:
         two topics, or two versions of a schema, have types for it that no column has both.
         """
         kinds = list(self._kinds.items())
-        for topic, shape in self._shapes.items():
-            inferred = inference.schema_of(shape, 1)
-            if inferred is not None:
-                kinds.append((inferred, topic))
+        inferred = inference.schema_of(self._shape, 1)
+        if inferred is not None:
+            kinds.append((inferred, self._topic))
         columns: list[pa.Field] = []
         for schema, topic in kinds:
             columns = _union(columns, _columns(schema), topic)
+        if _width(pa.struct(columns)) > _MOST_FIELDS:
+            raise DataError(
+                f"The records have more than {_MOST_FIELDS} fields, those within others counted. If their names are data, give "
+                'the schema yourself, as in .schema("id long, _offset long")'
+            )
         return pa.schema(columns)
+
+
+def _width(kind: pa.DataType) -> int:
+    return sum(1 + _width(kind.field(at).type) for at in range(kind.num_fields))
 
 
 def struct_of(schema: Schema) -> Schema:

@@ -103,3 +103,14 @@ def test_columns_about_records_come_last_and_have_no_namesake() -> None:
     ]  # fmt: skip
     with pytest.raises(DataError, match="a field _offset"):
         columns.around(pa.schema({"_offset": pa.int64()}), None, plain)
+
+
+def test_names_that_are_data_make_no_columns_without_end() -> None:
+    seen = Seen()
+    with pytest.raises(DataError, match="more than 5000 fields"):
+        for number in range(100):
+            seen.look("t", None, {f"{number}-{name}": 1 for name in range(60)})
+    assert len(seen.columns()) <= 5000
+    wide = schemas.struct({"o": schemas.struct({f"f{number}": INT for number in range(5000)})})
+    with pytest.raises(DataError, match="more than 5000 fields"):
+        columns_of(wide)

@@ -10,7 +10,7 @@ from typing import Any
 
 import confluent_kafka as ck
 import pytest
-from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin import AdminClient, NewPartitions
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
@@ -84,8 +84,8 @@ def test_a_batch_has_typed_rows_and_what_spark_needs_to_know_of_them(
 def test_filters_make_the_plan_smaller(spark: SparkSession, bootstrap: str, unique: Callable[[str], str]) -> None:
     name = topic(bootstrap, unique("filters"))
     for second in range(20):
-        produce(bootstrap, name, [{"id": second}], 0, timestamp=second * 1000)
-    produce(bootstrap, name, [{"id": 100}], 1, timestamp=0)
+        produce(bootstrap, name, [{"id": second}], 0, timestamp=second * 1000 + 1)
+    produce(bootstrap, name, [{"id": 100}], 1, timestamp=1)
     frame = read(spark, bootstrap, {"topics": name}, f"id long, {ABOUT}")
     found = frame.filter("_partition = 0 and _offset >= 5 and _offset < 8")
     assert ids(found) == [5, 6, 7]
@@ -146,11 +146,10 @@ def test_a_stream_goes_on_where_it_was_and_takes_what_has_come_since(
     sizes = drain(stream, tmp_path)
     assert sum(sizes) == 100
     assert max(sizes) <= 30
-    AdminClient({"bootstrap.servers": bootstrap}).create_partitions([ck.admin.NewPartitions(name, 3)])[name].result()
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    admin.create_partitions([NewPartitions(name, 3)])[name].result()
     more = topic(bootstrap, f"{prefix}.two", 1)
-    wait_until(
-        lambda: len(ck.Consumer({"bootstrap.servers": bootstrap, "group.id": "x"}).list_topics().topics[name].partitions) == 3
-    )
+    wait_until(lambda: len(admin.list_topics().topics[name].partitions) == 3)
     produce(bootstrap, name, [{"id": 100}], 2)
     produce(bootstrap, more, [{"id": 101, "new": 1}])
     assert sum(drain(stream, tmp_path)) == 2
@@ -166,9 +165,9 @@ def test_what_retention_took_fails_the_stream_unless_that_is_wanted(
     reader = spark.readStream.format("kconnect").options(**options).schema(f"id long, {ABOUT}")
     assert drain(reader.load(), tmp_path) == [5]
     produce(bootstrap, name, [{"id": number} for number in range(5, 10)])
-    AdminClient({"bootstrap.servers": bootstrap}).delete_records([ck.TopicPartition(name, 0, 8)])[
-        ck.TopicPartition(name, 0)
-    ].result()
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    place = ck.TopicPartition(name, 0, 8)
+    admin.delete_records([place])[place].result()
     with pytest.raises(PySparkException, match="failOnDataLoss=false"):
         drain(reader.load(), tmp_path)
     assert drain(reader.option("failOnDataLoss", "false").load(), tmp_path) == [2]
