@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Collection, Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import Any, TypeVar
 
 import confluent_kafka as ck
 from confluent_kafka.admin import AdminClient, OffsetSpec
@@ -23,6 +23,7 @@ from kconnect.kafka.codes import AWAY, MOVING
 log = logging.getLogger(__name__)
 
 At = tuple[str, int]
+_T = TypeVar("_T")
 
 _ANSWER_S, _LIMIT_S = 10.0, 60.0
 _PASSING = (*AWAY, *MOVING)
@@ -31,58 +32,68 @@ _MOST = 1000
 """Messages at a time; the consumer holds 16 MB of them at most."""
 
 
-def partitions(client: Mapping[str, Any], topics: Collection[str] | None = None) -> dict[str, list[int]]:
+class Partitions:
     """
-    Return the partitions of the topics that exist, of all topics with None. `client` are a consumer's settings. Raise
-    ConnectError, with the remedy, if no broker answers or the client may not read one of them.
+    What brokers say of partitions. `client` are a consumer's settings. One admin client asks all of it, until a question
+    fails: it may go on to ask brokers that lead nothing any more. ConnectError from any call, with the remedy, if no broker
+    answers, or the client may not read a topic.
     """
-    admin = AdminClient(identities.connection(client))
 
-    def ask() -> dict[str, list[int]]:
-        # All of them at once: to ask for one that does not exist may create it.
-        return {
-            name: sorted(topic.partitions)
-            for name, topic in admin.list_topics(timeout=_ANSWER_S).topics.items()
-            if (topics is None or name in topics) and (topic.error is None or topics is not None)
-        }
+    def __init__(self, client: Mapping[str, Any]) -> None:
+        self._client = client
+        self._admin: AdminClient | None = None
 
-    what = "the topics" if topics is None else f"the topic {', '.join(sorted(topics))}"
-    return failures.persistently(ask, _PASSING, what, client, _LIMIT_S)
+    def there(self, topics: Collection[str] | None = None) -> dict[str, list[int]]:
+        """Return the partitions of those of the topics that exist, of all topics with None."""
 
+        def ask(admin: AdminClient) -> dict[str, list[int]]:
+            # All of them at once: to ask for one that does not exist may create it.
+            return {
+                name: sorted(topic.partitions)
+                for name, topic in admin.list_topics(timeout=_ANSWER_S).topics.items()
+                if (topics is None or name in topics) and topic.error is None
+            }
 
-def begins(client: Mapping[str, Any], places: Collection[At]) -> dict[At, int]:
-    """Return the first offset that each partition still has."""
-    return _offsets(client, dict.fromkeys(places, OffsetSpec.earliest()))
+        return self._asked(ask, "the topics" if topics is None else f"the topic {', '.join(sorted(topics))}")
 
+    def begins(self, places: Collection[At]) -> dict[At, int]:
+        """Return the first offset that each partition still has."""
+        return self._offsets(dict.fromkeys(places, OffsetSpec.earliest()))
 
-def ends(client: Mapping[str, Any], places: Collection[At]) -> dict[At, int]:
-    """Return the offset behind all that readers of committed records may read in each partition."""
-    return _offsets(client, dict.fromkeys(places, OffsetSpec.latest()))
+    def ends(self, places: Collection[At]) -> dict[At, int]:
+        """Return the offset behind all that readers of committed records may read in each partition."""
+        return self._offsets(dict.fromkeys(places, OffsetSpec.latest()))
 
+    def at_time(self, places: Collection[At], time_ms: int) -> dict[At, int]:
+        """Return the offset of the first record at or after a time, of partitions that have such a record."""
+        offsets = self._offsets(dict.fromkeys(places, OffsetSpec.for_timestamp(time_ms)))
+        return {place: offset for place, offset in offsets.items() if offset >= 0}
 
-def at_time(client: Mapping[str, Any], places: Collection[At], time_ms: int) -> dict[At, int]:
-    """Return the offset of the first record at or after a time, of partitions that have such a record."""
-    offsets = _offsets(client, dict.fromkeys(places, OffsetSpec.for_timestamp(time_ms)))
-    return {place: offset for place, offset in offsets.items() if offset >= 0}
+    def _offsets(self, specs: Mapping[At, OffsetSpec]) -> dict[At, int]:
+        if not specs:
+            return {}
+        request = {ck.TopicPartition(*place): spec for place, spec in specs.items()}
 
-
-def _offsets(client: Mapping[str, Any], specs: Mapping[At, OffsetSpec]) -> dict[At, int]:
-    if not specs:
-        return {}
-    admin = AdminClient(identities.connection(client))
-    request = {ck.TopicPartition(*place): spec for place, spec in specs.items()}
-
-    def ask() -> dict[At, int]:
-        answers = admin.list_offsets(request, request_timeout=_ANSWER_S, isolation_level=ck.IsolationLevel.READ_COMMITTED)
-        try:
+        def ask(admin: AdminClient) -> dict[At, int]:
+            committed = ck.IsolationLevel.READ_COMMITTED
+            answers = admin.list_offsets(request, request_timeout=_ANSWER_S, isolation_level=committed)
             return {(place.topic, place.partition): int(future.result().offset) for place, future in answers.items()}
-        except BaseException:
-            # Other answers are still to come.
-            asking.keep(admin)
-            raise
 
-    what = f"the topic {', '.join(sorted({topic for topic, _ in specs}))}"
-    return failures.persistently(ask, _PASSING, what, client, _LIMIT_S)
+        return self._asked(ask, f"the topic {', '.join(sorted({topic for topic, _ in specs}))}")
+
+    def _asked(self, ask: Callable[[AdminClient], _T], what: str) -> _T:
+        def once() -> _T:
+            admin, self._admin = self._admin or AdminClient(identities.connection(self._client)), None
+            try:
+                answer = ask(admin)
+            except BaseException:
+                # Other answers may still be to come.
+                asking.keep(admin)
+                raise
+            self._admin = admin
+            return answer
+
+        return failures.persistently(once, _PASSING, what, self._client, _LIMIT_S)
 
 
 def messages(
@@ -159,7 +170,7 @@ def _require_patience(since: float, place: At, begin: int, end: int, patience_s:
 
 def _go_on(consumer: ck.Consumer, client: Mapping[str, Any], place: At, begin: int, end: int, fails_on_loss: bool) -> None:
     """Go on where the partition begins now, if records may be missing."""
-    low = begins(client, [place])[place]
+    low = Partitions(client).begins([place])[place]
     if fails_on_loss:
         raise ConnectError(
             f"Records are missing: {place[0]}-{place[1]} begins at offset {low} now, and offset {begin} is wanted. Kafka's "

@@ -113,6 +113,10 @@ class Cluster:
         # Nothing is committed, but the client looks for the group's coordinator, which takes a right of its own.
         return {**client, "client.id": "kconnect-pyspark", "group.id": self._kafka.get("group.id", "kconnect-pyspark")}
 
+    @cached_property
+    def _partitions(self) -> ranges.Partitions:
+        return ranges.Partitions(self.client)
+
     def topics(self, of_connector: Collection[str] = ()) -> list[str]:
         """
         Return the names of the topics to read, in order: those that the options name, whether they exist or not, those of the
@@ -124,26 +128,24 @@ class Cluster:
         names = [*self._options.topics, *(topic for topic in of_connector if not internal.protects(topic))]
         if self._options.pattern is not None:
             pattern = re.compile(self._options.pattern)
-            names += [
-                topic for topic in ranges.partitions(self.client) if pattern.fullmatch(topic) and not internal.protects(topic)
-            ]
+            names += [topic for topic in self._partitions.there() if pattern.fullmatch(topic) and not internal.protects(topic)]
         return sorted(set(names))
 
     def known(self, topics: Collection[str]) -> Known:
         """Return what brokers say of the partitions of these topics, as far as they exist."""
         places = self._places(topics)
-        return Known(ranges.begins(self.client, places), ranges.ends(self.client, places))
+        return Known(self._partitions.begins(places), self._partitions.ends(places))
 
     def existing(self, topics: Collection[str]) -> list[str]:
         """Return those of the topics that exist. Raise NotFoundError if one that the options name does not."""
-        there = ranges.partitions(self.client, topics)
+        there = self._partitions.there(topics)
         for topic in sorted(set(self._options.topics) - there.keys()):
             raise NotFoundError(f"There is no topic {topic} at {self.client['bootstrap.servers']}: check the name in topics")
         return sorted(there)
 
     def by_time(self, place: Place, known: Known) -> dict[At, int]:
         """Return the first offsets at or after a place's time, none if it has no time."""
-        return {} if place.time_ms is None else ranges.at_time(self.client, list(known.ends), place.time_ms)
+        return {} if place.time_ms is None else self._partitions.at_time(list(known.ends), place.time_ms)
 
     def newest(self, topic: str, most: int) -> list[Any]:
         """Return the newest committed messages of a topic in the order of their times, or the oldest if the newest are none."""
@@ -160,5 +162,5 @@ class Cluster:
     def _places(self, topics: Collection[str]) -> list[At]:
         if not topics:
             return []
-        there = ranges.partitions(self.client, topics)
+        there = self._partitions.there(topics)
         return [(topic, number) for topic, numbers in there.items() for number in numbers]

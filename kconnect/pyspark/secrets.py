@@ -23,6 +23,7 @@ REMEDY = (
     "${file:/run/secrets/kafka.properties:password}; or name a file with it in credentials.file, or a context of the CLI in "
     "context"
 )
+_OF_FILE = ("kafka.", "key.converter.", "value.converter.")
 _WITHIN = re.compile(r"(password|secret|token)\s*=\s*(\"[^\"]|'[^']|[^\s\"';])", re.IGNORECASE)
 """In a login line of Java's, an option with a value that is no reference: those have been taken out."""
 
@@ -84,8 +85,14 @@ def of_file(path: str) -> dict[str, str]:
         data = AllowedPaths("/", "credentials.file").read(path)
         if data is None:
             raise ConnectError("there is no such file")
-        return {name.lower(): value for name, value in properties.load(text(path, data)).items()}
+        options = {name.lower(): value for name, value in properties.load(text(path, data)).items()}
     except ConnectError as error:
         raise ConfigError(
             "credentials.file", path, f"{error} (on {socket.gethostname()}). Each machine that runs Spark needs it"
         ) from None
+    for name in options:
+        if not name.startswith(_OF_FILE):
+            raise ConfigError(
+                "credentials.file", path, f"it has {name}, and may have {', '.join(f'{part}*' for part in _OF_FILE)}"
+            )
+    return options

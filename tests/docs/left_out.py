@@ -39,6 +39,9 @@ LEFT_OUT: dict[tuple[str, str], str] = {
     ("connectors/spark.md", "spark.sql."): "a line of a file for logins: tests/connectors/spark/test_spark_application.py",
     ("connectors/spark.md", "lake.python="): "a line of a worker's file, which tests/integration/test_spark_sink.py has",
     ("cheat-sheet.md", "kconnect migrate"): "operating.md types it",
+    ("pyspark.md", "pip install"): _NET,
+    ("pyspark.md", ". .venv/bin/activate"): "tests/spark/test_notebook.py runs what is typed into that Python",
+    ("pyspark.md", "python"): "tests/spark/test_notebook.py runs what is typed into that Python",
     **{(f"connectors/{page}.md", "pip install"): _NET for page in (
         "datagen", "delta", "http", "iceberg", "objects-source", "objects", "search", "sql-source", "sql",
     )},

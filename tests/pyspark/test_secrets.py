@@ -45,5 +45,8 @@ def test_a_file_of_credentials_has_options(tmp_path: Path) -> None:
     path = tmp_path / "logins.properties"
     path.write_text("kafka.sasl.password=hunter2\nvalue.converter.basic.auth.user.info=a:b\n")
     assert secrets.of_file(str(path)) == {"kafka.sasl.password": "hunter2", "value.converter.basic.auth.user.info": "a:b"}
+    path.write_text("topics=t\n")
+    with pytest.raises(ConfigError, match=r"it has topics, and may have kafka\.\*"):
+        secrets.of_file(str(path))
     with pytest.raises(ConfigError, match="Each machine that runs Spark"):
         secrets.of_file(str(tmp_path / "other"))
