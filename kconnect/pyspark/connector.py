@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from kconnect.errors import ConfigError, ConflictError, NotFoundError, RequestTimeoutError
+from kconnect.errors import ConfigError, ConflictError, ConnectError, NotFoundError, RequestTimeoutError
 from kconnect.pyspark.options import Options
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def connected(options: Options) -> Iterator[ConnectClient]:
 def ensure(client: ConnectClient, options: Options) -> None:
     """
     Create the connector if its config is given and it does not exist, and wait until it and its tasks run. One that has the
-    same config is left as it is.
+    same config is left as it is, in whatever state: what it has written can be read.
 
     Raises:
         ConflictError: it exists with another config, and `connector.update` is not true
@@ -50,17 +50,7 @@ def ensure(client: ConnectClient, options: Options) -> None:
     from kconnect.rest.client import RestError
 
     name, config = options.connector or "", options.config
-    for _ in range(2):
-        existing = _existing(client, name)
-        if existing is not None or config is None:
-            break
-        try:
-            client.create(name, _named(name, config))
-            break
-        except RestError as error:
-            # Another notebook may have created it at this moment.
-            if error.status != 409:
-                raise
+    existing = _existing(client, name)
     if config is None:
         if existing is None:
             raise NotFoundError(
@@ -68,8 +58,18 @@ def ensure(client: ConnectClient, options: Options) -> None:
                 "connector.config, which creates it"
             )
         return
-    changed = [] if existing is None else _differences(existing, _named(name, config))
-    if changed:
+    if existing is None:
+        try:
+            client.create(name, _named(name, config))
+        except RestError as error:
+            # Another notebook may have created it at this moment.
+            existing = _existing(client, name) if error.status == 409 else None
+            if existing is None:
+                raise
+    if existing is not None:
+        changed = _differences(existing, _named(name, config))
+        if not changed:
+            return
         if not options.update:
             raise ConflictError(
                 f"The connector {name} exists with another config: it differs in {', '.join(changed)}. Remove the options "
@@ -102,8 +102,11 @@ def _differences(existing: Mapping[str, str | None], config: Mapping[str, str]) 
 def wait_for_records(client: ConnectClient, options: Options, cluster: Cluster) -> list[str]:
     """
     Return the topics that the connector has used, once one of the topics to read has a committed record. Raise
-    RequestTimeoutError, with what is missing, if that takes longer than `connector.wait.ms`.
+    RequestTimeoutError, with what is missing, if that takes longer than `connector.wait.ms`, and ConnectError if the connector
+    has failed.
     """
+    from kconnect.rest.client import summary
+
     name = options.connector or ""
     deadline = time.monotonic() + options.wait_ms / 1000
     while True:
@@ -111,11 +114,17 @@ def wait_for_records(client: ConnectClient, options: Options, cluster: Cluster) 
         known = cluster.known(cluster.topics(used))
         if any(known.begins[at] < end for at, end in known.ends.items()):
             return used
+        status = client.status(name)
+        if "FAILED" in (status["connector"]["state"], *(task["state"] for task in status["tasks"])):
+            raise ConnectError(
+                f"The connector {name} has failed, and its topics have no records: {summary(status)}. Look at it by `kconnect "
+                f"describe connector {name}`"
+            )
         if time.monotonic() > deadline:
             missing = f"its topics have no records ({', '.join(used)})" if used else "it has not used a topic"
             raise RequestTimeoutError(
-                f"The connector {name} runs, but {missing} after {options.wait_ms / 1000:g} s. Look at it by `kconnect "
-                f"describe connector {name}`, or wait longer by the option connector.wait.ms"
+                f"The connector {name} is {status['connector']['state']}, and {missing} after {options.wait_ms / 1000:g} s. Look at "
+                f"it by `kconnect describe connector {name}`, or wait longer by the option connector.wait.ms"
             )
         time.sleep(_PAUSE_S)
 

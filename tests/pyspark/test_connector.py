@@ -54,7 +54,7 @@ def test_it_is_created_and_waited_for() -> None:
 
 
 def test_one_with_the_same_config_is_left_as_it_is() -> None:
-    assert ensure(Worker(CONFIG)) == ["wait"]
+    assert ensure(Worker(CONFIG)) == []
 
 
 def test_one_with_another_config_is_refused_by_names_of_settings_only() -> None:
@@ -70,7 +70,7 @@ def test_it_gets_the_config_if_that_is_wanted() -> None:
 
 
 def test_two_notebooks_at_a_time_make_one() -> None:
-    assert ensure(Worker(rival=CONFIG)) == ["create", "wait"]
+    assert ensure(Worker(rival=CONFIG)) == ["create"]
     with pytest.raises(ConflictError):
         ensure(Worker(rival={**CONFIG, "topic": "other"}))
 

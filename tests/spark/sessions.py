@@ -29,6 +29,7 @@ def session(folder: Path, **settings: str) -> Iterator[SparkSession]:
         "spark.sql.session.timeZone": "UTC",
         "spark.eventLog.enabled": "true",
         "spark.eventLog.dir": f"file://{folder}/events",
+        "spark.eventLog.compress": "false",
         "spark.sql.warehouse.dir": f"{folder}/warehouse",
         "spark.ui.showConsoleProgress": "false",
         "spark.ui.port": "0",

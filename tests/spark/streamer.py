@@ -1,12 +1,15 @@
 """
 A stream of `format("kconnect")` in a process of its own, for tests that kill it.
 
-`python -m tests.spark.streamer BOOTSTRAP TOPIC FOLDER` reads on until it is killed, and says `reads` once it does.
+`python -m tests.spark.streamer BOOTSTRAP TOPIC FOLDER SEED` starts it, stops it after some time, and starts it again, until the
+process is killed. It writes a line at each start.
 """
 
 from __future__ import annotations
 
+import random
 import sys
+import time
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -15,29 +18,28 @@ from pyspark.sql.streaming.query import StreamingQuery
 from tests.spark.sessions import session
 
 SCHEMA = "id long, _partition int, _offset long, _timestamp timestamp, _deleted boolean"
+LIMITS = {"maxOffsetsPerTrigger": "37", "maxRecordsPerPartition": "10"}
 
 
-def start(spark: SparkSession, bootstrap: str, topic: str, folder: Path) -> StreamingQuery:
-    options = {
-        "kafka.bootstrap.servers": bootstrap,
-        "topics": topic,
-        "maxOffsetsPerTrigger": "37",
-        "maxRecordsPerPartition": "10",
-    }
+def start(spark: SparkSession, bootstrap: str, topic: str, folder: Path, **options: str) -> StreamingQuery:
+    options = {"kafka.bootstrap.servers": bootstrap, "topics": topic, **options}
     stream = spark.readStream.format("kconnect").options(**options).schema(SCHEMA).load()
     writer = stream.writeStream.format("parquet").option("path", str(folder / "out"))
     return writer.option("checkpointLocation", str(folder / "checkpoint")).start()
 
 
 def main() -> None:
-    bootstrap, topic, folder = sys.argv[1], sys.argv[2], Path(sys.argv[3])
+    bootstrap, topic, folder, number = sys.argv[1], sys.argv[2], Path(sys.argv[3]), int(sys.argv[4])
+    dice = random.Random(number)
     with session(folder) as spark:
-        query = start(spark, bootstrap, topic, folder)
-        while not query.recentProgress and query.isActive:
-            query.awaitTermination(1)
-        sys.stdout.write("reads\n")
-        sys.stdout.flush()
-        query.awaitTermination()
+        while True:
+            query = start(spark, bootstrap, topic, folder, **LIMITS)
+            sys.stdout.write("started\n")
+            sys.stdout.flush()
+            time.sleep(dice.uniform(1, 10))
+            if query.exception() is not None:
+                raise SystemExit(str(query.exception()))
+            query.stop()
 
 
 if __name__ == "__main__":

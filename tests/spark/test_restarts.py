@@ -38,7 +38,7 @@ def written(bootstrap: str, name: str, dice: random.Random) -> Iterator[set[int]
         number = 0
         while not over.is_set():
             producer.begin_transaction()
-            batch = range(number, number + dice.randrange(1, 20))
+            batch = range(number, number + dice.randrange(1, 10))
             for each in batch:
                 producer.produce(name, json.dumps({"id": each}), partition=dice.randrange(3))
             number = batch.stop
@@ -48,7 +48,7 @@ def written(bootstrap: str, name: str, dice: random.Random) -> Iterator[set[int]
             else:
                 producer.commit_transaction(60)
                 committed.update(batch)
-            time.sleep(0.05)
+            time.sleep(0.2)
 
     thread = threading.Thread(target=write)
     thread.start()
@@ -77,7 +77,7 @@ def test_a_stream_that_is_stopped_at_random_has_each_record_once(
     with session(tmp_path) as spark:
         with written(bootstrap, name, dice) as committed:
             for _ in range(4):
-                query = streamer.start(spark, bootstrap, name, tmp_path)
+                query = streamer.start(spark, bootstrap, name, tmp_path, **streamer.LIMITS)
                 time.sleep(dice.uniform(1, 8))
                 query.stop()
         assert committed
@@ -85,24 +85,31 @@ def test_a_stream_that_is_stopped_at_random_has_each_record_once(
 
 
 @pytest.mark.long
-def test_a_stream_that_is_killed_twenty_times_has_each_record_once(
+def test_a_stream_that_is_stopped_and_killed_at_random_has_each_record_once(
     bootstrap: str, unique: Callable[[str], str], tmp_path: Path
 ) -> None:
     name, dice = topic(bootstrap, unique("kills"), 3), random.Random(seed("KCONNECT_RESTARTS_SEED"))
-    command = [sys.executable, "-m", "tests.spark.streamer", bootstrap, name, str(tmp_path)]
+    starts = kills = 0
     with written(bootstrap, name, dice) as committed:
-        for _ in range(20):
+        while starts < 20 or kills < 5:
+            arguments = (bootstrap, name, str(tmp_path), str(dice.randrange(1000)))
             with (tmp_path / "streamer.log").open("ab") as log:
-                child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, start_new_session=True)
+                child = subprocess.Popen(
+                    [sys.executable, "-m", "tests.spark.streamer", *arguments],
+                    stdout=subprocess.PIPE,
+                    stderr=log,
+                    start_new_session=True,
+                )
             try:
                 assert child.stdout is not None
-                # Some die while they start, or while the first batch is made anew.
-                if dice.random() < 0.8:
-                    assert child.stdout.readline() == b"reads\n", (tmp_path / "streamer.log").read_text()[-5000:]
-                time.sleep(dice.uniform(0, 4))
+                for _ in range(dice.randrange(1, 6)):
+                    assert child.stdout.readline() == b"started\n", (tmp_path / "streamer.log").read_text()[-5000:]
+                    starts += 1
+                time.sleep(dice.uniform(0, 8))
             finally:
                 os.killpg(child.pid, signal.SIGKILL)
                 child.communicate()
+            kills += 1
     assert committed
     with session(tmp_path) as spark:
         require_each_once(spark, bootstrap, name, tmp_path, committed)
