@@ -7,6 +7,7 @@ clients go through `kafka/clients.py`, as those of connectors do. Read next: `ka
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Collection, Iterator, Mapping
 from functools import cached_property
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from kconnect.core.settings import unsafe
 from kconnect.errors import ConfigError, NotFoundError
-from kconnect.kafka import clients, ranges, sample
+from kconnect.kafka import clients, ranges
 from kconnect.pyspark import secrets
 from kconnect.pyspark.options import Options
 from kconnect.pyspark.places import At, Known, Place, Range
@@ -148,10 +149,23 @@ class Cluster:
         return {} if place.time_ms is None else self._partitions.at_time(list(known.ends), place.time_ms)
 
     def newest(self, topic: str, most: int) -> list[Any]:
-        """Return the newest committed messages of a topic in the order of their times, or the oldest if the newest are none."""
-        config = {**self._config, "consumer.override.isolation.level": "read_committed"}
-        messages = sample.messages(self.worker, config, topic, most, newest=True)
-        return messages or sample.messages(self.worker, config, topic, most)
+        """
+        Return about `most` of the newest committed messages of a topic, in the order of their times; of the oldest ones if all
+        of the newest were aborted. Each partition has the same share.
+        """
+        known = self.known([topic])
+        share = -(-most // max(1, len(known.ends)))
+        for from_end in (True, False):
+            wanted = []
+            for (_, partition), end in known.ends.items():
+                begin = known.begins[topic, partition]
+                first = max(begin, end - share) if from_end else begin
+                wanted.append(Range(topic, partition, first, min(end, first + share)))
+            # To its end: where records come without a pause, there is no end to be waited for.
+            lists = [batch for part in wanted if part.begin < part.end for batch in self.messages(part)]
+            if lists:
+                return sorted(itertools.chain.from_iterable(lists), key=lambda message: message.timestamp()[1])
+        return []
 
     def messages(self, wanted: Range) -> Iterator[list[Any]]:
         """Yield the messages of a range."""

@@ -123,8 +123,8 @@ def wait_for_records(client: ConnectClient, options: Options, cluster: Cluster) 
         if time.monotonic() > deadline:
             missing = f"its topics have no records ({', '.join(used)})" if used else "it has not used a topic"
             raise RequestTimeoutError(
-                f"The connector {name} is {status['connector']['state']}, and {missing} after {options.wait_ms / 1000:g} s. Look at "
-                f"it by `kconnect describe connector {name}`, or wait longer by the option connector.wait.ms"
+                f"The connector {name} is {status['connector']['state']}, and {missing} after {options.wait_ms / 1000:g} s. "
+                f"Look at it by `kconnect describe connector {name}`, or wait longer by the option connector.wait.ms"
             )
         time.sleep(_PAUSE_S)
 
