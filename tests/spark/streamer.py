@@ -36,7 +36,11 @@ def main() -> None:
             query = start(spark, bootstrap, topic, folder, **LIMITS)
             sys.stdout.write("started\n")
             sys.stdout.flush()
-            time.sleep(dice.uniform(1, 10))
+            # Some are stopped while they start, which may take long, or in their first batch.
+            waits = dice.random() < 0.7
+            while waits and not query.recentProgress and query.exception() is None:
+                time.sleep(0.2)
+            time.sleep(dice.uniform(0, 6))
             if query.exception() is not None:
                 raise SystemExit(str(query.exception()))
             query.stop()
