@@ -140,7 +140,7 @@ def messages(
                     if at_end:
                         break
                 elif error.code() == ck.KafkaError._AUTO_OFFSET_RESET:
-                    _go_on(consumer, client, place, begin, end, fails_on_loss)
+                    at_end = at_end or not _go_on(consumer, client, place, begin, end, fails_on_loss)
                 else:
                     _require_passing(message, error, place, client)
             if batch:
@@ -168,16 +168,21 @@ def _require_patience(since: float, place: At, begin: int, end: int, patience_s:
         )
 
 
-def _go_on(consumer: ck.Consumer, client: Mapping[str, Any], place: At, begin: int, end: int, fails_on_loss: bool) -> None:
-    """Go on where the partition begins now, if records may be missing."""
-    low = Partitions(client).begins([place])[place]
+def _go_on(consumer: ck.Consumer, client: Mapping[str, Any], place: At, begin: int, end: int, fails_on_loss: bool) -> bool:
+    """Go on where the partition begins now, if records may be missing. Return whether there are any of the range."""
+    partitions = Partitions(client)
+    low, high = partitions.begins([place])[place], partitions.ends([place])[place]
     if fails_on_loss:
         raise ConnectError(
-            f"Records are missing: {place[0]}-{place[1]} begins at offset {low} now, and offset {begin} is wanted. Kafka's "
-            "retention may have deleted them. To read what there is, set the option failOnDataLoss=false"
+            f"Records are missing: {place[0]}-{place[1]} has the offsets from {low} to {high} now, and offset {begin} is "
+            "wanted. Kafka's retention may have deleted them. To read what there is, set the option failOnDataLoss=false"
         )
-    log.warning("%s-%d begins at offset %d now: what was before that, from %d on, is gone", *place, low, begin)
-    consumer.assign([ck.TopicPartition(*place, min(max(low, begin), end))])
+    log.warning("%s-%d has the offsets from %d to %d now: some of those from %d to %d are gone", *place, low, high, begin, end)
+    begin = max(low, begin)
+    if begin >= min(high, end):
+        return False
+    consumer.assign([ck.TopicPartition(*place, begin)])
+    return True
 
 
 def _require_passing(message: ck.Message, error: ck.KafkaError, place: At, client: Mapping[str, Any]) -> None:
