@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from kconnect.core.settings import unsafe
+from kconnect.core.settings import lent_logins, unsafe
 from kconnect.errors import ConfigError, NotFoundError
 from kconnect.kafka import clients, ranges
 from kconnect.pyspark import secrets
@@ -103,6 +103,11 @@ class Cluster:
                     f"The option kafka.{name} {danger.reason}, which no option of a frame may. If it is yours, write it into "
                     "the properties file of a context (`kconnect context set NAME --command-config FILE`)"
                 )
+        if lent_logins.problem(self.worker.raw, "consumer.", own) is not None:
+            raise ConfigError(
+                "The option kafka.bootstrap.servers names other brokers than the context, whose login would go there. Leave out "
+                "one of the two, or give a login for these brokers in kafka.sasl.jaas.config"
+            )
         return {**{f"consumer.override.{name}": text for name, text in own.items()}, "name": _NAME}
 
     @cached_property
