@@ -105,8 +105,8 @@ class Cluster:
                 )
         if lent_logins.problem(self.worker.raw, "consumer.", own) is not None:
             raise ConfigError(
-                "The option kafka.bootstrap.servers names other brokers than the context, whose login would go there. Leave out "
-                "one of the two, or give a login for these brokers in kafka.sasl.jaas.config"
+                "The option kafka.bootstrap.servers names other brokers than the context, whose login would go there. Leave "
+                "out one of the two, or give a login for these brokers in kafka.sasl.jaas.config"
             )
         return {**{f"consumer.override.{name}": text for name, text in own.items()}, "name": _NAME}
 

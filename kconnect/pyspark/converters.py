@@ -72,11 +72,14 @@ def _class(which: str, name: str, only_own: bool) -> type[Converter]:
 class AnyJson(Converter):
     """
     JSON without a schema; with `has_schemas`, also with its schema beside it, as `JsonConverter` writes it by default: each
-    message says which. Numbers are what is written: Connect's converter makes others of those beyond 64 bits.
+    message says which. Numbers are what is written: Connect's converter makes others of those beyond 64 bits. With `texts`,
+    what has no schema beside it is a text as it is: of a topic that has no objects nobody has said that it is JSON.
     """
 
-    def __init__(self, has_schemas: bool = True) -> None:
+    def __init__(self, has_schemas: bool = True, texts: bool = False) -> None:
         from kconnect.converters.json import JsonConverter
+
+        self._texts = texts
 
         self._enveloped = JsonConverter() if has_schemas else None
         if self._enveloped is not None:
@@ -99,10 +102,17 @@ class AnyJson(Converter):
             except DataError:
                 # An object with a field of this name.
                 pass
+        if self._texts:
+            try:
+                return SchemaAndValue(None, data.decode("utf-8"))
+            except UnicodeDecodeError:
+                raise DataError("it is neither JSON nor a text in UTF-8") from None
         plain = json_text.loads_with_digits(data) if json_text.has_long_fraction(data) else json_text.loads(data)
         return SchemaAndValue(None, None if plain is json_text.MISSING else plain)
 
     def to_connect_all(self, topic: str, data: list[bytes]) -> Column | None:
+        if self._texts:
+            return None
         enveloped = [text.startswith(_ENVELOPE) for text in data] if self._enveloped is not None else [False]
         if all(enveloped):
             return self._enveloped.to_connect_all(topic, data) if self._enveloped is not None else None

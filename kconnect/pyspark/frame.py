@@ -75,8 +75,9 @@ class Frame:
 
         value = converter_of(_VALUE, self.options, self.by_connector, cluster)
         key = converter_of(_KEY, self.options, self.by_connector, cluster)
-        any_json = converters.AnyJson()
-        return Rows(arrow_schema(self.target), value or any_json, key, any_json, self.options.mode)
+        columns = arrow_schema(self.target)
+        unnamed = converters.AnyJson(texts=is_of_texts(columns))
+        return Rows(columns, value or unnamed, key, converters.AnyJson(), self.options.mode)
 
 
 def converter_of(
@@ -157,6 +158,12 @@ def schema(options: Options) -> StructType:
             if registered is not None:
                 of_values.look_at_schema(topic, registered)
     made = of_values.columns()
+    if value_settings is None and made.names in ([], [columns.VALUE]):
+        # Nobody has said that it is JSON.
+        of_values = columns.Seen()
+        for topic in topics:
+            _look(cluster, topic, options, converters.AnyJson(texts=True), None, of_values, of_keys)
+        made = of_values.columns()
     if not made.names:
         raise ConfigError(
             f"Nothing tells the columns of {', '.join(topics)}: there is no record with a value that can be read by "
@@ -200,6 +207,14 @@ def _registered(topic: str, settings: Mapping[str, str]) -> Any:
     except ConnectError as error:
         log.info("The registry has no schema for the values of %s: %s", topic, error)
         return None
+
+
+def is_of_texts(made: pa.Schema) -> bool:
+    """Whether a frame's records are one text each."""
+    from kconnect.pyspark import columns
+
+    own = [field for field in made if field.name not in columns.ABOUT]
+    return len(own) == 1 and own[0].name == columns.VALUE and str(own[0].type) == "string"
 
 
 def arrow_schema(target: StructType) -> pa.Schema:

@@ -170,6 +170,16 @@ def test_values_that_are_no_structs_are_the_column_value() -> None:
     assert rows_of([Message(0, b"5")], {"value": pa.int64(), **ABOUT})[0]["value"] == 5
 
 
+def test_without_a_converter_what_has_no_objects_is_texts() -> None:
+    texts = converters.AnyJson(texts=True)
+    value_schema = Schema(SchemaType.STRING)
+    messages = [Message(0, b"tcpmux 1/tcp"), Message(1, b'"quoted"'), Message(2, with_schema(value_schema, "one"))]
+    target = {"value": pa.string(), **ABOUT}
+    assert [row["value"] for row in rows_of(messages, target, value=texts)] == ["tcpmux 1/tcp", '"quoted"', "one"]
+    with pytest.raises(BadRecordError, match="UTF-8"):
+        rows_of([Message(0, b"\xff")], target, value=texts)
+
+
 def test_no_time_is_null() -> None:
     assert rows_of([Message(0, b'{"id": 1}', time_ms=None)], TARGET)[0]["_timestamp"] is None
 

@@ -96,6 +96,15 @@ def test_filters_make_the_plan_smaller(spark: SparkSession, bootstrap: str, uniq
     assert since.rdd.getNumPartitions() == 1
 
 
+def test_lines_of_a_topic_of_which_nobody_says_what_it_is_are_texts(
+    spark: SparkSession, bootstrap: str, unique: Callable[[str], str]
+) -> None:
+    name = topic(bootstrap, unique("lines"), 1)
+    produce(bootstrap, name, [b"tcpmux 1/tcp", b"5", b"# end"])
+    rows = read(spark, bootstrap, {"topics": name}).orderBy("_offset").collect()
+    assert [row["value"] for row in rows] == ["tcpmux 1/tcp", "5", "# end"]
+
+
 def test_several_topics_are_one_frame(spark: SparkSession, bootstrap: str, unique: Callable[[str], str]) -> None:
     prefix = unique("union")
     one, two = topic(bootstrap, f"{prefix}.one", 1), topic(bootstrap, f"{prefix}.two", 1)
