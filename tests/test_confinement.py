@@ -53,6 +53,7 @@ ALLOWED: dict[str, tuple[frozenset[str], str]] = {
     "testing": (ALL, "runs all of it for authors' tests"),
     "console": (frozenset(), "files for browsers: it has no code of Python"),
     "cli": (ALL, "commands"),
+    "pyspark": (frozenset((CLOCK,)), "waits for a connector; what it reads is read by `kafka/`"),
     "__init__.py": (frozenset(), "a version"),
     "__main__.py": (frozenset(), "the command line's name"),
 }

@@ -26,11 +26,16 @@ _NONE = frozenset(("", "AAAAAAAAAAAAAAAAAAAAAA"))
 """What brokers before 2.8 say."""
 
 
+def connection(client: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the part of a consumer's settings by which an admin client reaches the same brokers."""
+    return {name: value for name, value in client.items() if name.startswith(_CONNECTION)}
+
+
 def topic_ids(client: Mapping[str, Any], topics: Collection[str]) -> dict[str, str]:
     """Return the ids of these topics, but of those that nobody tells. `client` are a consumer's settings."""
     if not topics:
         return {}
-    admin = AdminClient({name: value for name, value in client.items() if name.startswith(_CONNECTION)})
+    admin = AdminClient(connection(client))
     ids = {}
     for topic, future in admin.describe_topics(ck.TopicCollection(sorted(topics)), request_timeout=_ANSWER_S).items():
         try:

@@ -20,7 +20,10 @@ PARTS = (
     "kconnect.converters",
     "kconnect.config_providers",
 )
-OTHERS = ("dead letter queue", "kconnect dlq", "kconnect preview", "console", "REST", "plugin install", "schema registry")
+OTHERS = (
+    *("dead letter queue", "kconnect dlq", "kconnect preview", "console", "REST", "plugin install", "schema registry"),
+    'format("kconnect")',
+)
 
 
 def rows() -> list[list[str]]:

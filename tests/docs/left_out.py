@@ -44,6 +44,9 @@ LEFT_OUT: dict[tuple[str, str], str] = {
     **{("connectors/backfill.md", f"kconnect {words}"): _DATABASE for words in (
         "create -f", "backfill start", "backfill status", "backfill finish",
     )},
+    ("pyspark.md", "pip install"): _NET,
+    ("pyspark.md", ". .venv/bin/activate"): "tests/spark/test_notebook.py runs what is typed into that Python",
+    ("pyspark.md", "python"): "tests/spark/test_notebook.py runs what is typed into that Python",
     **{(f"connectors/{page}.md", "pip install"): _NET for page in (
         "datagen", "delta", "http", "iceberg", "objects-source", "objects", "search", "sql-source", "sql", "backfill",
     )},

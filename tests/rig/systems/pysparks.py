@@ -1,7 +1,8 @@
 """
 Pythons with another PySpark than setup installs, and else what this one has: made once on this machine, 700 MB each.
 
-`tests/spark/test_versions.py` has workers run on them. Read next: `lake.py`, for the Python of the lake.
+`tests/spark/test_versions.py` has workers run on them, `tests/spark/test_frames.py` sessions. Read next: `lake.py`, for the
+Python of the lake.
 """
 
 from __future__ import annotations
@@ -17,7 +18,16 @@ from kconnect.jvm import jars, lock
 
 def python(version: str) -> str:
     """Return the path of one with a PySpark such as 4.0. CalledProcessError, with pip's words, if it can't be had."""
-    environment = jars.cache_dir() / f"pyspark-{version}"
+    return _python(f"pyspark-{version}", f"pyspark=={version}.*")
+
+
+def connect_python() -> str:
+    """Return the path of one that has what the client of Spark Connect needs, beside this Python's own PySpark."""
+    return _python("spark-connect", "pandas", "grpcio-status", "googleapis-common-protos")
+
+
+def _python(name: str, *requirements: str) -> str:
+    environment = jars.cache_dir() / name
     environment.parent.mkdir(parents=True, exist_ok=True)
     made = environment / "made-for"
     # What this Python has may move: another checkout has other packages.
@@ -28,7 +38,7 @@ def python(version: str) -> str:
             subprocess.run([sys.executable, "-m", "venv", str(environment)], check=True)
             [packages] = environment.glob("lib/python3.*/site-packages")
             pip = [str(environment / "bin" / "python"), "-m", "pip", "install", "-q"]
-            subprocess.run([*pip, f"pyspark=={version}.*"], check=True)
+            subprocess.run([*pip, *requirements], check=True)
             # Behind its own, and with what an editable installation says there.
             (packages / "others.pth").write_text(f"import site; site.addsitedir({own!r})\n", "utf-8")
             made.write_text(own, "utf-8")

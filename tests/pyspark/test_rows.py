@@ -1,0 +1,201 @@
+"""Rows of messages: typed, in their order, and what is bad goes by the frame's mode."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import json
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from kconnect.api.converter import Converter
+from kconnect.data import schema as schemas
+from kconnect.data.schema import Schema, SchemaType, Struct
+from kconnect.errors import ConfigError
+from kconnect.pyspark import columns, converters
+from kconnect.pyspark.rows import BadRecordError, Rows
+from tests.pyspark.messages import Message
+
+UTC = datetime.timezone.utc
+ABOUT = {"_partition": pa.int32(), "_offset": pa.int64(), "_timestamp": pa.timestamp("us", "UTC"), "_deleted": pa.bool_()}
+BAD = {"_bad": pa.struct({"error": pa.string(), "key": pa.binary(), "value": pa.binary()})}
+TARGET = {"id": pa.int64(), "name": pa.string(), **ABOUT}
+
+
+def rows_of(
+    messages: list[Message],
+    target: dict[str, pa.DataType],
+    mode: str = "fail",
+    value: Converter | None = None,
+    key: Converter | None = None,
+) -> list[dict[str, Any]]:
+    any_json = converters.AnyJson()
+    rows = Rows(pa.schema(target), value or any_json, key, any_json, mode)
+    return [row for batch in rows.batches(messages) for row in batch.to_pylist()]
+
+
+def plain(at: int, **fields: Any) -> Message:
+    return Message(at, json.dumps(fields).encode())
+
+
+def with_schema(value_schema: Schema, value: Any) -> bytes:
+    converter = converters.make("value.converter", {"": "JsonConverter", "schemas.enable": "true"})
+    return converter.from_connect_data("orders", value_schema, value) or b""
+
+
+def test_missing_fields_are_null_and_new_ones_are_left_out() -> None:
+    found = rows_of([plain(0, id=1, name="a"), plain(1, id=2, more={"x": 1}), plain(2, name="c")], TARGET)
+    assert [(row["id"], row["name"], row["_offset"]) for row in found] == [(1, "a", 0), (2, None, 1), (None, "c", 2)]
+    assert found[0]["_timestamp"] == datetime.datetime(1970, 1, 1, 0, 0, 1, tzinfo=datetime.timezone.utc)
+    assert not any(row["_deleted"] for row in found)
+
+
+def test_new_fields_within_others_are_left_out_too() -> None:
+    deep = schemas.struct({"o": schemas.struct({"x": Schema(SchemaType.INT32), "y": Schema(SchemaType.STRING)}, optional=True)})
+    full = Struct(deep, {"o": Struct(deep.fields[0].schema, {"x": 1, "y": "new"})})
+    messages = [Message(0, with_schema(deep, full)), Message(1, with_schema(deep, Struct(deep, {"o": None})))]
+    target = {"o": pa.struct({"x": pa.int64(), "z": pa.string()}), **ABOUT}
+    assert [row["o"] for row in rows_of(messages, target)] == [{"x": 1, "z": None}, None]
+    listed = schemas.struct({"l": schemas.array(deep.fields[0].schema)})
+    items = [full.values[0], None]
+    message = Message(0, with_schema(listed, Struct(listed, {"l": items})))
+    target = {"l": pa.list_(pa.field("element", pa.struct({"x": pa.int64()}))), **ABOUT}
+    assert rows_of([message], target)[0]["l"] == [{"x": 1}, None]
+
+
+def test_a_schema_that_changes_within_a_batch_keeps_the_order() -> None:
+    one, two = schemas.struct({"id": Schema(SchemaType.INT32)}), schemas.struct({"id": Schema(SchemaType.INT64)})
+    contents = [(one if number % 3 else two) for number in range(10)]
+    messages = [Message(at, with_schema(each, Struct(each, {"id": at}))) for at, each in enumerate(contents)]
+    messages.insert(5, plain(99, id=99))
+    assert [row["id"] for row in rows_of(messages, TARGET)] == [0, 1, 2, 3, 4, 99, 5, 6, 7, 8, 9]
+
+
+def test_a_tombstone_has_its_keys_fields() -> None:
+    messages = [plain(0, id=1, name="a"), Message(1, None, b'{"id": 1}'), Message(2, None, b"no json"), Message(3, None)]
+    found = rows_of(messages, TARGET)
+    assert [(row["id"], row["name"], row["_deleted"]) for row in found] == [
+        (1, "a", False), (1, None, True), (None, None, True), (None, None, True)
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("bad", [b'{"id": "seven"}', b'{"id": 1.5}', b'{"id": true}', b"{", b"5", b'{"id": 1e40}'])
+def test_a_bad_record_fails_is_dropped_or_kept(bad: bytes) -> None:
+    messages = [plain(0, id=1), Message(1, bad, b"k"), plain(2, id=2)]
+    with pytest.raises(BadRecordError, match="offset 1 of orders-0") as caught:
+        rows_of(messages, TARGET)
+    assert "seven" not in str(caught.value)
+    assert [row["id"] for row in rows_of(messages, TARGET, "drop")] == [1, 2]
+    kept = rows_of(messages, {**TARGET, **BAD}, "keep")
+    assert [row["id"] for row in kept] == [1, None, 2]
+    assert [row["_bad"] is None for row in kept] == [True, False, True]
+    assert (kept[1]["_bad"]["key"], kept[1]["_bad"]["value"]) == (b"k", bad)
+
+
+def test_dropped_records_are_counted() -> None:
+    any_json = converters.AnyJson()
+    rows = Rows(pa.schema(TARGET), any_json, None, any_json, "drop")
+    messages = [Message(at, b'{"id": "x"}' if at % 2 else b'{"id": 1}') for at in range(100)]
+    assert sum(len(batch) for batch in rows.batches(messages)) == 50
+    assert rows.dropped == 50
+    assert "offset 1:" in rows.first_error
+
+
+def test_values_with_a_schema_that_do_not_fit_are_bad() -> None:
+    text = schemas.struct({"id": Schema(SchemaType.STRING)})
+    messages = [
+        Message(0, with_schema(text, Struct(text, {"id": "12"}))),
+        Message(1, with_schema(text, Struct(text, {"id": "x"}))),
+    ]
+    found = rows_of(messages, {**TARGET, **BAD}, "keep")
+    assert [row["id"] for row in found] == [12, None]
+    assert "its column is int64" in found[1]["_bad"]["error"]
+
+
+@pytest.mark.parametrize(
+    "value, kind, expected",
+    [
+        (5, pa.string(), "5"),
+        ({"a": 1}, pa.string(), '{"a":1}'),
+        (True, pa.string(), "true"),
+        (3.0, pa.int64(), 3),
+        (3, pa.float64(), 3.0),
+        (1.25, pa.decimal128(38, 2), decimal.Decimal("1.25")),
+        ("2026-01-02", pa.date32(), datetime.date(2026, 1, 2)),
+        ("2026-01-02T03:04:05Z", pa.timestamp("us", "UTC"), datetime.datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)),
+        ({"a": 1, "b": 2}, pa.map_(pa.string(), pa.int64()), [("a", 1), ("b", 2)]),
+        ([{"a": 1}, None], pa.list_(pa.struct({"a": pa.int64()})), [{"a": 1}, None]),
+    ],
+)  # fmt: skip
+def test_values_without_a_schema_fit_the_types_that_a_reader_gives(value: Any, kind: pa.DataType, expected: Any) -> None:
+    assert rows_of([plain(0, x=value)], {"x": kind, **ABOUT})[0]["x"] == expected
+
+
+@pytest.mark.parametrize(
+    "value, kind",
+    [
+        (1_700_000_000, pa.timestamp("us", "UTC")),
+        ("2026-01-02T03:04", pa.date32()),
+        (2**60, pa.float64()),
+        (2**70, pa.int64()),
+        (300, pa.int8()),
+        (0.001, pa.decimal128(38, 2)),
+        ("AAE=", pa.binary()),
+        ({"a": 1}, pa.list_(pa.int64())),
+        ([1], pa.struct({"a": pa.int64()})),
+    ],
+)
+def test_nothing_becomes_another_value(value: Any, kind: pa.DataType) -> None:
+    with pytest.raises(BadRecordError):
+        rows_of([plain(0, x=value)], {"x": kind, **ABOUT})
+
+
+def test_keys_are_binary_or_typed() -> None:
+    message = Message(0, b'{"id": 1}', b"17", (("h", b"x"), ("h", None)))
+    target = {**TARGET, "_headers": pa.list_(pa.struct({"key": pa.string(), "value": pa.binary()}))}
+    assert rows_of([message], {"_key": pa.binary(), **target})[0]["_key"] == b"17"
+    assert rows_of([message], target)[0]["_headers"] == [{"key": "h", "value": b"x"}, {"key": "h", "value": None}]
+    typed = converters.make("key.converter", {"": "org.apache.kafka.connect.converters.LongConverter"})
+    message = Message(0, b'{"id": 1}', (17).to_bytes(8, "big"))
+    assert rows_of([message], {"_key": pa.int64(), **target}, key=typed)[0]["_key"] == 17
+    with pytest.raises(BadRecordError):
+        rows_of([Message(0, b'{"id": 1}', b"x")], {"_key": pa.int64(), **target}, key=typed)
+
+
+def test_values_that_are_no_structs_are_the_column_value() -> None:
+    text = converters.make("value.converter", {"": "StringConverter"})
+    assert rows_of([Message(0, b"line")], {"value": pa.string(), **ABOUT}, value=text)[0]["value"] == "line"
+    assert rows_of([Message(0, b"5")], {"value": pa.int64(), **ABOUT})[0]["value"] == 5
+
+
+def test_without_a_converter_what_has_no_objects_is_texts() -> None:
+    texts = converters.AnyJson(texts=True)
+    value_schema = Schema(SchemaType.STRING)
+    messages = [Message(0, b"tcpmux 1/tcp"), Message(1, b'"quoted"'), Message(2, with_schema(value_schema, "one"))]
+    target = {"value": pa.string(), **ABOUT}
+    assert [row["value"] for row in rows_of(messages, target, value=texts)] == ["tcpmux 1/tcp", '"quoted"', "one"]
+    with pytest.raises(BadRecordError, match="UTF-8"):
+        rows_of([Message(0, b"\xff")], target, value=texts)
+
+
+def test_no_time_is_null() -> None:
+    assert rows_of([Message(0, b'{"id": 1}', time_ms=None)], TARGET)[0]["_timestamp"] is None
+
+
+def test_an_object_that_only_looks_like_an_envelope_is_one_without_a_schema() -> None:
+    assert rows_of([Message(0, b'{"schema":"public","name":"t"}')], TARGET)[0]["name"] == "t"
+
+
+@pytest.mark.parametrize(
+    "name, only_own", [("com.example.JsonConverter", False), ("NoConverter", False), ("org.example.X", True)]
+)
+def test_a_converter_that_is_not_there_is_told_with_those_that_are(name: str, only_own: bool) -> None:
+    with pytest.raises(ConfigError, match=r"AvroConverter, .*JsonConverter"):
+        converters.make("value.converter", {"": name}, only_own)
+
+
+def test_columns_of_a_single_value_have_its_type() -> None:
+    wrapped = columns.struct_of(Schema(SchemaType.INT32))
+    assert [field.name for field in wrapped.fields] == ["value"]
