@@ -32,7 +32,7 @@ from kconnect.converters.logical import is_logical
 from kconnect.data.column import Unusual
 from kconnect.data.schema import Schema, SchemaType
 
-_VARINT = re.compile(rb"[\x80-\xff]*[\x00-\x7f]")
+_VARINT = re.compile(rb"[\x80-\xff]{0,9}[\x00-\x7f]")
 _SIZES = [bytes((2 * size,)) for size in range(64)]
 """The numbers of a single byte."""
 _BOOLEANS = {False: b"\0", True: b"\1"}
