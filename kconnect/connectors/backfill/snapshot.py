@@ -34,6 +34,7 @@ log = logging.getLogger(__name__)
 _CONNECT_S = 30.0
 _ANSWER_S = 3600.0
 _ANSWER_BYTES = 512 << 20
+_PASSING_STATES = ("08", "40", "53", "55P03", "57")
 _OLDEST = 140000
 """PostgreSQL 14 reads ranges of pages without the rest of the table."""
 _ID = re.compile(r"[0-9A-F-]{3,40}")
@@ -272,6 +273,12 @@ def give_up(sessions: Sessions) -> None:
     """Drop the slot of the backfill, if it is there: the database keeps its log for nobody then."""
     with contextlib.closing(sessions.plain()) as connection, contextlib.suppress(_missing()):
         connection.execute("SELECT pg_drop_replication_slot(%s)", [sessions.slot])
+
+
+def passes(error: Exception) -> bool:
+    """Whether another try may succeed: of what PostgreSQL's states say, and of a connection that was lost, which has none."""
+    state = getattr(error, "sqlstate", None)
+    return state is None or state.startswith(_PASSING_STATES)
 
 
 def reason(error: Exception) -> str:

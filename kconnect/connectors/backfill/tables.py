@@ -20,10 +20,11 @@ from kconnect.connectors.patterns import Pattern
 
 _TABLES = """
 SELECT n.nspname, c.relname, c.relkind::text, pg_relation_size(c.oid) / current_setting('block_size')::int8,
-       EXISTS (SELECT FROM pg_inherits i WHERE i.inhparent = c.oid), greatest(c.reltuples, 0)::int8
+       EXISTS (SELECT FROM pg_inherits i WHERE i.inhparent = c.oid), greatest(c.reltuples, 0)::int8,
+       has_any_column_privilege(c.oid, 'SELECT'), row_security_active(c.oid)
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-WHERE c.relkind IN ('r', 'p') AND c.relpersistence = 'p' AND n.nspname NOT IN ('pg_catalog', 'information_schema')
-  AND n.nspname NOT LIKE 'pg\\_toast%' AND has_table_privilege(c.oid, 'SELECT')
+WHERE c.relkind IN ('r', 'p') AND c.relpersistence <> 't' AND n.nspname NOT IN ('pg_catalog', 'information_schema')
+  AND n.nspname NOT LIKE 'pg\\_toast%'
 ORDER BY n.nspname, c.relname
 """
 _COLUMNS = """
@@ -146,7 +147,7 @@ def ranges(connection: Any, config: Mapping[str, Any]) -> list[Range]:
     """
     found: list[tuple[int, list[Range]]] = []
     pages_of_range: int = config[settings.RANGE_PAGES]
-    for schema_name, table, kind, pages, has_children, rows in connection.execute(_TABLES).fetchall():
+    for schema_name, table, kind, pages, has_children, rows, may_read, is_partly in connection.execute(_TABLES):
         name = Name(schema_name, table)
         if not _is_captured(name, config):
             continue
@@ -156,6 +157,16 @@ def ranges(connection: Any, config: Mapping[str, Any]) -> list[Range]:
                 f"in {settings.TABLES_IN}"
             )
         # The borders stay where they are while a table grows.
+        if not may_read:
+            raise ConnectError(
+                f"{config[settings.USER]} may not read {name}: GRANT SELECT ON {name.quoted} TO "
+                f"{quoted(config[settings.USER])}; or leave it out by {settings.TABLES_OUT}"
+            )
+        if is_partly:
+            raise ConnectError(
+                f"{config[settings.USER]} sees only some rows of {name}, by row-level security, and the change stream has all: "
+                f"ALTER ROLE {quoted(config[settings.USER])} BYPASSRLS; or leave it out by {settings.TABLES_OUT}"
+            )
         size = pages_of_range
         while pages > size * _MOST_RANGES:
             size *= 2

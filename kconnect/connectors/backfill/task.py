@@ -19,7 +19,7 @@ from typing import Any
 from kconnect.api import ConnectError, Header, OffsetOnly, RetriableError, SourceRecord, Struct, schema
 from kconnect.connectors import interrupts
 from kconnect.connectors.backfill import settings
-from kconnect.connectors.backfill.snapshot import LostError, Sessions, Snapshot, reason
+from kconnect.connectors.backfill.snapshot import LostError, Sessions, Snapshot, passes, reason
 from kconnect.connectors.backfill.tables import Name, Range, Table, lock, look
 from kconnect.connectors.common import Polling
 from kconnect.connectors.libraries import Informed
@@ -29,6 +29,8 @@ log = logging.getLogger(__name__)
 _PAUSE_S = 0.5
 _CURSOR = "kconnect"
 _CELL = 50
+_LONG = 1 << 20
+"""So many bytes a row of a table may have, until the first ones are there."""
 
 
 def partition_of(snapshot: Snapshot, part: Range) -> dict[str, Any]:
@@ -48,7 +50,7 @@ class BackfillTask(Informed, Polling):
         self._drivers: list[Any] = []
         self._cursor: Any = None
         self._table: Table | None = None
-        self._average = 1024
+        self._average = _LONG
         self._next_at = 0.0
 
     def start(self, props: dict[str, str]) -> None:
@@ -117,7 +119,12 @@ class BackfillTask(Informed, Polling):
             return None
         except _errors() as error:
             self.release()
-            raise RetriableError(f"The database says: {reason(error)}") from None
+            if passes(error):
+                raise RetriableError(f"The database says: {reason(error)}") from None
+            remedy = "If the table was altered since the snapshot was taken, cancel the backfill and begin it anew"
+            raise ConnectError(
+                f"{self._ranges[0][0].name} can't be read. The database says: {reason(error)}. {remedy}"
+            ) from None
 
     def _keep(self) -> None:
         if self._connection is not None and self._connection.closed:
@@ -128,7 +135,7 @@ class BackfillTask(Informed, Polling):
             self._connection, _ = self._sessions.joined(self._snapshot.sees)
             self.context.waits_for(None)
         if self._table is None or self._table.name != part.name:
-            self._table = look(self._connection, part.name, self._config)
+            self._table, self._average = look(self._connection, part.name, self._config), _LONG
         if self._cursor is None:
             self._cursor = self._opened(part, offset.get("ctid"))
         count = max(1, min(self._config[settings.ROWS], self._config[settings.BYTES] // self._average))

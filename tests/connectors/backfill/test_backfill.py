@@ -290,6 +290,41 @@ def test_what_can_not_be_read_is_told(database: Make, statements: str, settings:
         SourceRunner(BackfillConnector, config).start()
 
 
+@pytest.mark.parametrize(
+    ("statement", "text"),
+    [
+        ("revoke select on t from reader", "reader may not read public.t: GRANT SELECT"),
+        ("alter table t enable row level security", "reader sees only some rows of public.t"),
+        ("grant select on t to reader", ""),
+    ],
+)
+def test_a_table_that_can_be_read_in_part_only_is_told(database: Make, statement: str, text: str) -> None:
+    config = database(ROWS)
+    done(config, "create role reader login replication password 'r'")
+    done(config, f"grant select on t to reader; create publication {config['publication.name']} for all tables; {statement}")
+    try:
+        source = SourceRunner(BackfillConnector, {**config, "database.user": "reader", "database.password": "r"})
+        if text:
+            with pytest.raises(ConnectError, match=text):
+                source.start()
+            return
+        with source:
+            assert len(source.read(COUNT)) == COUNT
+    finally:
+        end_sessions(config)
+        done(config, "drop owned by reader; drop role reader")
+
+
+def test_a_column_that_may_not_be_read_or_is_gone_is_told_for_good(database: Make) -> None:
+    config = small(database(ROWS))
+    with SourceRunner(BackfillConnector, config) as source:
+        while not inside(source)._table or inside(source)._cursor:
+            source.poll()
+        done(config, "alter table t drop column note")
+        with pytest.raises(ConnectError, match=r"public\.t can't be read.*does not exist.*begin it anew"):
+            source.poll()
+
+
 def test_a_type_that_is_not_understood_is_told_with_its_column(database: Make) -> None:
     config = database(
         "create type pair as (a int, b int); create table p (id int primary key, both_of pair);insert into p values (1, (1, 2))"
