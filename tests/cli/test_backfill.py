@@ -60,6 +60,9 @@ def test_once_all_is_read_that_is_said_whatever_tasks_are_left() -> None:
     done = {"partition": {"backfill": "done"}, "offset": {"lsn": LSN, "txId": 1, "ts_usec": 1}}
     found = look(offsets=[of_range("0-10", rows=40, done=True), of_range("10-", rows=60, done=True), done], task={})
     assert str(found) == "all ranges are read, 100 rows"
+    found = look(offsets=[of_range("0-10", rows=40, done=True)], task={})
+    assert str(found) == "RUNNING, 1 of 1 tasks RUNNING; all is read, and is being handed over"
+    assert str(look(task={})) == "RUNNING, 1 of 1 tasks RUNNING; no tasks yet"
 
 
 def test_a_failure_is_told_with_its_trace() -> None:

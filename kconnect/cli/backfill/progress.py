@@ -41,7 +41,7 @@ class Progress:
         if self.done is not None:
             return f"all ranges are read, {self.rows:,} rows"
         if not self.ranges:
-            return f"{self.states}; no tasks yet"
+            return f"{self.states}; {'all is read, and is being handed over' if self.rows else 'no tasks yet'}"
         guess = f" of some {self.rows_in_all:,}" if self.rows_in_all > self.rows else ""
         return f"{self.states}; {self.ranges_done} of {self.ranges} ranges, {self.rows:,}{guess} rows"
 
@@ -95,9 +95,9 @@ def look(client: ConnectClient, connector: str) -> Progress:
     offsets = [(entry["partition"], entry["offset"]) for entry in client.offsets(name)]
     done = next((offset for partition, offset in offsets if partition.get("backfill") == "done"), None)
     for partition, offset in offsets:
-        if done is not None:
-            rows += offset.get("rows", 0) if partition.get("lsn") == done["lsn"] else 0
-        elif snapshot and partition.get("lsn") == snapshot["lsn"] and (partition["table"], partition["pages"]) in pages:
+        if done is not None or snapshot is None:
+            rows += offset.get("rows", 0) if done is None or partition.get("lsn") == done["lsn"] else 0
+        elif partition.get("lsn") == snapshot["lsn"] and (partition["table"], partition["pages"]) in pages:
             rows += offset.get("rows", 0)
             ranges_done += bool(offset.get("done"))
     status = client.status(name)
