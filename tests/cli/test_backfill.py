@@ -13,7 +13,8 @@ from kconnect.cli.backfill.progress import Progress
 from kconnect.errors import BadRequestError, ConflictError, NotFoundError
 
 LSN = 100
-RANGES = [["public", "t", 0, 10, 50], ["public", "t", 10, None, 50]]
+RANGES = {"tables": [["public", "t", 5, 10, 2, 100]], "place": 0, "of": 1}
+SEES = "7:7:"
 
 
 class Worker:
@@ -26,10 +27,12 @@ class Worker:
         return list(self.parts.get("connectors", ["cdc", "cdc-backfill"]))
 
     def get_config(self, name: str) -> dict[str, str]:
+        if name.endswith("-backfill"):
+            return {"connector.class": self.parts.get("reader", "Backfill")}
         return dict(self.parts.get("config", {"connector.class": progress.DEBEZIUM}))
 
     def tasks(self, name: str) -> list[dict[str, Any]]:
-        told = {"backfill.snapshot": json.dumps({"lsn": LSN}), "backfill.ranges": json.dumps(RANGES)}
+        told = {"backfill.snapshot": json.dumps({"lsn": LSN, "sees": SEES}), "backfill.ranges": json.dumps(RANGES)}
         return [{"config": self.parts.get("task", told)}]
 
     def offsets(self, name: str) -> list[dict[str, Any]]:
@@ -40,7 +43,8 @@ class Worker:
 
 
 def of_range(pages: str, lsn: int = LSN, **offset: Any) -> dict[str, Any]:
-    return {"partition": {"lsn": lsn, "table": "public.t", "pages": pages}, "offset": offset}
+    partition = {"lsn": lsn, "schema": "public", "table": "t", "file": 5, "pages": pages}
+    return {"partition": partition, "offset": {"sees": SEES, **offset}}
 
 
 def look(**parts: Any) -> Progress:
@@ -63,6 +67,18 @@ def test_once_all_is_read_that_is_said_whatever_tasks_are_left() -> None:
     found = look(offsets=[of_range("0-10", rows=40, done=True)], task={})
     assert str(found) == "RUNNING, 1 of 1 tasks RUNNING; all is read, and is being handed over"
     assert str(look(task={})) == "RUNNING, 1 of 1 tasks RUNNING; no tasks yet"
+
+
+def test_ranges_of_another_snapshot_are_not_done_and_those_of_another_file_do_not_count() -> None:
+    other_file = {"partition": {**of_range("0-10")["partition"], "file": 4}, "offset": {"sees": SEES, "rows": 7, "done": True}}
+    odd = {"partition": None, "offset": None}
+    found = look(offsets=[of_range("0-10", rows=40, done=True, sees="1:1:"), other_file, odd])
+    assert (found.ranges_done, found.rows) == (0, 40)
+
+
+def test_a_connector_of_that_name_that_is_another_one_is_left_alone() -> None:
+    with pytest.raises(BadRequestError, match="cdc-backfill is no backfill of cdc, but a SqlSink"):
+        look(reader="SqlSink")
 
 
 def test_a_failure_is_told_with_its_trace() -> None:

@@ -22,6 +22,10 @@ _STOP_S = 120.0
 def finish(client: ConnectClient, connector: str) -> Progress:
     """Hand over. ConflictError if not all is read."""
     found = progress.look(client, connector)
+    if found.done is None and client.offsets(connector) and not client.offsets(progress.name_of(connector)):
+        # Somebody has got so far before.
+        _end(client, connector)
+        return found
     if found.done is None:
         raise ConflictError(f"The backfill of {connector} is not done: {found}")
     config = progress.config_of(client, connector)
@@ -33,13 +37,24 @@ def finish(client: ConnectClient, connector: str) -> Progress:
         "snapshot": "INITIAL",
         "snapshot_completed": True,
     }
-    if not client.offsets(connector):
+    offsets = client.offsets(connector)
+    if any((entry["offset"] or {}).get("lsn", 0) < found.done["lsn"] for entry in offsets):
+        raise ConflictError(
+            f"{connector} has offsets of its own, from before the copy, which it would go on from: kconnect offsets reset "
+            f"{connector}, then this command again"
+        )
+    if not offsets:
         wanted = [{"partition": {"server": config["topic.prefix"]}, "offset": offset}]
         stopped.require(client, connector, stop=False)
         stopped.write(client, connector, lambda: client.alter_offsets(connector, wanted), wanted)
-    remove(client, connector)
-    client.resume(connector)
+    _end(client, connector)
     return found
+
+
+def _end(client: ConnectClient, connector: str) -> None:
+    # In this order: as long as the backfill is there, the command may be given again.
+    client.resume(connector)
+    remove(client, connector)
 
 
 def remove(client: ConnectClient, connector: str) -> None:

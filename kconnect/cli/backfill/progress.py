@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 DEBEZIUM = "io.debezium.connector.postgresql.PostgresConnector"
 CLASS = "Backfill"
+_CLASSES = (CLASS, "BackfillConnector", "kconnect.connectors.backfill.source.BackfillConnector")
 SUFFIX = "-backfill"
 _LEFT_OUT = ("connector.class", "connector.plugin.version", "name", "tasks.max")
 
@@ -65,6 +66,11 @@ def config_of(client: ConnectClient, connector: str) -> dict[str, str | None]:
     return config
 
 
+def _beginning(partition: Mapping[str, Any]) -> tuple[Any, ...]:
+    first = str(partition.get("pages")).partition("-")[0]
+    return partition.get("schema"), partition.get("table"), partition.get("file"), int(first) if first.isdecimal() else None
+
+
 def reading_config(config: Mapping[str, str | None], tasks: int, version: str) -> dict[str, str | None]:
     """Return the config of the connector that reads for one of Debezium's, which has this version."""
     return {
@@ -80,26 +86,27 @@ def look(client: ConnectClient, connector: str) -> Progress:
     name = name_of(connector)
     if name not in client.connectors():
         raise NotFoundError(f"There is no backfill of {connector}. To begin one: kconnect backfill start {connector}")
-    pages: set[tuple[str, str]] = set()
+    found = client.get_config(name).get("connector.class")
+    if found not in _CLASSES:
+        raise BadRequestError(f"{name} is no backfill of {connector}, but a {found}")
+    pages: set[tuple[Any, ...]] = set()
     snapshot, guess = None, 0
     for task in client.tasks(name):
         told = task["config"].get("backfill.snapshot")
         if told is not None:
             snapshot = json.loads(told)
-            pages |= {
-                (f"{schema}.{table}", f"{first}-{'' if end is None else end}")
-                for schema, table, first, end, _ in json.loads(task["config"]["backfill.ranges"])
-            }
-            guess += sum(each[4] for each in json.loads(task["config"]["backfill.ranges"]))
+            tables = json.loads(task["config"]["backfill.ranges"])["tables"]
+            pages = {(*table[:3], number * table[3]) for table in tables for number in range(table[4])}
+            guess = sum(table[5] for table in tables)
     rows = ranges_done = 0
-    offsets = [(entry["partition"], entry["offset"]) for entry in client.offsets(name)]
+    offsets = [(entry["partition"] or {}, entry["offset"] or {}) for entry in client.offsets(name)]
     done = next((offset for partition, offset in offsets if partition.get("backfill") == "done"), None)
     for partition, offset in offsets:
         if done is not None or snapshot is None:
             rows += offset.get("rows", 0) if done is None or partition.get("lsn") == done["lsn"] else 0
-        elif partition.get("lsn") == snapshot["lsn"] and (partition["table"], partition["pages"]) in pages:
+        elif partition.get("lsn") == snapshot["lsn"] and _beginning(partition) in pages:
             rows += offset.get("rows", 0)
-            ranges_done += bool(offset.get("done"))
+            ranges_done += bool(offset.get("done")) and offset.get("sees") == snapshot["sees"]
     status = client.status(name)
     tasks = status["tasks"]
     failed = [part for part in (status["connector"], *tasks) if part["state"] == "FAILED"]

@@ -49,7 +49,17 @@ def start(name: str, tasks: int, rate: int | None, more: tuple[str, ...], wait: 
         config = progress.config_of(client, name)
         if progress.name_of(name) not in client.connectors():
             handover.check_fresh(client, name)
-            client.create(progress.name_of(name), {**progress.reading_config(config, tasks, _version(client)), **settings})
+            client.create(
+                progress.name_of(name),
+                {
+                    **progress.reading_config(config, tasks, config.get("connector.plugin.version") or _version(client)),
+                    **settings,
+                },
+            )
+        elif client.status(progress.name_of(name))["connector"]["state"] in ("PAUSED", "STOPPED"):
+            progress.look(client, name)
+            click.echo(f"The backfill of {name} goes on, with the settings that it has", err=True)
+            client.resume(progress.name_of(name))
         if not wait:
             click.echo(f"The backfill of {name} has begun: kconnect backfill status {name}", err=True)
             return

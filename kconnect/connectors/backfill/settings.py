@@ -7,6 +7,7 @@ by its name. Read by `source.py` and `task.py`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -76,6 +77,11 @@ def _is_known(name: str, value: Any) -> None:
         )
 
 
+def _is_slot(name: str, value: Any) -> None:
+    if not re.fullmatch("[a-z0-9_]{1,63}", value or ""):
+        raise ConfigError(name, value, "The name of a slot has at most 63 of small letters, digits and _")
+
+
 CONFIG = ConfigDef(
     *section(
         "Database",
@@ -108,7 +114,9 @@ CONFIG = ConfigDef(
         STRING.high(
             PLUGIN, doc="The decoder that Debezium uses: pgoutput, of which the slot is made.", validator=OneOf(("pgoutput",))
         ),
-        STRING.medium(SLOT, "debezium", "The replication slot that Debezium is to go on from; it is made at the end."),
+        STRING.medium(
+            SLOT, "debezium", "The replication slot that Debezium is to go on from; it is made at the end.", _is_slot
+        ),
         STRING.medium(PUBLICATION, "dbz_publication", "The publication, which is made if it is missing."),
         STRING.medium(
             PUBLISHING,

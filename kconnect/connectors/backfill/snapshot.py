@@ -18,7 +18,7 @@ import hashlib
 import logging
 import re
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from sqlalchemy.engine import URL
@@ -26,7 +26,7 @@ from sqlalchemy.engine import URL
 from kconnect.api import ConfigError, ConnectError
 from kconnect.connectors import databases
 from kconnect.connectors.backfill import settings
-from kconnect.connectors.backfill.tables import quoted
+from kconnect.connectors.backfill.tables import Name, quoted
 from kconnect.connectors.sql.answers import Limits, connect
 
 log = logging.getLogger(__name__)
@@ -35,25 +35,42 @@ _CONNECT_S = 30.0
 _ANSWER_S = 3600.0
 _ANSWER_BYTES = 512 << 20
 _PASSING_STATES = ("08", "40", "53", "55P03", "57")
+_WITH_FILTERS = 150000
+_WHICH_TABLES = (
+    *(settings.TABLES_IN, settings.TABLES_OUT, settings.SCHEMAS_IN, settings.SCHEMAS_OUT),
+    settings.PUBLICATION,
+)
 _OLDEST = 140000
 """PostgreSQL 14 reads ranges of pages without the rest of the table."""
 _ID = re.compile(r"[0-9A-F-]{3,40}")
 _DRIVER = types.SimpleNamespace(driver="psycopg")
 _KEEPALIVES = {"keepalives_idle": 60, "keepalives_interval": 10, "keepalives_count": 6}
-_AS_TEXT = "SELECT " + ", ".join(
-    f"set_config('{name}', '{value}', true)"
-    for name, value in (
-        ("extra_float_digits", "1"),
-        ("datestyle", "ISO"),
-        ("timezone", "UTC"),
-        ("intervalstyle", "postgres"),
-        ("bytea_output", "hex"),
-        ("xmloption", "content"),
-        ("idle_in_transaction_session_timeout", "0"),
-        ("statement_timeout", "0"),
-    )
+_NEEDED = {
+    "extra_float_digits": "1",
+    "datestyle": "ISO",
+    "timezone": "UTC",
+    "intervalstyle": "postgres",
+    "bytea_output": "hex",
+    "xmloption": "content",
+    "idle_in_transaction_session_timeout": "0",
+    "statement_timeout": "0",
+    "lock_timeout": "0",
+    "transaction_timeout": "0",
+    # Rows come in the order of their places, of which one is a range's offset.
+    "synchronize_seqscans": "off",
+    "max_parallel_workers_per_gather": "0",
+}
+_AS_TEXT = (
+    "SELECT set_config(name, value, true) FROM (VALUES "
+    + ", ".join(f"('{name}', '{value}')" for name, value in _NEEDED.items())
+    + ") AS needed(name, value) WHERE current_setting(name, true) IS NOT NULL"
 )
-"""Roles and databases may have settings by which values have other texts, and by which a session ends that waits."""
+"""
+Roles and databases may have settings by which values have other texts, rows another order, and sessions that wait an end. Not
+every version knows all of these.
+"""
+_PATH = "SET search_path TO pg_catalog"
+"""Otherwise whoever may make functions in a schema of the path has them called by our user."""
 
 
 class Snapshot(NamedTuple):
@@ -105,8 +122,10 @@ class Sessions:
             "client_encoding": "utf8",
             **_KEEPALIVES,
         }
-        mark = hashlib.sha256(f"{config[settings.DATABASE]}\n{config[settings.SLOT]}".encode()).hexdigest()[:12]
-        self.slot = f"kconnect_backfill_{mark}"
+        mark = _mark(config, settings.DATABASE, settings.SLOT)
+        self._slots = f"kconnect_backfill_{mark}_"
+        # With other tables another one is needed: the old one's publication may have lacked them.
+        self.slot = self._slots + _mark(config, *_WHICH_TABLES)
         """The slot of the backfill itself: Debezium's is made of it at the end."""
         self._holding = f"kconnect-{mark}:"
 
@@ -120,10 +139,11 @@ class Sessions:
             self._note,
             _CONNECT_S,
         )
-        if connection.info.server_version < _OLDEST:
-            raise ConnectError(
-                f"A backfill needs PostgreSQL 14 or later; the server is {connection.info.server_version // 10000}"
-            )
+        version = connection.info.server_version
+        if version < _OLDEST:
+            connection.close()
+            raise ConnectError(f"A backfill needs PostgreSQL 14 or later; the server is {version // 10000}")
+        connection.execute(_PATH)
         return connection
 
     def joined(self, wanted: str | None = None) -> tuple[Any, Snapshot]:
@@ -153,15 +173,14 @@ class Sessions:
         connection.close()
         raise LostError("No session has the snapshot any more")
 
-    def made(self, tables: Callable[[Any], list[str]]) -> tuple[Any, Snapshot]:
+    def made(self, tables: Callable[[Any], Sequence[Name]]) -> tuple[Any, Snapshot]:
         """
-        Make the slot anew, and return a connection within the snapshot at which it begins. `tables` gives those to publish,
-        quoted, where the publication is missing. ConnectError if that can't be had.
+        Make the slot anew, and return a connection within the snapshot at which it begins. `tables` gives those to publish.
+        ConnectError if that can't be had.
         """
         with contextlib.closing(self.plain()) as connection:
-            self._publish(connection, tables)
-            with contextlib.suppress(_missing()):
-                connection.execute("SELECT pg_drop_replication_slot(%s)", [self.slot])
+            self._publish(connection, tables(connection))
+            self.drop(connection)
         with contextlib.closing(self.plain(replication="database")) as replication:
             made = replication.execute(
                 f"CREATE_REPLICATION_SLOT {quoted(self.slot)} LOGICAL pgoutput (SNAPSHOT 'export')"
@@ -187,30 +206,92 @@ class Sessions:
             connection.close()
             raise
 
-    def _publish(self, connection: Any, tables: Callable[[Any], list[str]]) -> None:
-        """A slot can't tell of changes before its publication was made: so that comes first."""
+    def drop(self, connection: Any) -> None:
+        """Drop the slots of the backfill, this one's and those that it had with other tables."""
+        connection.execute(
+            "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots "
+            "WHERE starts_with(slot_name::text, %s) AND database = current_database() AND NOT active",
+            [self._slots],
+        )
+
+    def _publish(self, connection: Any, tables: Sequence[Name]) -> None:
+        """A slot can't tell of changes before its publication had their table: so that comes first."""
         name, mode = self._config[settings.PUBLICATION], self._config[settings.PUBLISHING].lower()
-        if connection.execute("SELECT FROM pg_publication WHERE pubname = %s", [name]).fetchone() is not None:
+        found = connection.execute(
+            "SELECT pubinsert AND pubupdate AND pubdelete FROM pg_publication WHERE pubname = %s", [name]
+        ).fetchone()
+        if found is not None:
+            if not found[0]:
+                raise ConnectError(
+                    f"The publication {name} ({settings.PUBLICATION}) leaves out inserts, updates or deletions: "
+                    f"ALTER PUBLICATION {quoted(name)} SET (publish = 'insert, update, delete, truncate'); or name another one"
+                )
+            self._add_missing(connection, name, mode, tables)
             return
         if mode == "disabled":
             raise ConnectError(
                 f"There is no publication {name} ({settings.PUBLICATION}), and {settings.PUBLISHING}=disabled: make it, or "
                 "have it made"
             )
-        what = "ALL TABLES" if mode == "all_tables" else f"TABLE {', '.join(tables(connection))}"
+        what = "ALL TABLES" if mode == "all_tables" else f"TABLE {', '.join(each.quoted for each in tables)}"
         connection.execute(f"CREATE PUBLICATION {quoted(name)} FOR {what}")
+
+    def _add_missing(self, connection: Any, name: str, mode: str, tables: Sequence[Name]) -> None:
+        """Have a publication that is there publish all tables as a whole. ConnectError if it does not, and is not ours."""
+        there = connection.execute(
+            "SELECT schemaname::text, tablename::text FROM pg_publication_tables WHERE pubname = %s", [name]
+        ).fetchall()
+        missing = sorted(each.quoted for each in tables if (each.schema, each.table) not in there)
+        if missing and mode == "filtered":
+            connection.execute(f"ALTER PUBLICATION {quoted(name)} ADD TABLE {', '.join(missing)}")
+        elif missing:
+            raise ConnectError(
+                f"The publication {name} ({settings.PUBLICATION}) lacks tables that are to be read: ALTER PUBLICATION "
+                f"{quoted(name)} ADD TABLE {', '.join(missing)}; or name another one"
+            )
+        if connection.info.server_version < _WITH_FILTERS:
+            return
+        for table in tables:
+            partly = connection.execute(
+                "SELECT FROM pg_publication_rel AS r JOIN pg_publication AS p ON p.oid = r.prpubid "
+                "WHERE p.pubname = %s AND r.prrelid = %s::regclass AND (r.prqual IS NOT NULL OR r.prattrs IS NOT NULL)",
+                [name, table.quoted],
+            ).fetchone()
+            if partly is not None:
+                raise ConnectError(
+                    f"The publication {name} ({settings.PUBLICATION}) has only some rows or columns of {table}: name another"
+                )
 
     def _begin(self, connection: Any) -> int:
         found = connection.execute(
-            "SELECT confirmed_flush_lsn::text FROM pg_replication_slots WHERE slot_name = %s", [self.slot]
+            "SELECT confirmed_flush_lsn::text, wal_status FROM pg_replication_slots WHERE slot_name = %s", [self.slot]
         ).fetchone()
         if found is None or found[0] is None:
             raise LostError(f"There is no replication slot {self.slot}")
+        self._require_kept(found[1])
         return _number(found[0])
+
+    def _require_kept(self, wal_status: str | None) -> None:
+        if wal_status == "lost":
+            raise ConnectError(
+                f"The database has not kept its log for the replication slot {self.slot} (max_slot_wal_keep_size): changes "
+                "since the copy began are gone. Cancel the backfill, and begin it anew"
+            )
+
+    def check(self, session: Any) -> None:
+        """Raise ConnectError if the slot can't be gone on from any more; psycopg's errors if the session is gone."""
+        found = session.execute(
+            "SELECT wal_status FROM pg_catalog.pg_replication_slots WHERE slot_name = %s", [self.slot]
+        ).fetchone()
+        if found is None:
+            raise ConnectError(
+                f"The replication slot {self.slot} of the backfill is gone: cancel the backfill, and begin it anew"
+            )
+        self._require_kept(found[0])
 
     def _offered(self, connection: Any) -> list[str]:
         found = connection.execute(
-            "SELECT application_name FROM pg_stat_activity WHERE usename = current_user AND datname = current_database() "
+            "SELECT application_name FROM pg_stat_activity WHERE usename = session_user AND datname = current_database() "
             "AND starts_with(application_name, %s) AND pid <> pg_backend_pid() ORDER BY backend_start",
             [self._holding],
         ).fetchall()
@@ -271,14 +352,22 @@ class Sessions:
 
 def give_up(sessions: Sessions) -> None:
     """Drop the slot of the backfill, if it is there: the database keeps its log for nobody then."""
-    with contextlib.closing(sessions.plain()) as connection, contextlib.suppress(_missing()):
-        connection.execute("SELECT pg_drop_replication_slot(%s)", [sessions.slot])
+    with contextlib.closing(sessions.plain()) as connection:
+        sessions.drop(connection)
+
+
+def _mark(config: Mapping[str, Any], *names: str) -> str:
+    return hashlib.sha256("\n".join(str(config[name]) for name in names).encode()).hexdigest()[:12]
 
 
 def passes(error: Exception) -> bool:
     """Whether another try may succeed: of what PostgreSQL's states say, and of a connection that was lost, which has none."""
+    import psycopg
+
     state = getattr(error, "sqlstate", None)
-    return state is None or state.startswith(_PASSING_STATES)
+    if state is None:
+        return isinstance(error, psycopg.OperationalError | psycopg.InterfaceError | psycopg.InternalError)
+    return bool(state.startswith(_PASSING_STATES))
 
 
 def reason(error: Exception) -> str:
@@ -302,9 +391,3 @@ def _errors() -> type[Exception]:
     import psycopg
 
     return psycopg.Error
-
-
-def _missing() -> type[Exception]:
-    import psycopg
-
-    return psycopg.errors.UndefinedObject

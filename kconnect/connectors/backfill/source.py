@@ -7,6 +7,7 @@ that were not yet. Read next: `snapshot.py`, `task.py`.
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import json
 import logging
@@ -16,17 +17,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kconnect.api import ConfigDef, ConnectError, SourceTask
+from kconnect.connectors import interrupts
 from kconnect.connectors.backfill import settings
 from kconnect.connectors.common import CheckedSource
 from kconnect.connectors.libraries import Informed
 
 if TYPE_CHECKING:
     from kconnect.connectors.backfill.snapshot import Sessions, Snapshot
-    from kconnect.connectors.backfill.tables import Range
+    from kconnect.connectors.backfill.tables import Plan
 
 log = logging.getLogger(__name__)
 
 _LOOK_S = 2.0
+_DRIVERS = 4
 
 
 class BackfillConnector(Informed, CheckedSource):
@@ -38,7 +41,8 @@ class BackfillConnector(Informed, CheckedSource):
         self._watching: threading.Thread | None = None
         self._snapshot: Snapshot | None = None
         self._taken_us = 0
-        self._ranges: Sequence[Range] = ()
+        self._plans: Sequence[Plan] = ()
+        self._drivers: collections.deque[Any] = collections.deque(maxlen=_DRIVERS)
         self._done: Mapping[str, Any] | None = None
 
     def task_class(self) -> type[SourceTask]:
@@ -90,6 +94,10 @@ class BackfillConnector(Informed, CheckedSource):
 
     def stop(self) -> None:
         self._stopped.set()
+        for driver in list(self._drivers):
+            # Who waits for the database has the lock. It may be closed at any moment.
+            with contextlib.suppress(Exception):
+                interrupts.shut_down(driver.fileno())
         with self._lock:
             self._release()
 
@@ -116,11 +124,9 @@ class BackfillConnector(Informed, CheckedSource):
                 return [{**self._props, settings.DONE: json.dumps(self._done)}]
             assert self._snapshot is not None
             told = {"lsn": self._snapshot.lsn, "sees": self._snapshot.sees, "taken_us": self._taken_us}
-            count = min(max_tasks, len(self._ranges))
-            shares = [
-                [(each.name.schema, each.name.table, each.first, each.end, each.rows) for each in self._ranges[place::count]]
-                for place in range(count)
-            ]
+            count = min(max_tasks, sum(plan.count for plan in self._plans))
+            divided = [plan.as_json() for plan in self._plans]
+            shares = [{"tables": divided, "place": place, "of": count} for place in range(count)]
             more = {settings.SNAPSHOT: json.dumps(told)}
             if self._config[settings.RATE]:
                 more[settings.RATE] = str(-(-self._config[settings.RATE] // count))
@@ -129,43 +135,62 @@ class BackfillConnector(Informed, CheckedSource):
     def _sessions(self) -> Sessions:
         from kconnect.connectors.backfill.snapshot import Sessions
 
-        return Sessions(self._config, self.worker)
+        return Sessions(self._config, self.worker, self._note)
+
+    def _note(self, connection: Any) -> None:
+        self._drivers.append(connection)
+        if self._stopped.is_set():
+            connection.close()
 
     def _hold(self) -> bool:
         """Have a session with the snapshot, and return whether it is a new one. ConnectError if none can be had."""
         import psycopg
 
-        from kconnect.connectors.backfill.snapshot import LostError, reason
-        from kconnect.connectors.backfill.tables import ranges
+        from kconnect.connectors.backfill.snapshot import reason
+        from kconnect.connectors.backfill.tables import plans
 
         sessions, before = self._sessions(), self._snapshot
+        session: Any = None
         try:
-            try:
-                self._session, self._snapshot = sessions.joined()
-            except LostError:
-                with contextlib.closing(sessions.plain()) as connection:
-                    over = sessions.handed_over(connection)
-                if over is not None:
-                    # Who did it has ended before that was noted.
-                    self._end(over)
-                    return True
-                try:
-                    self._session, self._snapshot = sessions.made_again()
-                except LostError:
-                    self._session, self._snapshot = sessions.made(
-                        lambda connection: sorted({each.name.quoted for each in ranges(connection, self._config)})
+            found = self._found(sessions)
+            if found is None:
+                return True
+            session, snapshot = found
+            if snapshot != before:
+                taken = session.execute("SELECT (extract(epoch from now()) * 1000000)::int8").fetchone()
+                # Only once all of it is known: this is called again after an error.
+                self._plans, self._taken_us = plans(session, self._config), taken[0]
+                if before is not None:
+                    log.warning(
+                        "The snapshot was lost with the last session that had it: what is left is read from another one"
                     )
-            if self._snapshot == before:
-                return False
-            if before is not None:
-                log.warning("The snapshot was lost with the last session that had it: what is left is read from another one")
-            taken = self._session.execute("SELECT (extract(epoch from now()) * 1000000)::int8").fetchone()
-            self._taken_us = taken[0]
-            self._ranges = ranges(self._session, self._config)
-            return True
+            self._session, self._snapshot, session = session, snapshot, None
+            return snapshot != before
         except psycopg.Error as error:
-            self._release()
             raise ConnectError(f"The database at {self._config[settings.HOST]} says: {reason(error)}") from None
+        finally:
+            if session is not None:
+                session.close()
+
+    def _found(self, sessions: Sessions) -> tuple[Any, Snapshot] | None:
+        """
+        Return a session with the snapshot that others have, or else with a new one; None if all is handed over. psycopg's
+        errors.
+        """
+        from kconnect.connectors.backfill.snapshot import LostError
+        from kconnect.connectors.backfill.tables import plans
+
+        with contextlib.suppress(LostError):
+            return sessions.joined()
+        with contextlib.closing(sessions.plain()) as connection:
+            over = sessions.handed_over(connection)
+        if over is not None:
+            # Who did it has ended before that was noted.
+            self._end(over)
+            return None
+        with contextlib.suppress(LostError):
+            return sessions.made_again()
+        return sessions.made(lambda connection: [plan.name for plan in plans(connection, self._config)])
 
     def _end(self, snapshot: Snapshot) -> None:
         taken_us = self._taken_us or time.time_ns() // 1000
@@ -183,32 +208,43 @@ class BackfillConnector(Informed, CheckedSource):
         """See whether the snapshot is still there, and whether all is read. Return whether there is nothing more to see to."""
         import psycopg
 
-        from kconnect.connectors.backfill.task import partition_of
+        from kconnect.connectors.backfill.snapshot import passes, reason
 
         with self._lock:
-            if self._stopped.is_set():
-                return True
-            snapshot = self._snapshot
-            if snapshot is None:
-                return True
-            offsets = self.context.offsets.offsets([partition_of(snapshot, each) for each in self._ranges])
-            if all(offset is not None and offset.get("done") for offset in offsets):
-                self._sessions().hand_over()
-                self._end(snapshot)
-                self._release()
-                self.context.request_task_reconfiguration()
+            if self._stopped.is_set() or self._snapshot is None:
                 return True
             try:
-                if self._session is not None:
-                    self._session.execute("SELECT 1")
+                if self._is_read(self._snapshot):
+                    self._sessions().hand_over()
+                    self._end(self._snapshot)
+                    self._release()
+                    is_new = True
+                elif self._session is not None:
+                    self._sessions().check(self._session)
                     return False
-            except psycopg.Error:
+                else:
+                    is_new = self._held_again()
+            except psycopg.Error as error:
                 self._release()
-            try:
-                is_new = self._hold()
-            except ConnectError as error:
-                log.warning("%s. It is tried again", error)
+                if not passes(error):
+                    raise ConnectError(f"The database at {self._config[settings.HOST]} says: {reason(error)}") from None
+                log.warning("The database says: %s. It is tried again", reason(error))
                 return False
         if is_new:
             self.context.request_task_reconfiguration()
-        return False
+        return self._done is not None
+
+    def _held_again(self) -> bool:
+        try:
+            return self._hold()
+        except ConnectError as error:
+            log.warning("%s. It is tried again", error)
+            return False
+
+    def _is_read(self, snapshot: Snapshot) -> bool:
+        from kconnect.connectors.backfill.tables import ranges
+        from kconnect.connectors.backfill.task import is_done, partition_of
+
+        parts = ranges(self._plans)
+        offsets = self.context.offsets.offsets([partition_of(snapshot, each) for each in parts])
+        return bool(parts) and all(is_done(offset, snapshot) for offset in offsets)

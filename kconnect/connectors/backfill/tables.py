@@ -8,7 +8,7 @@ next: `types.py`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +19,8 @@ from kconnect.connectors.backfill.types import ColumnType, Reading, is_text, rea
 from kconnect.connectors.patterns import Pattern
 
 _TABLES = """
-SELECT n.nspname, c.relname, c.relkind::text, pg_relation_size(c.oid) / current_setting('block_size')::int8,
+SELECT n.nspname, c.relname, c.relfilenode::int8, c.relkind::text,
+       pg_relation_size(c.oid::regclass) / current_setting('block_size')::int8,
        EXISTS (SELECT FROM pg_inherits i WHERE i.inhparent = c.oid), greatest(c.reltuples, 0)::int8,
        has_any_column_privilege(c.oid, 'SELECT'), row_security_active(c.oid)
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
@@ -28,16 +29,16 @@ WHERE c.relkind IN ('r', 'p') AND c.relpersistence <> 't' AND n.nspname NOT IN (
 ORDER BY n.nspname, c.relname
 """
 _COLUMNS = """
-SELECT a.attname, a.attnotnull, a.atttypmod, a.attgenerated <> '',
+SELECT a.attnum::int8, a.attname, a.attnotnull OR (t.typtype = 'd' AND t.typnotnull), a.atttypmod, a.attgenerated <> '',
        pg_get_expr(d.adbin, d.adrelid), t.oid::int8
 FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid LEFT JOIN pg_attrdef d ON (d.adrelid, d.adnum) = (a.attrelid, a.attnum)
 WHERE a.attrelid = %s::regclass AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum
 """
 _TYPE = """
-SELECT t.typname, t.typtype::text, t.typbasetype::int8, t.typtypmod,
+SELECT t.typname, n.nspname, t.typtype::text, t.typbasetype::int8, t.typtypmod,
        CASE WHEN t.typcategory = 'A' THEN t.typelem::int8 ELSE 0 END,
        ARRAY(SELECT e.enumlabel::text FROM pg_enum e WHERE e.enumtypid = t.oid ORDER BY e.enumsortorder)
-FROM pg_type t WHERE t.oid = %s
+FROM pg_type t JOIN pg_namespace n ON n.oid = t.typnamespace WHERE t.oid = %s
 """
 _KEY = """
 SELECT ARRAY(SELECT a.attname::text FROM unnest(i.indkey) WITH ORDINALITY AS k(number, place)
@@ -47,8 +48,16 @@ SELECT ARRAY(SELECT a.attname::text FROM unnest(i.indkey) WITH ORDINALITY AS k(n
 FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
 WHERE i.indrelid = %s::regclass AND i.indisunique AND i.indisvalid ORDER BY i.indisprimary DESC, c.relname
 """
-_FILES = "SELECT relfilenode::int8, pg_relation_filenode(oid)::int8 FROM pg_class WHERE oid = %s::regclass"
-"""The first as the snapshot sees it, the second as it is now."""
+_FILE = "SELECT pg_relation_filenode(%s::regclass)::int8"
+"""As it is now, whatever the snapshot sees."""
+_LAYOUT = """
+SELECT md5(string_agg(format('%%s %%s %%s %%s', attnum, attname, atttypid, atttypmod), ',' ORDER BY attnum))
+FROM pg_attribute WHERE attrelid = %s::regclass AND attnum = ANY(%s) AND NOT attisdropped
+"""
+_OF_EXTENSIONS = ("citext", "hstore", "ltree")
+ROW = "kconnect_row"
+"""What a table is called where it is read: no name within an expression can stand for one of its columns."""
+BEGIN_ANEW = "What is left of it can't be read: cancel the backfill and begin it anew"
 _UNFIT = re.compile(r"[^A-Za-z0-9._\-]")
 _MOST_RANGES = 1000
 
@@ -98,13 +107,40 @@ class Name:
 
 
 @dataclass(frozen=True)
-class Range:
-    """Pages of a table, from `first` to before `end`, or to the last one. The database guesses that there are `rows`."""
+class Plan:
+    """
+    How a table is divided: into `count` ranges of `size` pages, of which the last one goes to the end. `file` is where its rows
+    are: who writes it anew, or puts another table in its place, changes that. The database guesses that there are `rows`.
+    """
 
     name: Name
+    file: int
+    size: int
+    count: int
+    rows: int
+
+    def as_json(self) -> list[Any]:
+        """Return it for the configs of tasks."""
+        return [self.name.schema, self.name.table, self.file, self.size, self.count, self.rows]
+
+    @classmethod
+    def of_json(cls, parts: Sequence[Any]) -> Plan:
+        schema_name, table, *rest = parts
+        return cls(Name(schema_name, table), *rest)
+
+    def ranges(self) -> list[Range]:
+        firsts = [number * self.size for number in range(self.count)]
+        return [Range(self.name, self.file, first, end) for first, end in zip(firsts, [*firsts[1:], None])]
+
+
+@dataclass(frozen=True)
+class Range:
+    """Pages of a table, from `first` to before `end`, or to the last one."""
+
+    name: Name
+    file: int
     first: int
     end: int | None
-    rows: int = 0
 
     @property
     def text(self) -> str:
@@ -114,9 +150,13 @@ class Range:
 
 @dataclass(frozen=True)
 class Table:
-    """How a table is read, and what its records are. `key` has the places of the key's fields among the columns."""
+    """
+    How a table is read, and what its records are. `key` has the places of the key's fields among the columns, `numbers` are the
+    database's of the columns.
+    """
 
     name: Name
+    numbers: Sequence[int]
     topic: str
     columns: Sequence[tuple[str, Reading]]
     key: Sequence[int]
@@ -132,7 +172,7 @@ class Table:
 
     def selection(self) -> str:
         """Return what to select for each of the columns."""
-        return ", ".join(reading.expression.format(quoted(name)) for name, reading in self.columns)
+        return ", ".join(reading.expression.format(f"{ROW}.{quoted(name)}") for name, reading in self.columns)
 
 
 def quoted(name: str) -> str:
@@ -140,14 +180,14 @@ def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def ranges(connection: Any, config: Mapping[str, Any]) -> list[Range]:
+def plans(connection: Any, config: Mapping[str, Any]) -> list[Plan]:
     """
-    Return the ranges of all tables that the config names, those of the largest table first. ConnectError if a table can't be
-    read by ranges, or if there is none.
+    Return how all tables that the config names are divided, the largest first. ConnectError if a table can't be read by ranges,
+    or not as a whole, or if there is none.
     """
-    found: list[tuple[int, list[Range]]] = []
-    pages_of_range: int = config[settings.RANGE_PAGES]
-    for schema_name, table, kind, pages, has_children, rows, may_read, is_partly in connection.execute(_TABLES):
+    found: list[tuple[int, Plan]] = []
+    user = config[settings.USER]
+    for schema_name, table, file, kind, pages, has_children, rows, may_read, is_partly in connection.execute(_TABLES):
         name = Name(schema_name, table)
         if not _is_captured(name, config):
             continue
@@ -156,30 +196,33 @@ def ranges(connection: Any, config: Mapping[str, Any]) -> list[Range]:
                 f"{name} has partitions or tables that inherit from it, which can't be read by ranges: name those themselves "
                 f"in {settings.TABLES_IN}"
             )
-        # The borders stay where they are while a table grows.
         if not may_read:
             raise ConnectError(
-                f"{config[settings.USER]} may not read {name}: GRANT SELECT ON {name.quoted} TO "
-                f"{quoted(config[settings.USER])}; or leave it out by {settings.TABLES_OUT}"
+                f"{user} may not read {name}: GRANT SELECT ON {name.quoted} TO {quoted(user)}; or leave it out by "
+                f"{settings.TABLES_OUT}"
             )
         if is_partly:
             raise ConnectError(
-                f"{config[settings.USER]} sees only some rows of {name}, by row-level security, and the change stream has all: "
-                f"ALTER ROLE {quoted(config[settings.USER])} BYPASSRLS; or leave it out by {settings.TABLES_OUT}"
+                f"{user} sees only some rows of {name}, by row-level security, and the change stream has all: ALTER ROLE "
+                f"{quoted(user)} BYPASSRLS; or leave it out by {settings.TABLES_OUT}"
             )
-        size = pages_of_range
+        # The borders stay where they are while a table grows.
+        size: int = config[settings.RANGE_PAGES]
         while pages > size * _MOST_RANGES:
             size *= 2
-        firsts = list(range(0, max(pages, 1), size))
-        each_has = rows // len(firsts)
-        found.append((pages, [Range(name, first, end, each_has) for first, end in zip(firsts, [*firsts[1:], None])]))
+        found.append((pages, Plan(name, file, size, max(1, -(-pages // size)), rows)))
     if not found:
         raise ConnectError(
-            f"The database {config[settings.DATABASE]} has no table that the config names and the user may read: look at "
-            f"{settings.TABLES_IN}, {settings.SCHEMAS_IN} and the user's rights (GRANT SELECT)"
+            f"The database {config[settings.DATABASE]} has no table that the config names: look at {settings.TABLES_IN} and "
+            f"{settings.SCHEMAS_IN}"
         )
     found.sort(key=lambda each: -each[0])
-    return [each for _, of_table in found for each in of_table]
+    return [plan for _, plan in found]
+
+
+def ranges(divided: Iterable[Plan]) -> list[Range]:
+    """Return the ranges of all tables."""
+    return [each for plan in divided for each in plan.ranges()]
 
 
 def _is_captured(name: Name, config: Mapping[str, Any]) -> bool:
@@ -194,18 +237,18 @@ def _matches(config: Mapping[str, Any], including: str, excluding: str, name: st
     return not any(Pattern(f"(?i:{text})").fullmatch(name) for text in config[excluding])
 
 
-def lock(connection: Any, name: Name) -> None:
+def lock(connection: Any, part: Range, table: Table, now: Any) -> None:
     """
-    Keep others from altering a table until the transaction, or its savepoint, ends. ConnectError if it has been emptied or made
-    anew since the snapshot, which would see no rows then.
+    Keep others from altering a table until the transaction, or its savepoint, ends. `now` is a connection that sees what there
+    is now. ConnectError if it is not the table that it was when the snapshot was taken.
     """
-    connection.execute(f"LOCK TABLE ONLY {name.quoted} IN ACCESS SHARE MODE")
-    before, now = connection.execute(_FILES, [name.quoted]).fetchone() or (None, None)
-    if before != now:
-        raise ConnectError(
-            f"{name} was emptied, or altered so that it was written anew, since the snapshot was taken: its rows can't be read "
-            "any more. Cancel the backfill and begin it anew"
-        )
+    quoted_name = part.name.quoted
+    connection.execute(f"LOCK TABLE ONLY {quoted_name} IN ACCESS SHARE MODE")
+    if connection.execute(_FILE, [quoted_name]).fetchone() != (part.file,):
+        raise ConnectError(f"{part.name} was emptied, written anew or replaced since the snapshot was taken. {BEGIN_ANEW}")
+    layout = [each.execute(_LAYOUT, [quoted_name, list(table.numbers)]).fetchone() for each in (connection, now)]
+    if layout[0] != layout[1]:
+        raise ConnectError(f"Columns of {part.name} were altered since the snapshot was taken. {BEGIN_ANEW}")
 
 
 def look(connection: Any, name: Name, config: Mapping[str, Any]) -> Table:
@@ -213,7 +256,10 @@ def look(connection: Any, name: Name, config: Mapping[str, Any]) -> Table:
     columns: list[tuple[str, Reading]] = []
     types: dict[int, ColumnType] = {}
     decimals = config[settings.DECIMALS].lower()
-    for column, is_required, modifier, is_generated, default, oid in connection.execute(_COLUMNS, [name.quoted]).fetchall():
+    numbers: list[int] = []
+    for number, column, is_required, modifier, is_generated, default, oid in connection.execute(
+        _COLUMNS, [name.quoted]
+    ).fetchall():
         if not _matches(config, settings.COLUMNS_IN, settings.COLUMNS_OUT, f"{name}.{column}"):
             continue
         kind = _type(connection, oid, modifier, types)
@@ -226,6 +272,7 @@ def look(connection: Any, name: Name, config: Mapping[str, Any]) -> Table:
         if not is_generated and (value := default_of(kind, default, decimals)) is not None:
             reading = reading.of(reading.schema.replace(default=value))
         columns.append((column, reading))
+        numbers.append(number)
     if not columns:
         raise ConnectError(f"{name} has no column that can be read")
     names = [column for column, _ in columns]
@@ -237,6 +284,7 @@ def look(connection: Any, name: Name, config: Mapping[str, Any]) -> Table:
     parts = {"before": row, "after": row, "source": _SOURCE, "transaction": _TRANSACTION, "op": schema.STRING_SCHEMA, **times}
     return Table(
         name,
+        numbers,
         topic,
         columns,
         key,
@@ -249,7 +297,7 @@ def look(connection: Any, name: Name, config: Mapping[str, Any]) -> Table:
 
 def _type(connection: Any, oid: int, modifier: int, known: dict[int, ColumnType]) -> ColumnType:
     for _ in range(64):
-        name, kind, base, base_modifier, element, labels = connection.execute(_TYPE, [oid]).fetchone()
+        name, schema_name, kind, base, base_modifier, element, labels = connection.execute(_TYPE, [oid]).fetchone()
         if kind != "d":
             break
         # A domain is what it is made of.
@@ -257,7 +305,12 @@ def _type(connection: Any, oid: int, modifier: int, known: dict[int, ColumnType]
     else:
         raise ConnectError(f"The type {name} is made of too many others")
     inner = _type(connection, element, modifier, known) if element else None
-    return ColumnType(name, modifier, labels if kind == "e" else (), inner, is_range=kind in ("r", "m"))
+    is_extension = kind == "b" and name in _OF_EXTENSIONS
+    if schema_name != "pg_catalog" and not is_extension:
+        # A type of a user's may have the name of one of PostgreSQL's.
+        name = f"{schema_name}.{name}"
+    where = f"{quoted(schema_name)}." if is_extension else ""
+    return ColumnType(name, modifier, labels if kind == "e" else (), inner, kind in ("r", "m"), where)
 
 
 def _key(connection: Any, name: Name) -> Iterator[str]:

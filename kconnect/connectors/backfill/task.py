@@ -7,6 +7,7 @@ next: `tables.py`, `snapshot.py`.
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import functools
 import json
@@ -20,13 +21,17 @@ from kconnect.api import ConnectError, Header, OffsetOnly, RetriableError, Sourc
 from kconnect.connectors import interrupts
 from kconnect.connectors.backfill import settings
 from kconnect.connectors.backfill.snapshot import LostError, Sessions, Snapshot, passes, reason
-from kconnect.connectors.backfill.tables import Name, Range, Table, lock, look
+from kconnect.connectors.backfill.tables import ROW, Plan, Range, Table, lock, look, ranges
 from kconnect.connectors.common import Polling
 from kconnect.connectors.libraries import Informed
+from kconnect.connectors.sql.answers import TooMuchError
 
 log = logging.getLogger(__name__)
 
 _PAUSE_S = 0.5
+_LONG_WAIT_S = 1.0
+_DRIVERS = 4
+"""Of so many connections that were made last one can be waiting."""
 _CURSOR = "kconnect"
 _CELL = 50
 _LONG = 1 << 20
@@ -34,8 +39,28 @@ _LONG = 1 << 20
 
 
 def partition_of(snapshot: Snapshot, part: Range) -> dict[str, Any]:
-    """Return the source partition of a range."""
-    return {"lsn": snapshot.lsn, "table": str(part.name), "pages": part.text}
+    """Return the source partition of a range: of that slot, and of the table as it is on the disk."""
+    name = part.name
+    return {"lsn": snapshot.lsn, "schema": name.schema, "table": name.table, "file": part.file, "pages": part.text}
+
+
+def is_done(offset: Mapping[str, Any] | None, snapshot: Snapshot) -> bool:
+    """Whether a range was read to its end, by this snapshot."""
+    return offset is not None and bool(offset.get("done")) and offset.get("sees") == snapshot.sees
+
+
+def _beginning(offset: Mapping[str, Any], snapshot: Snapshot) -> dict[str, Any]:
+    """
+    Return the offset that a range begins with.
+
+    The place of a row in one snapshot is nothing in another one. But of a range that was read by an older snapshot, those rows
+    are enough that have come or changed `since`: their changes are in the stream, but not the long values in them that did not
+    change.
+    """
+    if offset.get("sees") == snapshot.sees:
+        return dict(offset)
+    since = offset.get("sees") if offset.get("done") else offset.get("since")
+    return {} if since is None else {"since": since, "rows": offset.get("rows", 0)}
 
 
 def done_partition() -> dict[str, Any]:
@@ -47,7 +72,7 @@ class BackfillTask(Informed, Polling):
     def __init__(self) -> None:
         super().__init__()
         self._connection: Any = None
-        self._drivers: list[Any] = []
+        self._drivers: collections.deque[Any] = collections.deque(maxlen=_DRIVERS)
         self._cursor: Any = None
         self._table: Table | None = None
         self._average = _LONG
@@ -64,18 +89,18 @@ class BackfillTask(Informed, Polling):
         told = json.loads(props[settings.SNAPSHOT])
         self._snapshot = Snapshot(told["lsn"], told["sees"])
         self._taken_us: int = told["taken_us"]
-        ranges = [Range(Name(*name), first, end) for *name, first, end, _ in json.loads(props[settings.RANGES])]
-        stored = self.context.offsets.offsets([partition_of(self._snapshot, part) for part in ranges])
-        # The place of a row in one snapshot is nothing in another one: the range begins again.
+        share = json.loads(props[settings.RANGES])
+        parts = ranges(Plan.of_json(each) for each in share["tables"])[share["place"] :: share["of"]]
+        stored = self.context.offsets.offsets([partition_of(self._snapshot, part) for part in parts])
         self._ranges = [
-            (part, offset if offset and offset.get("sees") == self._snapshot.sees else {})
-            for part, offset in zip(ranges, stored)
-            if not (offset or {}).get("done")
+            (part, _beginning(offset or {}, self._snapshot))
+            for part, offset in zip(parts, stored)
+            if not is_done(offset, self._snapshot)
         ]
         self._headers = self._made_headers()
 
     def _note(self, connection: Any) -> None:
-        self._drivers = [*self._drivers[-1:], connection]
+        self._drivers.append(connection)
 
     def _made_headers(self) -> tuple[Header, ...]:
         if self._config[settings.HEADERS].lower() == "false":
@@ -90,7 +115,7 @@ class BackfillTask(Informed, Polling):
         return tuple(Header(f"__debezium.context.{name}", value, schema.STRING_SCHEMA) for name, value in values.items())
 
     def interrupt(self) -> None:
-        for driver in self._drivers:
+        for driver in list(self._drivers):
             interrupts.after_grace(functools.partial(_end, driver))
 
     def read(self) -> list[SourceRecord] | None:
@@ -105,6 +130,8 @@ class BackfillTask(Informed, Polling):
             return None
         rate, now = self._config[settings.RATE], time.monotonic()
         if now < self._next_at:
+            if self._next_at - now > _LONG_WAIT_S:
+                self._rest()
             self.stopped.wait(min(self._next_at - now, _PAUSE_S))
             return None
         try:
@@ -119,12 +146,14 @@ class BackfillTask(Informed, Polling):
             return None
         except _errors() as error:
             self.release()
-            if passes(error):
-                raise RetriableError(f"The database says: {reason(error)}") from None
-            remedy = "If the table was altered since the snapshot was taken, cancel the backfill and begin it anew"
-            raise ConnectError(
-                f"{self._ranges[0][0].name} can't be read. The database says: {reason(error)}. {remedy}"
-            ) from None
+            if isinstance(error, TooMuchError):
+                # Rows before were shorter.
+                self._average = min(self._average * 16, self._config[settings.BYTES])
+            elif not passes(error):
+                remedy = "If the table was altered since the snapshot was taken, cancel the backfill and begin it anew"
+                table = self._ranges[0][0].name
+                raise ConnectError(f"{table} can't be read. The database says: {reason(error)}. {remedy}") from None
+            raise RetriableError(f"The database says: {reason(error)}") from None
 
     def _keep(self) -> None:
         if self._connection is not None and self._connection.closed:
@@ -135,23 +164,23 @@ class BackfillTask(Informed, Polling):
             self._connection, _ = self._sessions.joined(self._snapshot.sees)
             self.context.waits_for(None)
         if self._table is None or self._table.name != part.name:
-            self._table, self._average = look(self._connection, part.name, self._config), _LONG
+            self._rest()
+            average = self._average if self._table is None else _LONG
+            self._table, self._average = look(self._connection, part.name, self._config), average
         if self._cursor is None:
-            self._cursor = self._opened(part, offset.get("ctid"))
+            self._cursor = self._opened(part, offset)
         count = max(1, min(self._config[settings.ROWS], self._config[settings.BYTES] // self._average))
         rows = self._cursor.fetchmany(count)
         over = len(rows) < count
         partition = partition_of(self._snapshot, part)
+        after = {**offset, "sees": self._snapshot.sees, "rows": offset.get("rows", 0) + len(rows)}
+        if over:
+            after["done"] = True
         if not rows:
             self._end_range()
-            return [OffsetOnly(partition, {**offset, "done": True})]
+            return [OffsetOnly(partition, after)]
+        after["ctid"] = rows[-1][0]
         self._weigh(rows)
-        after = {
-            "ctid": rows[-1][0],
-            "sees": self._snapshot.sees,
-            "rows": offset.get("rows", 0) + len(rows),
-            **({"done": True} if over else {}),
-        }
         records = self._records(self._table, rows, partition, offset or {"rows": 0}, after)
         if over:
             self._end_range()
@@ -160,20 +189,33 @@ class BackfillTask(Informed, Polling):
         return records
 
     def _end_range(self) -> None:
-        self._cursor.close()
-        self._cursor = None
-        # The table's lock goes with it: who alters the table waits for a range only.
-        self._connection.execute("ROLLBACK TO SAVEPOINT range")
+        self._rest()
         del self._ranges[0]
 
-    def _opened(self, part: Range, last: str | None) -> Any:
+    def _rest(self) -> None:
+        """Let go of the table's lock: who alters the table waits for a range only."""
+        if self._cursor is not None:
+            self._cursor.close()
+            self._cursor = None
+            self._connection.execute("ROLLBACK TO SAVEPOINT range")
+
+    def _opened(self, part: Range, offset: Mapping[str, Any]) -> Any:
         assert self._table is not None
         self._connection.execute("SAVEPOINT range")
-        lock(self._connection, part.name)
+        with contextlib.closing(self._sessions.plain()) as now:
+            lock(self._connection, part, self._table, now)
         end = "" if part.end is None else f" AND ctid < '({part.end},0)'::tid"
+        last, since = offset.get("ctid"), offset.get("since")
         begin = f"ctid > '{last}'::tid" if last else f"ctid >= '({part.first},0)'::tid"
+        newer = ""
+        if since is not None:
+            # Those that the older snapshot has not seen: its oldest transaction and all after it.
+            oldest = int(since.partition(":")[0]) % 2**32
+            newer = f" AND age({ROW}.xmin) <= age('{oldest}'::xid)"
         cursor = self._connection.cursor(_CURSOR)
-        cursor.execute(f"SELECT ctid, {self._table.selection()} FROM ONLY {part.name.quoted} WHERE {begin}{end}")
+        cursor.execute(
+            f"SELECT ctid, {self._table.selection()} FROM ONLY {part.name.quoted} AS {ROW} WHERE {begin}{end}{newer}"
+        )
         return cursor
 
     def _weigh(self, rows: Sequence[Sequence[Any]]) -> None:
@@ -253,13 +295,13 @@ def _end(driver: Any) -> None:
 
 def _converted(table: Table, place: int, values: Sequence[Any]) -> Sequence[Any]:
     name, reading = table.columns[place]
-    if not reading.schema.optional and reading.schema.default is None and None in values:
+    if not reading.schema.optional and None in values:
         raise ConnectError(f"{table.name}.{name} has a value, such as NaN, that Debezium has no place for")
     convert = reading.convert
     return values if convert is None else [None if value is None else convert(value) for value in values]
 
 
-def _errors() -> type[Exception]:
+def _errors() -> tuple[type[Exception], ...]:
     import psycopg
 
-    return psycopg.Error
+    return psycopg.Error, UnicodeError

@@ -24,13 +24,17 @@ PRECISE = "precise"
 
 
 class ColumnType(NamedTuple):
-    """`name` is that of `pg_type`, `modifier` is `atttypmod`; `labels` are those of an enum, `element` is of an array."""
+    """
+    `name` is that of `pg_type`, with its schema if that is a user's; `modifier` is `atttypmod`; `labels` are those of an enum,
+    `element` is of an array. `where` is the schema of an extension's functions, quoted and with a dot.
+    """
 
     name: str
     modifier: int = -1
     labels: Sequence[str] = ()
     element: ColumnType | None = None
     is_range: bool = False
+    where: str = ""
 
 
 class Reading(NamedTuple):
@@ -111,6 +115,9 @@ def _of_scalar(kind: ColumnType, decimals: str) -> Reading:
     plain = _PLAIN.get(kind.name)
     if plain is not None:
         return plain
+    if kind.name == "hstore":
+        where = kind.where.replace("{", "{{").replace("}", "}}")
+        return Reading(_named(schema.STRING_SCHEMA, "io.debezium.data.Json"), where + "hstore_to_json({})::text", _hstore)
     digits = _MICROSECONDS if kind.modifier < 0 else kind.modifier
     if kind.labels:
         return Reading(_named(schema.STRING_SCHEMA, "io.debezium.data.Enum", allowed=",".join(kind.labels)), "{}::text")
@@ -287,7 +294,6 @@ _PLAIN = {
     "uuid": Reading(_named(schema.STRING_SCHEMA, "io.debezium.data.Uuid"), "{}::text"),
     **dict.fromkeys(("json", "jsonb"), Reading(_named(schema.STRING_SCHEMA, "io.debezium.data.Json"), "{}::text")),
     "xml": Reading(_named(schema.STRING_SCHEMA, "io.debezium.data.Xml"), "{}::text"),
-    "hstore": Reading(_named(schema.STRING_SCHEMA, "io.debezium.data.Json"), "hstore_to_json({})::text", _hstore),
     "ltree": Reading(_named(schema.STRING_SCHEMA, "io.debezium.data.Ltree"), "{}::text"),
     "tsvector": Reading(_named(schema.STRING_SCHEMA, "io.debezium.data.Tsvector"), "{}::text"),
     "point": Reading(_POINT, "{}::text", converting=_points),
