@@ -6,6 +6,7 @@ What a notebook does with `format("kconnect")`, in a process of its own: on anot
 
 from __future__ import annotations
 
+import functools
 import json
 import sys
 from contextlib import AbstractContextManager, nullcontext
@@ -15,7 +16,11 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 import kconnect.pyspark
-from tests.spark.sessions import session
+from tests.spark.sessions import patiently, session
+
+
+def _drain(once: Any) -> None:
+    once.start().awaitTermination()
 
 
 def read(spark: SparkSession, bootstrap: str, topic: str, folder: Path) -> dict[str, Any]:
@@ -26,8 +31,8 @@ def read(spark: SparkSession, bootstrap: str, topic: str, folder: Path) -> dict[
     for _ in range(2):
         stream = spark.readStream.format("kconnect").options(**options).load()
         writer = stream.writeStream.format("parquet").option("path", str(folder / "out"))
-        query = writer.option("checkpointLocation", str(folder / "checkpoint")).trigger(availableNow=True).start()
-        query.awaitTermination()
+        once = writer.option("checkpointLocation", str(folder / "checkpoint")).trigger(availableNow=True)
+        patiently(functools.partial(_drain, once))
         sizes.append(spark.read.parquet(str(folder / "out")).count())
     return {
         "version": spark.version,

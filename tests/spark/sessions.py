@@ -5,16 +5,20 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import confluent_kafka as ck
 from confluent_kafka.admin import AdminClient, NewTopic
 from pyspark.sql import DataFrame, SparkSession
 
 import kconnect.pyspark
+
+T = TypeVar("T")
+
+_TRIES = 30
 
 
 @contextmanager
@@ -48,6 +52,22 @@ def session(folder: Path, **settings: str) -> Iterator[SparkSession]:
             os.environ.pop(name, None)
             if was is not None:
                 os.environ[name] = was
+
+
+def is_late(error: BaseException | None) -> bool:
+    """Whether Spark gave up a Python process that did not start within its ten seconds, which no setting changes."""
+    return error is not None and "failed to connect back" in str(error)
+
+
+def patiently(run: Callable[[], T]) -> T:
+    """Run a stream, and again as long as the machine is too busy for Spark's ten seconds, as the page has its readers do."""
+    for _ in range(_TRIES):
+        try:
+            return run()
+        except Exception as error:
+            if not is_late(error):
+                raise
+    return run()
 
 
 def topic(bootstrap: str, name: str, partitions: int = 2, **config: str) -> str:

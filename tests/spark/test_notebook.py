@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +15,7 @@ from kconnect.rest.client import ConnectClient, RestError
 from kconnect.testing.processes import WorkerProcess
 from tests.docs.pages import DOCS, blocks
 from tests.docs.steps import kind_of
-from tests.spark.sessions import session
+from tests.spark.sessions import patiently, session
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
 
@@ -41,7 +42,7 @@ def test_the_page_and_the_notebook_run(worker: WorkerProcess, bootstrap: str, tm
                     code = code.replace(shown, meant)
                 # Once more, as somebody does who comes back.
                 for _ in range(2 if "readStream" in code else 1):
-                    exec(compile(code, place, "exec"), names)
+                    patiently(functools.partial(exec, compile(code, place, "exec"), names))
             assert names["spark"] is spark
             assert "orderid" in names["df"].columns
             assert spark.read.parquet(str(tmp_path / "kconnect-orders")).count()

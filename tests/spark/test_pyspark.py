@@ -21,7 +21,7 @@ from kconnect.data.schema import Schema, SchemaType, Struct
 from kconnect.rest.client import ConnectClient
 from kconnect.testing.processes import WorkerProcess
 from tests.converters.test_schema_registry import Server
-from tests.spark.sessions import produce, read, session, topic
+from tests.spark.sessions import patiently, produce, read, session, topic
 from tests.support import wait_until
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
@@ -48,9 +48,17 @@ def ids(frame: DataFrame) -> list[Any]:
 def drain(frame: DataFrame, folder: Path) -> list[int]:
     """Run a stream once over all there is, and return the sizes of its batches."""
     writer = frame.writeStream.format("parquet").option("path", str(folder / "out"))
-    query = writer.option("checkpointLocation", str(folder / "checkpoint")).trigger(availableNow=True).start()
-    query.awaitTermination()
-    return [size for size in (progress["numInputRows"] for progress in query.recentProgress) if size]
+    sizes: list[int] = []
+
+    def run() -> None:
+        query = writer.option("checkpointLocation", str(folder / "checkpoint")).trigger(availableNow=True).start()
+        try:
+            query.awaitTermination()
+        finally:
+            sizes.extend(size for size in (progress["numInputRows"] for progress in query.recentProgress) if size)
+
+    patiently(run)
+    return sizes
 
 
 def test_a_batch_has_typed_rows_and_what_spark_needs_to_know_of_them(

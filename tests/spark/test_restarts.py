@@ -20,7 +20,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.spark import streamer
-from tests.spark.sessions import session, topic
+from tests.spark.sessions import patiently, session, topic
 from tests.support import seed
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(1500)]
@@ -61,9 +61,15 @@ def written(bootstrap: str, name: str, dice: random.Random) -> Iterator[set[int]
 
 def require_each_once(spark: SparkSession, bootstrap: str, name: str, folder: Path, committed: set[int]) -> None:
     """Let the stream read the rest, and compare all of it."""
-    query = streamer.start(spark, bootstrap, name, folder)
-    query.processAllAvailable()
-    query.stop()
+
+    def run() -> None:
+        query = streamer.start(spark, bootstrap, name, folder)
+        try:
+            query.processAllAvailable()
+        finally:
+            query.stop()
+
+    patiently(run)
     counts = Counter(row["id"] for row in spark.read.parquet(str(folder / "out")).select("id").collect())
     assert committed - counts.keys() == set(), "lost"
     assert counts.keys() - committed == set(), "never committed"
