@@ -17,7 +17,7 @@ from tests.docs.pages import DOCS, blocks
 from tests.docs.steps import kind_of
 from tests.spark.sessions import patiently, session
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.integration, pytest.mark.long, pytest.mark.timeout(1800)]
 
 
 def cells() -> Iterator[tuple[str, str]]:

@@ -24,7 +24,7 @@ from tests.converters.test_schema_registry import Server
 from tests.spark.sessions import patiently, produce, read, session, topic
 from tests.support import wait_until
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(1800)]
 
 UTC = datetime.timezone.utc
 ABOUT = "_partition int, _offset long, _timestamp timestamp, _deleted boolean"
@@ -153,6 +153,7 @@ def test_transactions_are_read_once_they_are_committed(
     assert ids(spark.read.parquet(str(tmp_path / "out"))) == [1, 3]
 
 
+@pytest.mark.long
 def test_a_stream_goes_on_where_it_was_and_takes_what_has_come_since(
     spark: SparkSession, bootstrap: str, unique: Callable[[str], str], tmp_path: Path
 ) -> None:
@@ -174,6 +175,7 @@ def test_a_stream_goes_on_where_it_was_and_takes_what_has_come_since(
     assert ids(spark.read.parquet(str(tmp_path / "out"))) == list(range(102))
 
 
+@pytest.mark.long
 def test_what_retention_took_fails_the_stream_unless_that_is_wanted(
     spark: SparkSession, bootstrap: str, unique: Callable[[str], str], tmp_path: Path
 ) -> None:

@@ -76,6 +76,7 @@ def require_each_once(spark: SparkSession, bootstrap: str, name: str, folder: Pa
     assert {each for each, count in counts.items() if count > 1} == set(), "doubled"
 
 
+@pytest.mark.long
 def test_a_stream_that_is_stopped_at_random_has_each_record_once(
     bootstrap: str, unique: Callable[[str], str], tmp_path: Path
 ) -> None:
