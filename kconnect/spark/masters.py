@@ -25,12 +25,19 @@ def places(settings: Mapping[str, str]) -> list[tuple[str, int]]:
     return [(match[1], int(match[2] or usual)) for match in matches if match is not None]
 
 
+_PORTS = range(1, 65536)
+
+
 def absent(settings: Mapping[str, str]) -> str | None:
     """Return why no master of a standalone cluster takes connections; None if one does, or if Spark runs elsewhere."""
     master, reason = settings.get("spark.master", ""), ""
     if not master.startswith("spark://"):
         return None
     for place in places(settings):
+        if place[1] not in _PORTS:
+            # The resolver would take it for another one.
+            reason = f"{place[1]} is no port"
+            continue
         try:
             socket.create_connection(place, _LIMIT_S).close()
         except (OSError, OverflowError) as error:

@@ -12,7 +12,7 @@ import kconnect.api
 NAMES = """
     Connector SourceConnector SinkConnector ConnectorContext ExactlyOnceSupport
     Task SourceTask SinkTask SourceTaskContext SinkTaskContext SinkBatch TransactionContext OffsetReader ErrantRecordReporter
-    SourceRecord SinkRecord RecordBatch Header RecordMetadata TopicPartition OffsetAndMetadata TimestampType
+    SourceRecord SinkRecord RecordBatch Header RecordMetadata TopicPartition OffsetAndMetadata TimestampType OffsetOnly
     Converter HeaderConverter Transformation Predicate ConfigProvider ConfigData
 
     Schema SchemaType SchemaAndValue Field Struct Column
