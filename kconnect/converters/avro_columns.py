@@ -44,7 +44,7 @@ class ColumnWriters:
     def __init__(self, dialect: Dialect, strict: bool) -> None:
         self._dialect, self._strict = dialect, strict
         self._writers = Writers(dialect, _LONGS, strict)
-        """Those of primitive values, which need no encoding."""
+        """They are for primitive values, which need no encoding."""
 
     def of(self, schema: Schema | None, avro: Avro) -> Write:
         """Return the writer of columns of a schema's values, for which `avro_values.Writers` has one."""

@@ -94,7 +94,7 @@ class Cluster:
 
     @cached_property
     def _config(self) -> dict[str, str]:
-        """What the options say of clients, as a connector's config would: the same guards hold for it."""
+        """Return what the options say of clients as a connector's config would: the same guards hold for it."""
         # The worker's settings are this very address then, and what is no override needs no login of its own.
         own = {name: text for name, text in self._kafka.items() if name != _SERVERS or text != self.worker.bootstrap_servers}
         for name, text in own.items():

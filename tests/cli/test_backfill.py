@@ -36,6 +36,8 @@ class Worker:
         return [{"config": self.parts.get("task", told)}]
 
     def offsets(self, name: str) -> list[dict[str, Any]]:
+        if not name.endswith("-backfill"):
+            return list(self.parts.get("of_debezium", []))
         return list(self.parts.get("offsets", []))
 
     def status(self, name: str) -> dict[str, Any]:
@@ -90,8 +92,10 @@ def test_what_is_not_there_or_another_connector_is_told() -> None:
         look(connectors=["cdc"])
     with pytest.raises(BadRequestError, match="cdc is a SqlSource"):
         progress.config_of(Worker(config={"connector.class": "SqlSource"}), "cdc")  # type: ignore[arg-type]
-    with pytest.raises(ConflictError, match="is not done"):
-        handover.finish(Worker(), "cdc")  # type: ignore[arg-type]
+    # Debezium may have offsets of its own by a mistake: a backfill that has just begun is not deleted for that.
+    for offsets in ([], [{"partition": {"server": "p"}, "offset": {"lsn": 1}}]):
+        with pytest.raises(ConflictError, match="is not done"):
+            handover.finish(Worker(of_debezium=offsets), "cdc")  # type: ignore[arg-type]
 
 
 def test_the_reading_connector_has_the_config_but_for_what_is_its_own() -> None:

@@ -23,7 +23,7 @@ def cancel(name: str, yes: bool, target: Target) -> None:
     Records that were written stay in their topics. Debezium's connector stays as it is.
     """
     with target.connect() as client:
-        found = progress.look(client, name)
-        asking.confirm(f"Give up the backfill of {name} ({found})?", yes)
+        state = progress.look(client, name)
+        asking.confirm(f"Give up the backfill of {name} ({state})?", yes)
         handover.remove(client, name)
         click.echo(f"The backfill of {name} is gone", err=True)

@@ -23,5 +23,5 @@ def finish(name: str, target: Target) -> None:
     with --no-wait, or interrupted.
     """
     with target.connect() as client:
-        found = handover.finish(client, name)
-        click.echo(f"{found}; {name} goes on from there", err=True)
+        state = handover.finish(client, name)
+        click.echo(f"{state}; {name} goes on from there", err=True)

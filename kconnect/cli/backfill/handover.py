@@ -21,34 +21,38 @@ _STOP_S = 120.0
 
 def finish(client: ConnectClient, connector: str) -> Progress:
     """Hand over. ConflictError if not all is read."""
-    found = progress.look(client, connector)
-    if found.done is None and client.offsets(connector) and not client.offsets(progress.name_of(connector)):
-        # Somebody has got so far before.
-        _end(client, connector)
-        return found
-    if found.done is None:
-        raise ConflictError(f"The backfill of {connector} is not done: {found}")
+    state, offsets = progress.look(client, connector), client.offsets(connector)
+    if state.done is None:
+        if offsets and _is_given_up(client, progress.name_of(connector)):
+            # Somebody has got so far before, and was interrupted.
+            _end(client, connector)
+            return state
+        raise ConflictError(f"The backfill of {connector} is not done: {state}")
     config = progress.config_of(client, connector)
     offset = {
         "last_snapshot_record": True,
-        "lsn": found.done["lsn"],
-        "txId": found.done["txId"],
-        "ts_usec": found.done["ts_usec"],
+        "lsn": state.done["lsn"],
+        "txId": state.done["txId"],
+        "ts_usec": state.done["ts_usec"],
         "snapshot": "INITIAL",
         "snapshot_completed": True,
     }
-    offsets = client.offsets(connector)
-    if any((entry["offset"] or {}).get("lsn", 0) < found.done["lsn"] for entry in offsets):
+    if any((entry["offset"] or {}).get("lsn", 0) < state.done["lsn"] for entry in offsets):
         raise ConflictError(
             f"{connector} has offsets of its own, from before the copy, which it would go on from: kconnect offsets reset "
             f"{connector}, then this command again"
         )
     if not offsets:
-        wanted = [{"partition": {"server": config["topic.prefix"]}, "offset": offset}]
+        new_offsets = [{"partition": {"server": config["topic.prefix"]}, "offset": offset}]
         stopped.require(client, connector, stop=False)
-        stopped.write(client, connector, lambda: client.alter_offsets(connector, wanted), wanted)
+        stopped.write(client, connector, lambda: client.alter_offsets(connector, new_offsets), new_offsets)
     _end(client, connector)
-    return found
+    return state
+
+
+def _is_given_up(client: ConnectClient, name: str) -> bool:
+    """Whether a backfill is as `remove` leaves it before it deletes it."""
+    return client.status(name)["connector"]["state"] == "STOPPED" and not client.offsets(name)
 
 
 def _end(client: ConnectClient, connector: str) -> None:

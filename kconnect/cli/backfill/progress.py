@@ -60,9 +60,9 @@ def name_of(connector: str) -> str:
 def config_of(client: ConnectClient, connector: str) -> dict[str, str | None]:
     """Return the config of a connector of Debezium's. BadRequestError if it is another one's."""
     config = client.get_config(connector)
-    found = config.get("connector.class") or ""
-    if found != DEBEZIUM:
-        raise BadRequestError(f"{connector} is a {found}: a backfill is for {DEBEZIUM}")
+    class_name = config.get("connector.class") or ""
+    if class_name != DEBEZIUM:
+        raise BadRequestError(f"{connector} is a {class_name}: a backfill is for {DEBEZIUM}")
     return config
 
 
@@ -86,15 +86,15 @@ def look(client: ConnectClient, connector: str) -> Progress:
     name = name_of(connector)
     if name not in client.connectors():
         raise NotFoundError(f"There is no backfill of {connector}. To begin one: kconnect backfill start {connector}")
-    found = client.get_config(name).get("connector.class")
-    if found not in _CLASSES:
-        raise BadRequestError(f"{name} is no backfill of {connector}, but a {found}")
+    class_name = client.get_config(name).get("connector.class")
+    if class_name not in _CLASSES:
+        raise BadRequestError(f"{name} is no backfill of {connector}, but a {class_name}")
     pages: set[tuple[Any, ...]] = set()
     snapshot, guess = None, 0
     for task in client.tasks(name):
-        told = task["config"].get("backfill.snapshot")
-        if told is not None:
-            snapshot = json.loads(told)
+        text = task["config"].get("backfill.snapshot")
+        if text is not None:
+            snapshot = json.loads(text)
             tables = json.loads(task["config"]["backfill.ranges"])["tables"]
             pages = {(*table[:3], number * table[3]) for table in tables for number in range(table[4])}
             guess = sum(table[5] for table in tables)

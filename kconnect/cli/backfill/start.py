@@ -40,10 +40,10 @@ def start(name: str, tasks: int, rate: int | None, more: tuple[str, ...], wait: 
     --timeout, or Ctrl-C, the reading goes on: `kconnect backfill finish` hands over then.
     """
     settings = {"backfill.rows.per.second": str(rate)} if rate else {}
-    for each in more:
-        key, equals, value = each.partition("=")
+    for assignment in more:
+        key, equals, value = assignment.partition("=")
         if not key or not equals:
-            raise click.UsageError(f"--set {each} is no KEY=VALUE, such as producer.override.linger.ms=5.")
+            raise click.UsageError(f"--set {assignment} is no KEY=VALUE, such as producer.override.linger.ms=5.")
         settings[key] = value
     with target.connect() as client:
         config = progress.config_of(client, name)
@@ -52,7 +52,7 @@ def start(name: str, tasks: int, rate: int | None, more: tuple[str, ...], wait: 
             client.create(
                 progress.name_of(name),
                 {
-                    **progress.reading_config(config, tasks, config.get("connector.plugin.version") or _version(client)),
+                    **progress.reading_config(config, tasks, _version(client, config.get("connector.plugin.version"))),
                     **settings,
                 },
             )
@@ -64,34 +64,35 @@ def start(name: str, tasks: int, rate: int | None, more: tuple[str, ...], wait: 
             click.echo(f"The backfill of {name} has begun: kconnect backfill status {name}", err=True)
             return
         _watch(client, name, time.monotonic() + timeout)
-        found = handover.finish(client, name)
-        click.echo(f"{found}; {name} goes on from there", err=True)
+        state = handover.finish(client, name)
+        click.echo(f"{state}; {name} goes on from there", err=True)
 
 
-def _version(client: ConnectClient) -> str:
-    found = [plugin["version"] for plugin in client.plugins() if plugin["class"] == progress.DEBEZIUM]
-    if not found:
+def _version(client: ConnectClient, pinned: str | None) -> str:
+    """Return the version of Debezium that the connector has: the one that its config names, or else the newest."""
+    versions = [plugin["version"] for plugin in client.plugins() if plugin["class"] == progress.DEBEZIUM]
+    if not versions:
         raise NotFoundError(f"The worker has no {progress.DEBEZIUM}: kconnect plugin install")
-    return str(found[-1])
+    return str(pinned if pinned in versions else versions[-1])
 
 
 def _watch(client: ConnectClient, name: str, end: float) -> None:
     first, began, shown = progress.look(client, name), time.monotonic(), ""
     while True:
-        found = progress.look(client, name)
+        state = progress.look(client, name)
         if not first.ranges:
-            first, began = found, time.monotonic()
-        if found.trace:
-            raise ConnectError(f"The backfill of {name} has failed: {found.trace.splitlines()[0]}")
-        if str(found) != shown:
-            shown, seconds = str(found), time.monotonic() - began
-            rest_s = found.rest_s(first, seconds)
-            rate = f"; {(found.rows - first.rows) / seconds:,.0f} rows a second" if found.rows > first.rows else ""
+            first, began = state, time.monotonic()
+        if state.trace:
+            raise ConnectError(f"The backfill of {name} has failed: {state.trace.splitlines()[0]}")
+        if str(state) != shown:
+            shown, seconds = str(state), time.monotonic() - began
+            rest_s = state.rest_s(first, seconds)
+            rate = f"; {(state.rows - first.rows) / seconds:,.0f} rows a second" if state.rows > first.rows else ""
             click.echo(f"{shown}{rate}{'' if rest_s is None else f', some {rest_s:,.0f} s left'}", err=True)
-        if found.done is not None:
+        if state.done is not None:
             return
         if time.monotonic() > end:
             from kconnect.rest.client import WaitError
 
-            raise WaitError(f"The backfill of {name} is not done, and goes on: {found}", client.status(progress.name_of(name)))
+            raise WaitError(f"The backfill of {name} is not done, and goes on: {state}", client.status(progress.name_of(name)))
         time.sleep(_LOOK_S)

@@ -22,7 +22,7 @@ def status(name: str, target: Target) -> None:
     NAME is that of Debezium's connector.
     """
     with target.connect() as client:
-        found = progress.look(client, name)
-        click.echo(str(found))
-        if found.trace:
-            click.echo(found.trace.splitlines()[0], err=True)
+        state = progress.look(client, name)
+        click.echo(str(state))
+        if state.trace:
+            click.echo(state.trace.splitlines()[0], err=True)

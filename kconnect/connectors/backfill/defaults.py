@@ -40,8 +40,10 @@ def default_of(kind: ColumnType, expression: str | None, decimals: str = PRECISE
         return _ZEROS.get(kind.name, _zero_of_time(kind))
     text = quoted[1] if quoted else expression
     try:
-        found = read(text, kind.modifier) if kind.name != "numeric" or decimals == PRECISE else _loose(text, kind.modifier)
-        return float(found) if decimals == "double" and isinstance(found, str) and kind.name == "numeric" else found
+        if kind.name == "numeric" and decimals != PRECISE:
+            number = _loose(text, kind.modifier)
+            return float(number) if decimals == "double" else number
+        return read(text, kind.modifier)
     except (ValueError, ArithmeticError):
         return None
 

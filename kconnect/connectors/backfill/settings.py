@@ -13,6 +13,7 @@ from typing import Any
 
 from kconnect.api import ConfigDef, ConfigError, NonEmptyString, OneOf, Range
 from kconnect.connectors.setting_rows import INT, LIST, LONG, SECRET, STRING, section
+from kconnect.connectors.sql.source_settings import are_patterns
 
 HOST, PORT, USER, PASSWORD = "database.hostname", "database.port", "database.user", "database.password"
 DATABASE, SSL, ROOT = "database.dbname", "database.sslmode", "database.sslrootcert"
@@ -49,24 +50,26 @@ _FIXED = {
     "snapshot.mode": ("initial", "no_data", "never", "when_needed"),
 }
 """What must be as it is by default, for it would change what is written."""
-_REFUSED = (
+REFUSED = (
     *("message.key.columns", "snapshot.select.statement.overrides", "snapshot.include.collection.list", "database.sslcert"),
     *("database.sslkey", "database.sslpassword", "database.sslfactory", "database.initial.statements", "post.processors"),
-    *("topic.cache.size", "custom.metric.tags", "converters", "sourceinfo.struct.maker", "tombstones.on.delete.handling"),
-    *("column.propagate.source.type", "datatype.propagate.source.type", "publish.via.partition.root", "message.prefix.list"),
+    *("converters", "sourceinfo.struct.maker", "column.propagate.source.type", "datatype.propagate.source.type"),
+    *("publish.via.partition.root", "sanitize.field.names", "slot.failover"),
 )
+"""What a backfill does not do, and Debezium's records or its slot would be others by."""
+REMEDY = "let Debezium take its snapshot itself, or leave it out"
 _REFUSED_BEGINNINGS = ("column.mask.", "column.truncate.", "snapshot.select.statement.overrides.", "driver.")
 
 
 def unfit(props: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Yield each setting of Debezium's that would change what it writes, with a sentence."""
+    """Yield each other setting of Debezium's that would change what it writes, with a sentence."""
     for name, values in _FIXED.items():
         value = props.get(name, "").strip()
         if value and value.lower() not in {each.lower() for each in values}:
             yield name, f"{name} must be {' or '.join(values)} for a backfill, but is {value}: its records would be others."
     for name, value in props.items():
-        if value.strip() and (name in _REFUSED or name.startswith(_REFUSED_BEGINNINGS)):
-            yield name, f"{name} is not understood by a backfill: let Debezium take its snapshot itself, or leave it out."
+        if value.strip() and name.startswith(_REFUSED_BEGINNINGS):
+            yield name, f"{name} is not understood: {REMEDY}."
 
 
 def _is_known(name: str, value: Any) -> None:
@@ -100,12 +103,21 @@ CONFIG = ConfigDef(
     ),
     *section(
         "Tables",
-        LIST.high(TABLES_IN, "", "Patterns of the names of tables to read, schema.table; empty: all but those of the next."),
-        LIST.medium(TABLES_OUT, "", "Patterns of those not to read."),
-        LIST.medium(SCHEMAS_IN, "", "Patterns of the names of schemas to read from; empty: all but those of the next."),
-        LIST.medium(SCHEMAS_OUT, "", "Patterns of those not to read from."),
-        LIST.medium(COLUMNS_IN, "", "Patterns of columns to read, schema.table.column; empty: all but those of the next."),
-        LIST.medium(COLUMNS_OUT, "", "Patterns of those not to read."),
+        LIST.high(
+            TABLES_IN,
+            "",
+            "Patterns of the names of tables to read, schema.table; empty: all but those of the next.",
+            are_patterns,
+        ),
+        LIST.medium(TABLES_OUT, "", "Patterns of those not to read.", are_patterns),
+        LIST.medium(
+            SCHEMAS_IN, "", "Patterns of the names of schemas to read from; empty: all but those of the next.", are_patterns
+        ),
+        LIST.medium(SCHEMAS_OUT, "", "Patterns of those not to read from.", are_patterns),
+        LIST.medium(
+            COLUMNS_IN, "", "Patterns of columns to read, schema.table.column; empty: all but those of the next.", are_patterns
+        ),
+        LIST.medium(COLUMNS_OUT, "", "Patterns of those not to read.", are_patterns),
     ),
     *section(
         "Change stream",

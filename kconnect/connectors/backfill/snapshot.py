@@ -21,20 +21,23 @@ import types
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import psycopg
 from sqlalchemy.engine import URL
+from sqlalchemy.exc import DBAPIError
 
 from kconnect.api import ConfigError, ConnectError
 from kconnect.connectors import databases
 from kconnect.connectors.backfill import settings
 from kconnect.connectors.backfill.tables import Name, quoted
+from kconnect.connectors.sql import database
 from kconnect.connectors.sql.answers import Limits, connect
+from kconnect.connectors.sql.connections import Connections
 
 log = logging.getLogger(__name__)
 
 _CONNECT_S = 30.0
 _ANSWER_S = 3600.0
 _ANSWER_BYTES = 512 << 20
-_PASSING_STATES = ("08", "40", "53", "55P03", "57")
 _WITH_FILTERS = 150000
 _WHICH_TABLES = (
     *(settings.TABLES_IN, settings.TABLES_OUT, settings.SCHEMAS_IN, settings.SCHEMAS_OUT),
@@ -44,26 +47,16 @@ _OLDEST = 140000
 """PostgreSQL 14 reads ranges of pages without the rest of the table."""
 _ID = re.compile(r"[0-9A-F-]{3,40}")
 _DRIVER = types.SimpleNamespace(driver="psycopg")
-_KEEPALIVES = {"keepalives_idle": 60, "keepalives_interval": 10, "keepalives_count": 6}
-_NEEDED = {
-    "extra_float_digits": "1",
-    "datestyle": "ISO",
-    "timezone": "UTC",
-    "intervalstyle": "postgres",
-    "bytea_output": "hex",
-    "xmloption": "content",
-    "idle_in_transaction_session_timeout": "0",
-    "statement_timeout": "0",
-    "lock_timeout": "0",
-    "transaction_timeout": "0",
-    # Rows come in the order of their places, of which one is a range's offset.
-    "synchronize_seqscans": "off",
-    "max_parallel_workers_per_gather": "0",
-}
-_AS_TEXT = (
-    "SELECT set_config(name, value, true) FROM (VALUES "
-    + ", ".join(f"('{name}', '{value}')" for name, value in _NEEDED.items())
-    + ") AS needed(name, value) WHERE current_setting(name, true) IS NOT NULL"
+_AS_TEXT = database.for_a_transaction(
+    {
+        **database.NEEDED,
+        **{"timezone": "UTC", "xmloption": "content"},
+        **dict.fromkeys(
+            ("idle_in_transaction_session_timeout", "statement_timeout", "lock_timeout", "transaction_timeout"), "0"
+        ),
+        # Rows come in the order of their places, of which one is a range's offset.
+        **{"synchronize_seqscans": "off", "max_parallel_workers_per_gather": "0"},
+    }
 )
 """
 Roles and databases may have settings by which values have other texts, rows another order, and sessions that wait an end. Not
@@ -90,12 +83,10 @@ class LostError(ConnectError):
 
 
 class Sessions:
-    """Makes the sessions of one backfill. `note` is given each connection of the driver, so that somebody else can end it."""
+    """Makes the sessions of one backfill. `connections` takes note of them, so that somebody else can end what waits."""
 
-    def __init__(
-        self, config: Mapping[str, Any], worker: Mapping[str, str], note: Callable[[Any], object] = lambda connection: None
-    ) -> None:
-        self._config, self._note = config, note
+    def __init__(self, config: Mapping[str, Any], worker: Mapping[str, str], connections: Connections | None = None) -> None:
+        self._config, self._connections = config, connections or Connections()
         host: str = config[settings.HOST]
         if "," in host:
             raise ConfigError(settings.HOST, host, "It has several hosts, but there may be one")
@@ -120,7 +111,7 @@ class Sessions:
             **query,
             "connect_timeout": round(_CONNECT_S),
             "client_encoding": "utf8",
-            **_KEEPALIVES,
+            **database.KEEPALIVES,
         }
         mark = _mark(config, settings.DATABASE, settings.SLOT)
         self._slots = f"kconnect_backfill_{mark}_"
@@ -136,7 +127,7 @@ class Sessions:
             (),
             {"application_name": "kconnect backfill", **self._arguments, **more, "autocommit": True},
             Limits(_ANSWER_BYTES, _ANSWER_S, are_set=False),
-            self._note,
+            self._connections.note,
             _CONNECT_S,
         )
         version = connection.info.server_version
@@ -154,12 +145,12 @@ class Sessions:
         connection = self.plain()
         try:
             lsn = self._begin(connection)
-            for identity in self._offered(connection):
+            for identity in self._offered(connection, lsn):
                 connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
                 try:
                     connection.execute(f"SET TRANSACTION SNAPSHOT '{identity}'")
-                    found = Snapshot(lsn, self._offer(connection))
-                except _errors() as error:
+                    found = Snapshot(lsn, self._offer(connection, lsn))
+                except psycopg.Error as error:
                     log.debug("The snapshot %s can't be joined: %s", identity, error)
                     with contextlib.suppress(Exception):
                         connection.execute("ROLLBACK")
@@ -190,7 +181,8 @@ class Sessions:
             try:
                 joined.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
                 joined.execute(f"SET TRANSACTION SNAPSHOT '{_checked(identity)}'")
-                return joined, Snapshot(_number(made[1]), self._offer(joined))
+                lsn = _number(made[1])
+                return joined, Snapshot(lsn, self._offer(joined, lsn))
             except BaseException:
                 joined.close()
                 raise
@@ -201,18 +193,24 @@ class Sessions:
         try:
             lsn = self._begin(connection)
             connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-            return connection, Snapshot(lsn, self._offer(connection))
+            return connection, Snapshot(lsn, self._offer(connection, lsn))
         except BaseException:
             connection.close()
             raise
 
     def drop(self, connection: Any) -> None:
-        """Drop the slots of the backfill, this one's and those that it had with other tables."""
-        connection.execute(
-            "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots "
-            "WHERE starts_with(slot_name::text, %s) AND database = current_database() AND NOT active",
-            [self._slots],
-        )
+        """
+        Drop the slots of the backfill, this one's and those that it had with other tables. ConnectError if one is in use: one
+        that stayed would keep the database's log for nobody.
+        """
+        ours = "FROM pg_replication_slots WHERE starts_with(slot_name::text, %s) AND database = current_database()"
+        connection.execute(f"SELECT pg_drop_replication_slot(slot_name) {ours} AND NOT active", [self._slots])
+        left = connection.execute(f"SELECT slot_name::text, active_pid {ours}", [self._slots]).fetchone()
+        if left is not None:
+            raise ConnectError(
+                f"The replication slot {left[0]} is in use by the server's process {left[1]}: try again, or end that one by "
+                f"SELECT pg_terminate_backend({left[1]})"
+            )
 
     def _publish(self, connection: Any, tables: Sequence[Name]) -> None:
         """A slot can't tell of changes before its publication had their table: so that comes first."""
@@ -289,20 +287,24 @@ class Sessions:
             )
         self._require_kept(found[0])
 
-    def _offered(self, connection: Any) -> list[str]:
+    def _holding_at(self, lsn: int) -> str:
+        """The beginning of the names of sessions: of this very slot, for one before it may have left some behind."""
+        return f"{self._holding}{lsn:x}:"
+
+    def _offered(self, connection: Any, lsn: int) -> list[str]:
         found = connection.execute(
             "SELECT application_name FROM pg_stat_activity WHERE usename = session_user AND datname = current_database() "
             "AND starts_with(application_name, %s) AND pid <> pg_backend_pid() ORDER BY backend_start",
-            [self._holding],
+            [self._holding_at(lsn)],
         ).fetchall()
-        names = [name.removeprefix(self._holding) for (name,) in found]
+        names = [name.removeprefix(self._holding_at(lsn)) for (name,) in found]
         return [name for name in names if _ID.fullmatch(name)]
 
-    def _offer(self, connection: Any) -> str:
+    def _offer(self, connection: Any, lsn: int) -> str:
         """Export what the transaction sees, and return that."""
         connection.execute(_AS_TEXT)
         identity, sees = connection.execute("SELECT pg_export_snapshot(), pg_current_snapshot()::text").fetchone()
-        connection.execute(f"SET LOCAL application_name = '{self._holding}{_checked(identity)}'")
+        connection.execute(f"SET LOCAL application_name = '{self._holding_at(lsn)}{_checked(identity)}'")
         return str(sees)
 
     def hand_over(self) -> None:
@@ -350,30 +352,13 @@ class Sessions:
         return Snapshot(_number(found[0]), found[2])
 
 
-def give_up(sessions: Sessions) -> None:
-    """Drop the slot of the backfill, if it is there: the database keeps its log for nobody then."""
-    with contextlib.closing(sessions.plain()) as connection:
-        sessions.drop(connection)
-
-
 def _mark(config: Mapping[str, Any], *names: str) -> str:
     return hashlib.sha256("\n".join(str(config[name]) for name in names).encode()).hexdigest()[:12]
 
 
 def passes(error: Exception) -> bool:
-    """Whether another try may succeed: of what PostgreSQL's states say, and of a connection that was lost, which has none."""
-    import psycopg
-
-    state = getattr(error, "sqlstate", None)
-    if state is None:
-        return isinstance(error, psycopg.OperationalError | psycopg.InterfaceError | psycopg.InternalError)
-    return bool(state.startswith(_PASSING_STATES))
-
-
-def reason(error: Exception) -> str:
-    """Return what the database says, in one line, without the statement."""
-    diagnosis = getattr(error, "diag", None)
-    return str(getattr(diagnosis, "message_primary", None) or " ".join(str(error).split()) or type(error).__name__)
+    """Whether another try may succeed, by `sql/database.py`, which knows drivers' errors as SQLAlchemy has them."""
+    return isinstance(error, psycopg.Error) and database.passes(DBAPIError.instance(None, None, error, psycopg.Error))
 
 
 def _checked(identity: str) -> str:
@@ -385,9 +370,3 @@ def _checked(identity: str) -> str:
 def _number(lsn: str) -> int:
     high, _, low = lsn.partition("/")
     return (int(high, 16) << 32) + int(low, 16)
-
-
-def _errors() -> type[Exception]:
-    import psycopg
-
-    return psycopg.Error

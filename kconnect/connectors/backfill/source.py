@@ -7,17 +7,16 @@ that were not yet. Read next: `snapshot.py`, `task.py`.
 
 from __future__ import annotations
 
-import collections
 import contextlib
+import importlib.util
 import json
 import logging
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from kconnect.api import ConfigDef, ConnectError, SourceTask
-from kconnect.connectors import interrupts
+from kconnect.api import Config, ConfigDef, ConfigValue, ConnectError, SourceTask
 from kconnect.connectors.backfill import settings
 from kconnect.connectors.common import CheckedSource
 from kconnect.connectors.libraries import Informed
@@ -25,24 +24,27 @@ from kconnect.connectors.libraries import Informed
 if TYPE_CHECKING:
     from kconnect.connectors.backfill.snapshot import Sessions, Snapshot
     from kconnect.connectors.backfill.tables import Plan
+    from kconnect.connectors.sql.connections import Connections
 
 log = logging.getLogger(__name__)
 
 _LOOK_S = 2.0
-_DRIVERS = 4
+_INSTALL = "{} is not installed here: pip install 'kconnect[sql]' on every machine of the cluster"
 
 
 class BackfillConnector(Informed, CheckedSource):
+    instead = dict.fromkeys(settings.REFUSED, settings.REMEDY)
+
     def __init__(self) -> None:
         self._stopped = threading.Event()
         self._lock = threading.Lock()
-        """For what follows."""
+        """It guards what is below."""
         self._session: Any = None
         self._watching: threading.Thread | None = None
         self._snapshot: Snapshot | None = None
         self._taken_us = 0
         self._plans: Sequence[Plan] = ()
-        self._drivers: collections.deque[Any] = collections.deque(maxlen=_DRIVERS)
+        self._connections: Connections | None = None
         self._done: Mapping[str, Any] | None = None
 
     def task_class(self) -> type[SourceTask]:
@@ -53,19 +55,13 @@ class BackfillConnector(Informed, CheckedSource):
     def config(self) -> ConfigDef:
         return settings.CONFIG
 
-    def problems(self, config: Mapping[str, Any], props: Mapping[str, str]) -> Iterator[tuple[str, str]]:  # type: ignore[override]
-        return iter(())
+    def problems(self, config: Mapping[str, Any], props: Mapping[str, str]) -> list[tuple[str, str]]:
+        missing = [name for name in ("psycopg", "sqlalchemy") if importlib.util.find_spec(name) is None]
+        return [(settings.HOST, _INSTALL.format(" and ".join(missing)))] if missing else []
 
-    def validate(self, props: dict[str, str]) -> Any:
-        from kconnect.api import ConfigValue
-
+    def validate(self, props: dict[str, str]) -> Config:
         config = super().validate(props)
-        by_name = {value.name: value for value in config.values}
-        for name, text in settings.unfit(props):
-            if name in by_name:
-                by_name[name].errors.append(text)
-            else:
-                config.values.append(ConfigValue(name, props[name], errors=[text]))
+        config.values += [ConfigValue(name, props[name], errors=[text]) for name, text in settings.unfit(props)]
         return config
 
     def check_offset(self, partition: Mapping[str, Any] | None, offset: Mapping[str, Any]) -> None:
@@ -76,36 +72,40 @@ class BackfillConnector(Informed, CheckedSource):
         connector_config: dict[str, str],
         offsets: Sequence[tuple[Mapping[str, Any] | None, Mapping[str, Any] | None]],
     ) -> bool:
-        """As others, and drop the replication slot: who resets the offsets gives the backfill up, or begins anew."""
+        """Drop the replication slot: who resets the offsets gives the backfill up, or begins anew. Refuse all else."""
         super().alter_offsets(connector_config, offsets)
         import psycopg
 
-        from kconnect.connectors.backfill.snapshot import Sessions, give_up, reason
+        from kconnect.connectors.backfill.snapshot import Sessions
+        from kconnect.connectors.sql.database import reason
 
+        sessions = Sessions(settings.CONFIG.parse(connector_config), self.worker)
         try:
-            give_up(Sessions(settings.CONFIG.parse(connector_config), self.worker))
+            with contextlib.closing(sessions.plain()) as connection:
+                sessions.drop(connection)
         except psycopg.Error as error:
             raise ConnectError(f"The replication slot of the backfill can't be dropped: {reason(error)}") from None
         return True
 
     def start(self, props: dict[str, str]) -> None:
+        from kconnect.connectors.sql.connections import Connections
+
         super().start(props)
+        self._connections = Connections()
         self._config = settings.CONFIG.parse(props)
 
     def stop(self) -> None:
         self._stopped.set()
-        for driver in list(self._drivers):
-            # Who waits for the database has the lock. It may be closed at any moment.
-            with contextlib.suppress(Exception):
-                interrupts.shut_down(driver.fileno())
+        if self._connections is not None:
+            # Who waits for the database has the lock.
+            self._connections.end()
         with self._lock:
             self._release()
 
     def _release(self) -> None:
         session, self._session = self._session, None
         if session is not None:
-            with contextlib.suppress(Exception):
-                session.close()
+            session.close()
 
     def task_configs(self, max_tasks: int) -> list[dict[str, str]]:
         from kconnect.connectors.backfill.task import done_partition
@@ -135,19 +135,14 @@ class BackfillConnector(Informed, CheckedSource):
     def _sessions(self) -> Sessions:
         from kconnect.connectors.backfill.snapshot import Sessions
 
-        return Sessions(self._config, self.worker, self._note)
-
-    def _note(self, connection: Any) -> None:
-        self._drivers.append(connection)
-        if self._stopped.is_set():
-            connection.close()
+        return Sessions(self._config, self.worker, self._connections)
 
     def _hold(self) -> bool:
         """Have a session with the snapshot, and return whether it is a new one. ConnectError if none can be had."""
         import psycopg
 
-        from kconnect.connectors.backfill.snapshot import reason
         from kconnect.connectors.backfill.tables import plans
+        from kconnect.connectors.sql.database import reason
 
         sessions, before = self._sessions(), self._snapshot
         session: Any = None
@@ -208,7 +203,8 @@ class BackfillConnector(Informed, CheckedSource):
         """See whether the snapshot is still there, and whether all is read. Return whether there is nothing more to see to."""
         import psycopg
 
-        from kconnect.connectors.backfill.snapshot import passes, reason
+        from kconnect.connectors.backfill.snapshot import passes
+        from kconnect.connectors.sql.database import reason
 
         with self._lock:
             if self._stopped.is_set() or self._snapshot is None:

@@ -1,5 +1,5 @@
 """
-The tables that Debezium would capture, as the database describes them now: columns, keys, ranges of pages.
+The tables that Debezium would capture, as a snapshot sees the database's description: columns, keys, ranges of pages.
 
 Names are matched as Debezium does: whole names, by patterns, whatever their case. Called by `source.py` and `task.py`. Read
 next: `types.py`.
@@ -7,6 +7,7 @@ next: `types.py`.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -44,7 +45,7 @@ _KEY = """
 SELECT ARRAY(SELECT a.attname::text FROM unnest(i.indkey) WITH ORDINALITY AS k(number, place)
              JOIN pg_attribute a ON (a.attrelid, a.attnum) = (i.indrelid, k.number)
              WHERE k.place <= i.indnkeyatts ORDER BY k.place),
-       i.indnkeyatts, i.indisprimary
+       i.indnkeyatts
 FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
 WHERE i.indrelid = %s::regclass AND i.indisunique AND i.indisvalid ORDER BY i.indisprimary DESC, c.relname
 """
@@ -61,7 +62,7 @@ BEGIN_ANEW = "What is left of it can't be read: cancel the backfill and begin it
 _UNFIT = re.compile(r"[^A-Za-z0-9._\-]")
 _MOST_RANGES = 1000
 
-_SOURCE = schema.struct(
+SOURCE = schema.struct(
     {
         **dict.fromkeys(("version", "connector", "name"), schema.STRING_SCHEMA),
         "ts_ms": schema.INT64_SCHEMA,
@@ -93,7 +94,7 @@ _TRANSACTION = schema.struct(
 
 @dataclass(frozen=True)
 class Name:
-    """Of a table."""
+    """The name of a table, with that of its schema."""
 
     schema: str
     table: str
@@ -163,7 +164,6 @@ class Table:
     key_schema: Schema | None
     row_schema: Schema
     schema: Schema
-    source_schema: Schema
 
     @property
     def long(self) -> Sequence[int]:
@@ -233,8 +233,14 @@ def _is_captured(name: Name, config: Mapping[str, Any]) -> bool:
 
 def _matches(config: Mapping[str, Any], including: str, excluding: str, name: str) -> bool:
     if config[including]:
-        return any(Pattern(f"(?i:{text})").fullmatch(name) for text in config[including])
-    return not any(Pattern(f"(?i:{text})").fullmatch(name) for text in config[excluding])
+        return any(_pattern(text).fullmatch(name) for text in config[including])
+    return not any(_pattern(text).fullmatch(name) for text in config[excluding])
+
+
+@functools.lru_cache(maxsize=1000)
+def _pattern(text: str) -> Pattern:
+    # Each is asked for every column.
+    return Pattern(f"(?i:{text})")
 
 
 def lock(connection: Any, part: Range, table: Table, now: Any) -> None:
@@ -252,9 +258,8 @@ def lock(connection: Any, part: Range, table: Table, now: Any) -> None:
 
 
 def look(connection: Any, name: Name, config: Mapping[str, Any]) -> Table:
-    """Return a table as it is now. ConnectError for a column of a type that is not understood."""
+    """Return a table as the connection's snapshot sees it. ConnectError for a column of a type that is not understood."""
     columns: list[tuple[str, Reading]] = []
-    types: dict[int, ColumnType] = {}
     decimals = config[settings.DECIMALS].lower()
     numbers: list[int] = []
     for number, column, is_required, modifier, is_generated, default, oid in connection.execute(
@@ -262,7 +267,7 @@ def look(connection: Any, name: Name, config: Mapping[str, Any]) -> Table:
     ).fetchall():
         if not _matches(config, settings.COLUMNS_IN, settings.COLUMNS_OUT, f"{name}.{column}"):
             continue
-        kind = _type(connection, oid, modifier, types)
+        kind = _type(connection, oid, modifier)
         try:
             reading = reading_of(kind, not is_required, decimals)
         except ConnectError as error:
@@ -281,7 +286,7 @@ def look(connection: Any, name: Name, config: Mapping[str, Any]) -> Table:
     topic = _UNFIT.sub("_", topic)
     row = schema.struct({column: reading.schema for column, reading in columns}, name=f"{topic}.Value", optional=True)
     times = dict.fromkeys(("ts_ms", "ts_us", "ts_ns"), schema.OPTIONAL_INT64_SCHEMA)
-    parts = {"before": row, "after": row, "source": _SOURCE, "transaction": _TRANSACTION, "op": schema.STRING_SCHEMA, **times}
+    parts = {"before": row, "after": row, "source": SOURCE, "transaction": _TRANSACTION, "op": schema.STRING_SCHEMA, **times}
     return Table(
         name,
         numbers,
@@ -291,11 +296,10 @@ def look(connection: Any, name: Name, config: Mapping[str, Any]) -> Table:
         schema.struct({names[place]: columns[place][1].schema for place in key}, name=f"{topic}.Key") if key else None,
         row,
         schema.struct(parts, name=f"{topic}.Envelope", version=2),
-        _SOURCE,
     )
 
 
-def _type(connection: Any, oid: int, modifier: int, known: dict[int, ColumnType]) -> ColumnType:
+def _type(connection: Any, oid: int, modifier: int) -> ColumnType:
     for _ in range(64):
         name, schema_name, kind, base, base_modifier, element, labels = connection.execute(_TYPE, [oid]).fetchone()
         if kind != "d":
@@ -304,7 +308,7 @@ def _type(connection: Any, oid: int, modifier: int, known: dict[int, ColumnType]
         oid, modifier = base, base_modifier
     else:
         raise ConnectError(f"The type {name} is made of too many others")
-    inner = _type(connection, element, modifier, known) if element else None
+    inner = _type(connection, element, modifier) if element else None
     is_extension = kind == "b" and name in _OF_EXTENSIONS
     if schema_name != "pg_catalog" and not is_extension:
         # A type of a user's may have the name of one of PostgreSQL's.
@@ -315,7 +319,7 @@ def _type(connection: Any, oid: int, modifier: int, known: dict[int, ColumnType]
 
 def _key(connection: Any, name: Name) -> Iterator[str]:
     """The columns of the primary key, or of the first unique index, as Debezium takes it."""
-    for columns, count, _ in connection.execute(_KEY, [name.quoted]).fetchall():
+    for columns, count in connection.execute(_KEY, [name.quoted]).fetchall():
         # An index over an expression has fewer columns than parts.
         if len(columns) == count:
             yield from columns

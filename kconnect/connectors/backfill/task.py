@@ -7,9 +7,7 @@ next: `tables.py`, `snapshot.py`.
 
 from __future__ import annotations
 
-import collections
 import contextlib
-import functools
 import json
 import logging
 import time
@@ -17,21 +15,23 @@ import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import psycopg
+
 from kconnect.api import ConnectError, Header, OffsetOnly, RetriableError, SourceRecord, Struct, schema
 from kconnect.connectors import interrupts
 from kconnect.connectors.backfill import settings
-from kconnect.connectors.backfill.snapshot import LostError, Sessions, Snapshot, passes, reason
-from kconnect.connectors.backfill.tables import ROW, Plan, Range, Table, lock, look, ranges
+from kconnect.connectors.backfill.snapshot import LostError, Sessions, Snapshot, passes
+from kconnect.connectors.backfill.tables import ROW, SOURCE, Plan, Range, Table, lock, look, ranges
 from kconnect.connectors.common import Polling
 from kconnect.connectors.libraries import Informed
 from kconnect.connectors.sql.answers import TooMuchError
+from kconnect.connectors.sql.connections import Connections
+from kconnect.connectors.sql.database import reason
 
 log = logging.getLogger(__name__)
 
 _PAUSE_S = 0.5
 _LONG_WAIT_S = 1.0
-_DRIVERS = 4
-"""Of so many connections that were made last one can be waiting."""
 _CURSOR = "kconnect"
 _CELL = 50
 _LONG = 1 << 20
@@ -72,7 +72,7 @@ class BackfillTask(Informed, Polling):
     def __init__(self) -> None:
         super().__init__()
         self._connection: Any = None
-        self._drivers: collections.deque[Any] = collections.deque(maxlen=_DRIVERS)
+        self._connections = Connections()
         self._cursor: Any = None
         self._table: Table | None = None
         self._average = _LONG
@@ -81,11 +81,10 @@ class BackfillTask(Informed, Polling):
     def start(self, props: dict[str, str]) -> None:
         config = settings.CONFIG.parse(props)
         self._config = config
-        self._name = props.get("name", "")
         self._done: dict[str, Any] | None = json.loads(props[settings.DONE]) if settings.DONE in props else None
         if self._done is not None:
             return
-        self._sessions = Sessions(config, self.worker, self._note)
+        self._sessions = Sessions(config, self.worker, self._connections)
         told = json.loads(props[settings.SNAPSHOT])
         self._snapshot = Snapshot(told["lsn"], told["sees"])
         self._taken_us: int = told["taken_us"]
@@ -98,9 +97,6 @@ class BackfillTask(Informed, Polling):
             if not is_done(offset, self._snapshot)
         ]
         self._headers = self._made_headers()
-
-    def _note(self, connection: Any) -> None:
-        self._drivers.append(connection)
 
     def _made_headers(self) -> tuple[Header, ...]:
         if self._config[settings.HEADERS].lower() == "false":
@@ -115,8 +111,7 @@ class BackfillTask(Informed, Polling):
         return tuple(Header(f"__debezium.context.{name}", value, schema.STRING_SCHEMA) for name, value in values.items())
 
     def interrupt(self) -> None:
-        for driver in list(self._drivers):
-            interrupts.after_grace(functools.partial(_end, driver))
+        interrupts.after_grace(self._connections.end)
 
     def read(self) -> list[SourceRecord] | None:
         if self._done is not None:
@@ -129,12 +124,12 @@ class BackfillTask(Informed, Polling):
             self.stopped.wait(_PAUSE_S)
             return None
         rate, now = self._config[settings.RATE], time.monotonic()
-        if now < self._next_at:
-            if self._next_at - now > _LONG_WAIT_S:
-                self._rest()
-            self.stopped.wait(min(self._next_at - now, _PAUSE_S))
-            return None
         try:
+            if now < self._next_at:
+                if self._next_at - now > _LONG_WAIT_S:
+                    self._rest()
+                self.stopped.wait(min(self._next_at - now, _PAUSE_S))
+                return None
             records = self._read(*self._ranges[0])
             if rate:
                 self._next_at = now + len(records) / rate
@@ -144,7 +139,7 @@ class BackfillTask(Informed, Polling):
             self.context.waits_for(f"a snapshot of the database: {error}")
             self.stopped.wait(_PAUSE_S)
             return None
-        except _errors() as error:
+        except (psycopg.Error, UnicodeError) as error:
             self.release()
             if isinstance(error, TooMuchError):
                 # Rows before were shorter.
@@ -197,13 +192,15 @@ class BackfillTask(Informed, Polling):
         if self._cursor is not None:
             self._cursor.close()
             self._cursor = None
-            self._connection.execute("ROLLBACK TO SAVEPOINT range")
+            self._connection.execute("ROLLBACK TO SAVEPOINT range; RELEASE SAVEPOINT range")
 
     def _opened(self, part: Range, offset: Mapping[str, Any]) -> Any:
         assert self._table is not None
         self._connection.execute("SAVEPOINT range")
-        with contextlib.closing(self._sessions.plain()) as now:
-            lock(self._connection, part, self._table, now)
+        with contextlib.closing(self._sessions.plain()) as present:
+            lock(self._connection, part, self._table, present)
+        # Only the newest ones are known to who ends what waits.
+        self._connections.note(self._connection)
         end = "" if part.end is None else f" AND ctid < '({part.end},0)'::tid"
         last, since = offset.get("ctid"), offset.get("since")
         begin = f"ctid > '{last}'::tid" if last else f"ctid >= '({part.first},0)'::tid"
@@ -262,7 +259,7 @@ class BackfillTask(Informed, Polling):
     def _source(self, table: Table) -> Struct:
         snapshot, taken_us = self._snapshot, self._taken_us
         return Struct(
-            table.source_schema,
+            SOURCE,
             {
                 "version": self._config[settings.VERSION],
                 "connector": "postgresql",
@@ -283,14 +280,7 @@ class BackfillTask(Informed, Polling):
     def release(self) -> None:
         connection, self._connection, self._cursor, self._table = self._connection, None, None, None
         if connection is not None:
-            with contextlib.suppress(Exception):
-                connection.close()
-
-
-def _end(driver: Any) -> None:
-    # It may be closed at any moment.
-    with contextlib.suppress(Exception):
-        interrupts.shut_down(driver.fileno())
+            connection.close()
 
 
 def _converted(table: Table, place: int, values: Sequence[Any]) -> Sequence[Any]:
@@ -299,9 +289,3 @@ def _converted(table: Table, place: int, values: Sequence[Any]) -> Sequence[Any]
         raise ConnectError(f"{table.name}.{name} has a value, such as NaN, that Debezium has no place for")
     convert = reading.convert
     return values if convert is None else [None if value is None else convert(value) for value in values]
-
-
-def _errors() -> tuple[type[Exception], ...]:
-    import psycopg
-
-    return psycopg.Error, UnicodeError

@@ -187,7 +187,7 @@ def _zoned(digits: int) -> str:
 
 
 def _zoned_text(digits: int) -> Convert:
-    """Of a year that is not one of four digits PostgreSQL gives its own text: Java's has a sign."""
+    """Return what writes a year that has not four digits as Java does, with a sign: PostgreSQL gives its own text then."""
 
     def convert(text: str) -> str:
         if text.endswith("Z") or text.endswith("infinity"):

@@ -31,13 +31,14 @@ class Connections:
         """Have the engine's connections made here, with limits."""
 
         def connect(dialect: Any, record: Any, arguments: Any, named: Any) -> Any:
-            return answers.connect(dialect, arguments, named, limits, self._note, connect_s)
+            return answers.connect(dialect, arguments, named, limits, self.note, connect_s)
 
         sa.event.listen(engine, "do_connect", connect)
         if engine.dialect.driver == "pysqlite":
             sa.event.listen(engine, "handle_error", _name)
 
-    def _note(self, driver: Any) -> None:
+    def note(self, driver: Any) -> None:
+        """Take note of a connection of a driver, as soon as it can be ended."""
         self._noted.append(driver)
         if self._ended:
             _end(driver)

@@ -57,15 +57,11 @@ _SQLITE_PASSING = ("SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_IOERR")
 _CONNECT_S = 30.0
 _ASKED_S = 300.0
 """For so long who only looks at a database waits for an answer."""
-_KEEPALIVES = {"keepalives_idle": 60, "keepalives_interval": 10, "keepalives_count": 6}
-_NEEDED = {
+KEEPALIVES = {"keepalives_idle": 60, "keepalives_interval": 10, "keepalives_count": 6}
+NEEDED = {
     **{"extra_float_digits": "1", "datestyle": "ISO", "intervalstyle": "postgres", "bytea_output": "hex", "array_nulls": "on"},
     **{"standard_conforming_strings": "on", "transform_null_equals": "off", "quote_all_identifiers": "off"},
 }
-_AS_THEY_ARE = (
-    f"SELECT set_config(name, value, true) FROM (VALUES {', '.join(map(str, _NEEDED.items()))}) AS needed(name, value) "
-    "WHERE current_setting(name, true) IS NOT NULL"
-)
 """
 For a transaction on PostgreSQL, also behind a pool: roles and databases may have settings by which floats lose digits, bytes
 are others, dates have another form, nulls within arrays are texts, and types have other names.
@@ -75,6 +71,14 @@ _OTHERS = "TRIM(BOTH ',' FROM REPLACE(CONCAT(',', @@sql_mode, ','), ',EMPTY_STRI
 _STRICT = f", sql_mode = CONCAT_WS(',', NULLIF({_OTHERS}, ''), 'STRICT_ALL_TABLES', 'NO_AUTO_VALUE_ON_ZERO')"
 _BAD_CODES = frozenset((1048, 1062, 1216, 1217, 1264, 1292, 1364, 1366, 1406, 1451, 1452, 1690, 3819, 4025))
 """Of rows that the table does not take; some come as errors of operation."""
+
+
+def for_a_transaction(needed: Mapping[str, str]) -> str:
+    """Return the statement that gives the transaction under way these settings, as far as the server knows them."""
+    return (
+        f"SELECT set_config(name, value, true) FROM (VALUES {', '.join(map(str, needed.items()))}) AS needed(name, value) "
+        "WHERE current_setting(name, true) IS NOT NULL"
+    )
 
 
 def made_engine(
@@ -113,7 +117,8 @@ def made_engine(
         # Its driver would begin a transaction too late for a savepoint; and who will write is to wait for others at once.
         sa.event.listen(engine, "begin", lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))
     if engine.dialect.name == "postgresql":
-        sa.event.listen(engine, "begin", lambda connection: connection.exec_driver_sql(_AS_THEY_ARE))
+        as_they_are = for_a_transaction(NEEDED)
+        sa.event.listen(engine, "begin", lambda connection: connection.exec_driver_sql(as_they_are))
     return engine
 
 
@@ -155,7 +160,7 @@ def _arguments(url: URL, timeout_s: float, writes: bool) -> dict[str, Any]:
         # In another one, some texts could not be told, and by SQL_ASCII they would come as bytes.
         arguments["client_encoding"] = "utf8"
         # By the system's own, a machine that is gone is noticed after two hours.
-        arguments |= {name: number for name, number in _KEEPALIVES.items() if name not in url.query}
+        arguments |= {name: number for name, number in KEEPALIVES.items() if name not in url.query}
     if url.get_driver_name() == "mysqldb":
         arguments["local_infile"] = 0
     if url.get_backend_name() == "sqlite":

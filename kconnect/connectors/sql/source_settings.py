@@ -60,7 +60,8 @@ def _without_query(name: str, values: Mapping[str, Any]) -> bool:
     return not values.get(QUERY)
 
 
-def _are_patterns(name: str, value: Any) -> None:
+def are_patterns(name: str, value: Any) -> None:
+    """Raise ConfigError for a list that has something else than regular expressions."""
     for pattern in value or ():
         try:
             re.compile(pattern)
@@ -143,8 +144,8 @@ CONFIG = ConfigDef(
             for name, doc, validator in (
                 (WHITELIST, "The tables to read, with or without their schema. By default all.", None),
                 (BLACKLIST, "The tables not to read, likewise.", None),
-                (INCLUDE, "The tables to read: regular expressions of the whole name with its schema.", _are_patterns),
-                (EXCLUDE, "The tables not to read, likewise.", _are_patterns),
+                (INCLUDE, "The tables to read: regular expressions of the whole name with its schema.", are_patterns),
+                (EXCLUDE, "The tables not to read, likewise.", are_patterns),
             )
         ),
         STRING.medium(

@@ -23,6 +23,7 @@ from kconnect.core.task.errors import Cut, Errors
 from kconnect.core.task.source_offsets import beginning
 from kconnect.core.task.steps import Steps
 from kconnect.core.task.transactions import End
+from kconnect.errors import ConnectError
 
 T = TypeVar("T")
 
@@ -43,6 +44,8 @@ class SourcePump:
         if not records:
             return NOTHING
         if type(records[0]) is OffsetOnly:
+            if [record for record in records if type(record) is not OffsetOnly]:
+                raise ConnectError("A poll() has returned records beside OffsetOnly: return the one or the other")
             # As if a transform had dropped them.
             return Converted((), (), records, records)
         return self._convert(records)

@@ -1,24 +1,14 @@
-"""A PostgreSQL for all tests of a process, and a database of its own for each test."""
+"""A database of its own for each test."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 
 from tests.rig.systems.postgres import Postgres
-from tests.support import starts
 
 _numbers = iter(range(1, 1_000_000))
-
-
-@pytest.fixture(scope="session")
-@starts("process")
-def postgres(postgres_programs: Path) -> Iterator[Postgres]:
-    server = Postgres(postgres_programs).start()
-    yield server
-    server.stop()
 
 
 @pytest.fixture

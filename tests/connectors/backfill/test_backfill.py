@@ -401,7 +401,7 @@ def test_a_snapshot_that_another_user_offers_is_not_taken(database: Make) -> Non
     parsed = settings.CONFIG.parse(config)
     with SourceRunner(BackfillConnector, config) as source:
         [name] = asked(config, "select application_name from pg_stat_activity where application_name like 'kconnect-%' limit 1")
-        mark = name[0].partition(":")[0]
+        mark = name[0].rpartition(":")[0]
         source.stop()
     done(config, "create role mallory login password 'm'")
     try:
@@ -418,9 +418,12 @@ def test_a_snapshot_that_another_user_offers_is_not_taken(database: Make) -> Non
                 own.execute(f"set application_name = '{mark}:{identity}'")
                 connection, _ = Sessions(parsed, {}).joined()
                 connection.close()
-                # But not if another one is wanted.
+                # But not if another one is wanted, nor of a slot that was there before: its snapshot is older than this one's.
                 with pytest.raises(LostError):
                     Sessions(parsed, {}).joined("1:1:")
+                own.execute(f"set application_name = '{mark.partition(':')[0]}:1:{identity}'")
+                with pytest.raises(LostError):
+                    Sessions(parsed, {}).joined()
     finally:
         done(config, "drop role mallory")
 
@@ -531,6 +534,32 @@ def test_a_slot_of_debeziums_that_is_there_already_is_not_touched(database: Make
     ]
 
 
+def test_a_slot_that_is_in_use_is_told_and_not_left_behind_in_silence(database: Make) -> None:
+    config = database(ROWS)
+    with SourceRunner(BackfillConnector, config) as source:
+        source.poll()
+    slot = Sessions(settings.CONFIG.parse(config), {}).slot
+    connected = psycopg.connect(
+        host=config["database.hostname"],
+        port=int(config["database.port"]),
+        user=config["database.user"],
+        password=config["database.password"],
+        dbname=config["database.dbname"],
+        autocommit=True,
+        replication="database",
+    )
+    with contextlib.closing(connected) as reader:
+        names = f"proto_version '1', publication_names '{config['publication.name']}'"
+        reader.pgconn.send_query(f"START_REPLICATION SLOT {slot} LOGICAL 0/0 ({names})".encode())
+        query = f"select active from pg_replication_slots where slot_name = '{slot}'"
+        wait_until(lambda: asked(config, query) == [(True,)], 60, "nobody reads from the slot")
+        with pytest.raises(ConnectError, match=f"The replication slot {slot} is in use by the server's process"):
+            BackfillConnector().alter_offsets(config, [(source.offsets[0][0], None)])
+    wait_until(lambda: asked(config, query) == [(False,)], 60, "it is read from on and on")
+    assert BackfillConnector().alter_offsets(config, [(source.offsets[0][0], None)])
+    assert asked(config, query) == []
+
+
 def test_who_resets_the_offsets_gives_the_slot_back(database: Make) -> None:
     config = database(ROWS)
     with SourceRunner(BackfillConnector, config) as source:
@@ -551,6 +580,8 @@ def test_who_resets_the_offsets_gives_the_slot_back(database: Make) -> None:
         ("decimal.handling.mode", "rounded"),
         ("time.precision.mode", "connect"),
         ("slot.name", "My-Slot"),
+        ("slot.failover", "true"),
+        ("table.include.list", "public.(t"),
         ("backfill.debezium.version", "3.5.0.Final"),
         ("message.key.columns", "a:b"),
         ("column.mask.hash.SHA-256.with.salt.x", "public.t.note"),

@@ -12,18 +12,9 @@ from kconnect.errors import ConnectError
 from tests.connectors.sql import databases
 from tests.connectors.sql.databases import Database
 from tests.rig.systems.mariadb import MariaDB
-from tests.rig.systems.postgres import Postgres
 from tests.support import starts
 
 EVERY = ["sqlite", *(pytest.param(name, marks=pytest.mark.process) for name in ("postgresql", "mariadb"))]
-
-
-@pytest.fixture(scope="session")
-@starts("process")
-def postgres(postgres_programs: Path) -> Iterator[Postgres]:
-    server = Postgres(postgres_programs).start()
-    yield server
-    server.stop()
 
 
 @pytest.fixture(scope="session")

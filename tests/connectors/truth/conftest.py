@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from tests.connectors.sql.conftest import database, mariadb_server, postgres, topic
+from tests.connectors.sql.conftest import database, mariadb_server, topic
 
-__all__ = ["database", "mariadb_server", "postgres", "topic"]
+__all__ = ["database", "mariadb_server", "topic"]

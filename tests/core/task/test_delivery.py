@@ -237,6 +237,14 @@ def test_an_offset_without_a_record_is_stored_and_nothing_is_sent(boundary: Poll
     assert (world.readable, world.store.stored, world.told) == ([], {AT: {"position": 7}}, [(None, None)])
 
 
+def test_offsets_without_records_come_by_themselves() -> None:
+    """A record behind one would be lost without a word."""
+    world = SourceWorld()
+    with pytest.raises(ConnectError, match="return the one or the other"):
+        world.step(OffsetOnly(FILE, {"position": 7}), line(8))
+    assert (world.readable, world.store.stored) == ([], {})
+
+
 def test_a_transaction_ends_in_its_time() -> None:
     world = SourceWorld(IntervalBoundary(10.0, 0.0))
     world.step(line(1), after=4)
