@@ -20,7 +20,7 @@ class Narrowing:
 
     def __init__(self, waiting: dict[TopicPartition, Span]) -> None:
         self._most = self._limit = 2 * _count(waiting)
-        """So many records may be in a commit, by the numbers of their offsets."""
+        """It is how many records may be in a commit, by the numbers of their offsets."""
         self._bad: dict[tuple[TopicPartition, int], str] = {}
         """Records that were refused alone, and why."""
 

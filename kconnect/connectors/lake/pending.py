@@ -136,7 +136,7 @@ class Pending:
         self._ends: dict[str, dict[TopicPartition, int]] = {}
         """This is, by table, up to where it had all of partitions when that was seen last."""
         self._held: dict[str, dict[TopicPartition, int]] = {}
-        """From these offsets, by table, partitions are to be read again: nothing is kept of what comes behind them."""
+        """The offsets, by table, from which partitions are read again: nothing is kept of what comes behind them."""
         self._folders: dict[str, set[Hashable]] = {}
         """The partitions of each table that rows in memory are of, and perhaps some that they were of."""
         self._count = self._size = 0
