@@ -6,6 +6,7 @@ Each step may be made again, so a command that was interrupted is given once mor
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 from kconnect.cli.backfill import progress
@@ -28,24 +29,15 @@ def finish(client: ConnectClient, connector: str) -> Progress:
             _end(client, connector)
             return state
         raise ConflictError(f"The backfill of {connector} is not done: {state}")
-    config = progress.config_of(client, connector)
-    offset = {
-        "last_snapshot_record": True,
-        "lsn": state.done["lsn"],
-        "txId": state.done["txId"],
-        "ts_usec": state.done["ts_usec"],
-        "snapshot": "INITIAL",
-        "snapshot_completed": True,
-    }
+    begin = json.loads(state.done["debezium"])
     if any((entry["offset"] or {}).get("lsn", 0) < state.done["lsn"] for entry in offsets):
         raise ConflictError(
             f"{connector} has offsets of its own, from before the copy, which it would go on from: kconnect offsets reset "
             f"{connector}, then this command again"
         )
     if not offsets:
-        new_offsets = [{"partition": {"server": config["topic.prefix"]}, "offset": offset}]
         stopped.require(client, connector, stop=False)
-        stopped.write(client, connector, lambda: client.alter_offsets(connector, new_offsets), new_offsets)
+        stopped.write(client, connector, lambda: client.alter_offsets(connector, [begin]), [begin])
     _end(client, connector)
     return state
 
