@@ -179,6 +179,7 @@ SCHEMAS: dict[str, Schema] = {
             },
             "version": {**_TEXT_OR_NULL, "description": "Of kconnect; null if that is not known."},
             "leaving": {"type": "boolean"},
+            "drained": {"type": "boolean", "description": "Whether it is to run nothing, until that is taken back."},
             "generation": _NUMBER,
             **_COUNTS,
             "hosts": _list("Its task hosts, with what each holds.", ref("TaskHost")),
