@@ -422,6 +422,12 @@ PATH_PARAMETERS: dict[str, Schema] = {
         "description": "The task's number.",
         "examples": [0],
     },
+    "worker": {
+        **_TEXT,
+        "minLength": 1,
+        "description": "A worker's id, as `GET /cluster` has it.",
+        "examples": ["10.0.0.1:8083"],
+    },
     "plugin": {
         **_TEXT,
         "minLength": 1,
