@@ -143,6 +143,12 @@ def parse(given: Mapping[str, str]) -> Options:
     kafka = dict(_below(options, "kafka."))
     for name in sorted(_FRAMEWORK & kafka.keys()):
         raise ConfigError(f"kafka.{name}", kafka[name], "this source sets it itself: it reads committed records by offsets")
+    starting, ending = _place(options, "starting"), _place(options, "ending")
+    try:
+        places.require_order(starting, ending)
+    except ValueError as error:
+        name = "endingOffsets" if ending.time_ms is None else "endingTimestamp"
+        raise ConfigError(name, options[name.lower()], str(error)) from None
     return Options(
         topics=topics,
         pattern=pattern,
@@ -156,8 +162,8 @@ def parse(given: Mapping[str, str]) -> Options:
         credentials=options.get("credentials.file"),
         key=_converter(options, "key.converter"),
         value=_converter(options, "value.converter"),
-        starting=_place(options, "starting"),
-        ending=_place(options, "ending"),
+        starting=starting,
+        ending=ending,
         most_of_batch=_count(options, "maxOffsetsPerTrigger", 1) if "maxoffsetspertrigger" in options else None,
         most_of_task=_count(options, "maxRecordsPerPartition", 1) if "maxrecordsperpartition" in options else None,
         fails_on_loss=_flag(options, "failOnDataLoss"),
@@ -167,6 +173,16 @@ def parse(given: Mapping[str, str]) -> Options:
         sample=_count(options, "schema.sample.records", 1),
         read_ms=_count(options, "read.timeout.ms", 1000),
     )
+
+
+def require_endless(options: Options) -> None:
+    """Raise ConfigError if a stream is to end somewhere: only batches do."""
+    if options.ending != places.LATEST:
+        name = "endingOffsets" if options.ending.time_ms is None else "endingTimestamp"
+        raise ConfigError(
+            f"The option {name} is for spark.read only: a stream has no end. To stop at what there is now, use "
+            ".trigger(availableNow=True)"
+        )
 
 
 def _require_known(name: str) -> None:
