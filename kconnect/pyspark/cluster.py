@@ -113,7 +113,10 @@ class Cluster:
     @cached_property
     def client(self) -> dict[str, Any]:
         """librdkafka's settings for a consumer. They hold secrets."""
-        client = clients.consumer(self.worker, _NAME, 0, self._config)
+        try:
+            client = clients.consumer(self.worker, _NAME, 0, self._config)
+        except ConfigError as error:
+            raise ConfigError(str(error).replace("consumer.override.", "kafka.")) from None
         for name in ("max.poll.records", "group.instance.id", clients.RESET_AGE_MS):
             client.pop(name, None)
         # Nothing is committed, but the client looks for the group's coordinator, which takes a right of its own.

@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 import logging
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -47,12 +47,18 @@ class Frame:
         """Return the cluster to read from, with clients of its own. Its secrets are those of this machine."""
         return Cluster(self.options)
 
-    def topics(self, cluster: Cluster) -> list[str]:
-        """Return the topics to read now. The connector is asked from time to time whether it has used more of them."""
+    def topics(self, cluster: Cluster, read: Iterable[str] = ()) -> list[str]:
+        """
+        Return the topics to read now. The connector is asked from time to time whether it has used more of them. Topics that were
+        `read` before are among those of a connector, whatever it has used since.
+        """
+        if self.options.connector is not None:
+            self._topics = sorted({*self._topics, *read})
         if self.options.connector is not None and time.monotonic() - self._asked_at > _OF_CONNECTOR_S:
             try:
                 with connector.connected(self.options) as client:
-                    self._topics = client.topics(self.options.connector)
+                    # None of them is left: what the connector has used may be reset, or the connector deleted.
+                    self._topics = sorted({*self._topics, *client.topics(self.options.connector)})
             except ConnectError as error:
                 # A stream reads on while workers are away.
                 log.warning("Whether %s has used more topics can't be had: %s", self.options.connector, error)

@@ -161,7 +161,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def latestOffset(self, start: Any = None, limit: Any = None) -> dict[str, Any]:
         begin = self._at if start is None else places.of_json(start)
-        known = self._known()
+        known = self._known(begin or ())
         if begin is not None:
             begin, known = self._without_lost(begin, known)
         self._newest = known.ends
@@ -186,7 +186,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                     raise places.made_again(back[0], begin, known)
                 return {at: offset for at, offset in begin.items() if at not in back}, known
             time.sleep(_PAUSE_S)
-            known = self._known()
+            known = self._known(begin)
         if fails:
             places.require_there(begin, known)
         return begin, known
@@ -229,9 +229,9 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._cluster = self._frame.cluster()
         return self._cluster
 
-    def _known(self) -> Known:
+    def _known(self, begin: Iterable[At] = ()) -> Known:
         cluster = self._reached()
-        return cluster.known(self._frame.topics(cluster))
+        return cluster.known(self._frame.topics(cluster, {topic for topic, _ in begin}))
 
 
 def _partitions(planned: list[Range], options: Options) -> list[InputPartition]:

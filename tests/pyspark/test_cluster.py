@@ -103,3 +103,9 @@ def test_a_file_of_credentials_adds_to_the_options_and_not_to_a_connectors_own(t
     assert frame.settings_of("value.converter", named, {}, cluster)["basic.auth.user.info"] == "a:b"  # type: ignore[index]
     by_connector = {"value.converter": {"": "AvroConverter", "schema.registry.url": "http://theirs:8081"}}
     assert "basic.auth.user.info" not in (frame.settings_of("value.converter", parse(given), by_connector, cluster) or {})
+
+
+def test_a_setting_that_the_client_refuses_is_told_by_the_options_name() -> None:
+    given = {"topics": "t", "kafka.bootstrap.servers": "h:9092", "kafka.security.protocol": "SASL"}
+    with pytest.raises(ConfigError, match=r"configuration kafka\.security\.protocol"):
+        _ = Cluster(parse(given)).client

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import json
 import urllib.request
@@ -14,12 +15,14 @@ import pytest
 from confluent_kafka.admin import AdminClient, NewPartitions
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, Observation, SparkSession
+from pyspark.sql.types import StringType, StructField, StructType
 
 import kconnect.pyspark
 from kconnect.converters.avro import AvroConverter
 from kconnect.data import schema as schemas
 from kconnect.data.schema import Schema, SchemaType, Struct
-from kconnect.rest.client import ConnectClient
+from kconnect.pyspark import KconnectDataSource
+from kconnect.rest.client import ConnectClient, RestError
 from kconnect.testing.processes import WorkerProcess
 from tests.converters.test_schema_registry import Server
 from tests.spark.sessions import patiently, produce, read, session, topic
@@ -282,7 +285,12 @@ def test_a_registry_says_the_types(spark: SparkSession, bootstrap: str, unique: 
 
 
 def test_a_notebook_creates_its_connector_and_finds_it_again(
-    spark: SparkSession, bootstrap: str, worker: WorkerProcess, unique: Callable[[str], str], tmp_path: Path
+    spark: SparkSession,
+    bootstrap: str,
+    worker: WorkerProcess,
+    unique: Callable[[str], str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     name, file = unique("shop"), tmp_path / "lines.txt"
     file.write_text("one\ntwo\n")
@@ -308,8 +316,25 @@ def test_a_notebook_creates_its_connector_and_finds_it_again(
             assert client.get_config(name)["batch.size"] == "7"
         with pytest.raises(PySparkException, match="There is no connector"):
             read(spark, bootstrap, {"connector": f"{name}-other", "rest.url": worker.url})
-    finally:
+        # A stream reads on when its connector has forgotten its topics, is stopped or deleted.
+        monkeypatch.setattr("kconnect.pyspark.frame._OF_CONNECTOR_S", -1.0)
+        named = {"connector": name, "rest.url": worker.url, "kafka.bootstrap.servers": bootstrap}
+        kind = StructType([StructField("value", StringType())])
+        stream = KconnectDataSource(named).streamReader(kind)
+        end = {f"{name}-lines": {"0": 2}}
+        assert stream.latestOffset({}) == end  # type: ignore[call-arg]
         with ConnectClient(worker.url) as client:
+            client.stop(name)
+            client.wait_for(name, "STOPPED")
+            updated = {**other, "connector.update": "true", "connector.config": json.dumps({**config, "batch.size": "8"})}
+            assert read(spark, bootstrap, updated).count() == 2
+            client.reset_topics(name)
+            assert client.topics(name) == []
+            assert KconnectDataSource(named).streamReader(kind).latestOffset(end) == end  # type: ignore[call-arg]
+            client.delete(name)
+        assert stream.latestOffset(end) == end  # type: ignore[call-arg]
+    finally:
+        with ConnectClient(worker.url) as client, contextlib.suppress(RestError):
             client.delete(name)
 
 
