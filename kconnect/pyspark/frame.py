@@ -49,7 +49,7 @@ class Frame:
 
     def topics(self, cluster: Cluster, read: Iterable[str] = ()) -> list[str]:
         """
-        Return the topics to read now. The connector is asked from time to time whether it has used more of them. Topics that were
+        Return the topics to read now. The connector is asked from time to time whether it has used more. The topics that were
         `read` before are among those of a connector, whatever it has used since.
         """
         if self.options.connector is not None:

@@ -70,6 +70,7 @@ _SPARKS = {
     "assign": "startingOffsets and endingOffsets",
     "bootstrap.servers": "kafka.bootstrap.servers",
     "path": "topics",
+    "provider": "CREATE TEMPORARY VIEW instead of CREATE TABLE",
     "minpartitions": "maxRecordsPerPartition",
     "columnnameofcorruptrecord": "mode=keep, whose column is _bad",
     "startingoffsetsbytimestamp": "startingTimestamp",

@@ -59,6 +59,7 @@ def test_names_are_found_in_any_case() -> None:
         ({"subscribe": "t"}, "use topics"),
         ({"topics": "t", "bootstrap.servers": "h"}, "use kafka.bootstrap.servers"),
         ({"topic": "t"}, "do you mean topics"),
+        ({"topics": "t", "provider": "kconnect"}, "CREATE TEMPORARY VIEW"),
         ({"topics": "t", "nonsense.of.mine": "1"}, "docs/pyspark.md"),
         ({"topics.pattern": "("}, "no regular expression"),
         ({"topics": "t", "mode": "maybe"}, "fail, drop or keep"),
