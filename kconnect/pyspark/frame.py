@@ -123,7 +123,7 @@ def of(options: Options, target: StructType) -> Frame:
             connector.ensure(client, options)
             by_connector = _converters(options, client.get_config(options.connector))
             used = client.topics(options.connector)
-    has_typed_keys = settings_of(_KEY, options, by_connector, Cluster(options)) is not None
+    has_typed_keys = columns.KEY in target.names and settings_of(_KEY, options, by_connector, Cluster(options)) is not None
     columns.require_usable(arrow_schema(target), has_typed_keys)
     return Frame(options, target, by_connector, used, time.monotonic())
 
