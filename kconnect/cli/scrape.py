@@ -33,6 +33,7 @@ _TASK = {
     "task_error_total_records_skipped_total": "skipped",
     "task_error_deadletterqueue_produce_requests_total": "dead_letters",
     "connector_task_last_progress_timestamp_seconds": "progress_at",
+    "connector_task_cpu_seconds_total": "cpu_seconds",
 }
 _HOST = {"task_host_memory_bytes": "memory_bytes", "task_host_cpu_seconds_total": "cpu_seconds"}
 _SHOWN = {_PREFIX + name: key for name, key in {**_TASK, **_HOST}.items()}

@@ -22,6 +22,7 @@ from kconnect.core.metrics.report import Beat, HostReport, Starts, UnitReport
 from kconnect.core.settings.worker import WorkerSettings
 from kconnect.core.state.records import UnitId
 from kconnect.core.task.meters import Values
+from kconnect.host.cpu import Clocks
 from kconnect.host.memory import Memory
 from kconnect.jvm import beans
 from kconnect.jvm.logs import name_of
@@ -66,6 +67,7 @@ class Reporter:
         self._host: tuple[HostReport | None, float] = (None, 0.0)
         self._turn_at = self._beat_at = 0.0
         self._published: beans.Latest = {}
+        self._clocks = Clocks()
         self._complained = False
 
     @property
@@ -79,6 +81,7 @@ class Reporter:
     def ended(self, unit: Unit) -> None:
         """Its numbers are not told any more; its start counts on."""
         of_connector = unit.spec.unit.is_connector
+        self._clocks.forget(unit)
         self._ended[of_connector] += _start(unit)
         if (reported := self._units.get(unit.spec.unit)) is not None and reported.unit is unit:
             del self._units[unit.spec.unit]
@@ -117,6 +120,8 @@ class Reporter:
             *_told(said.unit),
         ]
         values, retrying = _values(said.unit, now, wall), _retrying(said.unit)
+        if not unit_id.is_connector and (cpu := self._clocks.seconds(said.unit)) is not None:
+            values = {**values, "cpu-seconds-total": cpu}
         new = UnitReport(*self._where, unit_id, said.unit.about, values, retrying, tuple(published))
         if new != said.report or now - said.at > report.AGAIN_S:
             said.report, said.at = new, now

@@ -44,6 +44,15 @@ def changed() -> dict[UnitId, list[str]] | None:
     return names
 
 
+def seconds() -> dict[UnitId, dict[int, float]]:
+    """Return how much processor time each unit's threads have taken, by their numbers; nothing where the JVM has no clocks."""
+    found: dict[UnitId, dict[int, float]] = {}
+    for row in () if _java is None else _java.clocks():
+        connector, task, number, nanoseconds = str(row).split("\0")
+        found.setdefault(_unit(connector, task), {})[int(number)] = int(nanoseconds) / 1e9
+    return found
+
+
 def refused() -> Iterable[UnitId]:
     """Return the units that were refused another thread since the last call."""
     return () if _java is None else [_unit(*str(row).split("\0")) for row in _java.refused()]

@@ -132,3 +132,10 @@ def test_a_few_threads_in_java_keep_nobody_and_many_make_a_unit_stuck(
     until(lambda: unit.join(0), 60)
     assert stops.is_over(asked) is not is_stuck
     assert stops.is_late(asked, 0.0, 5.0) is is_stuck
+
+
+def test_what_java_s_threads_take_of_a_processor_is_known_by_unit(timers: Callable[..., UnitId]) -> None:
+    idle, other = timers("idle"), timers("one", "two")
+    taken = threads.seconds()
+    assert (len(taken[idle]), len(taken[other])) == (1, 2)
+    assert all(0 <= seconds < 60 for seconds in taken[other].values())

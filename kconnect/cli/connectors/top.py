@@ -88,13 +88,13 @@ def view(
         statuses: as `GET /connectors?expand=status` answers, with what `retrying.add` puts there.
         before: an earlier look, which tells of CPU; `now` itself if there is none.
     """
-    rows = [_connector(name, entry["status"], now) for name, entry in statuses.items() if "status" in entry]
+    rows = [_connector(name, entry["status"], now, before) for name, entry in statuses.items() if "status" in entry]
     rows.sort(key=_ORDERS[sort])
     shown = rows if limit is None else rows[:limit]
     return {"workers": _workers(now, before), "connectors": shown, "more": len(rows) - len(shown)}
 
 
-def _connector(name: str, status: Mapping[str, Any], now: Scrape) -> dict[str, Any]:
+def _connector(name: str, status: Mapping[str, Any], now: Scrape, before: Scrape) -> dict[str, Any]:
     of_tasks = [now.tasks[name, task["id"]] for task in status["tasks"] if (name, task["id"]) in now.tasks]
     states: dict[str, int] = {}
     for task in status["tasks"]:
@@ -104,6 +104,14 @@ def _connector(name: str, status: Mapping[str, Any], now: Scrape) -> dict[str, A
         values = [numbers[key] for numbers in of_tasks if key in numbers]
         return sum(values) if values else None
 
+    seconds = now.at - before.at
+    earlier = {task["id"]: before.tasks.get((name, task["id"]), {}) for task in status["tasks"]}
+    cpu = [
+        # One that was started anew since counts from 0 again.
+        max(taken - earlier[task["id"]].get("cpu_seconds", taken), 0.0)
+        for task in status["tasks"]
+        if (taken := now.tasks.get((name, task["id"]), {}).get("cpu_seconds")) is not None
+    ]
     moved = [numbers["progress_at"] for numbers in of_tasks if "progress_at" in numbers]
     return {
         "name": name,
@@ -112,6 +120,7 @@ def _connector(name: str, status: Mapping[str, Any], now: Scrape) -> dict[str, A
         "tasks": states,
         "retrying": [{"task": task["id"], **task["retrying"]} for task in status["tasks"] if "retrying" in task],
         **{key: total(key) for key in ("in_per_s", "out_per_s", "lag", "errors", "skipped", "dead_letters")},
+        "cpu_percent": round(100 * sum(cpu) / seconds, 1) if cpu and seconds >= _LEAST_S else None,
         "idle_s": max(now.wall - max(moved), 0.0) if moved else None,
     }
 
@@ -167,11 +176,12 @@ def text(found: Mapping[str, Any]) -> list[str]:
             row["state"],
             _tasks(row["tasks"]) + (f", {len(row['retrying'])} retrying" if row["retrying"] else ""),
             *(number(row[key]) for key in ("in_per_s", "out_per_s", "lag", "errors")),
+            "" if row["cpu_percent"] is None else f"{row['cpu_percent']:.0f}%",
             "" if row["idle_s"] is None else age(row["idle_s"]),
         )
         for row in found["connectors"]
     ]
-    numbers = ("IN/S", "OUT/S", "LAG", "ERRORS", "IDLE")
+    numbers = ("IN/S", "OUT/S", "LAG", "ERRORS", "CPU", "IDLE")
     lines += ["", *table(("CONNECTOR", "TYPE", "STATE", "TASKS", *numbers), rows, right=numbers)]
     if found["more"]:
         lines.append(f"and {found['more']} more")

@@ -98,6 +98,13 @@ TABLE: tuple[Metric, ...] = (
     Metric(TASK, "info", Kind.INFO, "What the task is", (*_CLASSES, "task-class", "task-version", *_CONVERTERS)),
     Metric(TASK, "running-ratio", _G, "Fraction of its life that the task was running, 0 to 1"),
     Metric(TASK, "pause-ratio", _G, "Fraction of its life that the task was paused, 0 to 1"),
+    Metric(
+        TASK,
+        "cpu-seconds-total",
+        _C,
+        "CPU seconds of the task's own threads, in Python and in Java, without those of Kafka's clients",
+        ours=True,
+    ),
     Metric(TASK, "batch-size-max", _G, "Records in the largest batch, in the windows"),
     Metric(TASK, "batch-size-avg", _G, "Average number of records in a batch, in the windows"),
     Metric(TASK, "offset-commit-max-time-ms", _G, "Milliseconds of the longest commit of offsets, in the windows"),

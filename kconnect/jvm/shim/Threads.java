@@ -1,5 +1,7 @@
 package kconnect.shim;
 
+import java.lang.management.ManagementFactory;
+import java.lang.management.ThreadMXBean;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -70,6 +72,25 @@ public final class Threads {
         }
         seen = now;
         return now;
+    }
+
+    /** Behind each unit and a NUL, the number of a thread of it, a NUL, and how many nanoseconds of a processor that has taken. */
+    public static String[] clocks() {
+        ThreadMXBean clocks = ManagementFactory.getThreadMXBean();
+        List found = new ArrayList();
+        if (clocks.isThreadCpuTimeSupported() && clocks.isThreadCpuTimeEnabled()) {
+            for (Object each : GROUPS.entrySet()) {
+                Map.Entry entry = (Map.Entry) each;
+                Thread[] threads = of((ThreadGroup) entry.getValue());
+                for (int number = 0; number < threads.length; number++) {
+                    long taken = clocks.getThreadCpuTime(threads[number].getId());
+                    if (taken >= 0) {
+                        found.add(entry.getKey() + "\0" + threads[number].getId() + "\0" + taken);
+                    }
+                }
+            }
+        }
+        return (String[]) found.toArray(new String[0]);
     }
 
     /** The units that were refused a thread since the last call. */
