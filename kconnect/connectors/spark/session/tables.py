@@ -16,6 +16,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Protocol
 
+from kconnect.connectors.spark.session.copies import TOPIC, Files, makes_itself
+
 _NOBODY = ""
 """No connector has this name."""
 _TRIES = 5
@@ -162,6 +164,10 @@ class Format(Protocol):
         """Put rows in the place of all that there are. As `append`."""
         ...
 
+    def rows(self, spark: Any, where: Mapping[str, Any]) -> Any:
+        """Return the rows of a table."""
+        ...
+
     def compact(self, spark: Any, where: Mapping[str, Any]) -> None:
         """Put small files together, and rows that were deleted or replaced out of them, by commits that change no row."""
         ...
@@ -191,15 +197,47 @@ class Tables:
         Commit rows, unless the table has other offsets than they begin at, is another one, or has not the columns that they
         were made for: then `outcome` is `stale`.
         """
-        # In one piece: PySpark 4.1 loses the rows behind a piece without rows, and says nothing.
-        table = rows.combine_chunks()
+        request_rows = _Rows(rows)
         with self._lock(head):
             for _ in range(_TRIES):
                 try:
-                    return self._write(spark, head, table)
+                    return self._write(spark, head, request_rows)
                 except ConflictError:
                     continue
         raise ConflictError("others commit to it all the time")
+
+    def copy(self, spark: Any, head: dict[str, Any], rows: Any) -> tuple[dict[str, Any], bytes]:
+        """
+        Commit the rows of staged files, once, as the copy of a `place`: `outcome` is `later` if the table has one of a greater
+        place, `occupied` if rows were to be added to others, and otherwise as by `write`.
+        """
+        import pyarrow as pa
+
+        files = Files(head, pa.ipc.read_schema(pa.py_buffer(bytes(rows))))
+        with self._lock(head):
+            for _ in range(_TRIES):
+                try:
+                    return self._copy(spark, head, files)
+                except ConflictError:
+                    continue
+        raise ConflictError("others commit to it all the time")
+
+    def _copy(self, spark: Any, head: dict[str, Any], files: Files) -> tuple[dict[str, Any], bytes]:
+        form, where, place = self._formats[head["format"]], head["where"], head["place"]
+        state = self._looked(form, spark, head)
+        before = None if state is None else state.ledger.offset(TOPIC, 0)
+        if before is not None and before >= place:
+            return _answer("committed" if before == place else "later", state)
+        if state is not None:
+            if head["mark"] is None and form.rows(spark, where).limit(1).count():
+                return _answer("occupied", state)
+            try:
+                form.look(spark, where, head["connector"])
+            except LostError:
+                # What others have forgotten is of an older copy.
+                form.append(spark, where, None, state, state.ledger.moved([], {}))
+        known = {"begins": [[TOPIC, 0, before]], "ends": [[TOPIC, 0, place]], "topic_ids": {}}
+        return self._write(spark, {**head, **known}, files)
 
     def set_offsets(self, spark: Any, head: dict[str, Any], rows: bytearray) -> tuple[dict[str, Any], bytes]:
         """Set offsets by a commit without rows, whatever there is."""
@@ -245,9 +283,9 @@ class Tables:
         with self._finding:
             return self._locks.setdefault(json.dumps([head["format"], head["where"]], sort_keys=True), threading.Lock())
 
-    def _write(self, spark: Any, head: dict[str, Any], table: Any) -> tuple[dict[str, Any], bytes]:
+    def _write(self, spark: Any, head: dict[str, Any], rows: _Rows | Files) -> tuple[dict[str, Any], bytes]:
         form, where, connector = self._formats[head["format"]], head["where"], head["connector"]
-        wanted, mark = _spark_schema(table.schema), head["mark"]
+        wanted, mark = _spark_schema(rows.schema), head["mark"]
         columns = [field for field in wanted if field.name != mark]
         state = form.look(spark, where, connector)
         if state is None and head["identity"] is None and head["creates"]:
@@ -268,17 +306,15 @@ class Tables:
             if state is None or _union(state.schema, columns) != state.schema:
                 return _answer("stale", state)
         ledger = state.ledger.moved(head["ends"], head["topic_ids"])
-        table = _without_generated(table, state.schema)
-        wanted = _spark_schema(table.schema)
         if head["empties"]:
-            form.replace(spark, where, spark.createDataFrame(table, schema=wanted), state, ledger)
-        elif not len(table):
+            form.replace(spark, where, rows.frame(spark, wanted, state.schema), state, ledger)
+        elif rows.is_empty:
             form.append(spark, where, None, state, ledger)
         elif mark is None:
-            form.append(spark, where, spark.createDataFrame(table, schema=wanted), state, ledger)
+            form.append(spark, where, rows.frame(spark, wanted, state.schema), state, ledger)
         else:
             by = By(head["ids"], mark, head["order"])
-            form.merge(spark, where, spark.createDataFrame(table, schema=wanted), by, state, ledger)
+            form.merge(spark, where, rows.frame(spark, wanted, state.schema), by, state, ledger)
         now = form.look(spark, where, connector)
         if now is not None and now.ledger == state.ledger and (mark is not None or head["empties"]):
             # What changes nothing is no commit.
@@ -289,14 +325,26 @@ class Tables:
         return _answer("committed", now)
 
 
+class _Rows:
+    """The rows of a request."""
+
+    def __init__(self, table: Any) -> None:
+        # In one piece: PySpark 4.1 loses the rows behind a piece without rows, and says nothing.
+        self._table = table.combine_chunks()
+        self.schema, self.is_empty = table.schema, not len(table)
+
+    def frame(self, spark: Any, wanted: Any, there: Any) -> Any:
+        """Return the rows for a table with the columns `there`."""
+        table = _without_generated(self._table, there)
+        return spark.createDataFrame(table, schema=_spark_schema(table.schema))
+
+
 def _without_generated(rows: Any, schema: Any) -> Any:
     """Return rows without the columns that a table makes itself, where they have nothing there: a null would be a value."""
     made = [
         column.name
         for column in schema
-        if any(name.startswith(("delta.generationExpression", "delta.identity.")) for name in column.metadata or {})
-        and column.name in rows.column_names
-        and rows.column(column.name).null_count == len(rows)
+        if makes_itself(column) and column.name in rows.column_names and rows.column(column.name).null_count == len(rows)
     ]
     return rows.drop_columns(made) if made else rows
 

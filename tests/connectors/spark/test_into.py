@@ -1,0 +1,208 @@
+"""
+A first copy straight into tables, against PostgreSQL, Delta and Iceberg: the same as through a topic, once, whoever ends when.
+
+With a worker, kills and Debezium: `tests/integration/test_backfill.py`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from kconnect.api import ConnectError, SinkRecord, SinkTask, SourceRecord
+from kconnect.connectors.backfill import settings, sinks
+from kconnect.connectors.backfill.into import IntoTask
+from kconnect.connectors.backfill.source import BackfillConnector
+from kconnect.connectors.spark import copies
+from kconnect.connectors.spark.application import Application, SparkFault
+from kconnect.connectors.spark.connector import SparkSinkConnector
+from kconnect.connectors.spark.staging import StagingTask
+from kconnect.testing import SinkRunner, SourceRunner
+from tests.connectors.backfill.conftest import database  # noqa: F401
+from tests.connectors.backfill.test_backfill import asked, done, end_sessions
+from tests.connectors.spark.tables import Lake, commit
+from tests.support import wait_until
+
+pytestmark = [pytest.mark.process, pytest.mark.timeout(900)]
+
+Make = Callable[[str], dict[str, str]]
+Copier = Callable[[str], "Copying"]
+COUNT = 1000
+ROWS = (
+    "create table t (id int primary key, note text, price numeric(12, 2), at timestamptz, day date, tags text[], raw bytea, "
+    "small smallint, real real, yes boolean);"
+    "insert into t select n, repeat('x', 200) || n, n * 0.01, '2026-02-03 04:05:06.789012Z'::timestamptz + n * interval '1 h', "
+    "date '1500-01-01' + n, array['a', null, n::text], decode('00ff', 'hex'), n % 7, n / 3.0, n % 2 = 0 "
+    f"from generate_series(1, {COUNT}) n; insert into t (id) values (5000);"
+)
+TOPIC = "cdc.public.t"
+ENVELOPES = {
+    "topics": TOPIC,
+    "lake.tables": "shop.t",
+    "lake.tables.upsert-mode-enabled": "true",
+    "lake.tables.default-id-columns": "id",
+    "lake.tables.debezium-envelopes-enabled": "true",
+}
+APPENDS = {"topics": TOPIC, "lake.tables": "shop.t"}
+
+
+def as_read(records: list[SourceRecord], first: int = 0) -> list[SinkRecord]:
+    """Records as a sink's task has them from a topic."""
+    return [
+        SinkRecord(record.topic, 0, record.key_schema, record.key, record.value_schema, record.value, first + at)
+        for at, record in enumerate(records)
+    ]
+
+
+class Copying:
+    """A backfill into a table, and the sink's task that a worker has beside its own."""
+
+    def __init__(self, config: dict[str, str]) -> None:
+        self.config = config
+        self.source = SourceRunner(BackfillConnector, config)
+        self.records: list[SourceRecord] = []
+        self._sink: SinkRunner | None = None
+
+    def start(self) -> None:
+        self.source.start()
+        self._beside()
+
+    def _beside(self) -> None:
+        task = self.task
+        sink, props = task.beside(self.source.task_configs[0])
+
+        class Own(StagingTask):
+            def __new__(cls) -> Any:
+                return sink
+
+        class Beside(SparkSinkConnector):
+            def task_class(self) -> type[SinkTask]:
+                return Own
+
+        self._sink = SinkRunner(Beside, props).start()
+        self._put = 0
+
+    @property
+    def task(self) -> IntoTask:
+        assert isinstance(self.source.task, IntoTask)
+        return self.source.task
+
+    def restart(self, crash: bool = False) -> None:
+        self.source.restart(crash)
+        self._beside()
+
+    def poll(self) -> list[SourceRecord]:
+        records = self.source.poll()
+        assert self._sink is not None
+        if records:
+            self._sink.put(as_read(records, self._put))
+        self._put += len(records)
+        self.records += records
+        return records
+
+    def until(self, condition: Callable[[], Any], what: str = "it is not so") -> Any:
+        def polled() -> Any:
+            self.poll()
+            return condition()
+
+        return wait_until(polled, 240, what)
+
+    @property
+    def ranges_left(self) -> int:
+        return len(self.task._ranges) + (self.task._sealing is not None)
+
+    @property
+    def committed(self) -> dict[str, Any] | None:
+        return next((offset for partition, offset in self.source.offsets if partition.get("backfill") == "tables"), None)
+
+    def hand_over(self) -> dict[str, Any]:
+        query = f"select from pg_replication_slots where slot_name = '{self.config['slot.name']}'"
+        wait_until(lambda: asked(self.config, query) or self.source.error, 60, "it hands nothing over")
+        assert self.source.error is None
+        self.restart()
+        self.poll()
+        return next(offset for partition, offset in self.source.offsets if partition == {"backfill": "done"})
+
+    def stop(self) -> None:
+        self.source.stop()
+
+
+@pytest.fixture
+def copier(
+    database: Make,  # noqa: F811
+    lake: Lake,
+    python: dict[str, str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> Iterator[Callable[..., Copying]]:
+    monkeypatch.setattr(BackfillConnector, "worker", python)
+    monkeypatch.setattr(IntoTask, "worker", python)
+    with contextlib.ExitStack() as stack:
+
+        def make(statements: str, sink: dict[str, str], **more: str) -> Copying:
+            own = {**lake.config(**sink), "connector.class": "SparkSink"}
+            into = {f"into.{name}": value for name, value in own.items() if name != "name"}
+            small = {"backfill.range.pages": "12", "backfill.batch.rows": "100"}
+            copying = Copying({**database(statements), **small, **into, "backfill.into": "lake", **more})
+            copying.start()
+            stack.callback(copying.stop)
+            return copying
+
+        yield make
+
+
+def through_topic(lake: Lake, sink: dict[str, str], records: list[SourceRecord]) -> pa.Table:
+    """What the sink itself makes of the same records."""
+    with lake.sink(**{**sink, "lake.tables": "other.t"}) as runner:
+        commit(runner, *as_read(records))
+    return rows(lake, "other.t")
+
+
+def rows(lake: Lake, name: str = "shop.t") -> pa.Table:
+    table = lake.read(lake.folder.joinpath(*name.split(".")))
+    by = "id" if "id" in table.column_names else "ts_ns"
+    return table if by != "id" else table.sort_by("id")
+
+
+@pytest.mark.parametrize("lake", ["delta", "iceberg"], indirect=True)
+def test_the_table_is_the_one_that_a_topic_would_have_made_and_goes_on_from_there(
+    copier: Callable[..., Copying], lake: Lake
+) -> None:
+    copying = copier(ROWS, ENVELOPES)
+    done(copying.config, "update t set note = 'later' where id = 7; delete from t where id = 8")
+    copying.until(lambda: not copying.ranges_left)
+    assert len(copying.records) == COUNT + 1
+    assert not (lake.folder / "shop").exists()
+    assert copying.committed is None
+    copying.until(lambda: copying.committed)
+    assert copying.committed == {"tables": 1, "staged_rows": COUNT + 1}
+    made, wanted = rows(lake), through_topic(lake, ENVELOPES, copying.records)
+    assert made.schema.equals(wanted.schema)
+    assert made.equals(wanted)
+    assert made.num_rows == COUNT + 1
+    end = copying.hand_over()
+    assert end["lsn"] == copying.records[0].value["source"]["lsn"]
+    assert not any((lake.folder / "_kconnect_staging").iterdir())
+    # The sink itself goes on: a later change wins, and a deletion deletes.
+    envelope = copying.records[0].value_schema
+    sample = copying.records[6]
+    changed = sample.value["after"]
+    with lake.sink(**ENVELOPES) as runner:
+        new = {**{field.name: changed[field.name] for field in changed.schema.fields}, "note": "changed"}
+        update = {"before": None, "after": type(changed)(changed.schema, new), "source": sample.value["source"], "op": "u"}
+        gone = {"before": copying.records[8].value["after"], "after": None, "source": sample.value["source"], "op": "d"}
+        commit(
+            runner,
+            *(
+                SinkRecord(TOPIC, 0, None, None, envelope, type(sample.value)(envelope, value), at)
+                for at, value in enumerate((update, gone))
+            ),
+        )
+    now = {row["id"]: row["note"] for row in rows(lake).to_pylist()}
+    assert now[changed["id"]] == "changed"
+    assert copying.records[8].value["after"]["id"] not in now
+    assert len(now) == COUNT
