@@ -7,7 +7,9 @@ With a worker, kills and Debezium: `tests/integration/test_backfill.py`.
 from __future__ import annotations
 
 import contextlib
+import re
 import shutil
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -15,14 +17,14 @@ import pyarrow as pa
 import pytest
 
 from kconnect.api import ConnectError, SinkRecord, SinkTask, SourceRecord
-from kconnect.connectors.backfill import settings, sinks
+from kconnect.connectors.backfill import into, sinks
 from kconnect.connectors.backfill.into import IntoTask
 from kconnect.connectors.backfill.source import BackfillConnector
-from kconnect.connectors.spark import copies
-from kconnect.connectors.spark.application import Application, SparkFault
+from kconnect.connectors.spark import application, copies
+from kconnect.connectors.spark.application import Application
 from kconnect.connectors.spark.connector import SparkSinkConnector
 from kconnect.connectors.spark.staging import StagingTask
-from kconnect.testing import SinkRunner, SourceRunner
+from kconnect.testing import SinkRunner, SourceRunner, config_errors
 from tests.connectors.backfill.conftest import database  # noqa: F401
 from tests.connectors.backfill.test_backfill import asked, done, end_sessions
 from tests.connectors.spark.tables import Lake, commit
@@ -145,14 +147,32 @@ def copier(
 
         def make(statements: str, sink: dict[str, str], **more: str) -> Copying:
             own = {**lake.config(**sink), "connector.class": "SparkSink"}
-            into = {f"into.{name}": value for name, value in own.items() if name != "name"}
+            behind = {f"into.{name}": value for name, value in own.items() if name != "name"}
             small = {"backfill.range.pages": "12", "backfill.batch.rows": "100"}
-            copying = Copying({**database(statements), **small, **into, "backfill.into": "lake", **more})
+            copying = Copying({**database(statements), **small, **behind, "backfill.into": "lake", **more})
             copying.start()
             stack.callback(copying.stop)
             return copying
 
         yield make
+
+
+@pytest.fixture
+def one_spark(python: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> Application:
+    """The application of the other tests, for commits of copies too, which have one each otherwise: that takes long to start."""
+    shared = application.of(python)
+    monkeypatch.setattr(into, "Application", lambda worker: _Kept(shared))
+    monkeypatch.setattr(application, "Application", lambda worker: _Kept(shared))
+    return shared
+
+
+class _Kept:
+    """An application that nobody ends."""
+
+    def __init__(self, shared: Application) -> None:
+        self.ask = shared.ask
+
+    def end(self) -> None: ...
 
 
 def through_topic(lake: Lake, sink: dict[str, str], records: list[SourceRecord]) -> pa.Table:
@@ -168,9 +188,8 @@ def rows(lake: Lake, name: str = "shop.t") -> pa.Table:
     return table if by != "id" else table.sort_by("id")
 
 
-@pytest.mark.parametrize("lake", ["delta", "iceberg"], indirect=True)
 def test_the_table_is_the_one_that_a_topic_would_have_made_and_goes_on_from_there(
-    copier: Callable[..., Copying], lake: Lake
+    copier: Callable[..., Copying], lake: Lake, one_spark: Application
 ) -> None:
     copying = copier(ROWS, ENVELOPES)
     done(copying.config, "update t set note = 'later' where id = 7; delete from t where id = 8")
@@ -206,3 +225,117 @@ def test_the_table_is_the_one_that_a_topic_would_have_made_and_goes_on_from_ther
     assert now[changed["id"]] == "changed"
     assert copying.records[8].value["after"]["id"] not in now
     assert len(now) == COUNT
+
+
+def changed_or_lost(lake: Lake, name: str = "shop.t") -> dict[int, int]:
+    """How many rows a table has of each id, by the envelopes of a table that is appended to."""
+    return Counter(row["after"]["id"] for row in rows(lake, name).to_pylist())
+
+
+def test_rows_are_added_once_whoever_ends_amid_a_range_or_behind_the_commit(
+    copier: Callable[..., Copying], lake: Lake, one_spark: Application
+) -> None:
+    copying = copier(ROWS, APPENDS)
+    copying.until(lambda: copying.ranges_left == 2, "it has but one range")
+    # Amid the second range.
+    copying.poll()
+    copying.restart(crash=True)
+    copying.until(lambda: not copying.ranges_left)
+    # What is committed is not known to be so: its process ends.
+    task = copying.task
+    wait_until(lambda: task.poll(), 240, "nothing is committed")
+    assert copying.committed is None
+    copying.restart(crash=True)
+    assert not copying.ranges_left
+    copying.until(lambda: copying.committed)
+    assert changed_or_lost(lake) == Counter([*range(1, COUNT + 1), 5000])
+    # Nor does one who knows nothing of all that add anything, nor one who was given up before.
+    (folder,) = (lake.folder / "_kconnect_staging").glob("*/*")
+    (copy,) = copies.found(folder)
+    copy.files = {1: [f"file://{path}" for path in folder.glob("*.parquet")]}
+    name, place = copying.config["name"], int(folder.name)
+    assert copies.begin(one_spark, copy, name, place).result(240).outcome == "committed"
+    answer = copies.begin(one_spark, copy, name, place - 1).result(240)
+    with pytest.raises(ConnectError, match=r"'shop\.t' has a copy that was begun later"):
+        copies.check(copy, answer)
+    # Another copy would double them.
+    answer = copies.begin(one_spark, copy, name, place + 1).result(240)
+    with pytest.raises(ConnectError, match=r"'shop\.t' has rows already.*empty or drop it"):
+        copies.check(copy, answer)
+    assert changed_or_lost(lake) == Counter([*range(1, COUNT + 1), 5000])
+    wanted = through_topic(lake, APPENDS, copying.records[: COUNT + 1])
+    assert rows(lake).schema.equals(wanted.schema)
+
+
+def test_what_is_read_from_a_later_snapshot_counts(copier: Callable[..., Copying], lake: Lake, one_spark: Application) -> None:
+    copying = copier(ROWS, ENVELOPES)
+    copying.until(lambda: copying.source.offsets, "no range is done")
+    assert copying.ranges_left > 1
+    done(copying.config, "update t set note = 'later' where id in (1, 900); delete from t where id = 950")
+    end_sessions(copying.config)
+    wait_until(lambda: copying.source.reconfigurations, 60, "the connector does not notice")
+    copying.restart()
+    copying.until(lambda: copying.committed)
+    notes = {row["id"]: row["note"] for row in rows(lake).to_pylist()}
+    assert (notes.pop(1), notes.pop(900)) == ("later", "later")
+    assert notes.keys() == {*range(1, COUNT + 1), 5000} - {1, 900, 950}
+    assert len(rows(lake)) == len(notes) + 2
+    assert all(note == "x" * 200 + str(number) for number, note in notes.items() if number != 5000)
+
+
+def test_a_copy_that_is_given_up_is_committed_by_nobody_any_more(
+    copier: Callable[..., Copying], lake: Lake, one_spark: Application
+) -> None:
+    copying = copier(ROWS, ENVELOPES)
+    with lake.sink(**ENVELOPES) as runner:
+        # The table is there, with a row that is not in the database any more.
+        copying.until(lambda: copying.records)
+        commit(runner, *as_read(copying.records[:1]))
+    copying.until(lambda: not copying.ranges_left)
+    (folder,) = (lake.folder / "_kconnect_staging").glob("*/*")
+    (copy,) = copies.found(folder)
+    copy.files = {1: [f"file://{path}" for path in folder.glob("*.parquet")]}
+    (folder / sinks.COMMITTING).touch()
+    kept = folder.parent.with_name("kept")
+    shutil.copytree(folder, kept)
+    copying.stop()
+    offsets = [(partition, None) for partition, _ in copying.source.offsets]
+    assert BackfillConnector().alter_offsets(copying.config, offsets)
+    assert not folder.parent.exists()
+    assert asked(copying.config, "select from pg_replication_slots where database = current_database()") == []
+    copy.files = {1: [f"file://{path}" for path in kept.glob("*.parquet")]}
+    copies.begin(one_spark, copy, copying.config["name"], int(folder.name)).result(240)
+    assert len(rows(lake)) == 1
+
+
+def test_a_topic_that_the_sink_does_not_read_is_refused(copier: Callable[..., Copying], lake: Lake) -> None:
+    copying = copier(ROWS, {**APPENDS, "topics": "", "topics.regex": "cdc[.]other[.].*"})
+    with pytest.raises(ConnectError, match=r"does not read the topic cdc\.public\.t"):
+        copying.until(lambda: not copying.ranges_left)
+
+
+@pytest.mark.parametrize(
+    ("more", "text"),
+    [
+        ({"into.connector.class": "DeltaSink"}, r"into\.connector\.class must be SparkSink, but is DeltaSink"),
+        ({"into.lake.format": "hudi"}, r"into\.lake\.format: .*hudi"),
+        ({"into.lake.store.url": "s3a://bucket/lake"}, r"backfill\.staging\.url.*folder that all machines have"),
+        ({"backfill.staging.url": "s3a://bucket/x"}, r"backfill\.staging\.url.*s3a://bucket/x.*folder that all machines have"),
+    ],
+)
+def test_what_can_not_be_is_refused_beforehand(more: dict[str, str], text: str) -> None:
+    into = {
+        "into.connector.class": "SparkSink",
+        "into.lake.format": "delta",
+        "into.lake.store.url": "file:///data/lake",
+        "into.lake.tables": "shop.t",
+        "into.topics": "cdc.public.t",
+        "backfill.into": "lake",
+    }
+    config = {
+        **{"name": "x", "database.hostname": "db", "database.user": "u", "database.dbname": "d", "topic.prefix": "cdc"},
+        **{"plugin.name": "pgoutput", "backfill.debezium.version": "3.6.1.Final"},
+    }
+    assert not config_errors(BackfillConnector, {**config, **into})
+    errors = config_errors(BackfillConnector, {**config, **into, **more})
+    assert re.search(text, str(errors)), errors
