@@ -24,6 +24,7 @@ from kconnect.core.task.ports import OnReport, Producer, Refused
 from kconnect.core.task.sink_context import SinkContext
 from kconnect.core.task.sink_pump import Parts
 from kconnect.core.task.topic_use import TopicUse
+from kconnect.errors import ConfigError
 from kconnect.kafka.memory_clients import MemoryConsumer
 from kconnect.plugins.reach import Reach
 from kconnect.plugins.registry import class_name
@@ -49,7 +50,10 @@ class Beside:
         self._consumer = MemoryConsumer(_Opening(task))
         self._context = SinkContext(config, self._consumer, self._errant, counts)
         group, use = f"connect-{unit.spec.connector}", no_use()
-        self._chain = chains.of_sink(unit, task, config, errors, use, group, lambda: self._consumer.assignment)
+        try:
+            self._chain = chains.of_sink(unit, task, config, errors, use, group, lambda: self._consumer.assignment)
+        except ConfigError as error:
+            raise ConfigError(f"The sink beside it can't be had: {error}") from error
         self._offsets: Counter[str] = Counter()
         self._begun = False
 

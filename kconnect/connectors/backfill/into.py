@@ -107,7 +107,7 @@ class IntoTask(BackfillTask):
             return None
         entries = [Entry(*entry) for offset in offsets for entry in json.loads((offset or {}).get(_STAGED, "[]"))]
         folder = self._folder / str(self._snapshot.lsn)
-        found = copies.read(folder, entries)
+        found = copies.read(folder, entries, sinks.where_of(self._props, self.worker))
         if found:
             (folder / sinks.COMMITTING).touch()
             if not self._all_committed(found):

@@ -11,7 +11,7 @@ import hashlib
 import importlib.util
 import logging
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent import futures
 from pathlib import Path
 from typing import Any
@@ -65,6 +65,18 @@ def problems(config: Mapping[str, Any], props: Mapping[str, str], worker: Mappin
     return []
 
 
+def where_of(props: Mapping[str, str], worker: Mapping[str, str]) -> Callable[[str], dict[str, Any]]:
+    """Return what says where a table of the sink is."""
+    from kconnect.connectors.spark.lake import SparkLake
+    from kconnect.connectors.spark.settings import CONFIG
+
+    def never(*arguments: Any) -> Any:
+        raise AssertionError
+
+    sink = config_of(props)
+    return SparkLake(CONFIG.parse(sink), sink, worker, never, never).where
+
+
 def folder_of(config: Mapping[str, Any], props: Mapping[str, str], worker: Mapping[str, str]) -> Path:
     """Return the folder for the rows of a backfill. ConfigError if there may be none."""
     url: str = config[settings.STAGING]
@@ -110,7 +122,7 @@ def _fence(folder: Path, props: Mapping[str, str], worker: Mapping[str, str]) ->
     spark = Application(worker)
     text = "The tables can't be told that the backfill is given up"
     try:
-        found = copies.found(folder)
+        found = copies.found(folder, where_of(props, worker))
         done, late = futures.wait(copies.fence(spark, found, props.get("name", ""), int(folder.name)), _FENCED_S)
         for answer in done:
             answer.result()

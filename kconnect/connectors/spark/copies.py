@@ -9,7 +9,8 @@ that it knows to be whole. Read next: `session/copies.py`, which is the other si
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,14 +19,17 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from kconnect.api import ConnectError
+from kconnect.api import ConnectError, DataError
 from kconnect.connectors.lake.columns import union
 from kconnect.connectors.names import printable, shown
 from kconnect.connectors.spark.application import Answer, Application
 from kconnect.connectors.spark.session.copies import TOPIC
 from kconnect.connectors.spark.staging import HEAD, MARK
 
+Where = Callable[[str], Mapping[str, Any]]
+"""Says where a table of the sink is."""
 _WHERE = ("format", "where")
+_NAME = re.compile("[0-9a-f]{40}[.]parquet")
 
 
 class Entry(NamedTuple):
@@ -50,11 +54,11 @@ class Copy:
         return str(self.head["table"])
 
 
-def read(folder: Path, entries: Iterable[Entry]) -> list[Copy]:
+def read(folder: Path, entries: Iterable[Entry], where: Where) -> list[Copy]:
     """Return what is staged, by table. ConnectError for a file that is not there, or not what it was."""
     copies: dict[str, Copy] = {}
     for entry in entries:
-        head, schema, rows = _look(folder / entry.name)
+        head, schema, rows = _look(folder / entry.name, where)
         if rows != entry.rows:
             raise ConnectError(f"The staged file {entry.name} has {rows} rows, and should have {entry.rows}: begin anew")
         copy = copies.setdefault(head["table"], Copy(head, schema))
@@ -64,21 +68,27 @@ def read(folder: Path, entries: Iterable[Entry]) -> list[Copy]:
     return list(copies.values())
 
 
-def found(folder: Path) -> list[Copy]:
+def found(folder: Path, where: Where) -> list[Copy]:
     """Return the tables of which something is staged, whatever it is."""
     copies: dict[str, Copy] = {}
     for path in sorted(folder.glob("*.parquet")):
-        head, schema, _ = _look(path)
+        head, schema, _ = _look(path, where)
         copies.setdefault(head["table"], Copy(head, schema))
     return list(copies.values())
 
 
-def _look(path: Path) -> tuple[dict[str, Any], pa.Schema, int]:
+def _look(path: Path, where: Where) -> tuple[dict[str, Any], pa.Schema, int]:
+    """Return a file's head, columns and number of rows. Whoever may write into the folder may have written any head."""
     try:
+        if not _NAME.fullmatch(path.name) or path.is_symlink():
+            raise ValueError("it is none that a backfill has written")
         with pq.ParquetFile(path) as file:
-            schema = file.schema_arrow
-            return json.loads((schema.metadata or {})[HEAD]), schema.remove_metadata(), file.metadata.num_rows
-    except (OSError, pa.ArrowException, KeyError, ValueError) as error:
+            schema, rows = file.schema_arrow, file.metadata.num_rows
+        head = json.loads((schema.metadata or {})[HEAD])
+        if head["where"] != where(head["table"]):
+            raise ValueError("its table is not the sink's")
+        return head, schema.remove_metadata(), rows
+    except (OSError, pa.ArrowException, KeyError, TypeError, ValueError, DataError) as error:
         text = printable(str(error))
         raise ConnectError(f"The staged file {path.name} in {path.parent} can't be read: {text}. Begin anew") from None
 

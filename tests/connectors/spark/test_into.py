@@ -7,16 +7,30 @@ With a worker, kills and Debezium: `tests/integration/test_backfill.py`.
 from __future__ import annotations
 
 import contextlib
+import json
+import random
 import re
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator
+from concurrent import futures
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
-from kconnect.api import ConnectError, SinkRecord, SinkTask, SourceRecord
+from kconnect.api import (
+    INT32_SCHEMA,
+    OPTIONAL_STRING_SCHEMA,
+    ConnectError,
+    RetriableError,
+    SinkRecord,
+    SinkTask,
+    SourceRecord,
+    Struct,
+    schema,
+)
 from kconnect.connectors.backfill import into, sinks
 from kconnect.connectors.backfill.into import IntoTask
 from kconnect.connectors.backfill.source import BackfillConnector
@@ -27,8 +41,8 @@ from kconnect.connectors.spark.staging import StagingTask
 from kconnect.testing import SinkRunner, SourceRunner, config_errors
 from tests.connectors.backfill.conftest import database  # noqa: F401
 from tests.connectors.backfill.test_backfill import asked, done, end_sessions
-from tests.connectors.spark.tables import Lake, commit
-from tests.support import wait_until
+from tests.connectors.spark.tables import EVOLVES, UPSERTS, Lake, commit, record
+from tests.support import seed, wait_until
 
 pytestmark = [pytest.mark.process, pytest.mark.timeout(900)]
 
@@ -122,6 +136,10 @@ class Copying:
     def committed(self) -> dict[str, Any] | None:
         return next((offset for partition, offset in self.source.offsets if partition.get("backfill") == "tables"), None)
 
+    @property
+    def where(self) -> Callable[[str], dict[str, Any]]:
+        return sinks.where_of(self.config, IntoTask.worker)
+
     def hand_over(self) -> dict[str, Any]:
         query = f"select from pg_replication_slots where slot_name = '{self.config['slot.name']}'"
         wait_until(lambda: asked(self.config, query) or self.source.error, 60, "it hands nothing over")
@@ -159,7 +177,7 @@ def copier(
 
 @pytest.fixture
 def one_spark(python: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> Application:
-    """The application of the other tests, for commits of copies too, which have one each otherwise: that takes long to start."""
+    """The application of the other tests for commits of copies, too, which have one each otherwise: they take long to start."""
     shared = application.of(python)
     monkeypatch.setattr(into, "Application", lambda worker: _Kept(shared))
     monkeypatch.setattr(application, "Application", lambda worker: _Kept(shared))
@@ -251,7 +269,7 @@ def test_rows_are_added_once_whoever_ends_amid_a_range_or_behind_the_commit(
     assert changed_or_lost(lake) == Counter([*range(1, COUNT + 1), 5000])
     # Nor does one who knows nothing of all that add anything, nor one who was given up before.
     (folder,) = (lake.folder / "_kconnect_staging").glob("*/*")
-    (copy,) = copies.found(folder)
+    (copy,) = copies.found(folder, copying.where)
     copy.files = {1: [f"file://{path}" for path in folder.glob("*.parquet")]}
     name, place = copying.config["name"], int(folder.name)
     assert copies.begin(one_spark, copy, name, place).result(240).outcome == "committed"
@@ -293,7 +311,7 @@ def test_a_copy_that_is_given_up_is_committed_by_nobody_any_more(
         commit(runner, *as_read(copying.records[:1]))
     copying.until(lambda: not copying.ranges_left)
     (folder,) = (lake.folder / "_kconnect_staging").glob("*/*")
-    (copy,) = copies.found(folder)
+    (copy,) = copies.found(folder, copying.where)
     copy.files = {1: [f"file://{path}" for path in folder.glob("*.parquet")]}
     (folder / sinks.COMMITTING).touch()
     kept = folder.parent.with_name("kept")
@@ -306,6 +324,113 @@ def test_a_copy_that_is_given_up_is_committed_by_nobody_any_more(
     copy.files = {1: [f"file://{path}" for path in kept.glob("*.parquet")]}
     copies.begin(one_spark, copy, copying.config["name"], int(folder.name)).result(240)
     assert len(rows(lake)) == 1
+
+
+def test_a_table_that_is_there_gets_the_columns_that_it_lacks_and_nulls_where_the_copy_has_none(
+    copier: Callable[..., Copying], lake: Lake, one_spark: Application
+) -> None:
+    sink = {**ENVELOPES, **EVOLVES}
+    with lake.sink(**{**EVOLVES, **UPSERTS, "lake.tables": "shop.t"}) as runner:
+        own = schema.struct({"id": INT32_SCHEMA, "more": OPTIONAL_STRING_SCHEMA})
+        commit(runner, *(record(at, Struct(own, {"id": at, "more": "m"}), own) for at in range(2)))
+    copying = copier(ROWS, sink)
+    copying.until(lambda: copying.committed)
+    found = rows(lake).to_pylist()
+    assert [row["id"] for row in found] == [*range(COUNT + 1), 5000]
+    assert [(row["more"], row["note"]) for row in found[:2]] == [("m", None), (None, "x" * 200 + "1")]
+    # In another type it can't be had.
+    (folder,) = (lake.folder / "_kconnect_staging").glob("*/*")
+    (copy,) = copies.found(folder, copying.where)
+    copy.schema = copy.schema.set(copy.schema.get_field_index("note"), pa.field("note", pa.int32()))
+    copy.files = {1: [f"file://{path}" for path in folder.glob("*.parquet")]}
+    answer = copies.begin(one_spark, copy, copying.config["name"], int(folder.name) + 1).result(240)
+    with pytest.raises(
+        ConnectError, match=r"does not fit the table 'shop\.t': the column 'note' is string there, and int32 here"
+    ):
+        copies.check(copy, answer)
+
+
+@pytest.mark.long
+def test_of_two_that_commit_the_same_copy_one_does(copier: Callable[..., Copying], lake: Lake, python: dict[str, str]) -> None:
+    copying = copier(ROWS, APPENDS)
+    copying.until(lambda: not copying.ranges_left)
+    (folder,) = (lake.folder / "_kconnect_staging").glob("*/*")
+    (copy,) = copies.found(folder, copying.where)
+    copy.files = {1: [f"file://{path}" for path in folder.glob("*.parquet")]}
+    both = [Application(python) for _ in range(2)]
+    try:
+        for spark in both:
+            spark.ask({"do": "look", **{name: copy.head[name] for name in ("format", "where")}, "connector": "x"}).result(240)
+        answers = [copies.begin(spark, copy, copying.config["name"], int(folder.name)) for spark in both]
+        assert [answer.result(240).outcome for answer in answers] == ["committed"] * 2
+    finally:
+        for spark in both:
+            spark.end()
+    assert len(rows(lake)) == COUNT + 1
+
+
+@pytest.mark.long
+def test_an_application_that_is_killed_at_any_moment_loses_and_doubles_nothing(
+    copier: Callable[..., Copying], lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copying = copier(ROWS, APPENDS)
+    copying.until(lambda: not copying.ranges_left)
+    begin, kills, draw = copies.begin, Counter[str](), random.Random(seed("KCONNECT_CHAOS_SEED"))
+
+    def begin_and_kill(spark: Application, *arguments: Any) -> Any:
+        answer = begin(spark, *arguments)
+        if kills.total() < 6:
+            life = spark._life
+            assert life is not None
+            # Spark takes some seconds to start; then it is in the midst of the commit.
+            spark.ask(
+                {"do": "look", **{name: arguments[0].head[name] for name in ("format", "where")}, "connector": "x"}
+            ).result()
+            delay = draw.random() * 4
+            kills["late" if futures.wait([answer], delay).done else "amid"] += 1
+            life._process.kill()
+        return answer
+
+    monkeypatch.setattr(copies, "begin", begin_and_kill)
+
+    def polled() -> Any:
+        with contextlib.suppress(RetriableError):
+            copying.poll()
+        return copying.committed
+
+    wait_until(polled, 600, "it is not committed")
+    assert kills.total()
+    assert len(rows(lake)) == COUNT + 1
+
+
+def test_a_staged_file_that_others_have_put_there_is_left_alone(
+    copier: Callable[..., Copying], lake: Lake, one_spark: Application
+) -> None:
+    copying = copier(ROWS, APPENDS)
+    copying.until(lambda: not copying.ranges_left)
+    (folder,) = (lake.folder / "_kconnect_staging").glob("*/*")
+    first = sorted(folder.glob("*.parquet"))[0]
+    content = first.read_bytes()
+    table = pq.read_table(first)
+    own = json.loads(table.schema.metadata[b"kconnect"])
+    other = {**own, "where": {**own["where"], **({"url": "file:///etc"} if "url" in own["where"] else {"table": ["x", "y"]})}}
+    for metadata, text in (({b"kconnect": json.dumps(other)}, "its table is not the sink's"), ({}, "can't be read")):
+        pq.write_table(table.replace_schema_metadata(metadata), first)
+        with pytest.raises(ConnectError, match=text):
+            copying.until(lambda: copying.committed)
+    pq.write_table(table.slice(1), first)
+    with pytest.raises(ConnectError, match=r"has \d+ rows, and should have \d+"):
+        copying.until(lambda: copying.committed)
+    kept = first.with_name("kept")
+    kept.write_bytes(content)
+    first.unlink()
+    first.symlink_to(kept)
+    with pytest.raises(ConnectError, match="none that a backfill has written"):
+        copying.until(lambda: copying.committed)
+    first.unlink()
+    with pytest.raises(ConnectError, match="can't be read"):
+        copying.until(lambda: copying.committed)
+    assert not (lake.folder / "shop").exists()
 
 
 def test_a_topic_that_the_sink_does_not_read_is_refused(copier: Callable[..., Copying], lake: Lake) -> None:
