@@ -41,6 +41,12 @@ REPLAY = (
     '"to_topic", if wanted'
 )
 MOST_LETTERS = 500
+BACKFILL = (
+    'send {}, or {"tasks": 8} with a "rate" in rows a second, a sink "into" whose tables rows go, or "settings" as a flat '
+    "object, if wanted"
+)
+MOST_TASKS = 10_000
+REREAD = 'send {"tables": ["<schema>.<table>", ...]}, with a "where" in SQL if wanted'
 _LONGEST_LOGIN = 2800
 """Browsers take cookies of 4,096 bytes, and sealing makes it longer by a half."""
 LOGIN = 'send {"user": "<name>", "password": "<password>"}, or {"token": "<token>"}'
@@ -75,6 +81,44 @@ def create(body: bytes, most: int | None = None) -> Create:
         # Once more: of a config the numbers are texts, as they were written.
         offsets = _pairs(_object(body, CREATE, parse_int=int, parse_float=float)["initial_offsets"], "initial_offsets")
     return Create(name, _flat(config, CREATE), state and state.upper(), offsets)
+
+
+@dataclass(frozen=True, slots=True)
+class Backfill:
+    tasks: int
+    rate: int | None
+    settings: Config
+    into: str | None
+
+
+def backfill(body: bytes) -> Backfill:
+    """Parse the body of `POST /kconnect/connectors/{c}/backfill`."""
+    data = _object(body, BACKFILL, parse_int=int, parse_float=float)
+    for unknown in data.keys() - {"tasks", "rate", "settings", "into"}:
+        raise BadRequestError(f"Unknown property '{unknown}' in the request; {BACKFILL}.")
+    tasks = 2 if data.get("tasks") is None else _whole(data, "tasks", 1, MOST_TASKS, BACKFILL)
+    rate = None if data.get("rate") is None else _whole(data, "rate", 1, 2**31 - 1, BACKFILL)
+    # Once more: of a config the numbers are texts, as they were written.
+    settings = _object(body, BACKFILL).get("settings")
+    if settings is not None and not isinstance(settings, dict):
+        raise BadRequestError(f"The request's 'settings' is not an object; {BACKFILL}.")
+    into = data.get("into")
+    if into is not None and (not isinstance(into, str) or not into):
+        raise BadRequestError(f"'into' must be the name of a connector; {BACKFILL}.")
+    return Backfill(tasks, rate, _flat(settings or {}, BACKFILL), into)
+
+
+def reread(body: bytes) -> tuple[tuple[str, ...], str | None]:
+    """Parse the body of `POST /kconnect/connectors/{c}/backfill/again` to tables and an SQL condition."""
+    data = _object(body, REREAD)
+    for unknown in data.keys() - {"tables", "where"}:
+        raise BadRequestError(f"Unknown property '{unknown}' in the request; {REREAD}.")
+    tables, where = data.get("tables"), data.get("where")
+    if not isinstance(tables, list) or not tables or not all(isinstance(table, str) and table for table in tables):
+        raise BadRequestError(f"'tables' must be a list of at least one name; {REREAD}.")
+    if where is not None and (not isinstance(where, str) or not where.strip()):
+        raise BadRequestError(f"'where' must be a condition in SQL; {REREAD}.")
+    return tuple(tables), where
 
 
 def config(body: bytes, expected: str = CONFIG, most: int | None = None) -> Config:

@@ -259,6 +259,38 @@ class ConnectClient:
         body = {"letters": letters, **wanted}
         return self._object("POST", _path("kconnect", "connectors", connector, "dead-letters", "replay"), body)
 
+    def backfill(self, connector: str) -> dict[str, Any]:
+        """Return how far the backfill of a connector of Debezium's is."""
+        return self._object("GET", _path("kconnect", "connectors", connector, "backfill"))
+
+    def start_backfill(
+        self, connector: str, tasks: int, rate: int | None, settings: Config, into: str | None = None
+    ) -> dict[str, Any]:
+        """Begin one, into topics or straight into the tables of a sink, or let it go on."""
+        body = {"tasks": tasks, "rate": rate, "settings": dict(settings), "into": into}
+        return self._object("POST", _path("kconnect", "connectors", connector, "backfill"), body)
+
+    def finish_backfill(self, connector: str) -> dict[str, Any]:
+        """Hand it over to Debezium."""
+        return self._object("POST", _path("kconnect", "connectors", connector, "backfill", "finish"))
+
+    def cancel_backfill(self, connector: str) -> None:
+        """Give it up."""
+        self._call("DELETE", _path("kconnect", "connectors", connector, "backfill"))
+
+    def reread(self, connector: str) -> list[str]:
+        """Return the tables that Debezium is still to read again beside its stream."""
+        return list(self._object("GET", _path("kconnect", "connectors", connector, "backfill", "again"))["tables"])
+
+    def begin_reread(self, connector: str, tables: Iterable[str], where: str | None) -> None:
+        """Have tables read again, or some of their rows."""
+        body = {"tables": list(tables), "where": where}
+        self._call("POST", _path("kconnect", "connectors", connector, "backfill", "again"), body)
+
+    def stop_reread(self, connector: str) -> None:
+        """Have that stopped."""
+        self._call("DELETE", _path("kconnect", "connectors", connector, "backfill", "again"))
+
     def loggers(self) -> dict[str, Any]:
         return self._object("GET", "/admin/loggers")
 

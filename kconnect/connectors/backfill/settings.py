@@ -36,6 +36,8 @@ SINK = "into."
 """What the settings of the sink whose tables are written to begin with."""
 RANGES, SNAPSHOT, DONE = "backfill.ranges", "backfill.snapshot", "backfill.done"
 """In the configs of tasks only."""
+DEBEZIUM = "debezium"
+"""In the offset that says that all is read: that which Debezium's connector is to have, as JSON, for offsets are flat."""
 
 KNOWN = "3.6"
 """The version of Debezium whose records are known."""

@@ -200,7 +200,19 @@ class BackfillConnector(Informed, CheckedSource):
 
     def _end(self, snapshot: Snapshot) -> None:
         taken_us = self._taken_us or time.time_ns() // 1000
-        self._done = {"lsn": snapshot.lsn, "txId": snapshot.transaction, "ts_usec": taken_us}
+        self._done = {"lsn": snapshot.lsn, settings.DEBEZIUM: json.dumps(self._debezium(snapshot, taken_us))}
+
+    def _debezium(self, snapshot: Snapshot, taken_us: int) -> dict[str, Any]:
+        """Return the offset that Debezium's connector is to have, as `PATCH …/offsets` takes it."""
+        offset = {
+            "last_snapshot_record": True,
+            "lsn": snapshot.lsn,
+            "txId": snapshot.transaction,
+            "ts_usec": taken_us,
+            "snapshot": "INITIAL",
+            "snapshot_completed": True,
+        }
+        return {"partition": {"server": self._config[settings.PREFIX]}, "offset": offset}
 
     def _watch(self) -> None:
         try:

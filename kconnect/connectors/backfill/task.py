@@ -32,6 +32,7 @@ log = logging.getLogger(__name__)
 
 _PAUSE_S = 0.5
 _LONG_WAIT_S = 1.0
+_TELL_S = 10.0
 _CURSOR = "kconnect"
 _CELL = 50
 _LONG = 1 << 20
@@ -80,7 +81,7 @@ class BackfillTask(Informed, Polling):
         self._cursor: Any = None
         self._table: Table | None = None
         self._average = _LONG
-        self._next_at = 0.0
+        self._next_at = self._tell_at = 0.0
 
     def start(self, props: dict[str, str]) -> None:
         config = settings.CONFIG.parse(props)
@@ -162,6 +163,7 @@ class BackfillTask(Informed, Polling):
         if self._connection is None:
             self._connection, _ = self._sessions.joined(self._snapshot.sees)
             self.context.waits_for(None)
+        self._tell()
         if self._table is None or self._table.name != part.name:
             self._rest()
             average = self._average if self._table is None else _LONG
@@ -186,6 +188,17 @@ class BackfillTask(Informed, Polling):
         else:
             self._ranges[0] = part, after
         return records
+
+    def _tell(self) -> None:
+        """Have metrics say what the database keeps for this copy."""
+        now = time.monotonic()
+        if now < self._tell_at:
+            return
+        self._tell_at = now + _TELL_S
+        transactions, log_bytes = self._sessions.held(self._connection)
+        self.context.metric("backfill_snapshot_seconds", round(time.time() - self._taken_us / 1e6))
+        self.context.metric("backfill_snapshot_transactions", transactions)
+        self.context.metric("backfill_log_held_bytes", log_bytes)
 
     def _end_range(self) -> None:
         self._rest()

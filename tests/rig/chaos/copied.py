@@ -18,7 +18,6 @@ import psycopg
 import pyarrow as pa
 from deltalake import DeltaTable
 
-from kconnect.cli.backfill import progress
 from kconnect.local.broker import Broker
 from kconnect.rest.client import RestError
 from kconnect.testing.processes import WorkerProcess
@@ -78,8 +77,8 @@ class LakeRun(Run):
         if super().has_more(worker, before):
             return True
         with contextlib.suppress(RestError):
-            state = progress.look(worker.client, NAME)
-            return 0 < state.ranges == state.ranges_done
+            state = worker.client.backfill(NAME)
+            return 0 < int(state["ranges"]) == state["ranges_done"]
         return False
 
     def kill(self, kind: str, worker: WorkerProcess, server: Postgres) -> None:

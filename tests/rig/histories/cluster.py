@@ -538,9 +538,14 @@ class MemoryWorker:
     def reload_plugins(self, effect: effects.ReloadPlugins) -> Any:
         return self._answer(effect, {"added": [], "removed": [], "installed": [], "broken": []})
 
+    @performs(effects.Signal, Lane.CLIENT)
+    def signal(self, effect: effects.Signal) -> None:
+        self._ask_outside(effect)
+        self._answer(effect, None)
+
     @performs(effects.ListPlugins, Lane.PLUGIN)
     def list_plugins(self, effect: effects.ListPlugins) -> list[Body]:
-        return []
+        return list(self._answer(effect, []))
 
     @performs(effects.PluginConfig, Lane.PLUGIN)
     def plugin_config(self, effect: effects.PluginConfig) -> list[Body]:
