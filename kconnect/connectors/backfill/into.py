@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from concurrent import futures
 from typing import Any
 
@@ -21,12 +21,14 @@ from kconnect.connectors.backfill.tables import Plan, Range, ranges
 from kconnect.connectors.backfill.task import BackfillTask, is_done, partition_of
 from kconnect.connectors.spark import application, copies
 from kconnect.connectors.spark.application import Application, SparkFault
-from kconnect.connectors.spark.copies import Entry
+from kconnect.connectors.spark.copies import Copy, Entry
 from kconnect.connectors.spark.staging import StagingTask
 
 log = logging.getLogger(__name__)
 
 _LOOK_S = 1.0
+_MANY = 100
+"""Of so many ranges is tried beforehand whether the tables can have them: one starts Spark for that."""
 _STAGED = "staged"
 
 
@@ -38,6 +40,8 @@ class IntoTask(BackfillTask):
         self._staging: StagingTask | None = None
         self._sealing: tuple[Mapping[str, Any], dict[str, Any]] | None = None
         """The range that was read to its end, and its offset: its last rows are on their way."""
+        self._sealed: list[Entry] = []
+        """The files of that range."""
         self._is_committed = True
 
     def beside(self, props: dict[str, str]) -> tuple[SinkTask, dict[str, str]]:
@@ -55,10 +59,16 @@ class IntoTask(BackfillTask):
         self._folder = sinks.folder_of(self._config, props, self.worker)
         if self._done is not None:
             return
+        if not self.worker.get(application.PYTHON):
+            raise ConnectError(
+                f"The worker's {application.PYTHON} is not set, so the copy could not be committed: run kconnect lake setup on "
+                f"each machine of the cluster, and set {application.PYTHON} in the worker's file to the program that it names"
+            )
         share = json.loads(props[settings.RANGES])
         self._is_committed = share["place"] > 0 or self._stored(sinks.committed_partition(self._snapshot.lsn)) is not None
         self._all = ranges(Plan.of_json(each) for each in share["tables"])
         self._part: Range | None = None
+        self._is_tried = share["place"] > 0 or len(self._all) < _MANY
 
     def _stored(self, partition: Mapping[str, Any]) -> dict[str, Any] | None:
         return self.context.offsets.offsets([partition])[0]
@@ -66,10 +76,13 @@ class IntoTask(BackfillTask):
     def read(self) -> list[SourceRecord] | None:
         assert self._staging is not None
         if self._sealing is not None:
-            # All that was read before has been put by now.
+            # All that was read before has been put by now. What follows may fail, and is asked for again.
             partition, offset = self._sealing
-            staged = [*json.loads(offset.get(_STAGED, "[]")), *self._entries()]
-            self._sealing = None
+            self._sealed += self._entries()
+            if not self._is_tried and self._sealed and not self._try(self._sealed):
+                return None
+            staged = [*json.loads(offset.get(_STAGED, "[]")), *self._sealed]
+            self._sealing, self._sealed = None, []
             return [OffsetOnly(partition, {**offset, _STAGED: json.dumps(staged)})]
         if self._done is None and not self._ranges and not self._is_committed:
             return self._commit()
@@ -105,12 +118,12 @@ class IntoTask(BackfillTask):
             self._keep()
             self.stopped.wait(_LOOK_S)
             return None
-        entries = [Entry(*entry) for offset in offsets for entry in json.loads((offset or {}).get(_STAGED, "[]"))]
-        folder = self._folder / str(self._snapshot.lsn)
-        found = copies.read(folder, entries, sinks.where_of(self._props, self.worker))
+        found = self._copies(Entry(*entry) for offset in offsets for entry in json.loads((offset or {}).get(_STAGED, "[]")))
         if found:
-            (folder / sinks.COMMITTING).touch()
-            if not self._all_committed(found):
+            (self._folder / str(self._snapshot.lsn) / sinks.COMMITTING).touch()
+            rows = sum(copy.rows for copy in found)
+            self.context.waits_for(f"Spark, which commits {rows} rows to {len(found)} tables")
+            if not self._ask(found):
                 return None
         self._is_committed = True
         self.context.waits_for(None)
@@ -118,13 +131,26 @@ class IntoTask(BackfillTask):
         log.info("The copy is committed: %d rows in %d tables", rows, len(found))
         return [OffsetOnly(sinks.committed_partition(self._snapshot.lsn), {"tables": len(found), "staged_rows": rows})]
 
-    def _all_committed(self, found: list[copies.Copy]) -> bool:
-        """Commit copies; return False if the task is to stop before. RetriableError for what may pass."""
-        self.context.waits_for(f"Spark, which commits {sum(copy.rows for copy in found)} rows to {len(found)} tables")
+    def _copies(self, entries: Iterable[Entry]) -> list[Copy]:
+        folder = self._folder / str(self._snapshot.lsn)
+        return copies.read(folder, entries, sinks.where_of(self._props, self.worker))
+
+    def _try(self, entries: list[Entry]) -> bool:
+        """
+        See whether the tables can have these rows, so that nobody hears hours later that they can't. Return False if the task
+        is to stop before.
+        """
+        self.context.waits_for("Spark, which looks whether the tables can have the copy")
+        self._is_tried = self._ask(self._copies(entries), tries=True)
+        self.context.waits_for(None)
+        return self._is_tried
+
+    def _ask(self, found: list[Copy], tries: bool = False) -> bool:
+        """Have copies committed, or tried; return False if the task is to stop before. RetriableError for what may pass."""
         # One of its own: it ends with the task, so no commit comes behind that.
         spark = Application(self.worker)
         try:
-            answers = [copies.begin(spark, copy, self._props["name"], self._snapshot.lsn) for copy in found]
+            answers = [copies.begin(spark, copy, self._props["name"], self._snapshot.lsn, tries) for copy in found]
             while futures.wait(answers, _LOOK_S).not_done:
                 if self.stopped.is_set():
                     return False

@@ -106,8 +106,11 @@ def _add(copy: Copy, head: Mapping[str, Any], schema: pa.Schema) -> None:
     copy.head["order"] = copy.head["order"] or head["order"]
 
 
-def begin(spark: Application, copy: Copy, connector: str, place: int) -> Future[Answer]:
-    """Have a copy committed, as that of `place`, by whoever this connector is. SparkFault if Spark can't be started."""
+def begin(spark: Application, copy: Copy, connector: str, place: int, tries: bool = False) -> Future[Answer]:
+    """
+    Have a copy committed, as that of `place`, by whoever this connector is. With `tries`, only see whether that could be.
+    SparkFault if Spark can't be started.
+    """
     schema, mark = copy.schema, MARK if MARK in copy.schema.names else None
     if mark is not None:
         schema = pa.schema([*(column for column in schema if column.name != mark), schema.field(mark)])
@@ -119,15 +122,16 @@ def begin(spark: Application, copy: Copy, connector: str, place: int) -> Future[
         "mark": mark,
         "empties": False,
         "place": place,
+        "tries": tries,
         "files": sorted(copy.files.items()),
     }
     return spark.ask(head, pa.py_buffer(schema.serialize()))
 
 
 def check(copy: Copy, answer: Answer) -> None:
-    """Raise ConnectError, with the remedy, unless a copy is committed."""
+    """Raise ConnectError, with the remedy, unless a copy is committed, or could be."""
     name = shown(copy.table)
-    if answer.outcome == "committed":
+    if answer.outcome in ("committed", "fits"):
         return
     if answer.outcome == "later":
         raise ConnectError(f"The table {name} has a copy that was begun later than this one: cancel this one")

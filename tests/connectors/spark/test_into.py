@@ -35,7 +35,7 @@ from kconnect.connectors.backfill import into, sinks
 from kconnect.connectors.backfill.into import IntoTask
 from kconnect.connectors.backfill.source import BackfillConnector
 from kconnect.connectors.spark import application, copies
-from kconnect.connectors.spark.application import Application
+from kconnect.connectors.spark.application import Application, SparkFault
 from kconnect.connectors.spark.connector import SparkSinkConnector
 from kconnect.connectors.spark.staging import StagingTask
 from kconnect.testing import SinkRunner, SourceRunner, config_errors
@@ -188,7 +188,10 @@ class _Kept:
     """An application that nobody ends."""
 
     def __init__(self, shared: Application) -> None:
-        self.ask = shared.ask
+        self._shared = shared
+
+    def ask(self, *arguments: Any) -> Any:
+        return self._shared.ask(*arguments)
 
     def end(self) -> None: ...
 
@@ -338,7 +341,7 @@ def test_a_table_that_is_there_gets_the_columns_that_it_lacks_and_nulls_where_th
     found = rows(lake).to_pylist()
     assert [row["id"] for row in found] == [*range(COUNT + 1), 5000]
     assert [(row["more"], row["note"]) for row in found[:2]] == [("m", None), (None, "x" * 200 + "1")]
-    # In another type it can't be had.
+    # In another type it can't be had, which a large copy finds out with its first range.
     (folder,) = (lake.folder / "_kconnect_staging").glob("*/*")
     (copy,) = copies.found(folder, copying.where)
     copy.schema = copy.schema.set(copy.schema.get_field_index("note"), pa.field("note", pa.int32()))
@@ -348,6 +351,34 @@ def test_a_table_that_is_there_gets_the_columns_that_it_lacks_and_nulls_where_th
         ConnectError, match=r"does not fit the table 'shop\.t': the column 'note' is string there, and int32 here"
     ):
         copies.check(copy, answer)
+
+
+def test_a_large_copy_finds_out_at_its_beginning_that_a_table_can_not_have_it(
+    copier: Callable[..., Copying], lake: Lake, one_spark: Application, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(into, "_MANY", 1)
+    with lake.sink(**{**APPENDS, **EVOLVES}) as runner:
+        copying = copier(ROWS, {**APPENDS, **EVOLVES})
+        # Spark may be away for a moment: no file is forgotten for that.
+        ask, faults = one_spark.ask, [SparkFault("it is away", passes=True)]
+        monkeypatch.setattr(one_spark, "ask", lambda *arguments: _failing(faults) or ask(*arguments))
+        with pytest.raises(RetriableError, match="it is away"):
+            copying.until(lambda: copying.source.offsets)
+        copying.until(lambda: copying.source.offsets, "no range is done")
+        assert not (lake.folder / "shop").exists()
+        ((_, offset),) = copying.source.offsets
+        assert sum(rows for _, _, rows in json.loads(offset["staged"])) == offset["rows"]
+        commit(runner, *as_read(copying.records[:1]))
+    copying.restart()
+    with pytest.raises(ConnectError, match="has rows already"):
+        copying.until(lambda: copying.ranges_left < 2)
+    assert copying.ranges_left
+
+
+def _failing(faults: list[SparkFault]) -> None:
+    """Raise what is to fail, once."""
+    if faults:
+        raise faults.pop()
 
 
 @pytest.mark.long

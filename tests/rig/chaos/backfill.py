@@ -44,7 +44,7 @@ TOPIC = f"{NAME}.public.{TABLE}"
 _AFTER = 200
 """So many changes are made once Debezium goes on."""
 _KINDS = ("sessions", "host", "driver", "worker", "session")
-JSON = "org.apache.kafka.connect.json.JsonConverter"
+_JSON = "org.apache.kafka.connect.json.JsonConverter"
 
 
 class Change(NamedTuple):
@@ -235,6 +235,10 @@ class Run:
         """More settings of the worker."""
         return {}
 
+    @property
+    def converters(self) -> dict[str, str]:
+        return converters(schemas=False)
+
     def prepare(self, worker: WorkerProcess, directory: Path) -> list[str]:
         """Make what there is to be beside Debezium's connector; return more words of the command that starts the backfill."""
         return []
@@ -255,8 +259,7 @@ class Run:
             "publication.autocreate.mode": "filtered",
             "table.include.list": f"public.{TABLE}",
             "poll.interval.ms": "100",
-            **{f"{part}.converter": JSON for part in ("key", "value")},
-            **{f"{part}.converter.schemas.enable": "false" for part in ("key", "value")},
+            **self.converters,
         }
 
     def _type(self, worker: WorkerProcess, *words: str) -> None:
@@ -339,6 +342,12 @@ class Run:
         return found
 
 
+def converters(schemas: bool) -> dict[str, str]:
+    """Return the settings of converters to JSON."""
+    names = [f"{part}.converter" for part in ("key", "value")]
+    return {**dict.fromkeys(names, _JSON), **{f"{name}.schemas.enable": str(schemas).lower() for name in names}}
+
+
 def events_of(broker: Broker) -> list[tuple[int, Event]]:
     consumer = ck.Consumer({"bootstrap.servers": broker.bootstrap_servers, "group.id": "compare", "enable.auto.commit": False})
     try:
@@ -354,6 +363,7 @@ def events_of(broker: Broker) -> list[tuple[int, Event]]:
                 assert message.error() is None, message.error()
                 if (data := message.value()) is not None:
                     value = orjson.loads(data)
+                    value = value.get("payload", value)
                     row = value["before"] if value["op"] == "d" else value["after"]
                     events.append((row["id"], Event(value["op"], row["number"])))
         return events

@@ -209,7 +209,8 @@ class Tables:
     def copy(self, spark: Any, head: dict[str, Any], rows: Any) -> tuple[dict[str, Any], bytes]:
         """
         Commit the rows of staged files, once, as the copy of a `place`: `outcome` is `later` if the table has one of a greater
-        place, `occupied` if rows were to be added to others, and otherwise as by `write`.
+        place, `occupied` if rows were to be added to others, and otherwise as by `write`. If it `tries` only, it commits
+        nothing, and says `fits` where it would.
         """
         import pyarrow as pa
 
@@ -232,10 +233,12 @@ class Tables:
             if head["mark"] is None and form.rows(spark, where).limit(1).count():
                 return _answer("occupied", state)
             try:
-                form.look(spark, where, head["connector"])
+                form.look(spark, where, _NOBODY if head["tries"] else head["connector"])
             except LostError:
                 # What others have forgotten is of an older copy.
                 form.append(spark, where, None, state, state.ledger.moved([], {}))
+        if head["tries"]:
+            return _answer("fits" if self._fits(head, files, state) else "stale", state)
         known = {"begins": [[TOPIC, 0, before]], "ends": [[TOPIC, 0, place]], "topic_ids": {}}
         return self._write(spark, {**head, **known}, files)
 
@@ -282,6 +285,13 @@ class Tables:
     def _lock(self, head: dict[str, Any]) -> threading.Lock:
         with self._finding:
             return self._locks.setdefault(json.dumps([head["format"], head["where"]], sort_keys=True), threading.Lock())
+
+    def _fits(self, head: dict[str, Any], files: Files, state: State | None) -> bool:
+        """Return whether a table can have the columns of files."""
+        if state is None:
+            return bool(head["creates"])
+        union = _union(state.schema, [field for field in _spark_schema(files.schema) if field.name != head["mark"]])
+        return union is not None and (union == state.schema or head["widens"])
 
     def _write(self, spark: Any, head: dict[str, Any], rows: _Rows | Files) -> tuple[dict[str, Any], bytes]:
         form, where, connector = self._formats[head["format"]], head["where"], head["connector"]
