@@ -29,6 +29,15 @@ from tests.support import wait_until
 
 _SINK = "lake"
 _LONGEST_S = 600.0
+_UNWRAPPED = {
+    "transforms": "unwrap",
+    "transforms.unwrap.type": "io.debezium.transforms.ExtractNewRecordState",
+    "transforms.unwrap.delete.tombstone.handling.mode": "rewrite",
+    "transforms.unwrap.add.fields": "lsn",
+    "lake.tables.delete-field": "__deleted",
+    "lake.tables.order-by": "__lsn",
+}
+"""Envelopes are read by Debezium's own transform, in Java, and rows have their place in the log."""
 
 
 class LakeRun(Run):
@@ -44,8 +53,8 @@ class LakeRun(Run):
 
     @property
     def converters(self) -> dict[str, str]:
-        # Without schemas what was null in all rows of the first commit would be a text for ever.
-        return backfill.converters(schemas=self._options.append)
+        # Without schemas what was null in all rows of the first commit would be a text for ever, and Debezium unwraps nothing.
+        return backfill.converters(schemas=self._options.append or self._options.into == "iceberg")
 
     def prepare(self, worker: WorkerProcess, directory: Path) -> list[str]:
         (directory / "lake").mkdir()
@@ -53,7 +62,7 @@ class LakeRun(Run):
         upserts = {
             "lake.tables.upsert-mode-enabled": "true",
             "lake.tables.default-id-columns": "id",
-            "lake.tables.debezium-envelopes-enabled": "true",
+            **(_UNWRAPPED if self._options.into == "iceberg" else {"lake.tables.debezium-envelopes-enabled": "true"}),
         }
         worker.client.put_config(
             _SINK,
