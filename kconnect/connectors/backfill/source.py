@@ -70,6 +70,10 @@ class BackfillConnector(Informed, CheckedSource):
     def validate(self, props: dict[str, str]) -> Config:
         config = super().validate(props)
         config.values += [ConfigValue(name, props[name], errors=[text]) for name, text in settings.unfit(props)]
+        # Else they were told to be unknown. No values: some are secrets.
+        config.values += [
+            ConfigValue(settings.SINK + name, None) for name in sinks.config_of(props) if props.get(settings.INTO)
+        ]
         return config
 
     def check_offset(self, partition: Mapping[str, Any] | None, offset: Mapping[str, Any]) -> None:

@@ -493,5 +493,9 @@ def test_what_can_not_be_is_refused_beforehand(more: dict[str, str], text: str) 
         **{"plugin.name": "pgoutput", "backfill.debezium.version": "3.6.1.Final"},
     }
     assert not config_errors(BackfillConnector, {**config, **into})
+    known = {
+        value.name: value.value for value in BackfillConnector().validate({**config, **into, "into.x.password": "p"}).values
+    }
+    assert known.keys() >= into.keys() and known["into.x.password"] is None
     errors = config_errors(BackfillConnector, {**config, **into, **more})
     assert re.search(text, str(errors)), errors
