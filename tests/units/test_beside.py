@@ -56,16 +56,18 @@ class Beside(Numbers):
         return record
 
 
-def host_of(task: type[Beside] = Beside) -> MemoryHost:
-    return MemoryHost(NOWHERE, Plugins(Numbers=source_of(task), Sink=sink_of(Shelf)))
+def host_of(task: type[Beside] = Beside, **settings: str) -> MemoryHost:
+    return MemoryHost(NOWHERE, Plugins(Numbers=source_of(task), Sink=sink_of(Shelf)), **settings)
 
 
 def loop_of(unit: Any) -> Any:
     return unit._loop
 
 
-def test_records_go_through_both_chains_and_offsets_count_once_they_are_put() -> None:
-    host = host_of()
+@pytest.mark.parametrize("support", ["disabled", "enabled"])
+def test_records_go_through_both_chains_and_offsets_count_once_they_are_put(support: str) -> None:
+    """Also where sources are exactly-once: there is no producer whose transaction could have the offset."""
+    host = host_of(exactly_once_source_support=support)
     unit = host.unit(CONFIG)
     until(lambda: host.writes)
     assert host.writes == [{"last": 30}]

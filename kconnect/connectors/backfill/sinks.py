@@ -15,7 +15,6 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent import futures
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
 
 from kconnect.api import ConfigError, ConnectError
 from kconnect.connectors.backfill import settings
@@ -27,6 +26,8 @@ _CLASSES = ("SparkSink", "SparkSinkConnector", "kconnect.connectors.spark.connec
 COMMITTING = "committing"
 """The file that says that a commit was asked for."""
 _STORE, _FOLDER, _FILES = "lake.store.url", "_kconnect_staging", "file:///"
+_ODD_TEXT = "% ? # * \\ $ [ ] { } and blanks"
+_ODD = frozenset("%?#*\\ $[]{}")
 _FENCED_S = 50.0
 """Less than what a worker waits for."""
 
@@ -87,7 +88,11 @@ def folder_of(config: Mapping[str, Any], props: Mapping[str, str], worker: Mappi
     if not url.startswith(_FILES):
         rule = "It must be a folder that all machines have at the same place, as in file:///data/staging"
         raise ConfigError(settings.STAGING, url or None, rule)
-    path = unquote(url.removeprefix("file://"))
+    if not _ODD.isdisjoint(url) or not url.isprintable():
+        raise ConfigError(
+            settings.STAGING, url, f"Spark has a meaning for one of its characters: it may have none of {_ODD_TEXT}"
+        )
+    path = url.removeprefix("file://")
     HostFiles(worker).check(settings.STAGING, path)
     return Path(path, hashlib.sha256(props.get("name", "").encode()).hexdigest()[:20])
 

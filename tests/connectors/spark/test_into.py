@@ -476,6 +476,7 @@ def test_a_topic_that_the_sink_does_not_read_is_refused(copier: Callable[..., Co
         ({"into.connector.class": "DeltaSink"}, r"into\.connector\.class must be SparkSink, but is DeltaSink"),
         ({"into.lake.format": "hudi"}, r"into\.lake\.format: .*hudi"),
         ({"into.lake.store.url": "s3a://bucket/lake"}, r"backfill\.staging\.url.*folder that all machines have"),
+        ({"backfill.staging.url": "file:///data/*/x"}, r"backfill\.staging\.url.*file:///data/\*/x.*Spark has a meaning for"),
         ({"backfill.staging.url": "s3a://bucket/x"}, r"backfill\.staging\.url.*s3a://bucket/x.*folder that all machines have"),
     ],
 )
