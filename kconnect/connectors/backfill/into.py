@@ -17,6 +17,7 @@ from typing import Any
 
 from kconnect.api import ConnectError, OffsetOnly, RetriableError, SinkTask, SourceRecord
 from kconnect.connectors.backfill import settings, sinks
+from kconnect.connectors.backfill.snapshot import Snapshot
 from kconnect.connectors.backfill.tables import Plan, Range, ranges
 from kconnect.connectors.backfill.task import BackfillTask, is_done, partition_of
 from kconnect.connectors.spark import application, copies
@@ -30,6 +31,14 @@ _LOOK_S = 1.0
 _MANY = 100
 """Of so many ranges is tried beforehand whether the tables can have them: one starts Spark for that."""
 _STAGED = "staged"
+_BITS = 20
+"""So many bits the number of open transactions has at most."""
+
+
+def order_of(snapshot: Snapshot) -> int:
+    """Return a number that is greater for a later snapshot: that of its next transaction, and then fewer that are open."""
+    *_, still_open = snapshot.sees.split(":")
+    return (snapshot.transaction << _BITS) - (still_open.count(",") + 1 if still_open else 0)
 
 
 class IntoTask(BackfillTask):
@@ -95,7 +104,7 @@ class IntoTask(BackfillTask):
 
     def _entries(self) -> list[Entry]:
         assert self._staging is not None
-        return [Entry(self._snapshot.transaction, *staged) for staged in self._staging.seal()]
+        return [Entry(order_of(self._snapshot), *staged) for staged in self._staging.seal()]
 
     def _without_offsets(self, records: list[SourceRecord] | None) -> list[SourceRecord] | None:
         """Return records without offsets: a range counts once its rows are in files."""

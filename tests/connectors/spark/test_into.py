@@ -33,6 +33,7 @@ from kconnect.api import (
 )
 from kconnect.connectors.backfill import into, sinks
 from kconnect.connectors.backfill.into import IntoTask
+from kconnect.connectors.backfill.snapshot import Snapshot
 from kconnect.connectors.backfill.source import BackfillConnector
 from kconnect.connectors.spark import application, copies
 from kconnect.connectors.spark.application import Application, SparkFault
@@ -468,6 +469,12 @@ def test_a_topic_that_the_sink_does_not_read_is_refused(copier: Callable[..., Co
     copying = copier(ROWS, {**APPENDS, "topics": "", "topics.regex": "cdc[.]other[.].*"})
     with pytest.raises(ConnectError, match=r"does not read the topic cdc\.public\.t"):
         copying.until(lambda: not copying.ranges_left)
+
+
+def test_a_later_snapshot_has_a_greater_number_though_no_transaction_has_begun_since() -> None:
+    earlier_first = ("90:100:90,95", "95:100:95", "100:100:", "99:101:99", "101:101:")
+    numbers = [into.order_of(Snapshot(1, sees)) for sees in earlier_first]
+    assert numbers == sorted(set(numbers))
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ class Files:
         from pyspark.sql import functions as sql
 
         reader = spark.read.schema(wanted).option("datetimeRebaseMode", "CORRECTED").option("int96RebaseMode", "CORRECTED")
-        parts = [reader.parquet(*paths).withColumn(_ORDER, sql.lit(order)) for order, paths in self._files]
+        parts = [reader.parquet(*paths).withColumn(_ORDER, sql.lit(order).cast("long")) for order, paths in self._files]
         rows = parts[0]
         for part in parts[1:]:
             rows = rows.unionByName(part)

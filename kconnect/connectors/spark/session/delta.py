@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+from kconnect.connectors.spark.session.columns import empty
 from kconnect.connectors.spark.session.copies import name_of
 from kconnect.connectors.spark.session.tables import (
     By,
@@ -24,7 +25,6 @@ from kconnect.connectors.spark.session.tables import (
     Ledger,
     LostError,
     State,
-    empty,
     java_name,
     parsed,
 )

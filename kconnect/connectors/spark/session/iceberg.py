@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import starmap
 from typing import Any
 
+from kconnect.connectors.spark.session.columns import empty
 from kconnect.connectors.spark.session.copies import name_of
 from kconnect.connectors.spark.session.delta import UPWARDS, check_folder, merge_of, viewed
 from kconnect.connectors.spark.session.tables import (
@@ -27,7 +28,6 @@ from kconnect.connectors.spark.session.tables import (
     Ledger,
     LostError,
     State,
-    empty,
     java_name,
     parsed,
 )

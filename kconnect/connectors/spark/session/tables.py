@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Protocol
 
+from kconnect.connectors.spark.session import columns
 from kconnect.connectors.spark.session.copies import TOPIC, Files, makes_itself
 
 _NOBODY = ""
@@ -231,6 +232,9 @@ class Tables:
             return _answer("committed" if before == place else "later", state)
         if state is not None:
             if head["mark"] is None and form.rows(spark, where).limit(1).count():
+                now = self._looked(form, spark, head)
+                if now is None or now.version != state.version:
+                    raise ConflictError("the rows may be those of the same copy, which somebody else has just committed")
                 return _answer("occupied", state)
             try:
                 form.look(spark, where, _NOBODY if head["tries"] else head["connector"])
@@ -240,7 +244,12 @@ class Tables:
         if head["tries"]:
             return _answer("fits" if self._fits(head, files, state) else "stale", state)
         known = {"begins": [[TOPIC, 0, before]], "ends": [[TOPIC, 0, place]], "topic_ids": {}}
-        return self._write(spark, {**head, **known}, files)
+        answer = self._write(spark, {**head, **known}, files)
+        if answer[0]["outcome"] == "stale":
+            now = self._looked(form, spark, head)
+            if now is not None and now.ledger.offset(TOPIC, 0) != before:
+                raise ConflictError("somebody else has just committed a copy")
+        return answer
 
     def set_offsets(self, spark: Any, head: dict[str, Any], rows: bytearray) -> tuple[dict[str, Any], bytes]:
         """Set offsets by a commit without rows, whatever there is."""
@@ -290,22 +299,22 @@ class Tables:
         """Return whether a table can have the columns of files."""
         if state is None:
             return bool(head["creates"])
-        union = _union(state.schema, [field for field in _spark_schema(files.schema) if field.name != head["mark"]])
+        union = columns.union(state.schema, [field for field in columns.of_arrow(files.schema) if field.name != head["mark"]])
         return union is not None and (union == state.schema or head["widens"])
 
     def _write(self, spark: Any, head: dict[str, Any], rows: _Rows | Files) -> tuple[dict[str, Any], bytes]:
         form, where, connector = self._formats[head["format"]], head["where"], head["connector"]
-        wanted, mark = _spark_schema(rows.schema), head["mark"]
-        columns = [field for field in wanted if field.name != mark]
+        wanted, mark = columns.of_arrow(rows.schema), head["mark"]
+        fields = [field for field in wanted if field.name != mark]
         state = form.look(spark, where, connector)
         if state is None and head["identity"] is None and head["creates"]:
-            form.create(spark, where, _struct([_optional(field) for field in columns]), head["partitions"])
+            form.create(spark, where, columns.struct([columns.optional(field) for field in fields]), head["partitions"])
             state = form.look(spark, where, connector)
         if state is None or (head["identity"] is not None and state.identity != head["identity"]):
             return _answer("stale", state)
         if any(state.ledger.offset(topic, partition) != begin for topic, partition, begin in head["begins"]):
             return _answer("stale", state)
-        union = _union(state.schema, columns)
+        union = columns.union(state.schema, fields)
         if union is None:
             return _answer("stale", state)
         if union != state.schema:
@@ -313,7 +322,7 @@ class Tables:
                 return _answer("stale", state)
             form.widen(spark, where, union)
             state = form.look(spark, where, connector)
-            if state is None or _union(state.schema, columns) != state.schema:
+            if state is None or columns.union(state.schema, fields) != state.schema:
                 return _answer("stale", state)
         ledger = state.ledger.moved(head["ends"], head["topic_ids"])
         if head["empties"]:
@@ -346,7 +355,7 @@ class _Rows:
     def frame(self, spark: Any, wanted: Any, there: Any) -> Any:
         """Return the rows for a table with the columns `there`."""
         table = _without_generated(self._table, there)
-        return spark.createDataFrame(table, schema=_spark_schema(table.schema))
+        return spark.createDataFrame(table, schema=columns.of_arrow(table.schema))
 
 
 def _without_generated(rows: Any, schema: Any) -> Any:
@@ -371,80 +380,6 @@ def _answer(outcome: str, state: State | None) -> tuple[dict[str, Any], bytes]:
         "ids": state.ledger.ids,
     }
     return {"outcome": outcome, "table": table}, to_arrow_schema(state.schema).serialize().to_pybytes()
-
-
-def empty(spark: Any, schema: Any) -> Any:
-    """Return no rows with these columns. Made of Arrow: of a list, Spark would start Python for them."""
-    from pyspark.sql.pandas.types import to_arrow_schema
-
-    return spark.createDataFrame(to_arrow_schema(schema).empty_table(), schema=schema)
-
-
-def _spark_schema(schema: Any) -> Any:
-    from pyspark.sql.pandas.types import from_arrow_schema
-
-    return from_arrow_schema(schema, prefer_timestamp_ntz=True)
-
-
-def _struct(fields: list[Any]) -> Any:
-    from pyspark.sql.types import StructType
-
-    return StructType(fields)
-
-
-def _optional(column: Any) -> Any:
-    from pyspark.sql.types import StructField
-
-    return StructField(column.name, _optional_type(column.dataType), nullable=True)
-
-
-def _optional_type(kind: Any) -> Any:
-    from pyspark.sql.types import ArrayType, MapType, StructType
-
-    if isinstance(kind, StructType):
-        return StructType([_optional(column) for column in kind])
-    if isinstance(kind, ArrayType):
-        return ArrayType(_optional_type(kind.elementType), containsNull=True)
-    if isinstance(kind, MapType):
-        return MapType(kind.keyType, _optional_type(kind.valueType), valueContainsNull=True)
-    return kind
-
-
-def _union(there: Any, wanted: Any) -> Any:
-    """Return the columns of both, at any depth; None if one can't have the values of the other."""
-    fields = _fields(list(there), list(wanted))
-    return None if fields is None else _struct(fields)
-
-
-def _fields(there: list[Any], wanted: list[Any]) -> list[Any] | None:
-    from pyspark.sql.types import StructField
-
-    by_name = {column.name: column for column in wanted}
-    fields = []
-    for column in there:
-        kind = column.dataType
-        if column.name in by_name:
-            kind = _merged(kind, by_name[column.name].dataType)
-            if kind is None:
-                return None
-        fields.append(StructField(column.name, kind, column.nullable, column.metadata))
-    names = {column.name for column in there}
-    return fields + [_optional(column) for column in wanted if column.name not in names]
-
-
-def _merged(there: Any, wanted: Any) -> Any:
-    from pyspark.sql.types import ArrayType, MapType, StructType
-
-    if isinstance(there, StructType) and isinstance(wanted, StructType):
-        return _union(there, wanted)
-    if isinstance(there, ArrayType) and isinstance(wanted, ArrayType):
-        item = _merged(there.elementType, wanted.elementType)
-        return None if item is None else ArrayType(item, there.containsNull)
-    if isinstance(there, MapType) and isinstance(wanted, MapType):
-        item = _merged(there.valueType, wanted.valueType)
-        same = there.keyType == wanted.keyType
-        return MapType(there.keyType, item, there.valueContainsNull) if same and item is not None else None
-    return there if there == wanted else None
 
 
 class ElsewhereError(Exception):
