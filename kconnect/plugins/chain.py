@@ -26,6 +26,8 @@ Config = Mapping[str, "str | None"]
 VERSION = "plugin.version"
 """The end of a version's setting; never a setting of the plugin's own."""
 
+_BESIDE = "into."
+
 CONVERTERS = (("key", "converter"), ("value", "converter"), ("header", "header_converter"))
 
 
@@ -119,9 +121,24 @@ def predicate(alias: Alias) -> Part:
     return Part(f"{alias.prefix}type", "predicate", alias.type or "", alias.version)
 
 
+def beside(config: Config) -> dict[str, str | None]:
+    """Return the config of a sink that a source has beside it (`units/beside.py`); it is empty if there is none."""
+    if f"{_BESIDE}connector.class" not in config:
+        return {}
+    return {name.removeprefix(_BESIDE): value for name, value in config.items() if name.startswith(_BESIDE)}
+
+
 def parts(plugins: Registry, config: Config, worker: Mapping[str, str]) -> Iterator[Part]:
-    """All of a chain: the connector, its converters, its transforms and predicates in their order. Never raises."""
+    """
+    All of a chain: the connector, its converters, its transforms and predicates in their order, and those of a sink beside it.
+    Never raises.
+    """
     yield connector(config)
+    yield from _steps(plugins, config, worker)
+    yield from _steps(plugins, sink, worker) if (sink := beside(config)) else ()
+
+
+def _steps(plugins: Registry, config: Config, worker: Mapping[str, str]) -> Iterator[Part]:
     for which, _ in CONVERTERS:
         yield converter(plugins, config, worker, which)
     for setting, part in (("transforms", transform), ("predicates", predicate)):

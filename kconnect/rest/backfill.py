@@ -31,7 +31,7 @@ async def get_backfill(call: Call) -> Response:
 async def start_backfill(call: Call) -> Response:
     wanted = await call.parsed(bodies.backfill)
     settings = wanted.settings if wanted.rate is None else {_RATE: str(wanted.rate), **wanted.settings}
-    return ok(await call.ask(StartBackfill(call.path("connector"), wanted.tasks, settings)), 201)
+    return ok(await call.ask(StartBackfill(call.path("connector"), wanted.tasks, settings, wanted.into)), 201)
 
 
 async def finish_backfill(call: Call) -> Response:
@@ -100,6 +100,11 @@ _START = schemas.declare_optional(
     {
         "tasks": {"type": "integer", "minimum": 1, "default": 2, "description": "How many read at once."},
         "rate": {"type": ["integer", "null"], "minimum": 1, "description": "Rows a second at most, by all tasks together."},
+        "into": {
+            "type": ["string", "null"],
+            "description": "A SparkSink, straight into whose tables rows go; else they go into topics.",
+            "examples": ["lake-sink"],
+        },
         "settings": {
             "type": "object",
             "description": "Other settings of the connector that reads.",

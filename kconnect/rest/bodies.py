@@ -41,7 +41,10 @@ REPLAY = (
     '"to_topic", if wanted'
 )
 MOST_LETTERS = 500
-BACKFILL = 'send {}, or {"tasks": 8} with a "rate" in rows a second or "settings" as a flat object, if wanted'
+BACKFILL = (
+    'send {}, or {"tasks": 8} with a "rate" in rows a second, a sink "into" whose tables rows go, or "settings" as a flat '
+    "object, if wanted"
+)
 MOST_TASKS = 10_000
 REREAD = 'send {"tables": ["<schema>.<table>", ...]}, with a "where" in SQL if wanted'
 _LONGEST_LOGIN = 2800
@@ -85,12 +88,13 @@ class Backfill:
     tasks: int
     rate: int | None
     settings: Config
+    into: str | None
 
 
 def backfill(body: bytes) -> Backfill:
     """Parse the body of `POST /kconnect/connectors/{c}/backfill`."""
     data = _object(body, BACKFILL, parse_int=int, parse_float=float)
-    for unknown in data.keys() - {"tasks", "rate", "settings"}:
+    for unknown in data.keys() - {"tasks", "rate", "settings", "into"}:
         raise BadRequestError(f"Unknown property '{unknown}' in the request; {BACKFILL}.")
     tasks = 2 if data.get("tasks") is None else _whole(data, "tasks", 1, MOST_TASKS, BACKFILL)
     rate = None if data.get("rate") is None else _whole(data, "rate", 1, 2**31 - 1, BACKFILL)
@@ -98,7 +102,10 @@ def backfill(body: bytes) -> Backfill:
     settings = _object(body, BACKFILL).get("settings")
     if settings is not None and not isinstance(settings, dict):
         raise BadRequestError(f"The request's 'settings' is not an object; {BACKFILL}.")
-    return Backfill(tasks, rate, _flat(settings or {}, BACKFILL))
+    into = data.get("into")
+    if into is not None and (not isinstance(into, str) or not into):
+        raise BadRequestError(f"'into' must be the name of a connector; {BACKFILL}.")
+    return Backfill(tasks, rate, _flat(settings or {}, BACKFILL), into)
 
 
 def reread(body: bytes) -> tuple[tuple[str, ...], str | None]:

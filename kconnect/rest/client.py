@@ -267,9 +267,11 @@ class ConnectClient:
         """Return how far the backfill of a connector of Debezium's is."""
         return self._object("GET", _path("kconnect", "connectors", connector, "backfill"))
 
-    def start_backfill(self, connector: str, tasks: int, rate: int | None, settings: Config) -> dict[str, Any]:
-        """Begin one, or let it go on."""
-        body = {"tasks": tasks, "rate": rate, "settings": dict(settings)}
+    def start_backfill(
+        self, connector: str, tasks: int, rate: int | None, settings: Config, into: str | None = None
+    ) -> dict[str, Any]:
+        """Begin one, into topics or straight into the tables of a sink, or let it go on."""
+        body = {"tasks": tasks, "rate": rate, "settings": dict(settings), "into": into}
         return self._object("POST", _path("kconnect", "connectors", connector, "backfill"), body)
 
     def finish_backfill(self, connector: str) -> dict[str, Any]:

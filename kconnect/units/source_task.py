@@ -25,7 +25,7 @@ from kconnect.core.task.delivery import AtLeastOnce, Delivery, ExactlyOnce
 from kconnect.core.task.errors import Counts
 from kconnect.core.task.lifecycle import Event
 from kconnect.core.task.meters import SourceMeter
-from kconnect.core.task.ports import PolledPlugin, Producer
+from kconnect.core.task.ports import PolledPlugin, Producer, Topics
 from kconnect.core.task.source_pump import SourcePump
 from kconnect.core.task.transactions import boundary_of
 from kconnect.core.task.windows import Windows
@@ -35,6 +35,7 @@ from kconnect.kafka.producer import TaskProducer
 from kconnect.kafka.refusals import Access
 from kconnect.kafka.transactions import TransactionalProducer
 from kconnect.units import chains, owners, withdrawn
+from kconnect.units.beside import Beside, NoTopics, no_use
 from kconnect.units.connector_unit import StoredOffsets
 from kconnect.units.gate import confirm
 from kconnect.units.hearing import Hearing
@@ -65,10 +66,11 @@ class SourceLoop:
         self._interval_s = settings.offset_flush_interval_ms / 1000
         self._shutdown_s = settings.task_shutdown_graceful_timeout_ms / 1000
         self._offsets_topic: str | None = None
+        self._beside: Beside | None = None
         self._counts = self._reports.errors.counts
         self._chain = chains.of_source(unit, task, config, self._reports.errors)
         try:
-            self._topics = SourceTopics(unit, config, self._life.cancelled, self._counts)
+            self._topics: Topics = SourceTopics(unit, config, self._life.cancelled, self._counts)
             self._store = unit.ports.offset_store(unit.spec.connector, config)
             # What may refuse the config comes before the producer: only `run` closes that.
             self._delivery = self._deliver(config)
@@ -88,6 +90,9 @@ class SourceLoop:
         unit, settings = self._unit, self._unit.ports.settings
         connector, number = unit.spec.connector, unit.spec.task or 0
         tracks, self._use = self._chain.hears, topic_use(unit)
+        beside = getattr(self._task, "beside", None)
+        if beside is not None:
+            self._topics, self._use = NoTopics(), no_use()
         windows = Windows.of(settings.metrics_sample_window_ms, settings.metrics_num_samples)
         self._producer: Producer
         self._meter = unit.meter = SourceMeter(windows, self._counts, time.monotonic, lambda: self._producer.active)
@@ -103,6 +108,11 @@ class SourceLoop:
             tracks,
             self._flush_s,
         )
+        if beside is not None:
+            sink, sink_config = beside(dict(self._properties))
+            self._producer = self._beside = Beside(unit, sink, sink_config, self._counts, self._flush_s)
+            # Its offsets say nothing that its sink has not: a repeat does no harm.
+            return AtLeastOnce(ports, self._producer, self._interval_s)
         if not settings.exactly_once_enabled:
             client = clients.producer(settings, connector, number, config)
             access = Access(client, self._counts, time.monotonic, "producer.override.")
@@ -143,6 +153,8 @@ class SourceLoop:
                 return
             # As in Connect: what these calls have opened before one of them fails, `stop` closes.
             self._begun = True
+            if self._beside is not None:
+                self._beside.start()
             task.initialize(context)
             task.start(self._properties)
             with self._lock:

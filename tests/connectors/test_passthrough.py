@@ -55,6 +55,7 @@ ELSEWHERE = frozenset(
 """Names that look so, and are not of the machine."""
 ITERATE = {
     "backfill/settings.py:unfit",
+    "backfill/sinks.py:config_of",
     "lake/settings.py:of_tables",
     "iceberg/staging.py:known",
     "iceberg/logins.py:_addresses",

@@ -1,7 +1,8 @@
 """
 A table is copied while it changes, what copies it is killed, and Debezium goes on: nothing is lost, and all is in order.
 
-The short form of `scripts/chaos --backfill`. And what Debezium itself writes of each type, which other tests compare with.
+The short form of `scripts/chaos --backfill`, with both targets. And what Debezium itself writes of each type, which other tests
+compare with.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from kconnect.testing.processes import WorkerProcess
 from tests.conftest import QUICK
 from tests.connectors.backfill import test_types as types
 from tests.rig.cdc import pipeline
-from tests.rig.chaos import backfill
+from tests.rig.chaos import backfill, copied
 from tests.rig.systems.postgres import Postgres
 from tests.support import seed, wait_until
 
@@ -44,6 +45,27 @@ def test_a_table_is_copied_while_it_changes_whoever_is_killed(
     found = run.go(tmp_path, postgres_programs)
     assert not found, "\n".join([f"seed {options.seed}", *told])
     # The kills did hit it.
+    assert run.kills.total() == kills, "\n".join(told)
+
+
+@pytest.mark.parametrize(
+    ("form", "append", "kills"),
+    [
+        ("iceberg", False, 0),
+        pytest.param("delta", False, 6, marks=pytest.mark.long),
+        pytest.param("iceberg", True, 6, marks=pytest.mark.long),
+    ],
+)
+def test_a_table_is_copied_straight_into_a_lake_while_it_changes_and_the_sink_goes_on(
+    postgres_programs: Path, tmp_path: Path, form: str, append: bool, kills: int
+) -> None:
+    # Without kills nothing has to be read for so long that one can hit it.
+    rate, rows = (2000, 50_000) if kills else (0, 3000)
+    options = argparse.Namespace(rows=rows, kills=kills, rate=rate, seed=seed("KCONNECT_CHAOS_SEED"), into=form, append=append)
+    told: list[str] = []
+    run = copied.LakeRun(options, told.append)
+    found = run.go(tmp_path, postgres_programs)
+    assert not found, "\n".join([f"seed {options.seed}", *told])
     assert run.kills.total() == kills, "\n".join(told)
 
 

@@ -135,6 +135,15 @@ def test_an_environment_is_that_of_the_whole_chain_in_its_order(plugins: Registr
     assert names(environments.directories(plugins, config(), worker(value_converter="Paper"))) == ["own-2.0", "paper-3.0"]
 
 
+def test_a_sink_beside_a_source_brings_its_chain_and_not_its_connector(plugins: Registry) -> None:
+    fold = {"transforms": "b", "transforms.b.type": "Fold", "transforms.b.plugin.version": "1.0"}
+    beside = {**config(connector_class="Own", value_converter="Paper", value_converter_plugin_version="3.0"), **fold}
+    given = {**config(connector_class="FileStreamSource"), **{f"into.{name}": value for name, value in beside.items()}}
+    assert names(environments.directories(plugins, given, worker())) == ["paper-3.0", "own-1.0"]
+    del given["into.connector.class"]
+    assert names(environments.directories(plugins, given, worker())) == []
+
+
 def test_what_can_not_be_found_adds_nothing_to_an_environment(plugins: Registry) -> None:
     given = config(
         connector_plugin_version="9.9",

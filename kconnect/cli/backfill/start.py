@@ -22,23 +22,35 @@ _LOOK_S = 1.0
 @click.argument("name", shell_complete=selection.complete)
 @click.option("--tasks", type=click.IntRange(min=1), default=2, show_default=True, help="How many tasks read at once.")
 @click.option("--rate", type=click.IntRange(min=1), help="How many rows a second are read at most, by all tasks together.")
+@click.option("--into", metavar="SINK", help="Write straight into the tables of this SparkSink, which goes on from the topics.")
 @click.option(
     "--set", "more", metavar="KEY=VALUE", multiple=True, help="Another setting of the connector that reads; repeatable."
 )
 @click.option("--wait/--no-wait", default=True, help="Wait until all is read, and hand over then.  [default: wait]")
 @target_states.timeout("24h")
 @connection.options
-def start(name: str, tasks: int, rate: int | None, more: tuple[str, ...], wait: bool, timeout: float, target: Target) -> None:
+def start(
+    name: str,
+    tasks: int,
+    rate: int | None,
+    into: str | None,
+    more: tuple[str, ...],
+    wait: bool,
+    timeout: float,
+    target: Target,
+) -> None:
     """
     Copy the tables of a stopped Debezium connector, then let it go on.
 
     \b
       kconnect backfill start orders-cdc --tasks 8
       kconnect backfill start orders-cdc --rate 20000 --no-wait
+      kconnect backfill start orders-cdc --into lake-sink
 
     The connector must be STOPPED, and have no offsets. A backfill that was paused or stopped goes on with the settings that it
     has. Records go through its converters and transforms into its topics. After
-    --timeout, or Ctrl-C, the reading goes on: `kconnect backfill finish` hands over then.
+    --timeout, or Ctrl-C, the reading goes on: `kconnect backfill finish` hands over then. With --into, rows go into the tables
+    of a SparkSink that reads these topics, by its settings as they are now, and none into the topics.
     """
     settings = {}
     for assignment in more:
@@ -47,7 +59,7 @@ def start(name: str, tasks: int, rate: int | None, more: tuple[str, ...], wait: 
             raise click.UsageError(f"--set {assignment} is no KEY=VALUE, such as producer.override.linger.ms=5.")
         settings[key] = value
     with target.connect() as client:
-        client.start_backfill(name, tasks, rate, settings)
+        client.start_backfill(name, tasks, rate, settings, into)
         if not wait:
             click.echo(f"The backfill of {name} has begun: kconnect backfill status {name}", err=True)
             return

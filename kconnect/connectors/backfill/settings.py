@@ -31,6 +31,9 @@ VERSION, RANGE_PAGES, ROWS, BYTES, RATE = (
     "backfill.batch.bytes",
     "backfill.rows.per.second",
 )
+INTO, STAGING = "backfill.into", "backfill.staging.url"
+SINK = "into."
+"""What the settings of the sink whose tables are written to begin with."""
 RANGES, SNAPSHOT, DONE = "backfill.ranges", "backfill.snapshot", "backfill.done"
 """In the configs of tasks only."""
 DEBEZIUM = "debezium"
@@ -161,6 +164,20 @@ CONFIG = ConfigDef(
             16 * 1024 * 1024,
             "How many bytes of texts those have at most, as far as rows before tell.",
             Range.at_least(1),
+        ),
+    ),
+    *section(
+        "Straight into a lake",
+        STRING.medium(
+            INTO,
+            "",
+            "The SparkSink whose tables are written to; empty: topics are. Its settings stand here, too, behind into.",
+        ),
+        STRING.medium(
+            STAGING,
+            "",
+            "The folder for rows until they are committed, as in file:///data/staging, which all tasks and Spark reach at the "
+            "same place. Empty: _kconnect_staging in the lake.store.url, if that is a folder.",
         ),
     ),
 )

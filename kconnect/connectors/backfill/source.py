@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kconnect.api import Config, ConfigDef, ConfigValue, ConnectError, SourceTask
-from kconnect.connectors.backfill import settings
+from kconnect.connectors.backfill import settings, sinks
 from kconnect.connectors.common import CheckedSource
 from kconnect.connectors.libraries import Informed
 
@@ -33,9 +33,11 @@ _INSTALL = "{} is not installed here: pip install 'kconnect[sql]' on every machi
 
 
 class BackfillConnector(Informed, CheckedSource):
+    worker_settings = (*Informed.worker_settings, "lake.python", "lake.spark.")
     instead = dict.fromkeys(settings.REFUSED, settings.REMEDY)
 
     def __init__(self) -> None:
+        self._props: dict[str, str] = {}
         self._stopped = threading.Event()
         self._lock = threading.Lock()
         """It guards what is below."""
@@ -50,6 +52,10 @@ class BackfillConnector(Informed, CheckedSource):
     def task_class(self) -> type[SourceTask]:
         from kconnect.connectors.backfill.task import BackfillTask
 
+        if self._props.get(settings.INTO):
+            from kconnect.connectors.backfill.into import IntoTask
+
+            return IntoTask
         return BackfillTask
 
     def config(self) -> ConfigDef:
@@ -57,11 +63,17 @@ class BackfillConnector(Informed, CheckedSource):
 
     def problems(self, config: Mapping[str, Any], props: Mapping[str, str]) -> list[tuple[str, str]]:
         missing = [name for name in ("psycopg", "sqlalchemy") if importlib.util.find_spec(name) is None]
-        return [(settings.HOST, _INSTALL.format(" and ".join(missing)))] if missing else []
+        if missing:
+            return [(settings.HOST, _INSTALL.format(" and ".join(missing)))]
+        return sinks.problems(config, props, self.worker) if config[settings.INTO] else []
 
     def validate(self, props: dict[str, str]) -> Config:
         config = super().validate(props)
         config.values += [ConfigValue(name, props[name], errors=[text]) for name, text in settings.unfit(props)]
+        # Else they were told to be unknown. No values: some are secrets.
+        config.values += [
+            ConfigValue(settings.SINK + name, None) for name in sinks.config_of(props) if props.get(settings.INTO)
+        ]
         return config
 
     def check_offset(self, partition: Mapping[str, Any] | None, offset: Mapping[str, Any]) -> None:
@@ -79,7 +91,10 @@ class BackfillConnector(Informed, CheckedSource):
         from kconnect.connectors.backfill.snapshot import Sessions
         from kconnect.connectors.sql.database import reason
 
-        sessions = Sessions(settings.CONFIG.parse(connector_config), self.worker)
+        config = settings.CONFIG.parse(connector_config)
+        if config[settings.INTO]:
+            sinks.give_up(config, connector_config, self.worker, [partition or {} for partition, _ in offsets])
+        sessions = Sessions(config, self.worker)
         try:
             with contextlib.closing(sessions.plain()) as connection:
                 sessions.drop(connection)
@@ -253,6 +268,8 @@ class BackfillConnector(Informed, CheckedSource):
         from kconnect.connectors.backfill.tables import ranges
         from kconnect.connectors.backfill.task import is_done, partition_of
 
+        if self._config[settings.INTO]:
+            return self.context.offsets.offset(sinks.committed_partition(snapshot.lsn)) is not None
         parts = ranges(self._plans)
         offsets = self.context.offsets.offsets([partition_of(snapshot, each) for each in parts])
         return bool(parts) and all(is_done(offset, snapshot) for offset in offsets)

@@ -61,7 +61,11 @@ def _beginning(offset: Mapping[str, Any], snapshot: Snapshot) -> dict[str, Any]:
     if offset.get("sees") == snapshot.sees:
         return dict(offset)
     since = offset.get("sees") if offset.get("done") else offset.get("since")
-    return {} if since is None else {"since": since, "rows": offset.get("rows", 0)}
+    if since is None:
+        return {}
+    # What was staged for a lake stays: it is older, and loses against what comes.
+    staged = {name: offset[name] for name in ("staged",) if name in offset}
+    return {"since": since, "rows": offset.get("rows", 0), **staged}
 
 
 def done_partition() -> dict[str, Any]:

@@ -35,6 +35,7 @@ log = logging.getLogger(__name__)
 
 PYTHON, SETTINGS = "lake.python", "lake.spark."
 _TAKEN_S = 300
+_CHORES = ("maintain", "copy")
 _WRITERS = 4
 """Commits at a time: most of one is Spark's planning, in the driver's JVM."""
 _DEFAULTS = {
@@ -210,7 +211,7 @@ class _Life:
                 return future
             if self._futures.keys() <= self._chores:
                 self._heard_at = time.monotonic()
-            if head["do"] == "maintain":
+            if head["do"] in _CHORES:
                 self._chores.add(number)
             self._futures[number] = future
         try:

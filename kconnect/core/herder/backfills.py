@@ -20,6 +20,7 @@ from kconnect.errors import BadRequestError, NotFoundError
 DEBEZIUM = "io.debezium.connector.postgresql.PostgresConnector"
 CLASS = "Backfill"
 _CLASSES = (CLASS, "BackfillConnector", "kconnect.connectors.backfill.source.BackfillConnector")
+_SINKS = ("SparkSink", "SparkSinkConnector", "kconnect.connectors.spark.connector.SparkSinkConnector")
 SUFFIX = "-backfill"
 _LEFT_OUT = ("connector.class", "connector.plugin.version", "name", "tasks.max")
 _HELD = {
@@ -43,6 +44,18 @@ def reading_config(connector: str, config: Properties, tasks: int, version: str)
         "tasks.max": str(tasks),
         "backfill.debezium.version": version,
     }
+
+
+def sink_config(sink: str, config: Properties) -> dict[str, str | None]:
+    """
+    Return the settings of a sink as the connector that reads has them, which writes into its tables. BadRequestError if these
+    are not Spark's.
+    """
+    class_name = config.get("connector.class")
+    if class_name not in _SINKS:
+        raise BadRequestError(f"{sink} is a {class_name}: a copy goes into topics, or into the tables of a SparkSink")
+    own = {f"into.{name}": value for name, value in config.items() if name not in _LEFT_OUT}
+    return {**own, "into.connector.class": _SINKS[0], "backfill.into": sink}
 
 
 def require(desk: Desk, connector: str) -> None:

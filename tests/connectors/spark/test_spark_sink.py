@@ -414,6 +414,6 @@ def test_a_rest_ends_only_where_its_partitions_are_resumed() -> None:
 
 
 def test_branches_that_ended_applications_have_left_go_and_no_others() -> None:
-    now, old, new = 1_800_000_000, "kconnect_1799990000_" + "a" * 32, "kconnect_1799999000_" + "b" * 32
-    others = ["main", "audit", "kconnect_1799990000", "kconnect_x_" + "a" * 32, old + "0"]
+    now, old, new = 1_800_000_000, "kconnect_1799900000_" + "a" * 32, "kconnect_1799999000_" + "b" * 32
+    others = ["main", "audit", "kconnect_1799900000", "kconnect_x_" + "a" * 32, old + "0"]
     assert iceberg.leftovers([*others, new, old], now) == [old]

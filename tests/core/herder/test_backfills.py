@@ -107,6 +107,17 @@ def test_the_reading_connector_has_the_config_but_for_what_is_its_own(cluster: M
     }
 
 
+def test_the_settings_of_a_sink_stand_behind_into(cluster: MemoryCluster) -> None:
+    call(cluster, CreateConnector("lake", {"connector.class": "SparkSinkConnector", "topics": "t", "tasks.max": "3"}))
+    call(cluster, StartBackfill("cdc", 4, {"into.topics": "u"}, "lake"))
+    made = cluster.workers["a:1"].herder.log.config.connectors[READER].properties
+    assert {name: value for name, value in made.items() if "into" in name} == {
+        "backfill.into": "lake",
+        "into.connector.class": "SparkSink",
+        "into.topics": "u",
+    }
+
+
 def test_one_that_was_stopped_goes_on_with_the_settings_that_it_has(cluster: MemoryCluster) -> None:
     begun(cluster)
     call(cluster, StopConnector(READER))
@@ -228,6 +239,10 @@ def test_what_can_not_be_begun_is_told(cluster: MemoryCluster) -> None:
     call(cluster, CreateConnector("other", {"connector.class": "FileStreamSource"}, "STOPPED"))
     with pytest.raises(BadRequestError, match="other is a FileStreamSource"):
         call(cluster, StartBackfill("other", 1))
+    with pytest.raises(BadRequestError, match="other is a FileStreamSource: a copy goes into topics, or"):
+        call(cluster, StartBackfill("cdc", 1, {}, "other"))
+    with pytest.raises(NotFoundError, match="Connector nope not found"):
+        call(cluster, StartBackfill("cdc", 1, {}, "nope"))
     store(cluster, "cdc", {"server": "p"}, {"lsn": 1})
     with pytest.raises(BadRequestError, match="has offsets already"):
         call(cluster, StartBackfill("cdc", 1))

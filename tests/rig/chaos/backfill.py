@@ -39,8 +39,8 @@ from tests.support import wait_until
 
 _PARTITIONS = 3
 _LONGEST_S, _SETTLED_S = 1800.0, 900.0
-_NAME, _DATABASE, _TABLE = "copied", "copied", "rows"
-_TOPIC = f"{_NAME}.public.{_TABLE}"
+NAME, DATABASE, TABLE = "copied", "copied", "rows"
+TOPIC = f"{NAME}.public.{TABLE}"
 _AFTER = 200
 """So many changes are made once Debezium goes on."""
 _KINDS = ("sessions", "host", "driver", "worker", "session")
@@ -66,13 +66,13 @@ class Writer:
 
     def __init__(self, server: Postgres, rows: int, seed: int) -> None:
         self._draw = random.Random(seed)
-        self._dsn = f"host={server.host} port={server.port} user={server.user} password={server.password} dbname={_DATABASE}"
-        server.execute(f"create database {_DATABASE}")
+        self._dsn = f"host={server.host} port={server.port} user={server.user} password={server.password} dbname={DATABASE}"
+        server.execute(f"create database {DATABASE}")
         server.execute(
-            f"create table {_TABLE} (id bigint primary key, number bigint not null, note text, price numeric(12, 2));"
-            f"alter table {_TABLE} replica identity full;"
-            f"insert into {_TABLE} select n, n, repeat('x', 80), n * 0.01 from generate_series(1, {rows}) n;",
-            _DATABASE,
+            f"create table {TABLE} (id bigint primary key, number bigint not null, note text, price numeric(12, 2));"
+            f"alter table {TABLE} replica identity full;"
+            f"insert into {TABLE} select n, n, repeat('x', 80), n * 0.01 from generate_series(1, {rows}) n;",
+            DATABASE,
         )
         self.rows = rows
         self.changes: dict[int, list[Change]] = {}
@@ -109,18 +109,18 @@ class Writer:
         before = self._alive.get(key, key if key not in self.changes else 0)
         self.count += 1
         if not before:
-            connection.execute(f"insert into {_TABLE} values (%s, %s, 'new', 1)", (key, number))
+            connection.execute(f"insert into {TABLE} values (%s, %s, 'new', 1)", (key, number))
             self._noted(key, Change("c", number))
         elif drawn < 0.6 or drawn > 0.9:
-            connection.execute(f"update {_TABLE} set number = %s, note = 'changed' where id = %s", (number, key))
+            connection.execute(f"update {TABLE} set number = %s, note = 'changed' where id = %s", (number, key))
             self._noted(key, Change("u", number))
         elif drawn < 0.8:
-            connection.execute(f"delete from {_TABLE} where id = %s", (key,))
+            connection.execute(f"delete from {TABLE} where id = %s", (key,))
             self._noted(key, Change("d", before))
         else:
             # The key changes: a row goes, and another one comes.
             other = self.rows + number % 10_000_000_000 + 1
-            connection.execute(f"update {_TABLE} set id = %s, number = %s where id = %s", (other, number, key))
+            connection.execute(f"update {TABLE} set id = %s, number = %s where id = %s", (other, number, key))
             self._noted(key, Change("d", before))
             self._noted(other, Change("c", number))
 
@@ -179,6 +179,8 @@ def _of_key(history: Sequence[Change], events: Sequence[Event], strict: bool) ->
 
 
 class Run:
+    kinds: Sequence[str] = _KINDS
+
     def __init__(self, options: argparse.Namespace, tell: Callable[[str], None]) -> None:
         self._options, self._tell = options, tell
         self._draw = random.Random(options.seed)
@@ -193,36 +195,53 @@ class Run:
         """Return what is wrong in the end: nothing, if all is well."""
         server = Postgres(programs).start()
         broker = Broker(directory / "broker").start()
-        properties = {**QUICK, "session.timeout.ms": "10000", "plugin.path": str(pipeline.plugin_path()), "task.hosts": "2"}
+        properties = {
+            **{**QUICK, "session.timeout.ms": "10000", "plugin.path": str(pipeline.plugin_path()), "task.hosts": "2"},
+            **self.properties,
+        }
         worker = WorkerProcess(directory / "worker", broker.bootstrap_servers, "copied", properties=properties)
         writer = Writer(server, self._options.rows, self._options.seed)
         try:
             worker.start()
             admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
-            admin.create_topics([NewTopic(_TOPIC, _PARTITIONS, 1)])[_TOPIC].result(120)
+            admin.create_topics([NewTopic(TOPIC, _PARTITIONS, 1)])[TOPIC].result(120)
             writer.start()
             file = directory / "debezium.json"
-            file.write_text(json.dumps({"name": _NAME, "initial_state": "STOPPED", "config": self._config(server)}))
+            file.write_text(json.dumps({"name": NAME, "initial_state": "STOPPED", "config": self._config(server)}))
             self._type(worker, "create", "-f", str(file))
-            worker.client.wait_for(_NAME, "STOPPED", tasks=0, timeout=_LONGEST_S)
+            worker.client.wait_for(NAME, "STOPPED", tasks=0, timeout=_LONGEST_S)
             pages, rate = max(20, self._options.rows // 2000), self._options.rate
             limit = ["--rate", str(rate)] if rate else []
-            self._type(worker, "backfill", "start", _NAME, "--no-wait", *limit, "--set", f"backfill.range.pages={pages}")
+            into = self.prepare(worker, directory)
+            self._type(worker, "backfill", "start", NAME, "--no-wait", *limit, "--set", f"backfill.range.pages={pages}", *into)
             self._kill_meanwhile(worker, server)
-            self._wait(lambda: worker.client.backfill(_NAME)["done"], "not all is read", worker)
-            self._type(worker, "backfill", "finish", _NAME)
+            self._wait(lambda: worker.client.backfill(NAME)["done"], "not all is read", worker)
+            self._type(worker, "backfill", "finish", NAME)
             self.tell(f"killed: {dict(self.kills)}; {writer.count} changes so far")
-            worker.client.wait_for(_NAME, "RUNNING", tasks=1, timeout=_LONGEST_S)
+            worker.client.wait_for(NAME, "RUNNING", tasks=1, timeout=_LONGEST_S)
             goal = writer.count + _AFTER
             wait_until(lambda: writer.count >= goal or writer.error, _LONGEST_S, "nobody writes")
             writer.end()
-            return self._compared(broker, writer)
+            return self._compared(broker, writer, server)
         finally:
             with contextlib.suppress(AssertionError):
                 writer.end()
             worker.stop()
             broker.stop()
             server.stop()
+
+    @property
+    def properties(self) -> dict[str, str]:
+        """More settings of the worker."""
+        return {}
+
+    @property
+    def converters(self) -> dict[str, str]:
+        return converters(schemas=False)
+
+    def prepare(self, worker: WorkerProcess, directory: Path) -> list[str]:
+        """Make what there is to be beside Debezium's connector; return more words of the command that starts the backfill."""
+        return []
 
     def _config(self, server: Postgres) -> dict[str, str]:
         return {
@@ -232,16 +251,15 @@ class Run:
             "database.port": str(server.port),
             "database.user": server.user,
             "database.password": server.password,
-            "database.dbname": _DATABASE,
-            "topic.prefix": _NAME,
+            "database.dbname": DATABASE,
+            "topic.prefix": NAME,
             "plugin.name": "pgoutput",
-            "slot.name": _NAME,
-            "publication.name": _NAME,
+            "slot.name": NAME,
+            "publication.name": NAME,
             "publication.autocreate.mode": "filtered",
-            "table.include.list": f"public.{_TABLE}",
+            "table.include.list": f"public.{TABLE}",
             "poll.interval.ms": "100",
-            **{f"{part}.converter": _JSON for part in ("key", "value")},
-            **{f"{part}.converter.schemas.enable": "false" for part in ("key", "value")},
+            **self.converters,
         }
 
     def _type(self, worker: WorkerProcess, *words: str) -> None:
@@ -254,16 +272,16 @@ class Run:
     def _kill_meanwhile(self, worker: WorkerProcess, server: Postgres) -> None:
         for number in range(self._options.kills):
             before = self._rows(worker)
-            self._wait(functools.partial(self._has_more, worker, before), "nothing is read", worker)
+            self._wait(functools.partial(self.has_more, worker, before), "nothing is read", worker)
             if self._is_done(worker):
                 return
             time.sleep(self._draw.random() * 3)
-            kind = _KINDS[number] if number < len(_KINDS) else self._draw.choice(_KINDS)
-            self._kill(kind, worker, server)
+            kind = self.kinds[number] if number < len(self.kinds) else self._draw.choice(self.kinds)
+            self.kill(kind, worker, server)
             self.kills[kind] += 1
             self.tell(f"kill {number + 1}: {kind}; {before} rows were read before")
 
-    def _kill(self, kind: str, worker: WorkerProcess, server: Postgres) -> None:
+    def kill(self, kind: str, worker: WorkerProcess, server: Postgres) -> None:
         # Whatever ends all sessions ends the snapshot.
         self.strict = self.strict and kind in ("host", "session")
         if kind == "worker":
@@ -276,29 +294,29 @@ class Run:
             server.execute(
                 "select pg_terminate_backend(pid) from (select pid from pg_stat_activity "
                 f"where application_name like 'kconnect-%' order by random(){limit}) as found",
-                _DATABASE,
+                DATABASE,
             )
         else:
             find: Callable[[], Any] = worker.driver if kind == "driver" else lambda: self._draw.choice(worker.hosts() or [None])
             wait_until(find, _LONGEST_S, f"there is no {kind}").kill()
 
-    def _has_more(self, worker: WorkerProcess, before: int) -> bool:
+    def has_more(self, worker: WorkerProcess, before: int) -> bool:
         return self._rows(worker) > before or self._is_done(worker)
 
     def _rows(self, worker: WorkerProcess) -> int:
         with contextlib.suppress(RestError):
-            return int(worker.client.backfill(_NAME)["rows"])
+            return int(worker.client.backfill(NAME)["rows"])
         return 0
 
     def _is_done(self, worker: WorkerProcess) -> bool:
         with contextlib.suppress(RestError):
-            return bool(worker.client.backfill(_NAME)["done"])
+            return bool(worker.client.backfill(NAME)["done"])
         return False
 
     def _wait(self, condition: Callable[[], Any], what: str, worker: WorkerProcess) -> Any:
         def seen() -> Any:
             with contextlib.suppress(RestError):
-                status = worker.client.status(backfills.name_of(_NAME))
+                status = worker.client.status(backfills.name_of(NAME))
                 failed = [part["trace"] for part in (status["connector"], *status["tasks"]) if part["state"] == "FAILED"]
                 assert not failed, failed[0]
                 return condition()
@@ -306,13 +324,17 @@ class Run:
 
         return wait_until(seen, _LONGEST_S, what)
 
-    def _compared(self, broker: Broker, writer: Writer) -> Counter[str]:
-        """Read the topic until all that is to come is there, or nothing comes any more."""
+    def wrong(self, broker: Broker, writer: Writer, server: Postgres) -> Counter[str]:
+        """Return what is not as it should be by now."""
+        return wrong(writer.rows, writer.changes, events_of(broker), self.strict)
+
+    def _compared(self, broker: Broker, writer: Writer, server: Postgres) -> Counter[str]:
+        """Compare until all that is to come is there, or nothing comes any more."""
         found: Counter[str] = Counter()
 
         def right() -> bool:
             nonlocal found
-            found = wrong(writer.rows, writer.changes, _events(broker), self.strict)
+            found = self.wrong(broker, writer, server)
             return not found
 
         with contextlib.suppress(AssertionError):
@@ -320,10 +342,16 @@ class Run:
         return found
 
 
-def _events(broker: Broker) -> list[tuple[int, Event]]:
+def converters(schemas: bool) -> dict[str, str]:
+    """Return the settings of converters to JSON."""
+    names = [f"{part}.converter" for part in ("key", "value")]
+    return {**dict.fromkeys(names, _JSON), **{f"{name}.schemas.enable": str(schemas).lower() for name in names}}
+
+
+def events_of(broker: Broker) -> list[tuple[int, Event]]:
     consumer = ck.Consumer({"bootstrap.servers": broker.bootstrap_servers, "group.id": "compare", "enable.auto.commit": False})
     try:
-        places = [ck.TopicPartition(_TOPIC, number, 0) for number in range(_PARTITIONS)]
+        places = [ck.TopicPartition(TOPIC, number, 0) for number in range(_PARTITIONS)]
         ends = [consumer.get_watermark_offsets(place, timeout=60)[1] for place in places]
         consumer.assign([place for place, end in zip(places, ends) if end])
         left, events = sum(ends), []
@@ -335,6 +363,7 @@ def _events(broker: Broker) -> list[tuple[int, Event]]:
                 assert message.error() is None, message.error()
                 if (data := message.value()) is not None:
                     value = orjson.loads(data)
+                    value = value.get("payload", value)
                     row = value["before"] if value["op"] == "d" else value["after"]
                     events.append((row["id"], Event(value["op"], row["number"])))
         return events
@@ -350,9 +379,16 @@ def main(arguments: list[str], directory: Path, tell: Callable[[str], None]) -> 
         "--rate", type=int, default=0, help="rows a second at most, so that there is time for kills; %(default)s: all"
     )
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1_000_000), help="that of a run to repeat")
+    parser.add_argument("--into", choices=("delta", "iceberg"), help="straight into a table of this format")
+    parser.add_argument("--append", action="store_true", help="have all changes in that table, and not the rows as they are")
     options = parser.parse_args(arguments)
     tell(f"seed {options.seed}, everything is in {directory}")
-    run = Run(options, tell)
+    if options.into:
+        from tests.rig.chaos.copied import LakeRun
+
+        run: Run = LakeRun(options, tell)
+    else:
+        run = Run(options, tell)
     found = run.go(directory)
     run.tell(f"wrong: {dict(found) or 'nothing'}")
     return 1 if found else 0

@@ -15,6 +15,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+from kconnect.connectors.spark.session.columns import empty
+from kconnect.connectors.spark.session.copies import name_of
 from kconnect.connectors.spark.session.tables import (
     By,
     ConflictError,
@@ -23,7 +25,6 @@ from kconnect.connectors.spark.session.tables import (
     Ledger,
     LostError,
     State,
-    empty,
     java_name,
     parsed,
 )
@@ -114,6 +115,9 @@ class Delta:
     def replace(self, spark: Any, where: Mapping[str, Any], rows: Any, state: State, ledger: Ledger) -> None:
         _noted(spark, ledger, rows.write.format("delta").mode("overwrite").save, where["url"])
 
+    def rows(self, spark: Any, where: Mapping[str, Any]) -> Any:
+        return spark.read.format("delta").load(where["url"])
+
     def compact(self, spark: Any, where: Mapping[str, Any]) -> None:
         state = self.look(spark, where, "")
         if state is not None:
@@ -171,11 +175,6 @@ def viewed(rows: Any) -> Iterator[str]:
         yield name
     finally:
         rows.sparkSession.catalog.dropTempView(name)
-
-
-def name_of(name: str) -> str:
-    """Return a name as SQL has it."""
-    return "`" + name.replace("`", "``") + "`"
 
 
 def _snapshot(spark: Any, where: Mapping[str, Any]) -> Any:

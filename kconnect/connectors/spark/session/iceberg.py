@@ -17,7 +17,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import starmap
 from typing import Any
 
-from kconnect.connectors.spark.session.delta import UPWARDS, check_folder, merge_of, name_of, viewed
+from kconnect.connectors.spark.session.columns import empty
+from kconnect.connectors.spark.session.copies import name_of
+from kconnect.connectors.spark.session.delta import UPWARDS, check_folder, merge_of, viewed
 from kconnect.connectors.spark.session.tables import (
     By,
     ConflictError,
@@ -26,7 +28,6 @@ from kconnect.connectors.spark.session.tables import (
     Ledger,
     LostError,
     State,
-    empty,
     java_name,
     parsed,
 )
@@ -40,8 +41,8 @@ _ELSEWHERE = ("write.data.path", "write.metadata.path", "write.location-provider
 """Properties of a table that send its files elsewhere."""
 _MAIN, _BRANCH, _NOTES = "main", "kconnect_", "kconnect."
 _PLAIN = "kconnect.ledger."
-_OLD_S = 3600.0
-"""A branch that was made earlier is nobody's: a commit takes seconds."""
+_OLD_S = 24 * 3600.0
+"""A branch that was made earlier is nobody's: a commit takes seconds, but for the copy of a large table."""
 _BRANCHES = re.compile(_BRANCH + r"(\d{1,12})_[0-9a-f]{32}")
 _UNITS = {"year": "years", "month": "months", "day": "days", "hour": "hours"}
 
@@ -106,6 +107,10 @@ class Iceberg:
         from pyspark.sql.functions import lit
 
         self._on_branch(spark, where, state, _notes(ledger), lambda branch: rows.writeTo(branch).overwrite(lit(True)))
+
+    def rows(self, spark: Any, where: Mapping[str, Any]) -> Any:
+        _prepare(spark, where)
+        return spark.table(_name(where))
 
     def compact(self, spark: Any, where: Mapping[str, Any]) -> None:
         state = self.look(spark, where, "")

@@ -74,13 +74,18 @@ class Server:
                 if head["do"] == "write":
                     self._writes.put(Request(head, pa.ipc.open_stream(rows).read_all()))
                 else:
-                    (self._chores if head["do"] == "maintain" else self._looks).put(Request(head))
+                    (self._chores if head["do"] == "maintain" else self._looks).put(Request(head, rows))
         except wire.ClosedError:
             return
 
     def _work(self, spark: Any, kept: tables.Tables, requests: queue.SimpleQueue[Request]) -> None:
         own = _own_session(spark)
-        acts: dict[str, Callable[..., Answer]] = {"look": kept.look, "set": kept.set_offsets, "maintain": kept.maintain}
+        acts: dict[str, Callable[..., Answer]] = {
+            "look": kept.look,
+            "set": kept.set_offsets,
+            "maintain": kept.maintain,
+            "copy": kept.copy,
+        }
         while True:
             request = requests.get()
             self._tell(request, _answered(acts[request.head["do"]], own, request))

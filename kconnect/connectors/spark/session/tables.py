@@ -16,6 +16,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Protocol
 
+from kconnect.connectors.spark.session import columns
+from kconnect.connectors.spark.session.copies import TOPIC, Files, makes_itself
+
 _NOBODY = ""
 """No connector has this name."""
 _TRIES = 5
@@ -162,6 +165,10 @@ class Format(Protocol):
         """Put rows in the place of all that there are. As `append`."""
         ...
 
+    def rows(self, spark: Any, where: Mapping[str, Any]) -> Any:
+        """Return the rows of a table."""
+        ...
+
     def compact(self, spark: Any, where: Mapping[str, Any]) -> None:
         """Put small files together, and rows that were deleted or replaced out of them, by commits that change no row."""
         ...
@@ -191,15 +198,58 @@ class Tables:
         Commit rows, unless the table has other offsets than they begin at, is another one, or has not the columns that they
         were made for: then `outcome` is `stale`.
         """
-        # In one piece: PySpark 4.1 loses the rows behind a piece without rows, and says nothing.
-        table = rows.combine_chunks()
+        request_rows = _Rows(rows)
         with self._lock(head):
             for _ in range(_TRIES):
                 try:
-                    return self._write(spark, head, table)
+                    return self._write(spark, head, request_rows)
                 except ConflictError:
                     continue
         raise ConflictError("others commit to it all the time")
+
+    def copy(self, spark: Any, head: dict[str, Any], rows: Any) -> tuple[dict[str, Any], bytes]:
+        """
+        Commit the rows of staged files, once, as the copy of a `place`: `outcome` is `later` if the table has one of a greater
+        place, `occupied` if rows were to be added to others, and otherwise as by `write`. If it `tries` only, it commits
+        nothing, and says `fits` where it would.
+        """
+        import pyarrow as pa
+
+        files = Files(head, pa.ipc.read_schema(pa.py_buffer(bytes(rows))))
+        with self._lock(head):
+            for _ in range(_TRIES):
+                try:
+                    return self._copy(spark, head, files)
+                except ConflictError:
+                    continue
+        raise ConflictError("others commit to it all the time")
+
+    def _copy(self, spark: Any, head: dict[str, Any], files: Files) -> tuple[dict[str, Any], bytes]:
+        form, where, place = self._formats[head["format"]], head["where"], head["place"]
+        state = self._looked(form, spark, head)
+        before = None if state is None else state.ledger.offset(TOPIC, 0)
+        if before is not None and before >= place:
+            return _answer("committed" if before == place else "later", state)
+        if state is not None:
+            if head["mark"] is None and form.rows(spark, where).limit(1).count():
+                now = self._looked(form, spark, head)
+                if now is None or now.version != state.version:
+                    raise ConflictError("the rows may be those of the same copy, which somebody else has just committed")
+                return _answer("occupied", state)
+            try:
+                form.look(spark, where, _NOBODY if head["tries"] else head["connector"])
+            except LostError:
+                # What others have forgotten is of an older copy.
+                form.append(spark, where, None, state, state.ledger.moved([], {}))
+        if head["tries"]:
+            return _answer("fits" if self._fits(head, files, state) else "stale", state)
+        known = {"begins": [[TOPIC, 0, before]], "ends": [[TOPIC, 0, place]], "topic_ids": {}}
+        answer = self._write(spark, {**head, **known}, files)
+        if answer[0]["outcome"] == "stale":
+            now = self._looked(form, spark, head)
+            if now is not None and now.ledger.offset(TOPIC, 0) != before:
+                raise ConflictError("somebody else has just committed a copy")
+        return answer
 
     def set_offsets(self, spark: Any, head: dict[str, Any], rows: bytearray) -> tuple[dict[str, Any], bytes]:
         """Set offsets by a commit without rows, whatever there is."""
@@ -245,19 +295,26 @@ class Tables:
         with self._finding:
             return self._locks.setdefault(json.dumps([head["format"], head["where"]], sort_keys=True), threading.Lock())
 
-    def _write(self, spark: Any, head: dict[str, Any], table: Any) -> tuple[dict[str, Any], bytes]:
+    def _fits(self, head: dict[str, Any], files: Files, state: State | None) -> bool:
+        """Return whether a table can have the columns of files."""
+        if state is None:
+            return bool(head["creates"])
+        union = columns.union(state.schema, [field for field in columns.of_arrow(files.schema) if field.name != head["mark"]])
+        return union is not None and (union == state.schema or head["widens"])
+
+    def _write(self, spark: Any, head: dict[str, Any], rows: _Rows | Files) -> tuple[dict[str, Any], bytes]:
         form, where, connector = self._formats[head["format"]], head["where"], head["connector"]
-        wanted, mark = _spark_schema(table.schema), head["mark"]
-        columns = [field for field in wanted if field.name != mark]
+        wanted, mark = columns.of_arrow(rows.schema), head["mark"]
+        fields = [field for field in wanted if field.name != mark]
         state = form.look(spark, where, connector)
         if state is None and head["identity"] is None and head["creates"]:
-            form.create(spark, where, _struct([_optional(field) for field in columns]), head["partitions"])
+            form.create(spark, where, columns.struct([columns.optional(field) for field in fields]), head["partitions"])
             state = form.look(spark, where, connector)
         if state is None or (head["identity"] is not None and state.identity != head["identity"]):
             return _answer("stale", state)
         if any(state.ledger.offset(topic, partition) != begin for topic, partition, begin in head["begins"]):
             return _answer("stale", state)
-        union = _union(state.schema, columns)
+        union = columns.union(state.schema, fields)
         if union is None:
             return _answer("stale", state)
         if union != state.schema:
@@ -265,20 +322,18 @@ class Tables:
                 return _answer("stale", state)
             form.widen(spark, where, union)
             state = form.look(spark, where, connector)
-            if state is None or _union(state.schema, columns) != state.schema:
+            if state is None or columns.union(state.schema, fields) != state.schema:
                 return _answer("stale", state)
         ledger = state.ledger.moved(head["ends"], head["topic_ids"])
-        table = _without_generated(table, state.schema)
-        wanted = _spark_schema(table.schema)
         if head["empties"]:
-            form.replace(spark, where, spark.createDataFrame(table, schema=wanted), state, ledger)
-        elif not len(table):
+            form.replace(spark, where, rows.frame(spark, wanted, state.schema), state, ledger)
+        elif rows.is_empty:
             form.append(spark, where, None, state, ledger)
         elif mark is None:
-            form.append(spark, where, spark.createDataFrame(table, schema=wanted), state, ledger)
+            form.append(spark, where, rows.frame(spark, wanted, state.schema), state, ledger)
         else:
             by = By(head["ids"], mark, head["order"])
-            form.merge(spark, where, spark.createDataFrame(table, schema=wanted), by, state, ledger)
+            form.merge(spark, where, rows.frame(spark, wanted, state.schema), by, state, ledger)
         now = form.look(spark, where, connector)
         if now is not None and now.ledger == state.ledger and (mark is not None or head["empties"]):
             # What changes nothing is no commit.
@@ -289,14 +344,26 @@ class Tables:
         return _answer("committed", now)
 
 
+class _Rows:
+    """The rows of a request."""
+
+    def __init__(self, table: Any) -> None:
+        # In one piece: PySpark 4.1 loses the rows behind a piece without rows, and says nothing.
+        self._table = table.combine_chunks()
+        self.schema, self.is_empty = table.schema, not len(table)
+
+    def frame(self, spark: Any, wanted: Any, there: Any) -> Any:
+        """Return the rows for a table with the columns `there`."""
+        table = _without_generated(self._table, there)
+        return spark.createDataFrame(table, schema=columns.of_arrow(table.schema))
+
+
 def _without_generated(rows: Any, schema: Any) -> Any:
     """Return rows without the columns that a table makes itself, where they have nothing there: a null would be a value."""
     made = [
         column.name
         for column in schema
-        if any(name.startswith(("delta.generationExpression", "delta.identity.")) for name in column.metadata or {})
-        and column.name in rows.column_names
-        and rows.column(column.name).null_count == len(rows)
+        if makes_itself(column) and column.name in rows.column_names and rows.column(column.name).null_count == len(rows)
     ]
     return rows.drop_columns(made) if made else rows
 
@@ -313,80 +380,6 @@ def _answer(outcome: str, state: State | None) -> tuple[dict[str, Any], bytes]:
         "ids": state.ledger.ids,
     }
     return {"outcome": outcome, "table": table}, to_arrow_schema(state.schema).serialize().to_pybytes()
-
-
-def empty(spark: Any, schema: Any) -> Any:
-    """Return no rows with these columns. Made of Arrow: of a list, Spark would start Python for them."""
-    from pyspark.sql.pandas.types import to_arrow_schema
-
-    return spark.createDataFrame(to_arrow_schema(schema).empty_table(), schema=schema)
-
-
-def _spark_schema(schema: Any) -> Any:
-    from pyspark.sql.pandas.types import from_arrow_schema
-
-    return from_arrow_schema(schema, prefer_timestamp_ntz=True)
-
-
-def _struct(fields: list[Any]) -> Any:
-    from pyspark.sql.types import StructType
-
-    return StructType(fields)
-
-
-def _optional(column: Any) -> Any:
-    from pyspark.sql.types import StructField
-
-    return StructField(column.name, _optional_type(column.dataType), nullable=True)
-
-
-def _optional_type(kind: Any) -> Any:
-    from pyspark.sql.types import ArrayType, MapType, StructType
-
-    if isinstance(kind, StructType):
-        return StructType([_optional(column) for column in kind])
-    if isinstance(kind, ArrayType):
-        return ArrayType(_optional_type(kind.elementType), containsNull=True)
-    if isinstance(kind, MapType):
-        return MapType(kind.keyType, _optional_type(kind.valueType), valueContainsNull=True)
-    return kind
-
-
-def _union(there: Any, wanted: Any) -> Any:
-    """Return the columns of both, at any depth; None if one can't have the values of the other."""
-    fields = _fields(list(there), list(wanted))
-    return None if fields is None else _struct(fields)
-
-
-def _fields(there: list[Any], wanted: list[Any]) -> list[Any] | None:
-    from pyspark.sql.types import StructField
-
-    by_name = {column.name: column for column in wanted}
-    fields = []
-    for column in there:
-        kind = column.dataType
-        if column.name in by_name:
-            kind = _merged(kind, by_name[column.name].dataType)
-            if kind is None:
-                return None
-        fields.append(StructField(column.name, kind, column.nullable, column.metadata))
-    names = {column.name for column in there}
-    return fields + [_optional(column) for column in wanted if column.name not in names]
-
-
-def _merged(there: Any, wanted: Any) -> Any:
-    from pyspark.sql.types import ArrayType, MapType, StructType
-
-    if isinstance(there, StructType) and isinstance(wanted, StructType):
-        return _union(there, wanted)
-    if isinstance(there, ArrayType) and isinstance(wanted, ArrayType):
-        item = _merged(there.elementType, wanted.elementType)
-        return None if item is None else ArrayType(item, there.containsNull)
-    if isinstance(there, MapType) and isinstance(wanted, MapType):
-        item = _merged(there.valueType, wanted.valueType)
-        same = there.keyType == wanted.keyType
-        return MapType(there.keyType, item, there.valueContainsNull) if same and item is not None else None
-    return there if there == wanted else None
 
 
 class ElsewhereError(Exception):

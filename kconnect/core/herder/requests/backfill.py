@@ -42,6 +42,8 @@ class StartBackfill(Request[Body]):
     tasks: int
     settings: Mapping[str, str | None] = field(default_factory=dict)
     """Of the connector that reads, before those that it has from Debezium's."""
+    into: str | None = None
+    """The sink straight into whose tables the copy goes."""
     writes = True
 
     def answer(self, office: Office) -> Procedure[Body]:
@@ -58,9 +60,15 @@ class StartBackfill(Request[Body]):
         else:
             yield from self._check_fresh(office)
             version = backfills.version_of((yield from ask(effects.ListPlugins(True))), config.get("connector.plugin.version"))
-            made = {**backfills.reading_config(name, config, self.tasks, version), **self.settings}
+            made = {**backfills.reading_config(name, config, self.tasks, version), **self._of_sink(office), **self.settings}
             yield from CreateConnector(reader, made).answer(office)
         return (yield from _look(office, name))
+
+    def _of_sink(self, office: Office) -> dict[str, str | None]:
+        if self.into is None:
+            return {}
+        office.desk.require(self.into)
+        return backfills.sink_config(self.into, office.desk.log.config.connectors[self.into].properties)
 
     def _check_fresh(self, office: Office) -> Procedure[None]:
         name = self.name

@@ -1,0 +1,509 @@
+"""
+A first copy straight into tables, against PostgreSQL, Delta and Iceberg: the same as through a topic, once, whoever ends when.
+
+With a worker, kills and Debezium: `tests/integration/test_backfill.py`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import random
+import re
+import shutil
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent import futures
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from kconnect.api import (
+    INT32_SCHEMA,
+    OPTIONAL_STRING_SCHEMA,
+    ConnectError,
+    RetriableError,
+    SinkRecord,
+    SinkTask,
+    SourceRecord,
+    Struct,
+    schema,
+)
+from kconnect.connectors.backfill import into, sinks
+from kconnect.connectors.backfill.into import IntoTask
+from kconnect.connectors.backfill.snapshot import Snapshot
+from kconnect.connectors.backfill.source import BackfillConnector
+from kconnect.connectors.spark import application, copies
+from kconnect.connectors.spark.application import Application, SparkFault
+from kconnect.connectors.spark.connector import SparkSinkConnector
+from kconnect.connectors.spark.staging import StagingTask
+from kconnect.testing import SinkRunner, SourceRunner, config_errors
+from tests.connectors.backfill.conftest import database  # noqa: F401
+from tests.connectors.backfill.test_backfill import asked, done, end_sessions
+from tests.connectors.spark.tables import EVOLVES, UPSERTS, Lake, commit, record
+from tests.support import seed, wait_until
+
+pytestmark = [pytest.mark.process, pytest.mark.timeout(900)]
+
+Make = Callable[[str], dict[str, str]]
+Copier = Callable[[str], "Copying"]
+COUNT = 1000
+ROWS = (
+    "create table t (id int primary key, note text, price numeric(12, 2), at timestamptz, day date, tags text[], raw bytea, "
+    "small smallint, real real, yes boolean);"
+    "insert into t select n, repeat('x', 200) || n, n * 0.01, '2026-02-03 04:05:06.789012Z'::timestamptz + n * interval '1 h', "
+    "date '1500-01-01' + n, array['a', null, n::text], decode('00ff', 'hex'), n % 7, n / 3.0, n % 2 = 0 "
+    f"from generate_series(1, {COUNT}) n; insert into t (id) values (5000);"
+)
+TOPIC = "cdc.public.t"
+ENVELOPES = {
+    "topics": TOPIC,
+    "lake.tables": "shop.t",
+    "lake.tables.upsert-mode-enabled": "true",
+    "lake.tables.default-id-columns": "id",
+    "lake.tables.debezium-envelopes-enabled": "true",
+}
+APPENDS = {"topics": TOPIC, "lake.tables": "shop.t"}
+
+
+def as_read(records: list[SourceRecord], first: int = 0) -> list[SinkRecord]:
+    """Records as a sink's task has them from a topic."""
+    return [
+        SinkRecord(record.topic, 0, record.key_schema, record.key, record.value_schema, record.value, first + at)
+        for at, record in enumerate(records)
+    ]
+
+
+class Copying:
+    """A backfill into a table, and the sink's task that a worker has beside its own."""
+
+    def __init__(self, config: dict[str, str]) -> None:
+        self.config = config
+        self.source = SourceRunner(BackfillConnector, config)
+        self.records: list[SourceRecord] = []
+        self._sink: SinkRunner | None = None
+
+    def start(self) -> None:
+        self.source.start()
+        self._beside()
+
+    def _beside(self) -> None:
+        task = self.task
+        sink, props = task.beside(self.source.task_configs[0])
+
+        class Own(StagingTask):
+            def __new__(cls) -> Any:
+                return sink
+
+        class Beside(SparkSinkConnector):
+            def task_class(self) -> type[SinkTask]:
+                return Own
+
+        self._sink = SinkRunner(Beside, props).start()
+        self._put = 0
+
+    @property
+    def task(self) -> IntoTask:
+        assert isinstance(self.source.task, IntoTask)
+        return self.source.task
+
+    def restart(self, crash: bool = False) -> None:
+        self.source.restart(crash)
+        self._beside()
+
+    def poll(self) -> list[SourceRecord]:
+        records = self.source.poll()
+        assert self._sink is not None
+        if records:
+            self._sink.put(as_read(records, self._put))
+        self._put += len(records)
+        self.records += records
+        return records
+
+    def until(self, condition: Callable[[], Any], what: str = "it is not so") -> Any:
+        def polled() -> Any:
+            self.poll()
+            return condition()
+
+        return wait_until(polled, 240, what)
+
+    @property
+    def ranges_left(self) -> int:
+        return len(self.task._ranges) + (self.task._sealing is not None)
+
+    @property
+    def committed(self) -> dict[str, Any] | None:
+        return next((offset for partition, offset in self.source.offsets if partition.get("backfill") == "tables"), None)
+
+    @property
+    def where(self) -> Callable[[str], dict[str, Any]]:
+        return sinks.where_of(self.config, IntoTask.worker)
+
+    def hand_over(self) -> dict[str, Any]:
+        query = f"select from pg_replication_slots where slot_name = '{self.config['slot.name']}'"
+        wait_until(lambda: asked(self.config, query) or self.source.error, 60, "it hands nothing over")
+        assert self.source.error is None
+        self.restart()
+        self.poll()
+        return next(offset for partition, offset in self.source.offsets if partition == {"backfill": "done"})
+
+    def stop(self) -> None:
+        self.source.stop()
+
+
+@pytest.fixture
+def copier(
+    database: Make,  # noqa: F811
+    lake: Lake,
+    python: dict[str, str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> Iterator[Callable[..., Copying]]:
+    monkeypatch.setattr(BackfillConnector, "worker", python)
+    monkeypatch.setattr(IntoTask, "worker", python)
+    with contextlib.ExitStack() as stack:
+
+        def make(statements: str, sink: dict[str, str], **more: str) -> Copying:
+            own = {**lake.config(**sink), "connector.class": "SparkSink"}
+            behind = {f"into.{name}": value for name, value in own.items() if name != "name"}
+            small = {"backfill.range.pages": "12", "backfill.batch.rows": "100"}
+            copying = Copying({**database(statements), **small, **behind, "backfill.into": "lake", **more})
+            copying.start()
+            stack.callback(copying.stop)
+            return copying
+
+        yield make
+
+
+@pytest.fixture
+def one_spark(python: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> Application:
+    """The application of the other tests for commits of copies, too, which have one each otherwise: they take long to start."""
+    shared = application.of(python)
+    monkeypatch.setattr(into, "Application", lambda worker: _Kept(shared))
+    monkeypatch.setattr(application, "Application", lambda worker: _Kept(shared))
+    return shared
+
+
+class _Kept:
+    """An application that nobody ends."""
+
+    def __init__(self, shared: Application) -> None:
+        self._shared = shared
+
+    def ask(self, *arguments: Any) -> Any:
+        return self._shared.ask(*arguments)
+
+    def end(self) -> None: ...
+
+
+def through_topic(lake: Lake, sink: dict[str, str], records: list[SourceRecord]) -> pa.Table:
+    """What the sink itself makes of the same records."""
+    with lake.sink(**{**sink, "lake.tables": "other.t"}) as runner:
+        commit(runner, *as_read(records))
+    return rows(lake, "other.t")
+
+
+def rows(lake: Lake, name: str = "shop.t") -> pa.Table:
+    table = lake.read(lake.folder.joinpath(*name.split(".")))
+    by = "id" if "id" in table.column_names else "ts_ns"
+    return table if by != "id" else table.sort_by("id")
+
+
+def test_the_table_is_the_one_that_a_topic_would_have_made_and_goes_on_from_there(
+    copier: Callable[..., Copying], lake: Lake, one_spark: Application
+) -> None:
+    copying = copier(ROWS, ENVELOPES)
+    done(copying.config, "update t set note = 'later' where id = 7; delete from t where id = 8")
+    copying.until(lambda: not copying.ranges_left)
+    assert len(copying.records) == COUNT + 1
+    assert not (lake.folder / "shop").exists()
+    assert copying.committed is None
+    copying.until(lambda: copying.committed)
+    assert copying.committed == {"tables": 1, "staged_rows": COUNT + 1}
+    made, wanted = rows(lake), through_topic(lake, ENVELOPES, copying.records)
+    assert made.schema.equals(wanted.schema)
+    assert made.equals(wanted)
+    assert made.num_rows == COUNT + 1
+    end = copying.hand_over()
+    assert end["lsn"] == copying.records[0].value["source"]["lsn"]
+    assert not any((lake.folder / "_kconnect_staging").iterdir())
+    # The sink itself goes on: a later change wins, and a deletion deletes.
+    envelope = copying.records[0].value_schema
+    sample = copying.records[6]
+    changed = sample.value["after"]
+    with lake.sink(**ENVELOPES) as runner:
+        new = {**{field.name: changed[field.name] for field in changed.schema.fields}, "note": "changed"}
+        update = {"before": None, "after": type(changed)(changed.schema, new), "source": sample.value["source"], "op": "u"}
+        gone = {"before": copying.records[8].value["after"], "after": None, "source": sample.value["source"], "op": "d"}
+        commit(
+            runner,
+            *(
+                SinkRecord(TOPIC, 0, None, None, envelope, type(sample.value)(envelope, value), at)
+                for at, value in enumerate((update, gone))
+            ),
+        )
+    now = {row["id"]: row["note"] for row in rows(lake).to_pylist()}
+    assert now[changed["id"]] == "changed"
+    assert copying.records[8].value["after"]["id"] not in now
+    assert len(now) == COUNT
+
+
+def changed_or_lost(lake: Lake, name: str = "shop.t") -> dict[int, int]:
+    """How many rows a table has of each id, by the envelopes of a table that is appended to."""
+    return Counter(row["after"]["id"] for row in rows(lake, name).to_pylist())
+
+
+def test_rows_are_added_once_whoever_ends_amid_a_range_or_behind_the_commit(
+    copier: Callable[..., Copying], lake: Lake, one_spark: Application
+) -> None:
+    copying = copier(ROWS, APPENDS)
+    copying.until(lambda: copying.ranges_left == 2, "it has but one range")
+    # Amid the second range.
+    copying.poll()
+    copying.restart(crash=True)
+    copying.until(lambda: not copying.ranges_left)
+    # What is committed is not known to be so: its process ends.
+    task = copying.task
+    wait_until(lambda: task.poll(), 240, "nothing is committed")
+    assert copying.committed is None
+    copying.restart(crash=True)
+    assert not copying.ranges_left
+    copying.until(lambda: copying.committed)
+    assert changed_or_lost(lake) == Counter([*range(1, COUNT + 1), 5000])
+    # Nor does one who knows nothing of all that add anything, nor one who was given up before.
+    (folder,) = (lake.folder / "_kconnect_staging").glob("*/*")
+    (copy,) = copies.found(folder, copying.where)
+    copy.files = {1: [f"file://{path}" for path in folder.glob("*.parquet")]}
+    name, place = copying.config["name"], int(folder.name)
+    assert copies.begin(one_spark, copy, name, place).result(240).outcome == "committed"
+    answer = copies.begin(one_spark, copy, name, place - 1).result(240)
+    with pytest.raises(ConnectError, match=r"'shop\.t' has a copy that was begun later"):
+        copies.check(copy, answer)
+    # Another copy would double them.
+    answer = copies.begin(one_spark, copy, name, place + 1).result(240)
+    with pytest.raises(ConnectError, match=r"'shop\.t' has rows already.*empty or drop it"):
+        copies.check(copy, answer)
+    assert changed_or_lost(lake) == Counter([*range(1, COUNT + 1), 5000])
+    wanted = through_topic(lake, APPENDS, copying.records[: COUNT + 1])
+    assert rows(lake).schema.equals(wanted.schema)
+
+
+def test_what_is_read_from_a_later_snapshot_counts(copier: Callable[..., Copying], lake: Lake, one_spark: Application) -> None:
+    copying = copier(ROWS, ENVELOPES)
+    copying.until(lambda: copying.source.offsets, "no range is done")
+    assert copying.ranges_left > 1
+    done(copying.config, "update t set note = 'later' where id in (1, 900); delete from t where id = 950")
+    end_sessions(copying.config)
+    wait_until(lambda: copying.source.reconfigurations, 60, "the connector does not notice")
+    copying.restart()
+    copying.until(lambda: copying.committed)
+    notes = {row["id"]: row["note"] for row in rows(lake).to_pylist()}
+    assert (notes.pop(1), notes.pop(900)) == ("later", "later")
+    assert notes.keys() == {*range(1, COUNT + 1), 5000} - {1, 900, 950}
+    assert len(rows(lake)) == len(notes) + 2
+    assert all(note == "x" * 200 + str(number) for number, note in notes.items() if number != 5000)
+
+
+def test_a_copy_that_is_given_up_is_committed_by_nobody_any_more(
+    copier: Callable[..., Copying], lake: Lake, one_spark: Application
+) -> None:
+    copying = copier(ROWS, ENVELOPES)
+    with lake.sink(**ENVELOPES) as runner:
+        # The table is there, with a row that is not in the database any more.
+        copying.until(lambda: copying.records)
+        commit(runner, *as_read(copying.records[:1]))
+    copying.until(lambda: not copying.ranges_left)
+    (folder,) = (lake.folder / "_kconnect_staging").glob("*/*")
+    (copy,) = copies.found(folder, copying.where)
+    copy.files = {1: [f"file://{path}" for path in folder.glob("*.parquet")]}
+    (folder / sinks.COMMITTING).touch()
+    kept = folder.parent.with_name("kept")
+    shutil.copytree(folder, kept)
+    copying.stop()
+    offsets = [(partition, None) for partition, _ in copying.source.offsets]
+    assert BackfillConnector().alter_offsets(copying.config, offsets)
+    assert not folder.parent.exists()
+    assert asked(copying.config, "select from pg_replication_slots where database = current_database()") == []
+    copy.files = {1: [f"file://{path}" for path in kept.glob("*.parquet")]}
+    copies.begin(one_spark, copy, copying.config["name"], int(folder.name)).result(240)
+    assert len(rows(lake)) == 1
+
+
+def test_a_table_that_is_there_gets_the_columns_that_it_lacks_and_nulls_where_the_copy_has_none(
+    copier: Callable[..., Copying], lake: Lake, one_spark: Application
+) -> None:
+    sink = {**ENVELOPES, **EVOLVES}
+    with lake.sink(**{**EVOLVES, **UPSERTS, "lake.tables": "shop.t"}) as runner:
+        own = schema.struct({"id": INT32_SCHEMA, "more": OPTIONAL_STRING_SCHEMA})
+        commit(runner, *(record(at, Struct(own, {"id": at, "more": "m"}), own) for at in range(2)))
+    copying = copier(ROWS, sink)
+    copying.until(lambda: copying.committed)
+    found = rows(lake).to_pylist()
+    assert [row["id"] for row in found] == [*range(COUNT + 1), 5000]
+    assert [(row["more"], row["note"]) for row in found[:2]] == [("m", None), (None, "x" * 200 + "1")]
+    # In another type it can't be had, which a large copy finds out with its first range.
+    (folder,) = (lake.folder / "_kconnect_staging").glob("*/*")
+    (copy,) = copies.found(folder, copying.where)
+    copy.schema = copy.schema.set(copy.schema.get_field_index("note"), pa.field("note", pa.int32()))
+    copy.files = {1: [f"file://{path}" for path in folder.glob("*.parquet")]}
+    answer = copies.begin(one_spark, copy, copying.config["name"], int(folder.name) + 1).result(240)
+    with pytest.raises(
+        ConnectError, match=r"does not fit the table 'shop\.t': the column 'note' is string there, and int32 here"
+    ):
+        copies.check(copy, answer)
+
+
+def test_a_large_copy_finds_out_at_its_beginning_that_a_table_can_not_have_it(
+    copier: Callable[..., Copying], lake: Lake, one_spark: Application, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(into, "_MANY", 1)
+    with lake.sink(**{**APPENDS, **EVOLVES}) as runner:
+        copying = copier(ROWS, {**APPENDS, **EVOLVES})
+        # Spark may be away for a moment: no file is forgotten for that.
+        ask, faults = one_spark.ask, [SparkFault("it is away", passes=True)]
+        monkeypatch.setattr(one_spark, "ask", lambda *arguments: _failing(faults) or ask(*arguments))
+        with pytest.raises(RetriableError, match="it is away"):
+            copying.until(lambda: copying.source.offsets)
+        copying.until(lambda: copying.source.offsets, "no range is done")
+        assert not (lake.folder / "shop").exists()
+        ((_, offset),) = copying.source.offsets
+        assert sum(rows for _, _, rows in json.loads(offset["staged"])) == offset["rows"]
+        commit(runner, *as_read(copying.records[:1]))
+    copying.restart()
+    with pytest.raises(ConnectError, match="has rows already"):
+        copying.until(lambda: copying.ranges_left < 2)
+    assert copying.ranges_left
+
+
+def _failing(faults: list[SparkFault]) -> None:
+    """Raise what is to fail, once."""
+    if faults:
+        raise faults.pop()
+
+
+@pytest.mark.long
+def test_of_two_that_commit_the_same_copy_one_does(copier: Callable[..., Copying], lake: Lake, python: dict[str, str]) -> None:
+    copying = copier(ROWS, APPENDS)
+    copying.until(lambda: not copying.ranges_left)
+    (folder,) = (lake.folder / "_kconnect_staging").glob("*/*")
+    (copy,) = copies.found(folder, copying.where)
+    copy.files = {1: [f"file://{path}" for path in folder.glob("*.parquet")]}
+    both = [Application(python) for _ in range(2)]
+    try:
+        for spark in both:
+            spark.ask({"do": "look", **{name: copy.head[name] for name in ("format", "where")}, "connector": "x"}).result(240)
+        answers = [copies.begin(spark, copy, copying.config["name"], int(folder.name)) for spark in both]
+        assert [answer.result(240).outcome for answer in answers] == ["committed"] * 2
+    finally:
+        for spark in both:
+            spark.end()
+    assert len(rows(lake)) == COUNT + 1
+
+
+@pytest.mark.long
+def test_an_application_that_is_killed_at_any_moment_loses_and_doubles_nothing(
+    copier: Callable[..., Copying], lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copying = copier(ROWS, APPENDS)
+    copying.until(lambda: not copying.ranges_left)
+    begin, kills, draw = copies.begin, Counter[str](), random.Random(seed("KCONNECT_CHAOS_SEED"))
+
+    def begin_and_kill(spark: Application, *arguments: Any) -> Any:
+        answer = begin(spark, *arguments)
+        if kills.total() < 6:
+            life = spark._life
+            assert life is not None
+            # Spark takes some seconds to start; then it is in the midst of the commit.
+            spark.ask(
+                {"do": "look", **{name: arguments[0].head[name] for name in ("format", "where")}, "connector": "x"}
+            ).result()
+            delay = draw.random() * 4
+            kills["late" if futures.wait([answer], delay).done else "amid"] += 1
+            life._process.kill()
+        return answer
+
+    monkeypatch.setattr(copies, "begin", begin_and_kill)
+
+    def polled() -> Any:
+        with contextlib.suppress(RetriableError):
+            copying.poll()
+        return copying.committed
+
+    wait_until(polled, 600, "it is not committed")
+    assert kills.total()
+    assert len(rows(lake)) == COUNT + 1
+
+
+def test_a_staged_file_that_others_have_put_there_is_left_alone(
+    copier: Callable[..., Copying], lake: Lake, one_spark: Application
+) -> None:
+    copying = copier(ROWS, APPENDS)
+    copying.until(lambda: not copying.ranges_left)
+    (folder,) = (lake.folder / "_kconnect_staging").glob("*/*")
+    first = sorted(folder.glob("*.parquet"))[0]
+    content = first.read_bytes()
+    table = pq.read_table(first)
+    own = json.loads(table.schema.metadata[b"kconnect"])
+    other = {**own, "where": {**own["where"], **({"url": "file:///etc"} if "url" in own["where"] else {"table": ["x", "y"]})}}
+    for metadata, text in (({b"kconnect": json.dumps(other)}, "its table is not the sink's"), ({}, "can't be read")):
+        pq.write_table(table.replace_schema_metadata(metadata), first)
+        with pytest.raises(ConnectError, match=text):
+            copying.until(lambda: copying.committed)
+    pq.write_table(table.slice(1), first)
+    with pytest.raises(ConnectError, match=r"has \d+ rows, and should have \d+"):
+        copying.until(lambda: copying.committed)
+    kept = first.with_name("kept")
+    kept.write_bytes(content)
+    first.unlink()
+    first.symlink_to(kept)
+    with pytest.raises(ConnectError, match="none that a backfill has written"):
+        copying.until(lambda: copying.committed)
+    first.unlink()
+    with pytest.raises(ConnectError, match="can't be read"):
+        copying.until(lambda: copying.committed)
+    assert not (lake.folder / "shop").exists()
+
+
+def test_a_topic_that_the_sink_does_not_read_is_refused(copier: Callable[..., Copying], lake: Lake) -> None:
+    copying = copier(ROWS, {**APPENDS, "topics": "", "topics.regex": "cdc[.]other[.].*"})
+    with pytest.raises(ConnectError, match=r"does not read the topic cdc\.public\.t"):
+        copying.until(lambda: not copying.ranges_left)
+
+
+def test_a_later_snapshot_has_a_greater_number_though_no_transaction_has_begun_since() -> None:
+    earlier_first = ("90:100:90,95", "95:100:95", "100:100:", "99:101:99", "101:101:")
+    numbers = [into.order_of(Snapshot(1, sees)) for sees in earlier_first]
+    assert numbers == sorted(set(numbers))
+
+
+@pytest.mark.parametrize(
+    ("more", "text"),
+    [
+        ({"into.connector.class": "DeltaSink"}, r"into\.connector\.class must be SparkSink, but is DeltaSink"),
+        ({"into.lake.format": "hudi"}, r"into\.lake\.format: .*hudi"),
+        ({"into.lake.store.url": "s3a://bucket/lake"}, r"backfill\.staging\.url.*folder that all machines have"),
+        ({"backfill.staging.url": "file:///data/*/x"}, r"backfill\.staging\.url.*file:///data/\*/x.*Spark has a meaning for"),
+        ({"backfill.staging.url": "s3a://bucket/x"}, r"backfill\.staging\.url.*s3a://bucket/x.*folder that all machines have"),
+    ],
+)
+def test_what_can_not_be_is_refused_beforehand(more: dict[str, str], text: str) -> None:
+    into = {
+        "into.connector.class": "SparkSink",
+        "into.lake.format": "delta",
+        "into.lake.store.url": "file:///data/lake",
+        "into.lake.tables": "shop.t",
+        "into.topics": "cdc.public.t",
+        "backfill.into": "lake",
+    }
+    config = {
+        **{"name": "x", "database.hostname": "db", "database.user": "u", "database.dbname": "d", "topic.prefix": "cdc"},
+        **{"plugin.name": "pgoutput", "backfill.debezium.version": "3.6.1.Final"},
+    }
+    assert not config_errors(BackfillConnector, {**config, **into})
+    known = {
+        value.name: value.value for value in BackfillConnector().validate({**config, **into, "into.x.password": "p"}).values
+    }
+    assert known.keys() >= into.keys() and known["into.x.password"] is None
+    errors = config_errors(BackfillConnector, {**config, **into, **more})
+    assert re.search(text, str(errors)), errors
