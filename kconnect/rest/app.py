@@ -20,6 +20,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from kconnect.errors import ForbiddenError
 from kconnect.processes.levels import Loggers, PythonLoggers
 from kconnect.rest import (
+    backfill,
     browsers,
     cluster,
     connectors,
@@ -51,6 +52,7 @@ OPERATIONS = (
     *upkeep.OPERATIONS,
     *preview.OPERATIONS,
     *dead_letters.OPERATIONS,
+    *backfill.OPERATIONS,
     *metrics.OPERATIONS,
     *documentation.OPERATIONS,
 )

@@ -41,6 +41,8 @@ REPLAY = (
     '"to_topic", if wanted'
 )
 MOST_LETTERS = 500
+BACKFILL = 'send {}, or {"tasks": 8} with a "rate" in rows a second or "settings" as a flat object, if wanted'
+MOST_TASKS = 10_000
 _LONGEST_LOGIN = 2800
 """Browsers take cookies of 4,096 bytes, and sealing makes it longer by a half."""
 LOGIN = 'send {"user": "<name>", "password": "<password>"}, or {"token": "<token>"}'
@@ -75,6 +77,27 @@ def create(body: bytes, most: int | None = None) -> Create:
         # Once more: of a config the numbers are texts, as they were written.
         offsets = _pairs(_object(body, CREATE, parse_int=int, parse_float=float)["initial_offsets"], "initial_offsets")
     return Create(name, _flat(config, CREATE), state and state.upper(), offsets)
+
+
+@dataclass(frozen=True, slots=True)
+class Backfill:
+    tasks: int
+    rate: int | None
+    settings: Config
+
+
+def backfill(body: bytes) -> Backfill:
+    """Parse the body of `POST /kconnect/connectors/{c}/backfill`."""
+    data = _object(body, BACKFILL, parse_int=int, parse_float=float)
+    for unknown in data.keys() - {"tasks", "rate", "settings"}:
+        raise BadRequestError(f"Unknown property '{unknown}' in the request; {BACKFILL}.")
+    tasks = 2 if data.get("tasks") is None else _whole(data, "tasks", 1, MOST_TASKS, BACKFILL)
+    rate = None if data.get("rate") is None else _whole(data, "rate", 1, 2**31 - 1, BACKFILL)
+    # Once more: of a config the numbers are texts, as they were written.
+    settings = _object(body, BACKFILL).get("settings")
+    if settings is not None and not isinstance(settings, dict):
+        raise BadRequestError(f"The request's 'settings' is not an object; {BACKFILL}.")
+    return Backfill(tasks, rate, _flat(settings or {}, BACKFILL))
 
 
 def config(body: bytes, expected: str = CONFIG, most: int | None = None) -> Config:

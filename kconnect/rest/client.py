@@ -259,6 +259,23 @@ class ConnectClient:
         body = {"letters": letters, **wanted}
         return self._object("POST", _path("kconnect", "connectors", connector, "dead-letters", "replay"), body)
 
+    def backfill(self, connector: str) -> dict[str, Any]:
+        """Return how far the backfill of a connector of Debezium's is."""
+        return self._object("GET", _path("kconnect", "connectors", connector, "backfill"))
+
+    def start_backfill(self, connector: str, tasks: int, rate: int | None, settings: Config) -> dict[str, Any]:
+        """Begin one, or let it go on."""
+        body = {"tasks": tasks, "rate": rate, "settings": dict(settings)}
+        return self._object("POST", _path("kconnect", "connectors", connector, "backfill"), body)
+
+    def finish_backfill(self, connector: str) -> dict[str, Any]:
+        """Hand it over to Debezium."""
+        return self._object("POST", _path("kconnect", "connectors", connector, "backfill", "finish"))
+
+    def cancel_backfill(self, connector: str) -> None:
+        """Give it up."""
+        self._call("DELETE", _path("kconnect", "connectors", connector, "backfill"))
+
     def loggers(self) -> dict[str, Any]:
         return self._object("GET", "/admin/loggers")
 

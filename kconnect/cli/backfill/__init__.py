@@ -1,8 +1,8 @@
 """
 `kconnect backfill`: a first copy of tables by all tasks at once, from which Debezium's connector then goes on.
 
-A command is a module; what they share is `progress.py`, and `handover.py` for the end. The reading itself is a connector's
-(`kconnect/connectors/backfill/`).
+A command is a module; what they share is `progress.py`. The steps are the worker's (`core/herder/requests/backfill.py`), and
+the reading itself is a connector's (`kconnect/connectors/backfill/`).
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from kconnect.cli import asking, connection, selection
-from kconnect.cli.backfill import handover, progress
+from kconnect.cli.backfill import progress
 from kconnect.cli.connection import Target
 
 
@@ -23,7 +23,7 @@ def cancel(name: str, yes: bool, target: Target) -> None:
     Records that were written stay in their topics. Debezium's connector stays as it is.
     """
     with target.connect() as client:
-        state = progress.look(client, name)
-        asking.confirm(f"Give up the backfill of {name} ({state})?", yes)
-        handover.remove(client, name)
+        state = client.backfill(name)
+        asking.confirm(f"Give up the backfill of {name} ({progress.text(state)})?", yes)
+        client.cancel_backfill(name)
         click.echo(f"The backfill of {name} is gone", err=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from kconnect.cli import connection, selection
-from kconnect.cli.backfill import handover
+from kconnect.cli.backfill import progress
 from kconnect.cli.connection import Target
 
 
@@ -23,5 +23,5 @@ def finish(name: str, target: Target) -> None:
     with --no-wait, or interrupted.
     """
     with target.connect() as client:
-        state = handover.finish(client, name)
-        click.echo(f"{state}; {name} goes on from there", err=True)
+        state = client.finish_backfill(name)
+        click.echo(f"{progress.text(state)}; {name} goes on from there", err=True)

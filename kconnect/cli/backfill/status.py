@@ -22,7 +22,9 @@ def status(name: str, target: Target) -> None:
     NAME is that of Debezium's connector.
     """
     with target.connect() as client:
-        state = progress.look(client, name)
-        click.echo(str(state))
-        if state.trace:
-            click.echo(state.trace.splitlines()[0], err=True)
+        state = client.backfill(name)
+        click.echo(progress.text(state))
+        if (held := progress.held(state)) is not None:
+            click.echo(held)
+        if state["why"] is not None:
+            click.echo(state["why"], err=True)

@@ -287,6 +287,19 @@ class Sessions:
             )
         self._require_kept(found[0])
 
+    def held(self, session: Any) -> tuple[int, int]:
+        """
+        Return how many transactions there have been since the snapshot, whose rows VACUUM can't remove, and how many bytes of
+        the log the slot keeps. psycopg's errors.
+        """
+        found = session.execute(
+            "SELECT age(pg_snapshot_xmin(pg_current_snapshot())::xid), "
+            "pg_wal_lsn_diff(pg_current_wal_lsn(), restart_lsn)::int8 "
+            "FROM pg_catalog.pg_replication_slots WHERE slot_name = %s",
+            [self.slot],
+        ).fetchone()
+        return (0, 0) if found is None else (max(found[0], 0), max(found[1] or 0, 0))
+
     def _holding_at(self, lsn: int) -> str:
         """The beginning of the names of sessions: of this very slot, for one before it may have left some behind."""
         return f"{self._holding}{lsn:x}:"

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 import logging
+import time
 import uuid
 from collections.abc import Mapping
 from typing import Any
@@ -27,6 +28,7 @@ from kconnect.connectors.sql.database import reason
 
 log = logging.getLogger(__name__)
 
+_TELL_S = 10.0
 _CURSOR = "kconnect"
 
 
@@ -60,6 +62,7 @@ class BackfillTask(RangeTask):
         super().__init__()
         self._cursor: Any = None
         self._table: Table | None = None
+        self._tell_at = 0.0
 
     def start(self, props: dict[str, str]) -> None:
         config = settings.CONFIG.parse(props)
@@ -114,6 +117,7 @@ class BackfillTask(RangeTask):
         if self._connection is None:
             self._connection, _ = self._sessions.joined(self._snapshot.sees)
             self.context.waits_for(None)
+        self._tell()
         if self._table is None or self._table.name != part.name:
             self.rest()
             if self._table is not None:
@@ -141,6 +145,17 @@ class BackfillTask(RangeTask):
         else:
             self._ranges[0] = part, after
         return records
+
+    def _tell(self) -> None:
+        """Have metrics say what the database keeps for this copy."""
+        now = time.monotonic()
+        if now < self._tell_at:
+            return
+        self._tell_at = now + _TELL_S
+        transactions, log_bytes = self._sessions.held(self._connection)
+        self.context.metric("backfill_snapshot_seconds", round(time.time() - self._taken_us / 1e6))
+        self.context.metric("backfill_snapshot_transactions", transactions)
+        self.context.metric("backfill_log_held_bytes", log_bytes)
 
     def _end_range(self) -> None:
         self.rest()

@@ -602,3 +602,16 @@ def test_what_would_change_debeziums_records_is_refused(name: str, value: str) -
     }
     assert not config_errors(BackfillConnector, config)
     assert name in config_errors(BackfillConnector, {**config, name: value})
+
+
+def test_what_the_database_keeps_for_the_copy_is_told(database: Make) -> None:
+    config = small(database(ROWS))
+    with SourceRunner(BackfillConnector, config) as source:
+        before = asked(config, "select pg_current_wal_lsn()")[0][0]
+        done(config, "update t set note = repeat('y', 300) where id <= 300; update t set note = 'z' where id = 1")
+        written = asked(config, f"select pg_wal_lsn_diff(pg_current_wal_lsn(), '{before}')::int8")[0][0]
+        source.poll()
+        told = inside(source).context.numbers.by_labels()[()]
+        assert told["backfill_snapshot_transactions"] >= 1
+        assert told["backfill_log_held_bytes"] >= written > 300 * 300
+        assert 0 <= told["backfill_snapshot_seconds"] < 3600

@@ -28,7 +28,7 @@ import orjson
 import psycopg
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from kconnect.cli.backfill import progress
+from kconnect.core.herder import backfills
 from kconnect.local.broker import Broker
 from kconnect.rest.client import RestError
 from kconnect.testing.processes import WorkerProcess, still_alive
@@ -209,7 +209,7 @@ class Run:
             limit = ["--rate", str(rate)] if rate else []
             self._type(worker, "backfill", "start", _NAME, "--no-wait", *limit, "--set", f"backfill.range.pages={pages}")
             self._kill_meanwhile(worker, server)
-            self._wait(lambda: progress.look(worker.client, _NAME).done, "not all is read", worker)
+            self._wait(lambda: worker.client.backfill(_NAME)["done"], "not all is read", worker)
             self._type(worker, "backfill", "finish", _NAME)
             self.tell(f"killed: {dict(self.kills)}; {writer.count} changes so far")
             worker.client.wait_for(_NAME, "RUNNING", tasks=1, timeout=_LONGEST_S)
@@ -226,7 +226,7 @@ class Run:
 
     def _config(self, server: Postgres) -> dict[str, str]:
         return {
-            "connector.class": progress.DEBEZIUM,
+            "connector.class": backfills.DEBEZIUM,
             "tasks.max": "1",
             "database.hostname": server.host,
             "database.port": str(server.port),
@@ -287,18 +287,18 @@ class Run:
 
     def _rows(self, worker: WorkerProcess) -> int:
         with contextlib.suppress(RestError):
-            return progress.look(worker.client, _NAME).rows
+            return int(worker.client.backfill(_NAME)["rows"])
         return 0
 
     def _is_done(self, worker: WorkerProcess) -> bool:
         with contextlib.suppress(RestError):
-            return progress.look(worker.client, _NAME).done is not None
+            return bool(worker.client.backfill(_NAME)["done"])
         return False
 
     def _wait(self, condition: Callable[[], Any], what: str, worker: WorkerProcess) -> Any:
         def seen() -> Any:
             with contextlib.suppress(RestError):
-                status = worker.client.status(progress.name_of(_NAME))
+                status = worker.client.status(backfills.name_of(_NAME))
                 failed = [part["trace"] for part in (status["connector"], *status["tasks"]) if part["state"] == "FAILED"]
                 assert not failed, failed[0]
                 return condition()

@@ -540,7 +540,7 @@ class MemoryWorker:
 
     @performs(effects.ListPlugins, Lane.PLUGIN)
     def list_plugins(self, effect: effects.ListPlugins) -> list[Body]:
-        return []
+        return list(self._answer(effect, []))
 
     @performs(effects.PluginConfig, Lane.PLUGIN)
     def plugin_config(self, effect: effects.PluginConfig) -> list[Body]:

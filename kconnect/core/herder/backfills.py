@@ -1,0 +1,140 @@
+"""
+How far a backfill is, by what every worker knows of its connector: ranges by the tasks' configs, rows by the offsets, what the
+snapshot holds back by the numbers that its tasks tell. Used by `requests/backfill.py`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
+
+from kconnect.core.herder.desk import Desk
+from kconnect.core.herder.effects import Body
+from kconnect.core.herder.overview import current, total
+from kconnect.core.metrics.report import Report, UnitReport
+from kconnect.core.state.config import Properties
+from kconnect.core.state.records import State, UnitId
+from kconnect.errors import BadRequestError, NotFoundError
+
+DEBEZIUM = "io.debezium.connector.postgresql.PostgresConnector"
+CLASS = "Backfill"
+_CLASSES = (CLASS, "BackfillConnector", "kconnect.connectors.backfill.source.BackfillConnector")
+SUFFIX = "-backfill"
+_LEFT_OUT = ("connector.class", "connector.plugin.version", "name", "tasks.max")
+_HELD = {
+    "snapshot_s": "backfill_snapshot_seconds",
+    "transactions": "backfill_snapshot_transactions",
+    "log_bytes": "backfill_log_held_bytes",
+}
+
+
+def name_of(connector: str) -> str:
+    """Return the name of the connector that reads for another one."""
+    return connector + SUFFIX
+
+
+def reading_config(connector: str, config: Properties, tasks: int, version: str) -> dict[str, str | None]:
+    """Return the config of the connector that reads for one of Debezium's, which has this version."""
+    return {
+        **{name: value for name, value in config.items() if name not in _LEFT_OUT},
+        "name": name_of(connector),
+        "connector.class": CLASS,
+        "tasks.max": str(tasks),
+        "backfill.debezium.version": version,
+    }
+
+
+def require(desk: Desk, connector: str) -> None:
+    """Raise NotFoundError if there is no backfill of the connector, BadRequestError if another one has its name."""
+    name = name_of(connector)
+    desk.require(name, f"There is no backfill of {connector}. To begin one: kconnect backfill start {connector}")
+    class_name = desk.log.config.connectors[name].properties.get("connector.class")
+    if class_name not in _CLASSES:
+        raise BadRequestError(f"{name} is no backfill of {connector}, but a {class_name}")
+
+
+def progress(desk: Desk, connector: str, offsets: Iterable[Mapping[str, Any]], reports: Collection[Report]) -> Body:
+    """
+    Return what `GET …/backfill` answers. `offsets` are the backfill's, as `GET …/offsets` gives them.
+
+    `begin` is the offset that Debezium's connector is to have, once all is read. What is not known is null.
+    """
+    name, config, units = name_of(connector), desk.log.config, desk.log.status.units
+    numbers = config.task_ids(name)
+    told = [task for number in numbers if (task := config.task_config(UnitId(name, number))) and task.get("backfill.ranges")]
+    rows = [(row["partition"] or {}, row["offset"] or {}) for row in offsets]
+    done = next((offset for partition, offset in rows if partition.get("backfill") == "done"), None)
+    counted: dict[str, Any] = {"ranges": 0, "ranges_done": 0, "rows": 0, "rows_in_all": None}
+    if told:
+        counted = _counted(told[0], rows)
+    if done is not None:
+        counted["rows"] = sum(offset.get("rows", 0) for partition, offset in rows if partition.get("lsn") == done["lsn"])
+    elif not told:
+        counted["rows"] = sum(offset.get("rows", 0) for _, offset in rows)
+    reported = current(desk, reports)
+    own = [reported[unit] for number in numbers if (unit := UnitId(name, number)) in reported]
+    rate = None if done is not None else total(own, "in_per_s")
+    rest = None if counted["rows_in_all"] is None else counted["rows_in_all"] - counted["rows"]
+    statuses = [units.get(UnitId(name)), *(units.get(UnitId(name, number)) for number in numbers)]
+    states = [(State.UNASSIGNED if status is None else status.state).value for status in statuses]
+    traces = [status.trace for status in statuses if status is not None and status.state is State.FAILED]
+    return {
+        "name": connector,
+        "backfill": name,
+        "state": states[0],
+        "tasks": {state: states[1:].count(state) for state in dict.fromkeys(states[1:])},
+        "done": done is not None,
+        "begin": None if done is None else json.loads(done["debezium"]),
+        **counted,
+        "rows_per_s": rate,
+        "rest_s": round(rest / rate) if rest is not None and rest > 0 and rate else None,
+        "why": (traces[0] or "").partition("\n")[0][:1000] if traces else None,
+        "held": {key: _largest(own, number) for key, number in _HELD.items()},
+    }
+
+
+def _counted(task: Properties, rows: Iterable[tuple[Mapping[str, Any], Mapping[str, Any]]]) -> dict[str, Any]:
+    """Count what the tasks' configs and the offsets say of the snapshot that is read."""
+    snapshot = json.loads(task["backfill.snapshot"] or "")
+    tables = json.loads(task["backfill.ranges"] or "")["tables"]
+    ranges = {(*table[:3], number * table[3]) for table in tables for number in range(table[4])}
+    guess = sum(table[5] for table in tables)
+    read = done = 0
+    for partition, offset in rows:
+        if partition.get("lsn") == snapshot["lsn"] and _beginning(partition) in ranges:
+            read += offset.get("rows", 0)
+            done += bool(offset.get("done")) and offset.get("sees") == snapshot["sees"]
+    return {"ranges": len(ranges), "ranges_done": done, "rows": read, "rows_in_all": guess if guess > 0 else None}
+
+
+def _beginning(partition: Mapping[str, Any]) -> tuple[Any, ...]:
+    first = str(partition.get("pages")).partition("-")[0]
+    return partition.get("schema"), partition.get("table"), partition.get("file"), int(first) if first.isdecimal() else None
+
+
+def _largest(reports: Collection[UnitReport], name: str) -> float | None:
+    values = [
+        value for report in reports for published in report.published if (value := published.values.get(name)) is not None
+    ]
+    return max(values, default=None)
+
+
+def is_before(offset: Mapping[str, Any], begin: Mapping[str, Any]) -> bool:
+    """Whether an offset that Debezium's connector has is older than that with which the stream begins."""
+    return bool((offset.get("lsn") or 0) < begin["lsn"])
+
+
+def require_debezium(config: Properties, connector: str) -> None:
+    """Raise BadRequestError if it is another connector."""
+    class_name = config.get("connector.class") or ""
+    if class_name != DEBEZIUM:
+        raise BadRequestError(f"{connector} is a {class_name}: a backfill is for {DEBEZIUM}")
+
+
+def version_of(plugins: Iterable[Body], pinned: str | None) -> str:
+    """Return the version of Debezium that a connector has: the one that its config names, or else the newest."""
+    versions = [str(plugin["version"]) for plugin in plugins if plugin["class"] == DEBEZIUM]
+    if not versions:
+        raise NotFoundError(f"The worker has no {DEBEZIUM}: kconnect plugin install")
+    return pinned if pinned in versions else versions[-1]

@@ -1,0 +1,144 @@
+"""
+The backfill of one of Debezium's connectors: begun, looked at, handed over, given up.
+
+The connector that reads is one as any other. What is of a backfill's own is that Debezium's begins where the copy was taken: so
+its steps, each of which a user could make by himself, are one request here. Each may be made again, so whoever lost the answer
+asks once more. Made by `rest/backfill.py`. Read next: `core/herder/backfills.py`, `kconnect/connectors/backfill`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from kconnect.core.herder import backfills, effects
+from kconnect.core.herder.effects import Body
+from kconnect.core.herder.procedures import Procedure, ask
+from kconnect.core.herder.request import Office, Request
+from kconnect.core.herder.requests.configs import CreateConnector, DeleteConnector
+from kconnect.core.herder.requests.offsets import AlterOffsets, GetOffsets, ResetOffsets
+from kconnect.core.herder.requests.states import SetTargetState, StopConnector
+from kconnect.core.state.records import TargetState
+from kconnect.errors import BadRequestError, ConflictError
+
+
+@dataclass(frozen=True, slots=True)
+class GetBackfill(Request[Body]):
+    """`GET /kconnect/connectors/{c}/backfill`."""
+
+    name: str
+
+    def answer(self, office: Office) -> Procedure[Body]:
+        return (yield from _look(office, self.name))
+
+
+@dataclass(frozen=True, slots=True)
+class StartBackfill(Request[Body]):
+    """`POST /kconnect/connectors/{c}/backfill`: makes the connector that reads, or lets the one that is there go on."""
+
+    name: str
+    tasks: int
+    settings: Mapping[str, str | None] = field(default_factory=dict)
+    """Of the connector that reads, before those that it has from Debezium's."""
+    writes = True
+
+    def answer(self, office: Office) -> Procedure[Body]:
+        desk, name = office.desk, self.name
+        yield from desk.await_lead()
+        desk.require(name)
+        config = desk.log.config.connectors[name].properties
+        backfills.require_debezium(config, name)
+        reader = backfills.name_of(name)
+        if reader in desk.log.config.connectors:
+            backfills.require(desk, name)
+            if desk.log.config.target_state(reader) is not TargetState.STARTED:
+                yield from SetTargetState(reader, TargetState.STARTED).answer(office)
+        else:
+            yield from self._check_fresh(office)
+            version = backfills.version_of((yield from ask(effects.ListPlugins(True))), config.get("connector.plugin.version"))
+            made = {**backfills.reading_config(name, config, self.tasks, version), **self.settings}
+            yield from CreateConnector(reader, made).answer(office)
+        return (yield from _look(office, name))
+
+    def _check_fresh(self, office: Office) -> Procedure[None]:
+        name = self.name
+        if office.desk.log.config.target_state(name) is not TargetState.STOPPED:
+            raise BadRequestError(f"{name} must be STOPPED, so that it does not begin before its copy: kconnect stop {name}")
+        if (yield from _offsets(office, name)):
+            raise BadRequestError(
+                f"{name} has offsets already, so it has begun to read: a backfill is for one that has not. To begin anew: "
+                f"kconnect offsets reset {name}"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class FinishBackfill(Request[Body]):
+    """`POST /kconnect/connectors/{c}/backfill/finish`: Debezium's connector goes on from the copy, and the backfill goes."""
+
+    name: str
+    writes = True
+
+    def answer(self, office: Office) -> Procedure[Body]:
+        desk, name = office.desk, self.name
+        yield from desk.await_lead()
+        state = yield from _look(office, name)
+        desk.require(name)
+        offsets = yield from _offsets(office, name)
+        if not state["done"]:
+            if not (offsets and (yield from self._is_given_up(office))):
+                raise ConflictError(f"The backfill of {name} is not done: {state['ranges_done']} of {state['ranges']} ranges")
+        elif any(backfills.is_before(row["offset"] or {}, state["begin"]["offset"]) for row in offsets):
+            raise ConflictError(
+                f"{name} has offsets of its own, from before the copy, which it would go on from: kconnect offsets reset "
+                f"{name}, then this once more"
+            )
+        elif not offsets:
+            begin = state["begin"]
+            yield from AlterOffsets(name, ((begin["partition"], begin["offset"]),)).answer(office)
+        # In this order: as long as the backfill is there, this may be asked again.
+        yield from SetTargetState(name, TargetState.STARTED).answer(office)
+        yield from _remove(office, name)
+        return state
+
+    def _is_given_up(self, office: Office) -> Procedure[bool]:
+        """Whether the backfill is as `_remove` leaves it before it deletes it: somebody has got so far, and was interrupted."""
+        reader = backfills.name_of(self.name)
+        is_stopped = office.desk.log.config.target_state(reader) is TargetState.STOPPED
+        return is_stopped and not (yield from _offsets(office, reader))
+
+
+@dataclass(frozen=True, slots=True)
+class CancelBackfill(Request[None]):
+    """`DELETE /kconnect/connectors/{c}/backfill`: with what it has in the database."""
+
+    name: str
+    writes = True
+
+    def answer(self, office: Office) -> Procedure[None]:
+        yield from office.desk.await_lead()
+        backfills.require(office.desk, self.name)
+        yield from _remove(office, self.name)
+
+
+# --- steps ------------------------------------------------------------------------------------------------------------
+
+
+def _look(office: Office, name: str) -> Procedure[Body]:
+    backfills.require(office.desk, name)
+    offsets = yield from _offsets(office, backfills.name_of(name))
+    reports = yield from ask(effects.ReadReports())
+    backfills.require(office.desk, name)
+    return backfills.progress(office.desk, name, offsets, reports)
+
+
+def _offsets(office: Office, name: str) -> Procedure[list[dict[str, Any]]]:
+    return list((yield from GetOffsets(name).answer(office))["offsets"])
+
+
+def _remove(office: Office, name: str) -> Procedure[None]:
+    """Delete the backfill and its offsets, with which another one would take itself for done."""
+    reader = backfills.name_of(name)
+    yield from StopConnector(reader).answer(office)
+    yield from ResetOffsets(reader).answer(office)
+    yield from DeleteConnector(reader).answer(office)
