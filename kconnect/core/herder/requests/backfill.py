@@ -48,7 +48,7 @@ class StartBackfill(Request[Body]):
         yield from desk.await_lead()
         desk.require(name)
         config = desk.log.config.connectors[name].properties
-        backfills.require_debezium(config, name)
+        debezium = backfills.require_debezium(config, name)
         reader = backfills.name_of(name)
         if reader in desk.log.config.connectors:
             backfills.require(desk, name)
@@ -56,7 +56,8 @@ class StartBackfill(Request[Body]):
                 yield from SetTargetState(reader, TargetState.STARTED).answer(office)
         else:
             yield from self._check_fresh(office)
-            version = backfills.version_of((yield from ask(effects.ListPlugins(True))), config.get("connector.plugin.version"))
+            plugins = yield from ask(effects.ListPlugins(True))
+            version = backfills.version_of(plugins, debezium, config.get("connector.plugin.version"))
             made = {**backfills.reading_config(name, config, self.tasks, version), **self.settings}
             yield from CreateConnector(reader, made).answer(office)
         return (yield from _look(office, name))
