@@ -33,7 +33,9 @@ _JSON = "org.apache.kafka.connect.json.JsonConverter"
 def test_a_table_is_copied_while_it_changes_whoever_is_killed(
     postgres_programs: Path, tmp_path: Path, kills: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    options = argparse.Namespace(rows=20_000 * kills, kills=kills, rate=5000, seed=seed("KCONNECT_CHAOS_SEED"))
+    options = argparse.Namespace(
+        database="postgresql", rows=20_000 * kills, kills=kills, rate=5000, seed=seed("KCONNECT_CHAOS_SEED")
+    )
     told: list[str] = []
     run = backfill.Run(options, told.append)
     found = run.go(tmp_path, postgres_programs)

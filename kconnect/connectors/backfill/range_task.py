@@ -26,6 +26,9 @@ _LONG = 1 << 20
 """So many bytes a row of a table may have, until the first ones are there."""
 
 
+_LENGTHY = (str, bytes, list)
+
+
 def done_partition() -> dict[str, Any]:
     """Return the source partition that says that all ranges were read, and where the change stream begins."""
     return {"backfill": "done"}
@@ -99,7 +102,7 @@ class RangeTask(Informed, Polling):
         """Learn from rows how long they are; `long` are the places of values that may be."""
         size = _CELL * len(rows[0]) * len(rows)
         for place in long:
-            size += sum(len(row[place]) for row in rows if row[place] is not None)
+            size += sum(len(value) for row in rows if isinstance(value := row[place], _LENGTHY))
         self._average = max(_CELL, size // len(rows))
 
     def forget_weight(self) -> None:

@@ -22,7 +22,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import psycopg
-from sqlalchemy.engine import URL
+from sqlalchemy import URL
 from sqlalchemy.exc import DBAPIError
 
 from kconnect.api import ConfigError, ConnectError

@@ -1,9 +1,9 @@
 """
 Kills what copies a table while it changes, at random, and compares the topic with all changes: `scripts/chaos --backfill`.
 
-One worker, a table of PostgreSQL with a writer that never rests, a backfill, the handover to Debezium, and some more changes.
-Each change has a number, so none can hide. What is killed: task hosts, Spark's driver, the worker, the sessions.
-`wrong` is pure. Read next: `connectors/backfill/source.py`.
+One worker, a table of PostgreSQL or MariaDB with a writer that never rests, a backfill, the handover to Debezium, and some more
+changes. Each change has a number, so none can hide. What is killed: task hosts, Spark's driver, the worker, the sessions.
+MariaDB's table is altered meanwhile, too. `wrong` is pure. Read next: `databases.py`, `connectors/backfill/source.py`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ from typing import Any, NamedTuple
 
 import confluent_kafka as ck
 import orjson
-import psycopg
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from kconnect.core.herder import backfills
@@ -33,18 +32,21 @@ from kconnect.local.broker import Broker
 from kconnect.rest.client import RestError
 from kconnect.testing.processes import WorkerProcess, still_alive
 from tests.conftest import QUICK
-from tests.rig.cdc import pipeline
-from tests.rig.systems.postgres import Postgres
+from tests.rig.chaos.databases import NAME, TABLE, Copied, CopiedMariaDB, CopiedPostgres, Execute
 from tests.support import wait_until
 
 _PARTITIONS = 3
 _LONGEST_S, _SETTLED_S = 1800.0, 900.0
-_NAME, _DATABASE, _TABLE = "copied", "copied", "rows"
-_TOPIC = f"{_NAME}.public.{_TABLE}"
 _AFTER = 200
 """So many changes are made once Debezium goes on."""
 _KINDS = ("sessions", "host", "driver", "worker", "session")
+_ALTERED_EACH = 100
+"""After so many changes of rows a table is altered."""
 _JSON = "org.apache.kafka.connect.json.JsonConverter"
+_CONVERTERS = {
+    **{f"{part}.converter": _JSON for part in ("key", "value")},
+    **{f"{part}.converter.schemas.enable": "false" for part in ("key", "value")},
+}
 
 
 class Change(NamedTuple):
@@ -64,16 +66,10 @@ class Event(NamedTuple):
 class Writer:
     """Changes rows from `start` to `end`. The rows that were there at first have their id as number; `changes` has all else."""
 
-    def __init__(self, server: Postgres, rows: int, seed: int) -> None:
+    def __init__(self, database: Copied, rows: int, seed: int) -> None:
         self._draw = random.Random(seed)
-        self._dsn = f"host={server.host} port={server.port} user={server.user} password={server.password} dbname={_DATABASE}"
-        server.execute(f"create database {_DATABASE}")
-        server.execute(
-            f"create table {_TABLE} (id bigint primary key, number bigint not null, note text, price numeric(12, 2));"
-            f"alter table {_TABLE} replica identity full;"
-            f"insert into {_TABLE} select n, n, repeat('x', 80), n * 0.01 from generate_series(1, {rows}) n;",
-            _DATABASE,
-        )
+        self._database = database
+        database.fill(rows)
         self.rows = rows
         self.changes: dict[int, list[Change]] = {}
         self._alive: dict[int, int] = {}
@@ -82,6 +78,7 @@ class Writer:
         self._thread = threading.Thread(target=self._run, name="writer")
         self.error: BaseException | None = None
         self.count = 0
+        self.altered = 0
 
     def start(self) -> None:
         self._thread.start()
@@ -93,34 +90,37 @@ class Writer:
 
     def _run(self) -> None:
         try:
-            with psycopg.connect(self._dsn, application_name="writer") as connection:
+            with self._database.writing() as (execute, commit):
                 while not self._over.is_set():
                     for _ in range(self._draw.choice((1, 1, 3, 20))):
-                        self._one(connection)
-                    connection.commit()
+                        self._one(execute)
+                    commit()
+                    if self.count > self.altered * _ALTERED_EACH:
+                        self._database.alter(self.altered)
+                        self.altered += 1
                     self._over.wait(0.02)
         except BaseException as error:  # noqa: BLE001 - raised by `end`
             self.error = error
 
-    def _one(self, connection: psycopg.Connection[Any]) -> None:
+    def _one(self, execute: Execute) -> None:
         number, drawn = next(self._numbers), self._draw.random()
         # Some rows change often, and most never.
         key = self._draw.randrange(1, self.rows + 1) if drawn < 0.5 else self._draw.randrange(1, min(200, self.rows))
         before = self._alive.get(key, key if key not in self.changes else 0)
         self.count += 1
         if not before:
-            connection.execute(f"insert into {_TABLE} values (%s, %s, 'new', 1)", (key, number))
+            execute(f"insert into {TABLE} (id, number, note, price) values (%s, %s, 'new', 1)", (key, number))
             self._noted(key, Change("c", number))
         elif drawn < 0.6 or drawn > 0.9:
-            connection.execute(f"update {_TABLE} set number = %s, note = 'changed' where id = %s", (number, key))
+            execute(f"update {TABLE} set number = %s, note = 'changed' where id = %s", (number, key))
             self._noted(key, Change("u", number))
         elif drawn < 0.8:
-            connection.execute(f"delete from {_TABLE} where id = %s", (key,))
+            execute(f"delete from {TABLE} where id = %s", (key,))
             self._noted(key, Change("d", before))
         else:
             # The key changes: a row goes, and another one comes.
             other = self.rows + number % 10_000_000_000 + 1
-            connection.execute(f"update {_TABLE} set id = %s, number = %s where id = %s", (other, number, key))
+            execute(f"update {TABLE} set id = %s, number = %s where id = %s", (other, number, key))
             self._noted(key, Change("d", before))
             self._noted(other, Change("c", number))
 
@@ -191,58 +191,43 @@ class Run:
 
     def go(self, directory: Path, programs: Path | None = None) -> Counter[str]:
         """Return what is wrong in the end: nothing, if all is well."""
-        server = Postgres(programs).start()
         broker = Broker(directory / "broker").start()
-        properties = {**QUICK, "session.timeout.ms": "10000", "plugin.path": str(pipeline.plugin_path()), "task.hosts": "2"}
+        is_maria = self._options.database == "mariadb"
+        # Each of MariaDB's sessions has a snapshot of its own.
+        self.strict = not is_maria
+        database = CopiedMariaDB(broker.bootstrap_servers) if is_maria else CopiedPostgres(programs)
+        properties = {**QUICK, "session.timeout.ms": "10000", "plugin.path": str(database.plugin_path()), "task.hosts": "2"}
         worker = WorkerProcess(directory / "worker", broker.bootstrap_servers, "copied", properties=properties)
-        writer = Writer(server, self._options.rows, self._options.seed)
+        writer = Writer(database, self._options.rows, self._options.seed)
         try:
             worker.start()
             admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
-            admin.create_topics([NewTopic(_TOPIC, _PARTITIONS, 1)])[_TOPIC].result(120)
+            admin.create_topics([NewTopic(database.topic, _PARTITIONS, 1)])[database.topic].result(120)
             writer.start()
             file = directory / "debezium.json"
-            file.write_text(json.dumps({"name": _NAME, "initial_state": "STOPPED", "config": self._config(server)}))
+            file.write_text(
+                json.dumps({"name": NAME, "initial_state": "STOPPED", "config": {**database.config, **_CONVERTERS}})
+            )
             self._type(worker, "create", "-f", str(file))
-            worker.client.wait_for(_NAME, "STOPPED", tasks=0, timeout=_LONGEST_S)
-            pages, rate = max(20, self._options.rows // 2000), self._options.rate
+            worker.client.wait_for(NAME, "STOPPED", tasks=0, timeout=_LONGEST_S)
+            size, rate = database.range_of(self._options.rows), self._options.rate
             limit = ["--rate", str(rate)] if rate else []
-            self._type(worker, "backfill", "start", _NAME, "--no-wait", *limit, "--set", f"backfill.range.pages={pages}")
-            self._kill_meanwhile(worker, server)
-            self._wait(lambda: worker.client.backfill(_NAME)["done"], "not all is read", worker)
-            self._type(worker, "backfill", "finish", _NAME)
-            self.tell(f"killed: {dict(self.kills)}; {writer.count} changes so far")
-            worker.client.wait_for(_NAME, "RUNNING", tasks=1, timeout=_LONGEST_S)
+            self._type(worker, "backfill", "start", NAME, "--no-wait", *limit, "--set", f"{database.range_setting}={size}")
+            self._kill_meanwhile(worker, database)
+            self._wait(lambda: worker.client.backfill(NAME)["done"], "not all is read", worker)
+            self._type(worker, "backfill", "finish", NAME)
+            self.tell(f"killed: {dict(self.kills)}; {writer.count} changes so far, and {writer.altered} of the table")
+            worker.client.wait_for(NAME, "RUNNING", tasks=1, timeout=_LONGEST_S)
             goal = writer.count + _AFTER
             wait_until(lambda: writer.count >= goal or writer.error, _LONGEST_S, "nobody writes")
             writer.end()
-            return self._compared(broker, writer)
+            return self._compared(broker, writer, database.topic)
         finally:
             with contextlib.suppress(AssertionError):
                 writer.end()
             worker.stop()
             broker.stop()
-            server.stop()
-
-    def _config(self, server: Postgres) -> dict[str, str]:
-        return {
-            "connector.class": backfills.DEBEZIUM,
-            "tasks.max": "1",
-            "database.hostname": server.host,
-            "database.port": str(server.port),
-            "database.user": server.user,
-            "database.password": server.password,
-            "database.dbname": _DATABASE,
-            "topic.prefix": _NAME,
-            "plugin.name": "pgoutput",
-            "slot.name": _NAME,
-            "publication.name": _NAME,
-            "publication.autocreate.mode": "filtered",
-            "table.include.list": f"public.{_TABLE}",
-            "poll.interval.ms": "100",
-            **{f"{part}.converter": _JSON for part in ("key", "value")},
-            **{f"{part}.converter.schemas.enable": "false" for part in ("key", "value")},
-        }
+            database.server.stop()
 
     def _type(self, worker: WorkerProcess, *words: str) -> None:
         """As a user would."""
@@ -251,7 +236,7 @@ class Run:
         assert done.returncode == 0, f"kconnect {' '.join(words)}: {done.stderr}"
         self.tell(f"kconnect {' '.join(words)}: {(done.stderr or done.stdout).strip()}")
 
-    def _kill_meanwhile(self, worker: WorkerProcess, server: Postgres) -> None:
+    def _kill_meanwhile(self, worker: WorkerProcess, database: Copied) -> None:
         for number in range(self._options.kills):
             before = self._rows(worker)
             self._wait(functools.partial(self._has_more, worker, before), "nothing is read", worker)
@@ -259,11 +244,11 @@ class Run:
                 return
             time.sleep(self._draw.random() * 3)
             kind = _KINDS[number] if number < len(_KINDS) else self._draw.choice(_KINDS)
-            self._kill(kind, worker, server)
+            self._kill(kind, worker, database)
             self.kills[kind] += 1
             self.tell(f"kill {number + 1}: {kind}; {before} rows were read before")
 
-    def _kill(self, kind: str, worker: WorkerProcess, server: Postgres) -> None:
+    def _kill(self, kind: str, worker: WorkerProcess, database: Copied) -> None:
         # Whatever ends all sessions ends the snapshot.
         self.strict = self.strict and kind in ("host", "session")
         if kind == "worker":
@@ -272,12 +257,7 @@ class Run:
             assert not still_alive(tree, 240), "processes outlive the worker"
             worker.start()
         elif kind in ("session", "sessions"):
-            limit = " limit 1" if kind == "session" else ""
-            server.execute(
-                "select pg_terminate_backend(pid) from (select pid from pg_stat_activity "
-                f"where application_name like 'kconnect-%' order by random(){limit}) as found",
-                _DATABASE,
-            )
+            database.kill_sessions(1 if kind == "session" else None)
         else:
             find: Callable[[], Any] = worker.driver if kind == "driver" else lambda: self._draw.choice(worker.hosts() or [None])
             wait_until(find, _LONGEST_S, f"there is no {kind}").kill()
@@ -287,18 +267,18 @@ class Run:
 
     def _rows(self, worker: WorkerProcess) -> int:
         with contextlib.suppress(RestError):
-            return int(worker.client.backfill(_NAME)["rows"])
+            return int(worker.client.backfill(NAME)["rows"])
         return 0
 
     def _is_done(self, worker: WorkerProcess) -> bool:
         with contextlib.suppress(RestError):
-            return bool(worker.client.backfill(_NAME)["done"])
+            return bool(worker.client.backfill(NAME)["done"])
         return False
 
     def _wait(self, condition: Callable[[], Any], what: str, worker: WorkerProcess) -> Any:
         def seen() -> Any:
             with contextlib.suppress(RestError):
-                status = worker.client.status(backfills.name_of(_NAME))
+                status = worker.client.status(backfills.name_of(NAME))
                 failed = [part["trace"] for part in (status["connector"], *status["tasks"]) if part["state"] == "FAILED"]
                 assert not failed, failed[0]
                 return condition()
@@ -306,13 +286,13 @@ class Run:
 
         return wait_until(seen, _LONGEST_S, what)
 
-    def _compared(self, broker: Broker, writer: Writer) -> Counter[str]:
+    def _compared(self, broker: Broker, writer: Writer, topic: str) -> Counter[str]:
         """Read the topic until all that is to come is there, or nothing comes any more."""
         found: Counter[str] = Counter()
 
         def right() -> bool:
             nonlocal found
-            found = wrong(writer.rows, writer.changes, _events(broker), self.strict)
+            found = wrong(writer.rows, writer.changes, _events(broker, topic), self.strict)
             return not found
 
         with contextlib.suppress(AssertionError):
@@ -320,10 +300,10 @@ class Run:
         return found
 
 
-def _events(broker: Broker) -> list[tuple[int, Event]]:
+def _events(broker: Broker, topic: str) -> list[tuple[int, Event]]:
     consumer = ck.Consumer({"bootstrap.servers": broker.bootstrap_servers, "group.id": "compare", "enable.auto.commit": False})
     try:
-        places = [ck.TopicPartition(_TOPIC, number, 0) for number in range(_PARTITIONS)]
+        places = [ck.TopicPartition(topic, number, 0) for number in range(_PARTITIONS)]
         ends = [consumer.get_watermark_offsets(place, timeout=60)[1] for place in places]
         consumer.assign([place for place, end in zip(places, ends) if end])
         left, events = sum(ends), []
@@ -344,6 +324,7 @@ def _events(broker: Broker) -> list[tuple[int, Event]]:
 
 def main(arguments: list[str], directory: Path, tell: Callable[[str], None]) -> int:
     parser = argparse.ArgumentParser(prog="scripts/chaos --backfill", description=__doc__.splitlines()[1])
+    parser.add_argument("--database", choices=("postgresql", "mariadb"), default="postgresql", help="%(default)s")
     parser.add_argument("--rows", type=int, default=10_000_000, help="of the table at first; %(default)s")
     parser.add_argument("--kills", type=int, default=30, help="%(default)s")
     parser.add_argument(

@@ -34,8 +34,8 @@ class Token(NamedTuple):
 class Column(NamedTuple):
     """
     `type` is in lower case, `arguments` are what stands in parentheses behind it: numbers, or the labels of an enum.
-    `default` is the literal as it is written; `is_now` if it is the current time. Other expressions are no default. `comment` is
-    as it is written, without its quotes.
+    `default` is the literal as it is written; `is_now` if it is the current time. Other expressions are no default.
+    `comment` is as it is written, without its quotes.
     """
 
     name: str
@@ -77,7 +77,7 @@ def parse(statement: str) -> Definition:
                 primary = _key("PRIMARY", item[2:])
             elif [token.word for token in item[:2]] == ["unique", "key"]:
                 unique.append(_key(unquoted(item[2].text), item[3:]))
-    except (IndexError, StopIteration):
+    except (IndexError, ValueError):
         raise ConnectError("The database describes a table in a way that is not understood") from None
     required = {column.name for column in columns if not column.is_optional}
     candidates = [primary] if primary else [key for key in unique if required.issuperset(key.columns)]

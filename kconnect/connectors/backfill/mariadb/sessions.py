@@ -1,9 +1,9 @@
 """
 Sessions of one backfill with a server of MariaDB, and places in its binary log.
 
-A session begins a snapshot of its own, and MariaDB says which place in the log that is, without any lock. No other session can
-have the same one. So the change stream begins at a place before all of them, and has what has changed since. Used by
-`source.py` and `task.py`.
+A transaction begins with a snapshot of its own, and MariaDB says which place in the log that is, without any lock. No other
+session can have the same one. So the change stream begins at a place before all of them, and has what has changed since. Used
+by `source.py` and `task.py`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import pymysql
 from pymysql.constants import FIELD_TYPE
 from pymysql.converters import encoders
-from sqlalchemy.engine import URL
+from sqlalchemy import URL
 from sqlalchemy.exc import DBAPIError
 
 from kconnect.api import ConfigError, ConnectError

@@ -2,7 +2,8 @@
 MariaDbBackfillConnector: notes where Debezium's change stream begins, writes the history of schemas, and divides the tables.
 
 It holds nothing in the database: what was divided, and where the stream begins, is an offset as soon as a task is to read. A
-thread sees when all is read, and whether the server keeps its log until then. Read next: `task.py`, `sessions.py`, `history.py`.
+thread sees when all is read, and whether the server keeps its log until then. Read next: `task.py`, `sessions.py`,
+`history.py`.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from kconnect.api import Config, ConfigDef, ConfigError, ConfigValue, ConnectError, SourceTask
 from kconnect.connectors.backfill.mariadb import settings
+from kconnect.connectors.backfill.mariadb.history_client import client_settings
 from kconnect.connectors.common import CheckedSource
 from kconnect.connectors.libraries import Informed
 
@@ -66,12 +68,7 @@ class MariaDbBackfillConnector(Informed, CheckedSource):
         config = super().validate(props)
         wrong = list(settings.unfit(props))
         try:
-            from kconnect.connectors.backfill.mariadb.history import client_settings
-
             client_settings(props.get(settings.HISTORY_BROKERS) or "none", props)
-        except ImportError:
-            # `problems` says what is missing.
-            pass
         except ConfigError as error:
             wrong.append((error.name or settings.HISTORY_BROKERS, str(error)))
         by_name = {value.name: value for value in config.values}
@@ -147,6 +144,9 @@ class MariaDbBackfillConnector(Informed, CheckedSource):
                     return self._begin(sessions, connection)
                 beginning = Beginning.of_offset(stored)
                 sessions.check_kept(connection, beginning.place)
+                if self._is_read(beginning):
+                    # Whoever saw it has ended before that was noted.
+                    self._end(beginning)
                 return beginning
         except pymysql.MySQLError as error:
             raise ConnectError(f"The database at {self._config[settings.HOST]} says: {reason(error)}") from None

@@ -1,8 +1,9 @@
 """
 The task: reads its ranges one after the other, each from behind its last key, and makes of rows what Debezium would.
 
-Its session has a snapshot of its own, which is none older than the place where the change stream begins. Nothing is read before
-that place is in Kafka, for which the first task sees. Started by `source.py`. Read next: `tables.py`, `sessions.py`.
+Each range is read from a snapshot of its own, which is no older than the place where the change stream begins: a transaction
+keeps all tables that it has read from being altered, until it ends. Nothing is read before that place is in Kafka, for which
+the first task sees. Started by `source.py`. Read next: `tables.py`, `sessions.py`.
 """
 
 from __future__ import annotations
@@ -112,12 +113,6 @@ class MariaDbBackfillTask(RangeTask):
     def _read(self, part: Range, offset: dict[str, Any]) -> list[SourceRecord]:
         if self._connection is None:
             self._connection = self._sessions.plain()
-            place = begin(self._connection)
-            if place.order < self._beginning.place.order:
-                raise ConnectError(
-                    f"The server's binary log ends at {place}, before {self._beginning.place}, where the copy began: is it "
-                    "another server? Cancel the backfill, and begin it anew"
-                )
         table = self._opened(part)
         if not table.order and self._cursor is None:
             # Rows without an order: who is interrupted begins with the first one again.
@@ -135,9 +130,7 @@ class MariaDbBackfillTask(RangeTask):
         width = len(table.order)
         if width:
             after["key"] = json.dumps(rows[-1][:width])
-        # Bits come as numbers.
-        long = [place for place in table.shape.long if table.shape.columns[place][1].expression == "{}"]
-        self.weigh(rows, [place + width for place in long])
+        self.weigh(rows, [place + width for place in table.shape.long])
         columns = list(zip(*rows))[width:]
         places = partition, offset or {"rows": 0}, after
         records = records_of(table.shape, part.name, columns, places, self._source(table), self._headers)
@@ -148,13 +141,18 @@ class MariaDbBackfillTask(RangeTask):
         return records
 
     def _opened(self, part: Range) -> Table:
-        """Have the table as it is now, and as long as the range is read. ConnectError if its key is another one."""
+        """Have a snapshot, and the table as it is in it. ConnectError if its key is another one."""
         if self._is_open:
             assert self._table is not None
             return self._table
         if self._table is not None and self._table.name != part.name:
             self.forget_weight()
-        run(self._connection, "SAVEPOINT kconnect")
+        place = begin(self._connection)
+        if place.order < self._beginning.place.order:
+            raise ConnectError(
+                f"The server's binary log ends at {place}, before {self._beginning.place}, where the copy began: is it another "
+                "server? Cancel the backfill, and begin it anew"
+            )
         with contextlib.closing(self._sessions.raw()) as raw:
             self._table = look(self._connection, definition(raw, part.name), part.name, self._config)
         # Only the newest ones are known to who ends what waits.
@@ -183,11 +181,13 @@ class MariaDbBackfillTask(RangeTask):
         del self._ranges[0]
 
     def rest(self) -> None:
-        """Let go of the table: who alters it waits for a range only. One that is read in one go is read on."""
+        """
+        End the snapshot, and with it the table's lock: who alters the table waits for a range only. A table that is read in one
+        go is read on.
+        """
         if self._is_open and self._cursor is None:
             self._is_open = False
-            run(self._connection, "ROLLBACK TO SAVEPOINT kconnect")
-            run(self._connection, "RELEASE SAVEPOINT kconnect")
+            run(self._connection, "ROLLBACK")
 
     def _source(self, table: Table) -> Struct:
         place, taken_us = self._beginning.place, self._beginning.taken_us

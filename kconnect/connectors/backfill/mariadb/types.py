@@ -75,7 +75,9 @@ def reading_of(column: Column, modes: Modes) -> Reading:
     """Return how a column is read. ConnectError for a type that Debezium or kconnect does not know."""
     base = _of_type(column, modes)
     if column.comment is not None and base.schema.doc is not None:
-        raise ConnectError("It has a comment, with which Debezium can't write a geometry: leave it out with column.exclude.list")
+        raise ConnectError(
+            "It has a comment, with which Debezium can't write a geometry: leave it out with column.exclude.list"
+        )
     commented = base.schema if column.comment is None else base.schema.replace(doc=column.comment)
     return base.of(commented.optional_copy() if column.is_optional else commented)
 
