@@ -19,9 +19,9 @@ from kconnect.local.broker import Broker
 from kconnect.testing.processes import WorkerProcess
 from tests.conftest import QUICK
 from tests.connectors.backfill import test_types as types
-from tests.rig.cdc import pipeline
+from tests.integration import test_backfill_mariadb as of_mariadb
 from tests.rig.chaos import backfill
-from tests.rig.systems.postgres import Postgres
+from tests.rig.chaos.databases import CopiedMariaDB, CopiedPostgres
 from tests.support import seed, wait_until
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(1800)]
@@ -45,42 +45,52 @@ def test_a_table_is_copied_while_it_changes_whoever_is_killed(
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("kind", ["postgresql", "mariadb"])
 def test_debezium_writes_what_is_compared_with(
-    postgres_programs: Path, broker: Broker, tmp_path: Path, unique: Callable[[str], str]
+    postgres_programs: Path, broker: Broker, tmp_path: Path, unique: Callable[[str], str], kind: str
 ) -> None:
     """If it does not, `debezium.json` is of another version: the backfill must learn what has changed."""
-    server = Postgres(postgres_programs).start()
-    properties = {**QUICK, "plugin.path": str(pipeline.plugin_path())}
+    database = CopiedPostgres(postgres_programs) if kind == "postgresql" else CopiedMariaDB(broker.bootstrap_servers)
+    server = database.server
+    properties = {**QUICK, "plugin.path": str(database.plugin_path())}
     worker = WorkerProcess(tmp_path, broker.bootstrap_servers, unique("types"), properties=properties)
     prefix = unique("cdc").replace("-", "")
+    if kind == "postgresql":
+        golden, left_out = types.golden(), frozenset(("ta2",))
+        more = {"database.dbname": "types", "plugin.name": "pgoutput"}
+    else:
+        golden, left_out = of_mariadb.golden(), frozenset(of_mariadb.MADE_ANEW)
+        more = {**database.own, "table.include.list": "types.*"}
     try:
         server.execute("create database types")
-        server.execute((types.HERE / "types.sql").read_text(), "types")
+        if kind == "postgresql":
+            server.execute((types.HERE / "types.sql").read_text(), "types")
+        else:
+            server.execute(f"use types; {(of_mariadb.TYPES / 'types.sql').read_text('utf-8')}")
         worker.start()
         worker.client.put_config(
             "types",
             {
-                "connector.class": "io.debezium.connector.postgresql.PostgresConnector",
+                "connector.class": database.connector,
                 "database.hostname": server.host,
                 "database.port": str(server.port),
                 "database.user": server.user,
                 "database.password": server.password,
-                "database.dbname": "types",
                 "topic.prefix": prefix,
-                "plugin.name": "pgoutput",
+                **more,
                 "key.converter": _JSON,
                 "value.converter": _JSON,
                 "topic.creation.default.partitions": "1",
                 "topic.creation.default.replication.factor": "1",
             },
         )
-        for name, table in types.golden().items():
+        for name, table in golden.items():
             for (key, value), row in zip(_records(broker, f"{prefix}.{name}", len(table["rows"])), table["rows"]):
                 fields = {field["field"]: field for field in value["schema"]["fields"]}
                 assert fields["after"]["fields"] == table["columns"], name
                 assert (key and key["payload"]) == row["key"]
                 for column, wanted in row["after"].items():
-                    if column != "ta2":
+                    if column not in left_out:
                         found = value["payload"]["after"][column]
                         assert json.dumps(found) == json.dumps(wanted), (name, column)
     finally:

@@ -147,8 +147,8 @@ def test_a_key_of_an_offset_that_is_none_comes_into_no_statement(kind: str, text
 
 
 def test_files_of_the_log_are_ordered_by_their_numbers() -> None:
-    places = [Place("log.999999", 5), Place("log.1000000", 4), Place("log.1000000", 30)]
-    assert sorted(reversed(places), key=lambda place: place.order) == places
+    places = [Place("log.1000000", 30), Place("log.1000000", 4), Place("log.999999", 5)]
+    assert sorted(places, key=lambda place: place.order) == places[::-1]
 
 
 def test_the_history_is_that_of_debeziums_snapshot() -> None:
