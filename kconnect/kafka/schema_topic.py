@@ -10,17 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-import confluent_kafka as ck
 import orjson
 
 from kconnect.core.state.bodies import BadRecord
 from kconnect.core.state.schema_records import Key, decode_key
-from kconnect.errors import ConnectError
 from kconnect.kafka.admin import ensure_topic
 from kconnect.kafka.positions import Place
 from kconnect.kafka.reader import Reader
-
-_WRITE_S = 30.0
+from kconnect.kafka.sending import send
 
 
 def ensure(client: Mapping[str, Any], topic: str, replication_factor: int, config: Mapping[str, str]) -> None:
@@ -75,20 +72,8 @@ def read(client: Mapping[str, Any], topic: str, connector: str) -> Said:
 
 def write(client: Mapping[str, Any], topic: str, values: Mapping[Key, Any]) -> None:
     """Write what is said, None to take it back. ConnectError if Kafka has not taken it within half a minute."""
-    failures: list[ck.KafkaError] = []
-
-    def delivered(error: ck.KafkaError | None, _: ck.Message) -> None:
-        if error is not None:
-            failures.append(error)
-
-    producer = ck.Producer({**client, "acks": "all", "linger.ms": 0, "message.timeout.ms": int(_WRITE_S * 1000)})
-    for key, value in values.items():
-        data = None if value is None else orjson.dumps(value)
-        producer.produce(topic, data, orjson.dumps(list(key)), on_delivery=delivered)
-    unsent_count = producer.flush(_WRITE_S)
-    if failures or unsent_count:
-        reason = failures[0].str() if failures else "no answer"
-        raise ConnectError(f"Inferred schemas can't be written to the topic {topic}: {reason}")
+    records = ((orjson.dumps(list(key)), None if value is None else orjson.dumps(value)) for key, value in values.items())
+    send(client, topic, "Inferred schemas", records)
 
 
 def _key(data: Any) -> Key | None:

@@ -8,7 +8,15 @@ from __future__ import annotations
 
 from starlette.responses import Response
 
-from kconnect.core.herder.requests.backfill import CancelBackfill, FinishBackfill, GetBackfill, StartBackfill
+from kconnect.core.herder.requests.backfill import (
+    CancelBackfill,
+    FinishBackfill,
+    GetBackfill,
+    GetReread,
+    Reread,
+    StartBackfill,
+    StopReread,
+)
 from kconnect.rest import bodies, schemas
 from kconnect.rest.operation import Answer, Role, refused
 from kconnect.rest.resource import Call, empty, ok
@@ -33,6 +41,20 @@ async def finish_backfill(call: Call) -> Response:
 async def cancel_backfill(call: Call) -> Response:
     await call.ask(CancelBackfill(call.path("connector")))
     return empty(204)
+
+
+async def get_reread(call: Call) -> Response:
+    return ok(await call.ask(GetReread(call.path("connector"))))
+
+
+async def begin_reread(call: Call) -> Response:
+    tables, where = await call.parsed(bodies.reread)
+    return ok(await call.ask(Reread(call.path("connector"), tables, where)), 202)
+
+
+async def stop_reread(call: Call) -> Response:
+    await call.ask(StopReread(call.path("connector")))
+    return empty(202)
 
 
 _WHOLE = {"type": "integer"}
@@ -85,6 +107,28 @@ _START = schemas.declare_optional(
         },
     },
 )
+_TABLES = {"type": "array", "items": {"type": "string"}, "examples": [["public.orders"]]}
+_REREAD = schemas.declare(
+    "Reread",
+    "Tables that are read again beside the change stream.",
+    {
+        "name": {"type": "string", "description": "Debezium's connector."},
+        "tables": {**_TABLES, "description": "Those that are asked for, or are still to be read; the first one is being read."},
+    },
+)
+_REREAD_REQUEST = schemas.declare_optional(
+    "RereadRequest",
+    "What is read again.",
+    {
+        "tables": {**_TABLES, "minItems": 1},
+        "where": {"type": ["string", "null"], "description": "Rows that fulfil this, in SQL.", "examples": ["id > 1000"]},
+    },
+)
+_SIGNALS = (
+    refused(400, "The connector is not Debezium's, or takes no signals by Kafka: the answer names the settings."),
+    refused(404, "There is no such connector."),
+    refused(409, "Its task does not run."),
+)
 _ABSENT = refused(404, "There is no such connector, or no backfill of it.")
 
 OPERATIONS = (
@@ -121,5 +165,30 @@ OPERATIONS = (
         Answer(204, "It is gone, with its replication slot. Records that were written stay."),
         _ABSENT,
         refused(409, "A task of it still ends: try again."),
+    ),
+    Role.READ.may(
+        "GET /kconnect/connectors/{connector}/backfill/again",
+        get_reread,
+        "Which tables are read again",
+        Answer(200, "As Debezium's offsets say; none if all is read.", _REREAD),
+        refused(400, "The connector is not Debezium's."),
+        refused(404, "There is no such connector."),
+    ),
+    Role.ADMIN.may(
+        "POST /kconnect/connectors/{connector}/backfill/again",
+        begin_reread,
+        "Read tables again beside the change stream",
+        Answer(202, "Debezium is told to, by the topic of its signals (signal.kafka.topic).", _REREAD),
+        *_SIGNALS,
+        body=_REREAD_REQUEST,
+        notes="Its incremental snapshot: chunks come between the changes, and no row comes behind a newer change of it, or "
+        "before an older one.",
+    ),
+    Role.ADMIN.may(
+        "DELETE /kconnect/connectors/{connector}/backfill/again",
+        stop_reread,
+        "Stop reading tables again",
+        Answer(202, "Debezium is told to. Rows that were read stay in their topics."),
+        *_SIGNALS,
     ),
 )

@@ -43,6 +43,7 @@ REPLAY = (
 MOST_LETTERS = 500
 BACKFILL = 'send {}, or {"tasks": 8} with a "rate" in rows a second or "settings" as a flat object, if wanted'
 MOST_TASKS = 10_000
+REREAD = 'send {"tables": ["<schema>.<table>", ...]}, with a "where" in SQL if wanted'
 _LONGEST_LOGIN = 2800
 """Browsers take cookies of 4,096 bytes, and sealing makes it longer by a half."""
 LOGIN = 'send {"user": "<name>", "password": "<password>"}, or {"token": "<token>"}'
@@ -98,6 +99,19 @@ def backfill(body: bytes) -> Backfill:
     if settings is not None and not isinstance(settings, dict):
         raise BadRequestError(f"The request's 'settings' is not an object; {BACKFILL}.")
     return Backfill(tasks, rate, _flat(settings or {}, BACKFILL))
+
+
+def reread(body: bytes) -> tuple[tuple[str, ...], str | None]:
+    """Parse the body of `POST /kconnect/connectors/{c}/backfill/again` to tables and an SQL condition."""
+    data = _object(body, REREAD)
+    for unknown in data.keys() - {"tables", "where"}:
+        raise BadRequestError(f"Unknown property '{unknown}' in the request; {REREAD}.")
+    tables, where = data.get("tables"), data.get("where")
+    if not isinstance(tables, list) or not tables or not all(isinstance(table, str) and table for table in tables):
+        raise BadRequestError(f"'tables' must be a list of at least one name; {REREAD}.")
+    if where is not None and (not isinstance(where, str) or not where.strip()):
+        raise BadRequestError(f"'where' must be a condition in SQL; {REREAD}.")
+    return tuple(tables), where
 
 
 def config(body: bytes, expected: str = CONFIG, most: int | None = None) -> Config:

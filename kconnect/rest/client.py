@@ -276,6 +276,19 @@ class ConnectClient:
         """Give it up."""
         self._call("DELETE", _path("kconnect", "connectors", connector, "backfill"))
 
+    def reread(self, connector: str) -> list[str]:
+        """Return the tables that Debezium is still to read again beside its stream."""
+        return list(self._object("GET", _path("kconnect", "connectors", connector, "backfill", "again"))["tables"])
+
+    def begin_reread(self, connector: str, tables: Iterable[str], where: str | None) -> None:
+        """Have tables read again, or some of their rows."""
+        body = {"tables": list(tables), "where": where}
+        self._call("POST", _path("kconnect", "connectors", connector, "backfill", "again"), body)
+
+    def stop_reread(self, connector: str) -> None:
+        """Have that stopped."""
+        self._call("DELETE", _path("kconnect", "connectors", connector, "backfill", "again"))
+
     def loggers(self) -> dict[str, Any]:
         return self._object("GET", "/admin/loggers")
 

@@ -26,10 +26,11 @@ from kconnect.core.state.assignment_records import Held
 from kconnect.core.state.config import Properties
 from kconnect.core.state.offsets import OffsetState
 from kconnect.core.state.records import SessionKey, Topic
-from kconnect.errors import ConnectError
+from kconnect.errors import BadRequestError, ConnectError
 from kconnect.kafka import clients, group, group_offsets, inferred, schema_topic
 from kconnect.kafka.admin import Admin
 from kconnect.kafka.log import LeaderWriter, LogReader, LogWriter
+from kconnect.kafka.sending import send
 from kconnect.plugins.registry import Registry
 from kconnect.plugins.sandbox import Sandbox
 from kconnect.processes import logs, process
@@ -170,6 +171,19 @@ class World:
         statements = schema_topic.read(client, topic, effect.connector)
         schema_topic.write(clients.internal(self._settings, "schemas"), topic, dict.fromkeys(statements))
         return len({(key.part, key.topic) for key in statements})
+
+    @performs(effects.Signal, Lane.CLIENT)
+    def signal(self, effect: effects.Signal) -> None:
+        mine = {server.strip() for server in self._settings.bootstrap_servers.split(",")}
+        if mine.isdisjoint(server.strip() for server in effect.servers.split(",")):
+            # Its login is for this cluster only.
+            raise BadRequestError(
+                f"The connector takes its signals from {effect.servers}, and the worker sends them to its own cluster only, "
+                f"which is {self._settings.bootstrap_servers}: if that is the same, write it in the same way"
+            )
+        if self._settings.internal_topics.protects(effect.topic):
+            raise BadRequestError(self._settings.internal_topics.refusal(effect.topic))
+        send(clients.internal(self._settings, "signals"), effect.topic, "The signal", [(effect.key, effect.value)])
 
     @performs(effects.Preview, Lane.PLUGIN)
     def preview(self, effect: effects.Preview) -> str:

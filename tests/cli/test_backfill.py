@@ -60,6 +60,8 @@ def test_what_the_database_holds_back_is_told_once_it_is_known() -> None:
         (["start", "cdc", "--tasks", "0"], "Invalid value for '--tasks'"),
         (["start", "cdc", "--rate", "0"], "Invalid value for '--rate'"),
         (["start"], "Missing argument 'NAME'"),
+        (["again", "cdc", "public.t", "--stop"], "--stop ends all reading again"),
+        (["again", "cdc", "--where", "id > 1"], "--where needs a TABLE"),
         (["begin", "cdc"], "No such command 'begin'"),
     ],
 )

@@ -42,7 +42,7 @@ LEFT_OUT: dict[tuple[str, str], str] = {
     ("connectors/spark.md", "lake.python="): "a line of a worker's file, which tests/integration/test_spark_sink.py has",
     ("cheat-sheet.md", "kconnect migrate"): "operating.md types it",
     **{("connectors/backfill.md", f"kconnect {words}"): _DATABASE for words in (
-        "create -f", "backfill start", "backfill status", "backfill finish",
+        "create -f", "backfill start", "backfill status", "backfill finish", "backfill again",
     )},
     ("pyspark.md", "pip install"): _NET,
     ("pyspark.md", ". .venv/bin/activate"): "tests/spark/test_notebook.py runs what is typed into that Python",

@@ -16,6 +16,7 @@ _COMMANDS = {
     "status": ("kconnect.cli.backfill.status", "Show how far a backfill is."),
     "finish": ("kconnect.cli.backfill.finish", "Hand over to Debezium once all is read."),
     "cancel": ("kconnect.cli.backfill.cancel", "Give a backfill up, with its replication slot."),
+    "again": ("kconnect.cli.backfill.again", "Have tables read again beside the change stream."),
 }
 
 
@@ -29,6 +30,7 @@ def backfill() -> None:
       kconnect backfill status orders-cdc
       kconnect backfill finish orders-cdc
       kconnect backfill cancel orders-cdc
+      kconnect backfill again orders-cdc public.orders --where "id > 1000"
 
     The connector must be STOPPED and have no offsets yet. Its change stream begins exactly where the copy was taken.
     """

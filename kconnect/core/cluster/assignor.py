@@ -1,15 +1,20 @@
 """
-Which worker should run which unit: balanced by weight, and moving no more units than necessary.
+Which worker should run which unit: balanced by weight and by connector, and moving no more units than necessary.
 
-A pure function. `handover.py` calls it with what it has read from the log. Read next: `handover.py`.
+A pure function. `handover.py` calls it with what it has read from the log. `shares.py` has what each worker is to run. Read
+next: `handover.py`.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_right, insort
-from collections.abc import Iterable, Mapping
+import heapq
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from kconnect.core.cluster.shares import Counts, Share, group_of
 from kconnect.core.state.records import UnitId, Units
+
+_LOOKS = 16
+"""So many equally loaded workers are compared for a unit: of a thousand nearly all are as good."""
 
 
 def assign(
@@ -19,93 +24,99 @@ def assign(
     weights: Mapping[UnitId, int] | None = None,
 ) -> dict[str, Units]:
     """
-    Give each unit to exactly one worker, so that no single move of a unit would bring the workers' loads closer.
+    Give each unit to exactly one worker, so that no single move of a unit would bring the workers' loads closer, and that of no
+    connector a worker has two tasks more than another one, as far as weights allow that.
 
     A worker's load is the sum of its units' `weights`, 1 where nothing is said: without weights no two workers differ by
-    more than one unit. A unit stays where it is unless its worker is gone or a move makes the loads more even. The answer
-    depends on the arguments' contents only, never on their order. Without workers it is empty.
+    more than one unit. A unit stays where it is unless its worker is gone or a move makes the loads, or its connector's tasks,
+    more even. The answer depends on the arguments' contents only, never on their order. Without workers it is empty.
     """
     names = sorted(workers)
     if not names:
         return {}
     weights = weights or {}
-    todo = set(units)
-    shares = [_Share(name) for name in names]
+    todo, counts = set(units), Counts()
+    shares = [Share(name, counts) for name in names]
     for share in shares:
         kept = todo & current.get(share.name, frozenset())
         todo -= kept
         for unit in sorted(kept):
             share.take(unit, weights.get(unit, 1))
-    # The heaviest first: the light ones then fill the gaps.
-    for unit in sorted(todo, key=lambda unit: (-weights.get(unit, 1), unit)):
-        _lightest(shares).take(unit, weights.get(unit, 1))
+    _give_out(shares, sorted((-weights.get(unit, 1), unit) for unit in todo))
     # Each move takes a unit lighter than the difference, so the sum of the squared loads falls: this ends.
     while _made_more_even(shares):
         pass
+    for connector in sorted(counts.uneven(len(shares))):
+        _spread(shares, counts, connector)
     return {share.name: frozenset(share.units()) for share in shares}
 
 
-class _Share:
+def _give_out(shares: Sequence[Share], todo: Iterable[tuple[int, UnitId]]) -> None:
+    """Give units, each behind its negative weight, to the workers with least: light ones, which come last, fill the gaps."""
+    heap = [(share.load, share.count, place) for place, share in enumerate(shares)]
+    heapq.heapify(heap)
+    for negative_weight, unit in todo:
+        tied: list[tuple[int, int, int]] = []
+        while heap and len(tied) < _LOOKS and (not tied or heap[0][0] == tied[0][0]):
+            tied.append(heapq.heappop(heap))
+            if not shares[tied[-1][2]].count_of(group_of(unit)):
+                break
+        best = min(tied, key=lambda entry: (shares[entry[2]].count_of(group_of(unit)), *entry[1:]))
+        share = shares[best[2]]
+        share.take(unit, -negative_weight)
+        for entry in tied:
+            heapq.heappush(heap, (share.load, share.count, best[2]) if entry is best else entry)
+
+
+def _made_more_even(shares: list[Share]) -> bool:
     """
-    The units of a worker, by weight: whoever may create connectors may have thousands of tasks moved at once, while the herder
-    waits, so that none is looked for among all others.
+    Move a unit from the most loaded worker that has one whose move helps to the least loaded one; False if there is none. Of
+    units that help as much it is one of the connector of which the two have most unlike numbers.
     """
-
-    def __init__(self, name: str) -> None:
-        self.name, self.load, self.count = name, 0, 0
-        self._by_weight: dict[int, list[tuple[int, UnitId]]] = {}
-        """Each with a number, which is greater of what came later."""
-        self._weights: list[int] = []
-        """The weights that it has units of, the lightest first."""
-        self._came = 0
-
-    def units(self) -> Iterable[UnitId]:
-        return (unit for some in self._by_weight.values() for _, unit in some)
-
-    def take(self, unit: UnitId, weight: int) -> None:
-        if weight not in self._by_weight:
-            self._by_weight[weight] = []
-            insort(self._weights, weight)
-        self._by_weight[weight].append((self._came, unit))
-        self._came += 1
-        self.load += weight
-        self.count += 1
-
-    def give(self, weight: int) -> UnitId:
-        """Give up the unit of this weight that came last."""
-        some = self._by_weight[weight]
-        _, unit = some.pop()
-        if not some:
-            del self._by_weight[weight]
-            self._weights.remove(weight)
-        self.load -= weight
-        self.count -= 1
-        return unit
-
-    def weight_to_move(self, difference: int) -> int | None:
-        """
-        Return the weight that comes nearest to halving a difference to another worker; None if each unit is at least as heavy.
-        Of two that come as near it is the one of the unit that came last.
-        """
-        behind = bisect_right(self._weights, difference // 2)
-        around = [weight for weight in self._weights[max(0, behind - 1) : behind + 1] if weight < difference]
-        best = min((abs(difference - 2 * weight) for weight in around), default=0)
-        nearest = [weight for weight in around if abs(difference - 2 * weight) == best]
-        return max(nearest, key=lambda weight: self._by_weight[weight][-1], default=None)
+    target = min(shares, key=lambda share: (share.load, share.count, share.name))
+    for sources in _by_load(shares):
+        weights = {share: share.weight_to_move(share.load - target.load) for share in sources[:_LOOKS]}
+        able = [(share, weight) for share, weight in weights.items() if weight is not None]
+        if able:
+            source, weight = max(able, key=lambda each: each[0].advantage(each[1], target))
+            target.take(source.give(weight, source.best(weight, target)), weight)
+            return True
+    return False
 
 
-def _lightest(shares: Iterable[_Share]) -> _Share:
-    return min(shares, key=lambda share: (share.load, share.count, share.name))
+def _by_load(shares: Iterable[Share]) -> Iterator[list[Share]]:
+    """Yield the workers of each load, the greatest first, each by name."""
+    by_load: dict[int, list[Share]] = {}
+    for share in shares:
+        by_load.setdefault(share.load, []).append(share)
+    for load in sorted(by_load, reverse=True):
+        yield by_load[load]
 
 
-def _made_more_even(shares: list[_Share]) -> bool:
+def _spread(shares: Sequence[Share], counts: Counts, connector: str) -> None:
     """
-    Move a unit from the most loaded worker that has one whose move helps to the least loaded one; False if there is none.
+    Even out a connector's tasks: one goes to a worker with fewer of them, and one of another connector comes back for it if
+    that worker has as much to do as the first. Each step makes the sum of the squared numbers fall: this ends.
+
+    Without weights there always is one to come back: a worker with fewer tasks of this connector, and no less to do, has more
+    of another one, or an instance.
     """
-    target = _lightest(shares)
-    for source in sorted(shares, key=lambda share: (-share.load, share.name)):
-        weight = source.weight_to_move(source.load - target.load)
-        if weight is not None:
-            target.take(source.give(weight), weight)
+    while True:
+        most = max(shares, key=lambda share: (share.count_of(connector), share.load))
+        least = min(shares, key=lambda share: (share.count_of(connector), share.load))
+        if most.count_of(connector) - least.count_of(connector) < 2 or not _exchanged(most, least, connector):
+            return
+
+
+def _exchanged(most: Share, least: Share, connector: str) -> bool:
+    for weight in most.weights_of(connector):
+        if most.load - least.load >= weight:
+            least.take(most.give(weight, connector), weight)
+            return True
+        back = least.best(weight, most) if least.has(weight) else connector
+        if back is None or least.count_of(back) > most.count_of(back):
+            unit = least.give(weight, back)
+            least.take(most.give(weight, connector), weight)
+            most.take(unit, weight)
             return True
     return False

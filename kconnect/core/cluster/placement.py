@@ -102,6 +102,7 @@ class _Plan:
                 self.units[held.host], self.specs[held.host] = {}, PLAIN
                 self._stuck.setdefault(held.host, frozenset())
         self._loads = dict.fromkeys(self.units, 0)
+        self._tasks: Counter[tuple[int, str]] = Counter()
         self._needed: set[int] = set()
         """Hosts without units that are about to be given some."""
         self._weights_of: Counter[HostSpec] = Counter()
@@ -165,10 +166,10 @@ class _Plan:
             back = next(iter(holders)) if len(holders) == 1 else -1
             if unit in placed or (holders and (not self._takes(back, spec) or self._is_given_up(back, spec))):
                 # It has to leave its host first. What it waits for then is not the start of another one.
-                self._needed.add(self._choose(spec))
+                self._needed.add(self._choose(spec, unit))
             else:
                 # Just taken away and given back, or its host still stops it: no other host may have it before that.
-                self._put(unit, back if holders else self._choose(spec))
+                self._put(unit, back if holders else self._choose(spec, unit))
 
     def close_unused(self) -> None:
         """Plain hosts that are too many, as they stood in for stuck ones, and those of other specs."""
@@ -190,8 +191,10 @@ class _Plan:
     def _put(self, unit: UnitId, host: int) -> None:
         self.units[host][unit] = self._wanted.runs.get(unit, 0)
         self._loads[host] += self._weight(unit)
+        self._tasks[host, unit.connector] += not unit.is_connector
 
-    def _choose(self, spec: HostSpec) -> int:
+    def _choose(self, spec: HostSpec, unit: UnitId | None = None) -> int:
+        """Return the least loaded host of this spec; of those, the one with the fewest tasks of the unit's connector."""
         able = [host for host in self.units if self._takes(host, spec)]
         late = [host for host in able if host in self._wanted.late]
         if not able or (len(able) < self._limit(spec) and self._yields is None):
@@ -201,7 +204,8 @@ class _Plan:
         if spec == PLAIN:
             # After one was stuck there may be more than are wanted: the emptiest are to become empty.
             able = sorted(able, key=lambda host: (-self._loads[host], host))[: self._plain_hosts]
-        return min(able, key=lambda host: (self._loads[host], host))
+        connector = "" if unit is None else unit.connector
+        return min(able, key=lambda host: (self._loads[host], self._tasks[host, connector], host))
 
     def _takes(self, host: int, spec: HostSpec) -> bool:
         return host in self.units and self.specs[host] == spec and host not in self._stuck and host != self._yields

@@ -139,11 +139,11 @@ def _in_log(offset: Mapping[str, Any]) -> tuple[int, str, int]:
     return len(file), file, offset.get("pos") or 0
 
 
-def require_debezium(config: Properties, connector: str) -> str:
+def require_debezium(config: Properties, connector: str, classes: Collection[str] = tuple(_READERS)) -> str:
     """Return the class of a connector of Debezium's. Raise BadRequestError if it is another connector."""
     class_name = config.get("connector.class") or ""
-    if class_name not in _READERS:
-        raise BadRequestError(f"{connector} is a {class_name}: a backfill is for {' or '.join(_READERS)}")
+    if class_name not in classes:
+        raise BadRequestError(f"{connector} is a {class_name}: a backfill is for {' or '.join(classes)}")
     return class_name
 
 

@@ -193,6 +193,20 @@ class CheckTopics(Effect[str]):
 
 
 @dataclass(frozen=True, slots=True)
+class Signal(Effect[None]):
+    """
+    Send a connector a signal, by a topic that its config names. BadRequestError if that is none of this cluster's, or of the
+    worker's own.
+    """
+
+    servers: str
+    """Where the connector looks for the topic."""
+    topic: str
+    key: bytes
+    value: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class DeadLetters(Effect[str]):
     """
     Read or replay dead letters, in a process of its own. `configs` are those of the connectors with the same queue, `wanted` is

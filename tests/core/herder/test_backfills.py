@@ -10,8 +10,16 @@ import pytest
 from kconnect.core.herder import backfills, effects
 from kconnect.core.herder.desk import ForwardError
 from kconnect.core.herder.request import Request
-from kconnect.core.herder.requests.backfill import CancelBackfill, FinishBackfill, GetBackfill, StartBackfill
-from kconnect.core.herder.requests.configs import CreateConnector
+from kconnect.core.herder.requests.backfill import (
+    CancelBackfill,
+    FinishBackfill,
+    GetBackfill,
+    GetReread,
+    Reread,
+    StartBackfill,
+    StopReread,
+)
+from kconnect.core.herder.requests.configs import CreateConnector, PutConfig
 from kconnect.core.herder.requests.offsets import AlterOffsets, GetOffsets
 from kconnect.core.herder.requests.states import SetTargetState, StopConnector
 from kconnect.core.herder.requests.tasks import PutTaskConfigs
@@ -246,3 +254,117 @@ def test_a_slot_that_can_not_be_dropped_keeps_the_backfill(cluster: MemoryCluste
     with pytest.raises(ConnectError, match="the slot is in use"):
         call(cluster, CancelBackfill("cdc"))
     assert READER in cluster.workers["a:1"].herder.log.config.connectors
+
+
+SIGNALS = {
+    **CONFIG,
+    "signal.enabled.channels": "source, kafka",
+    "signal.kafka.topic": "p-signals",
+    "signal.kafka.bootstrap.servers": "kafka:9092",
+    "signal.data.collection": "public.marks",
+}
+
+
+def with_signals(cluster: MemoryCluster, **other: str) -> None:
+    call(cluster, PutConfig("cdc", {**SIGNALS, **{name.replace("_", "."): text for name, text in other.items()}}))
+    call(cluster, SetTargetState("cdc", TargetState.STARTED))
+    cluster.settle()
+
+
+def sent(cluster: MemoryCluster) -> list[effects.Signal]:
+    return [each for each in cluster.outside if isinstance(each, effects.Signal)]
+
+
+def test_tables_are_read_again_by_a_signal_of_debezium_s(cluster: MemoryCluster) -> None:
+    with_signals(cluster)
+    assert call(cluster, Reread("cdc", ("public.t", "public.u"), "id > 1"))["tables"] == ["public.t", "public.u"]
+    call(cluster, StopReread("cdc"))
+    first, last = sent(cluster)
+    assert (first.servers, first.topic, first.key) == ("kafka:9092", "p-signals", b"p")
+    signal = json.loads(first.value)
+    assert (signal["type"], signal["data"]["type"]) == ("execute-snapshot", "INCREMENTAL")
+    assert signal["data"]["data-collections"] == [r"public\.t", r"public\.u"]
+    conditions = signal["data"]["additional-conditions"]
+    assert [(each["data-collection"], each["filter"]) for each in conditions] == [
+        (r"public\.t", "id > 1"),
+        (r"public\.u", "id > 1"),
+    ]
+    assert json.loads(last.value)["type"] == "stop-snapshot"
+
+
+def test_what_is_still_to_be_read_again_is_in_debezium_s_offsets(cluster: MemoryCluster) -> None:
+    with_signals(cluster)
+    assert call(cluster, GetReread("cdc"))["tables"] == []
+    reading = '[{"incremental_snapshot_collections_id": "public.t"}, {"incremental_snapshot_collections_id": "public.u"}]'
+    store(cluster, "cdc", {"server": "p"}, {"lsn": 1, "incremental_snapshot_collections": reading})
+    assert call(cluster, GetReread("cdc"))["tables"] == ["public.t", "public.u"]
+    for odd in ("no JSON", "{}", "[1]", 7):
+        store(cluster, "cdc", {"server": "p"}, {"lsn": 1, "incremental_snapshot_collections": odd})
+        assert call(cluster, GetReread("cdc"))["tables"] == []
+
+
+@pytest.mark.parametrize(
+    ("other", "text"),
+    [
+        ({"signal_enabled_channels": "source"}, "set signal.enabled.channels=source,kafka$"),
+        ({"signal_kafka_topic": ""}, "set signal.kafka.topic=p-signals$"),
+        ({"signal_kafka_bootstrap_servers": ""}, "set signal.kafka.bootstrap.servers to the brokers of this cluster$"),
+        ({"signal_data_collection": ""}, "set signal.data.collection to a table"),
+        ({"read_only": "true"}, "set read.only=false: without marks"),
+        ({"signal_kafka_topic": "${env:T}"}, "signal.kafka.topic of cdc is ..env:T.: to send it a signal"),
+    ],
+)
+def test_a_connector_that_takes_no_signals_is_told_what_it_lacks(
+    cluster: MemoryCluster, other: dict[str, str], text: str
+) -> None:
+    with_signals(cluster, **other)
+    with pytest.raises(BadRequestError, match=text):
+        call(cluster, Reread("cdc", ("public.t",)))
+    assert sent(cluster) == []
+
+
+def test_whole_tables_have_no_condition(cluster: MemoryCluster) -> None:
+    with_signals(cluster)
+    call(cluster, Reread("cdc", ("public.t",)))
+    assert "additional-conditions" not in json.loads(sent(cluster)[0].value)["data"]
+
+
+def test_a_connector_that_does_not_run_hears_nothing(cluster: MemoryCluster) -> None:
+    with_signals(cluster)
+    call(cluster, StopConnector("cdc"))
+    cluster.settle()
+    with pytest.raises(ConflictError, match="kconnect resume cdc"):
+        call(cluster, StopReread("cdc"))
+    with pytest.raises(BadRequestError, match="other is a FileStreamSource"):
+        call(cluster, CreateConnector("other", {"connector.class": "FileStreamSource"}, "STOPPED"))
+        call(cluster, Reread("other", ("public.t",)))
+    with pytest.raises(NotFoundError):
+        call(cluster, GetReread("nope"))
+
+
+def test_mariadbs_tables_are_read_by_a_connector_of_their_own(cluster: MemoryCluster) -> None:
+    maria = {**CONFIG, "connector.class": backfills.DEBEZIUM_MARIADB}
+    cluster.outside_answers[effects.ListPlugins] = [*PLUGINS, {"class": backfills.DEBEZIUM_MARIADB, "version": "3.5.0.Final"}]
+    call(cluster, CreateConnector("maria", maria, "STOPPED"))
+    cluster.settle()
+    call(cluster, StartBackfill("maria", 2))
+    worker = cluster.workers[cluster.group.owner or ""]
+    made = worker.herder.log.config.connectors["maria-backfill"].properties
+    assert made["connector.class"] == "MariaDbBackfill"
+    assert made["backfill.debezium.version"] == "3.5.0.Final"
+    with pytest.raises(BadRequestError, match=f"a backfill is for {backfills.DEBEZIUM}$"):
+        call(cluster, Reread("maria", ("shop.t",), None))
+
+
+@pytest.mark.parametrize(
+    ("offset", "is_before"),
+    [
+        ({"file": "log.000009", "pos": 400}, True),
+        ({"file": "log.000010", "pos": 399}, True),
+        ({"file": "log.000010", "pos": 400}, False),
+        ({"file": "log.1000000", "pos": 4}, False),
+        ({}, True),
+    ],
+)
+def test_an_offset_in_mariadbs_log_is_before_another(offset: dict[str, Any], is_before: bool) -> None:
+    assert backfills.is_before(offset, {"file": "log.000010", "pos": 400, "gtids": "0-1-7"}) is is_before

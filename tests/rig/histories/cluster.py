@@ -538,6 +538,11 @@ class MemoryWorker:
     def reload_plugins(self, effect: effects.ReloadPlugins) -> Any:
         return self._answer(effect, {"added": [], "removed": [], "installed": [], "broken": []})
 
+    @performs(effects.Signal, Lane.CLIENT)
+    def signal(self, effect: effects.Signal) -> None:
+        self._ask_outside(effect)
+        self._answer(effect, None)
+
     @performs(effects.ListPlugins, Lane.PLUGIN)
     def list_plugins(self, effect: effects.ListPlugins) -> list[Body]:
         return list(self._answer(effect, []))

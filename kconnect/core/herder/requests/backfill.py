@@ -3,23 +3,24 @@ The backfill of one of Debezium's connectors: begun, looked at, handed over, giv
 
 The connector that reads is one as any other. What is of a backfill's own is that Debezium's begins where the copy was taken: so
 its steps, each of which a user could make by himself, are one request here. Each may be made again, so whoever lost the answer
-asks once more. Made by `rest/backfill.py`. Read next: `core/herder/backfills.py`, `kconnect/connectors/backfill`.
+asks once more. A table that is read again beside the stream is Debezium's own work (`rereads.py`). Made by `rest/backfill.py`.
+Read next: `core/herder/backfills.py`, `kconnect/connectors/backfill`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from kconnect.core.herder import backfills, effects
+from kconnect.core.herder import backfills, effects, rereads
 from kconnect.core.herder.effects import Body
 from kconnect.core.herder.procedures import Procedure, ask
 from kconnect.core.herder.request import Office, Request
 from kconnect.core.herder.requests.configs import CreateConnector, DeleteConnector
 from kconnect.core.herder.requests.offsets import AlterOffsets, GetOffsets, ResetOffsets
 from kconnect.core.herder.requests.states import SetTargetState, StopConnector
-from kconnect.core.state.records import TargetState
+from kconnect.core.state.records import State, TargetState, UnitId
 from kconnect.errors import BadRequestError, ConflictError
 
 
@@ -122,7 +123,62 @@ class CancelBackfill(Request[None]):
         yield from _remove(office, self.name)
 
 
+@dataclass(frozen=True, slots=True)
+class GetReread(Request[Body]):
+    """`GET /kconnect/connectors/{c}/backfill/again`."""
+
+    name: str
+
+    def answer(self, office: Office) -> Procedure[Body]:
+        office.desk.require(self.name)
+        backfills.require_debezium(office.desk.log.config.connectors[self.name].properties, self.name, (backfills.DEBEZIUM,))
+        return {"name": self.name, "tables": rereads.tables_of((yield from _offsets(office, self.name)))}
+
+
+@dataclass(frozen=True, slots=True)
+class Reread(Request[Body]):
+    """`POST /kconnect/connectors/{c}/backfill/again`: tables beside the stream, or with `where` some rows of them."""
+
+    name: str
+    tables: tuple[str, ...]
+    where: str | None = None
+    writes = True
+
+    def answer(self, office: Office) -> Procedure[Body]:
+        yield from _signal(office, self.name, lambda identity: rereads.begin(identity, self.tables, self.where))
+        return {"name": self.name, "tables": list(self.tables)}
+
+
+@dataclass(frozen=True, slots=True)
+class StopReread(Request[None]):
+    """`DELETE /kconnect/connectors/{c}/backfill/again`."""
+
+    name: str
+    writes = True
+
+    def answer(self, office: Office) -> Procedure[None]:
+        yield from _signal(office, self.name, rereads.end)
+
+
 # --- steps ------------------------------------------------------------------------------------------------------------
+
+
+def _signal(office: Office, name: str, made: Callable[[str], bytes]) -> Procedure[None]:
+    """Send a signal to one of Debezium's connectors, which must run: it does not look for those of before."""
+    desk = office.desk
+    yield from desk.await_lead()
+    desk.require(name)
+    config = desk.log.config.connectors[name].properties
+    backfills.require_debezium(config, name, (backfills.DEBEZIUM,))
+    to = rereads.signals(config, name)
+    status = desk.log.status.units.get(UnitId(name, 0))
+    if status is None or status.state is not State.RUNNING:
+        raise ConflictError(
+            f"The task of {name} is not RUNNING, and hears only what it is told while it is: kconnect resume {name}"
+        )
+    # Whoever reads Debezium's log or offsets finds it by that.
+    identity = f"kconnect-{desk.now}"
+    yield from ask(effects.Signal(to.servers, to.topic, to.key.encode(), made(identity)))
 
 
 def _look(office: Office, name: str) -> Procedure[Body]:
