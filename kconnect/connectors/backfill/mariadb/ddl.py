@@ -15,7 +15,8 @@ from typing import NamedTuple
 from kconnect.api import ConnectError
 
 _TOKEN = re.compile(
-    r"(?P<name>`(?:[^`]|``)*`)|(?P<text>[bBxX]?'(?:[^'\\]|''|\\.)*')|(?P<comment>/\*.*?\*/)"
+    # Quotes may stay open, and comments are short, so that no text takes more time than it is long.
+    r"(?P<name>`(?:[^`]|``)*(?:`|\Z))|(?P<text>[bBxX]?'(?:[^'\\]|''|\\.)*(?:'|\\?\Z))|(?P<comment>/\*[^*]{0,100}\*/)"
     r"|(?P<word>[A-Za-z_][A-Za-z0-9_]*)|(?P<number>-?\d[0-9A-Za-z.+-]*|-?\.\d+)|(?P<sign>[^\s])",
     re.DOTALL,
 )

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kconnect.api import ConfigError
+from kconnect.connectors import passthrough
 from kconnect.connectors.backfill.mariadb import settings
 
 _BROKER = re.compile(r"(?:\w+://)?(?:\[[0-9A-Fa-f:.%]+\]|[\w.-]+)(?::\d{1,5})?")
@@ -30,11 +31,8 @@ def client_settings(brokers: str, props: Mapping[str, str]) -> dict[str, Any]:
         raise ConfigError(
             settings.HISTORY_BROKERS, brokers, "It is a list of brokers, each as host:port, with commas between them"
         )
-    given = {
-        name.removeprefix(settings.HISTORY_CLIENT): value.strip()
-        for name, value in props.items()
-        if name.startswith(settings.HISTORY_CLIENT) and value.strip()
-    }
+    own = passthrough.given(props, settings.PASSTHROUGH)
+    given = {name: text for name, value in own.items() if (text := value.strip())}
     client: dict[str, Any] = {"bootstrap.servers": brokers}
     for name, value in given.items():
         if name in _PLAIN:

@@ -2,7 +2,7 @@
 Keys of tables, by which they are read in order and divided: as texts that offsets can hold, and as conditions of a statement.
 
 The order is the database's own, with its collations; a key is compared as it was stored, byte by byte in its own character set.
-What is put into a statement is checked, for offsets come from a topic. Called by `tables.py` and `task.py`.
+What is put into a statement is checked, for offsets come from a topic. Called by `tables.py`.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ _ANSWER_BYTES = 512 << 20
 _DRIVER = types.SimpleNamespace(driver="pymysql")
 _OLDEST = (10, 5)
 """Older versions, of whose rights and types other things hold, are no longer kept up by MariaDB."""
-_VERSION = re.compile(r"(?:5\.5\.5-)?(\d+)\.(\d+)\.\d+.*MariaDB", re.IGNORECASE)
+_VERSION = re.compile(r"(?:5\.5\.5-)?(\d{1,4})\.(\d{1,4})\.")
 _FILE = re.compile(r"[\w.-]{1,500}\.\d{6,}")
 _GTIDS = re.compile(r"\d+-\d+-\d+(?:,\d+-\d+-\d+)*")
 _DAY_S = 86400
@@ -121,12 +121,11 @@ class Sessions:
             self._connections.note,
             _CONNECT_S,
         )
-        version = _VERSION.match(connection.get_server_info())
+        server: str = connection.get_server_info()
+        version = _VERSION.match(server) if "mariadb" in server.lower() else None
         if version is None or (int(version[1]), int(version[2])) < _OLDEST:
             connection.close()
-            raise ConnectError(
-                f"A backfill needs MariaDB {'.'.join(map(str, _OLDEST))} or later; the server is {connection.get_server_info()}"
-            )
+            raise ConnectError(f"A backfill needs MariaDB {'.'.join(map(str, _OLDEST))} or later; the server is {server[:100]}")
         return connection
 
     def raw(self) -> Any:

@@ -35,6 +35,7 @@ from kconnect.connectors.backfill.settings import (
     VERSION,
     others,
 )
+from kconnect.connectors.passthrough import CheckedBy, Passthrough
 from kconnect.connectors.setting_rows import INT, LIST, LONG, SECRET, STRING, section
 from kconnect.connectors.sql.source_settings import are_patterns
 
@@ -66,7 +67,10 @@ DATABASES_IN, DATABASES_OUT = "database.include.list", "database.exclude.list"
 UNSIGNED = "bigint.unsigned.handling.mode"
 RANGE_ROWS = "backfill.range.rows"
 HISTORY, HISTORY_BROKERS = "schema.history.internal.kafka.topic", "schema.history.internal.kafka.bootstrap.servers"
-HISTORY_CLIENT = "schema.history.internal.producer."
+PASSTHROUGH = Passthrough("schema.history.internal.producer.", "librdkafka", CheckedBy.POLICY)
+"""Debezium's producer of the history; `history_client.py` takes some of its settings, and no others."""
+HISTORY_CLIENT = PASSTHROUGH.prefix
+SERVER_ID = "database.server.id"
 ONLY_TABLES = "schema.history.internal.store.only.captured.tables.ddl"
 ONLY_DATABASES = "schema.history.internal.store.only.captured.databases.ddl"
 
@@ -163,6 +167,7 @@ CONFIG = ConfigDef(
         "Change stream",
         STRING.high(PREFIX, doc="What the names of topics begin with.", validator=NonEmptyString()),
         STRING.low(DELIMITER, ".", "What is between the parts of a topic's name.", NonEmptyString()),
+        LONG.low(SERVER_ID, 0, "The number by which Debezium reads the log, as a replica; it changes nothing of a backfill."),
         STRING.high(HISTORY, doc="Debezium's topic with the history of the tables' schemas.", validator=NonEmptyString()),
         STRING.high(HISTORY_BROKERS, doc="The brokers that have this topic.", validator=NonEmptyString()),
         STRING.low(

@@ -42,6 +42,8 @@ _COUNTER = re.compile(r" AUTO_INCREMENT=\d+")
 class MariaDbBackfillConnector(Informed, CheckedSource):
     instead = dict.fromkeys(settings.REFUSED, "let Debezium take its snapshot itself, or leave it out")
 
+    passthrough = (settings.PASSTHROUGH,)
+
     def __init__(self) -> None:
         self._stopped = threading.Event()
         self._lock = threading.Lock()
