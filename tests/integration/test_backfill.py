@@ -36,12 +36,20 @@ pytestmark = [pytest.mark.integration, pytest.mark.timeout(1800)]
 _JSON = "org.apache.kafka.connect.json.JsonConverter"
 
 
-@pytest.mark.parametrize("kills", [2, pytest.param(10, marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    ("database", "kills"),
+    [
+        ("postgresql", 2),
+        ("mariadb", 1),
+        pytest.param("postgresql", 10, marks=pytest.mark.long),
+        pytest.param("mariadb", 10, marks=pytest.mark.long),
+    ],
+)
 def test_a_table_is_copied_while_it_changes_whoever_is_killed(
-    postgres_programs: Path, tmp_path: Path, kills: int, capsys: pytest.CaptureFixture[str]
+    postgres_programs: Path, tmp_path: Path, database: str, kills: int
 ) -> None:
     options = argparse.Namespace(
-        database="postgresql", rows=20_000 * kills, kills=kills, rate=5000, seed=seed("KCONNECT_CHAOS_SEED")
+        database=database, rows=20_000 * kills, kills=kills, rate=5000, seed=seed("KCONNECT_CHAOS_SEED")
     )
     told: list[str] = []
     run = backfill.Run(options, told.append)
