@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import time
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from kconnect.api import OffsetOnly, SourceRecord
@@ -53,8 +53,12 @@ class RangeTask(Informed, Polling):
         return self._done is None
 
     @abstractmethod
+    def attempt(self, read: Callable[[], list[SourceRecord] | None]) -> list[SourceRecord] | None:
+        """Return what `read` gives. Of the driver's errors it makes those of the framework."""
+
+    @abstractmethod
     def read_some(self) -> list[SourceRecord] | None:
-        """Return the next records of the first range, which leaves the list with its last one."""
+        """Return the next records of the first range, which leaves the list with its last one. The driver's errors."""
 
     @abstractmethod
     def rest(self) -> None:
@@ -80,6 +84,9 @@ class RangeTask(Informed, Polling):
             self.keep()
             self.pause()
             return None
+        return self.attempt(self._paced)
+
+    def _paced(self) -> list[SourceRecord] | None:
         left_s = self._next_at - time.monotonic()
         if left_s > 0:
             if left_s > _LONG_WAIT_S:

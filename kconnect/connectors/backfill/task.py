@@ -12,7 +12,7 @@ import json
 import logging
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import psycopg
@@ -91,8 +91,11 @@ class BackfillTask(RangeTask):
         return headers_of(self._config[settings.PREFIX], "postgresql", str(run))
 
     def read_some(self) -> list[SourceRecord] | None:
+        return self._read(*self._ranges[0])
+
+    def attempt(self, read: Callable[[], list[SourceRecord] | None]) -> list[SourceRecord] | None:
         try:
-            return self._read(*self._ranges[0])
+            return read()
         except LostError as error:
             self.release()
             self.context.waits_for(f"a snapshot of the database: {error}")

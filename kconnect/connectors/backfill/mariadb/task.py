@@ -12,7 +12,7 @@ import contextlib
 import json
 import logging
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pymysql
@@ -71,9 +71,12 @@ class MariaDbBackfillTask(RangeTask):
             noted = self._note_beginning()
             if not self._has_begun:
                 return noted
+        return self._read(*self._ranges[0])
+
+    def attempt(self, read: Callable[[], list[SourceRecord] | None]) -> list[SourceRecord] | None:
         part = self._ranges[0][0]
         try:
-            return self._read(*self._ranges[0])
+            return read()
         except (pymysql.MySQLError, UnicodeError) as error:
             self.release()
             if code_of(error) in _ALTERED:
