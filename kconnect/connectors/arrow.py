@@ -129,7 +129,10 @@ def conversion(own: Schema) -> Callable[[Any], Any] | None:
         element = _nullable(own.value_schema)
         return lambda value: [element(item) for item in value]
     if own.type is SchemaType.MAP and own.key_schema is not None and own.value_schema is not None:
-        inner = _nullable(own.value_schema)
+        convert_key, inner = conversion(own.key_schema), _nullable(own.value_schema)
+        if convert_key is not None:
+            # As pairs: what a struct becomes is no key of a dict.
+            return lambda value: [(convert_key(key), inner(item)) for key, item in value.items()]
         return lambda value: {key: inner(item) for key, item in value.items()}
     return bytes if own.type is SchemaType.BYTES and own.name is None else None
 

@@ -38,7 +38,7 @@ export function cluster({ api }) {
       number(each.tasks),
       each.version ?? "",
       number(each.generation),
-      each.leaving ? "leaving" : "",
+      each.leaving ? "leaving" : each.drained ? "drained" : "",
       !/^https?:/.test(each.url ?? "") ? "" : h("a", { href: `${each.url.replace(/\/$/, "")}/console`, rel: "noreferrer" }, "Its console"),
     ]);
     const hosts = found.workers.flatMap((/** @type {any} */ worker) =>

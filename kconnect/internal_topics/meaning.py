@@ -134,6 +134,8 @@ def _removed(decoded: Decoded, mask: Mask) -> Said:
             return "generated-tasks", name, f"generated task configs of {name} removed"
         case ours.FencingFailed():
             return "fencing-failed", name, f"failed fencing of {name} settled"
+        case ours.Drained(worker):
+            return "drained", None, f"worker {worker} is no longer drained"
         case ours.TopicsReset():
             return "topics-reset", name, f"count of the topic resets of {name} removed"
         case InferredSchema(key):
@@ -228,6 +230,8 @@ def _assignment(decoded: Decoded, mask: Mask) -> Said:
             return "generated-tasks", name, f"{name} generated {config_count} from the configs up to {config_offset}"
         case ours.FencingFailed(connector, error):
             return "fencing-failed", connector, f"fencing of {connector} failed: {first_line(mask.text(error or ''))}"
+        case ours.Drained(worker):
+            return "drained", None, f"worker {worker} is drained"
         case ours.TopicsReset(connector, number):
             return "topics-reset", connector, f"topics used by {connector} were reset (reset {number})"
     return _broken(None, decoded)

@@ -52,9 +52,11 @@ def messages(
     )
     try:
         places = _places(consumer, settings, topic, partition)
-        starts = {place: _start(consumer, topic, place, limit, offset, newest) for place in places}
+        starts, ends = {}, {}
+        for place in places:
+            starts[place], ends[place] = _extent(consumer, topic, place, limit, offset, newest)
         consumer.assign([ck.TopicPartition(topic, place, start) for place, start in starts.items()])
-        sampled = _read(consumer, topic, set(places), None if newest else limit)
+        sampled = _read(consumer, topic, ends, None if newest else limit)
     except ck.KafkaException as error:
         raise ConnectError(f"The topic {topic} can't be read: {error.args[0].str()}") from error
     finally:
@@ -79,27 +81,33 @@ def _places(consumer: ck.Consumer, settings: WorkerSettings, topic: str, partiti
     return [partition]
 
 
-def _start(consumer: ck.Consumer, topic: str, partition: int, limit: int, offset: int | None, newest: bool) -> int:
+def _extent(
+    consumer: ck.Consumer, topic: str, partition: int, limit: int, offset: int | None, newest: bool
+) -> tuple[int, int | None]:
+    """Return where to begin in a partition, and the offset before which to stop, if there is one."""
     if not newest and offset is None:
-        return ck.OFFSET_BEGINNING
+        return ck.OFFSET_BEGINNING, None
     low, high = consumer.get_watermark_offsets(ck.TopicPartition(topic, partition), timeout=_ANSWER_S)
     if offset is None:
-        return int(max(low, high - limit))
+        return int(max(low, high - limit)), int(high)
     if not low <= offset < high:
         extent = f"its offsets are {low} to {high - 1}" if high > low else "it is empty"
         raise NotFoundError(f"{topic}-{partition} has no record at offset {offset}: {extent}")
-    return offset
+    return offset, None
 
 
-def _read(consumer: ck.Consumer, topic: str, places: set[int], limit: int | None) -> list[Any]:
-    """Read until each partition has given `limit` messages or is at its end."""
+def _read(consumer: ck.Consumer, topic: str, ends: Mapping[int, int | None], limit: int | None) -> list[Any]:
+    """
+    Read until each partition has given `limit` messages, or is at its end: that of `ends`, if it has one there, since records
+    may come faster than they are read.
+    """
     messages: list[Any] = []
-    counts = dict.fromkeys(places, 0)
-    end = time.monotonic() + _READ_S
+    places, counts = set(ends), dict.fromkeys(ends, 0)
+    deadline = time.monotonic() + _READ_S
     while places:
         message = consumer.poll(0.2)
         if message is None:
-            if time.monotonic() > end:
+            if time.monotonic() > deadline:
                 raise RequestTimeoutError(f"The topic {topic} could not be read within {_READ_S:.0f} s: check its brokers")
             continue
         error, place = message.error(), message.partition()
@@ -108,8 +116,11 @@ def _read(consumer: ck.Consumer, topic: str, places: set[int], limit: int | None
         elif error is not None:
             raise ConnectError(f"The topic {topic} can't be read: {error.str()}")
         elif place in places:
-            messages.append(message)
-            counts[place] += 1
-            if limit is not None and counts[place] >= limit:
+            end, at = ends[place], message.offset() or 0
+            if end is None or at < end:
+                messages.append(message)
+                counts[place] += 1
+            # The last offset before the end may be the mark of a transaction, which is never given.
+            if (end is not None and at >= end - 1) or (limit is not None and counts[place] >= limit):
                 places.discard(place)
     return messages

@@ -8,6 +8,7 @@ Keystores and logins, which are several settings at once, are in `logins.py`.
 
 from __future__ import annotations
 
+import difflib
 import logging
 import re
 from collections.abc import Callable, Mapping
@@ -31,6 +32,13 @@ _ITS_NAME = re.compile(r'(?<=onfiguration property )"[^"]+"')
 _MOST_BYTES = 100_000_000
 _UNDOTTED = frozenset(("acks", "retries", "debug", "partitioner"))
 """The other names without a dot are confluent-kafka's, for callbacks and the like."""
+
+
+_OFTEN_WANTED = (
+    *("bootstrap.servers", "security.protocol", "group.id", "client.id", "fetch.min.bytes", "isolation.level"),
+    *("sasl.username", "sasl.password", "sasl.mechanism"),
+)
+"""Settings without a row, whose names are misspelled most easily."""
 
 
 @dataclass(frozen=True)
@@ -239,6 +247,14 @@ def translate(settings: Mapping[str, str | None], kind: str = "producer") -> dic
             else:
                 raise ConfigError(name, _shown(name, value), f"the Kafka client refuses it: {_in_users_words(problem, name)}")
     return _with_level(_with_static_backoff(client))
+
+
+def meant(name: str) -> str | None:
+    """Return the name of a setting that somebody may have meant by one that no client knows, None if there is none."""
+    if name in TABLE or name in logins.NAMES or not (_problem(name, "") or "").startswith("No such configuration property"):
+        return None
+    near = difflib.get_close_matches(name, (*_OFTEN_WANTED, *TABLE, *logins.NAMES), 1, 0.85)
+    return near[0] if near else None
 
 
 def _carried_over(name: str, value: str, kind: str) -> Mapping[str, str]:

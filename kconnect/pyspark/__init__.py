@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kconnect.pyspark.bad import drop_bad
 from kconnect.pyspark.source import KconnectDataSource
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["KconnectDataSource", "register"]
+__all__ = ["KconnectDataSource", "drop_bad", "register"]
 
 _PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from kconnect.core.settings import lent_logins, unsafe
 from kconnect.errors import ConfigError, NotFoundError
-from kconnect.kafka import clients, ranges
+from kconnect.kafka import clients, ranges, translation
 from kconnect.pyspark import secrets
 from kconnect.pyspark.options import Options
 from kconnect.pyspark.places import At, Known, Place, Range
@@ -98,6 +98,9 @@ class Cluster:
         # The worker's settings are this very address then, and what is no override needs no login of its own.
         own = {name: text for name, text in self._kafka.items() if name != _SERVERS or text != self.worker.bootstrap_servers}
         for name, text in own.items():
+            near = translation.meant(name)
+            if near is not None:
+                raise ConfigError(f"No client of Kafka has the setting of the option kafka.{name}: do you mean kafka.{near}?")
             for danger in unsafe.dangers(f"consumer.override.{name}", text):
                 raise ConfigError(
                     f"The option kafka.{name} {danger.reason}, which no option of a frame may. If it is yours, write it into "
@@ -113,7 +116,10 @@ class Cluster:
     @cached_property
     def client(self) -> dict[str, Any]:
         """librdkafka's settings for a consumer. They hold secrets."""
-        client = clients.consumer(self.worker, _NAME, 0, self._config)
+        try:
+            client = clients.consumer(self.worker, _NAME, 0, self._config)
+        except ConfigError as error:
+            raise ConfigError(str(error).replace("consumer.override.", "kafka.")) from None
         for name in ("max.poll.records", "group.instance.id", clients.RESET_AGE_MS):
             client.pop(name, None)
         # Nothing is committed, but the client looks for the group's coordinator, which takes a right of its own.

@@ -7,7 +7,7 @@ Called by `frame.py` on the driver. Pure. A schema is fixed when a query starts:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -16,7 +16,7 @@ from kconnect.connectors import arrow
 from kconnect.converters import inference
 from kconnect.data import schema as schemas
 from kconnect.data.schema import Schema, SchemaType
-from kconnect.errors import DataError
+from kconnect.errors import ConfigError, DataError
 from kconnect.pyspark.options import KEEP, Options
 
 VALUE, KEY, TOPIC, PARTITION, OFFSET = "value", "_key", "_topic", "_partition", "_offset"
@@ -31,6 +31,29 @@ _FLOATS = (pa.float32(), pa.float64())
 _MOST_FIELDS = 5000
 _HEADER = pa.struct([pa.field("key", pa.string()), pa.field("value", pa.binary())])
 _BAD_RECORD = pa.struct([pa.field("error", pa.string()), pa.field("key", pa.binary()), pa.field("value", pa.binary())])
+
+
+_KINDS_OF_ABOUT: Mapping[str, tuple[pa.DataType, ...]] = {
+    KEY: (pa.binary(),),
+    TOPIC: (pa.string(),),
+    PARTITION: (pa.int32(), pa.int64()),
+    OFFSET: (pa.int64(),),
+    TIMESTAMP: (pa.timestamp("us", "UTC"),),
+    HEADERS: (pa.list_(_HEADER),),
+    DELETED: (pa.bool_(),),
+    BAD: (_BAD_RECORD,),
+}
+_NAMES_OF_ABOUT = {
+    KEY: "binary, unless key.converter is given",
+    TOPIC: "a string",
+    PARTITION: "an int",
+    OFFSET: "a long",
+    TIMESTAMP: "a timestamp",
+    HEADERS: "array<struct<key: string, value: binary>>",
+    DELETED: "a boolean",
+    BAD: "struct<error: string, key: binary, value: binary>",
+}
+_ALWAYS_THERE = frozenset((TOPIC, PARTITION, OFFSET, DELETED))
 
 
 class Seen:
@@ -114,6 +137,9 @@ def _kind(kind: pa.DataType) -> pa.DataType:
         return pa.list_(_sparks(kind.value_field))
     if pa.types.is_map(kind):
         return pa.map_(_kind(kind.key_type), _sparks(kind.item_field))
+    if pa.types.is_decimal(kind) and kind.scale < 0:
+        # Spark has none that end before the point.
+        return pa.decimal128(kind.precision, 0)
     return KINDS.get(kind, kind)
 
 
@@ -170,10 +196,52 @@ def around(values: pa.Schema, key: pa.DataType | None, options: Options) -> pa.S
     fields.append(pa.field(DELETED, pa.bool_()))
     if options.mode == KEEP:
         fields.append(pa.field(BAD, _BAD_RECORD))
-    twice = sorted(set(values.names) & {field.name for field in fields})
+    # Spark tells no capitals from small letters, unless it is told to.
+    about = {field.name for field in fields}
+    twice = sorted(name for name in values.names if name.lower() in about)
     if twice:
         raise DataError(
-            f"The records have a field {twice[0]}, which is a column about the record itself. Give the schema yourself, "
-            'without that field, as in .schema("id long, name string, _offset long")'
+            f"The records have a field {twice[0]}, and {twice[0].lower()} is a column about the record itself. Give the schema "
+            'yourself, without that field, as in .schema("id long, name string, _offset long")'
         )
     return pa.schema([*values, *fields])
+
+
+def require_usable(given: pa.Schema, has_typed_keys: bool) -> None:
+    """
+    Raise ConfigError, with the remedy, for a column of a schema that a reader gives that no rows can be made for: one about the
+    record that has another type or is spelled otherwise, one that may not be null, or one of a type that no record has.
+    """
+    for field in given:
+        name = field.name.lower()
+        kinds = _KINDS_OF_ABOUT.get(name)
+        if kinds is not None and field.name != name:
+            raise _unusable(field.name, f"the column about the record is {name}, in small letters")
+        if kinds is not None and not _is_any(field.type, kinds) and not (name == KEY and has_typed_keys):
+            raise _unusable(field.name, f"it is {_NAMES_OF_ABOUT[name]}")
+        if not _is_made(field.type):
+            raise _unusable(field.name, "records have no values of its type. Use a string, or a struct, an array or a map")
+        if name not in _ALWAYS_THERE and not _may_be_null(field):
+            raise _unusable(field.name, "records may lack it. Leave out NOT NULL (nullable=False), also within it")
+
+
+def _unusable(name: str, reason: str) -> ConfigError:
+    return ConfigError(f"The schema has a column {name} that can't be read: {reason}")
+
+
+def _is_any(kind: pa.DataType, kinds: Iterable[pa.DataType]) -> bool:
+    return any(_kind(kind) == _kind(other) for other in kinds)
+
+
+def _may_be_null(field: pa.Field) -> bool:
+    kind = field.type
+    parts = [kind.item_field] if pa.types.is_map(kind) else [kind.field(at) for at in range(kind.num_fields)]
+    return bool(field.nullable) and all(map(_may_be_null, parts))
+
+
+def _is_made(kind: pa.DataType) -> bool:
+    """Whether there are values of a type; Spark's variants and intervals are none."""
+    if pa.types.is_nested(kind):
+        parts = [kind.field(at) for at in range(kind.num_fields)]
+        return all(_is_made(part.type) and b"variant" not in (part.metadata or {}) for part in parts)
+    return not (pa.types.is_duration(kind) or pa.types.is_interval(kind) or pa.types.is_null(kind))

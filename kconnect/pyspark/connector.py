@@ -40,7 +40,7 @@ def connected(options: Options) -> Iterator[ConnectClient]:
 def ensure(client: ConnectClient, options: Options) -> None:
     """
     Create the connector if its config is given and it does not exist, and wait until it and its tasks run. One that has the
-    same config is left as it is, in whatever state: what it has written can be read.
+    same config is left as it is, in whatever state: what it has written can be read. One that is paused or stopped stays so.
 
     Raises:
         ConflictError: it exists with another config, and `connector.update` is not true
@@ -76,6 +76,8 @@ def ensure(client: ConnectClient, options: Options) -> None:
                 "connector.config to read its topics as it is, or set connector.update=true to give it this config"
             )
         client.put_config(name, _named(name, config))
+        if client.status(name)["connector"]["state"] in ("PAUSED", "STOPPED"):
+            return
     client.wait_for(name, "RUNNING", timeout=options.wait_ms / 1000, fail_fast=True)
 
 

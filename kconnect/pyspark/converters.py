@@ -7,6 +7,8 @@ point in `kconnect.converters`, so an installed package may bring more. Read nex
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterable, Mapping
 from importlib import metadata
 from typing import Any
@@ -23,7 +25,7 @@ _PACKAGES = (
     *(f"org.apache.kafka.connect.{part}" for part in ("json", "storage", "converters")),
     "io.confluent.connect.avro",
 )
-_ENVELOPE = b'{"schema":'
+_ENVELOPE = re.compile(rb'\s*\{\s*"(?:schema|payload)"\s*:')
 
 
 def make(which: str, settings: Mapping[str, str] | None, only_own: bool = False) -> Converter:
@@ -96,27 +98,57 @@ class AnyJson(Converter):
     def to_connect_data(self, topic: str, data: bytes | None, headers: Iterable[Header] | None = None) -> SchemaAndValue:
         if data is None:
             return NULL
-        if self._enveloped is not None and data.startswith(_ENVELOPE):
+        if self._enveloped is not None and _ENVELOPE.match(data) is not None:
             try:
                 return self._enveloped.to_connect_data(topic, data)
             except DataError:
-                # An object with a field of this name.
-                pass
+                # Or an object that has a field of this name.
+                if _is_envelope(data):
+                    raise
         if self._texts:
             try:
                 return SchemaAndValue(None, data.decode("utf-8"))
             except UnicodeDecodeError:
                 raise DataError("it is neither JSON nor a text in UTF-8") from None
-        plain = json_text.loads_with_digits(data) if json_text.has_long_fraction(data) else json_text.loads(data)
+        plain = json_text.MISSING if json_text.has_long_fraction(data) else json_text.loads_quickly(data)
+        if plain is json_text.MISSING:
+            # Not `loads`: a number beyond all of floating point would be infinity.
+            plain = _slowly(data)
         return SchemaAndValue(None, None if plain is json_text.MISSING else plain)
 
     def to_connect_all(self, topic: str, data: list[bytes]) -> Column | None:
         if self._texts:
             return None
-        enveloped = [text.startswith(_ENVELOPE) for text in data] if self._enveloped is not None else [False]
+        enveloped = [_ENVELOPE.match(text) is not None for text in data] if self._enveloped is not None else [False]
         if all(enveloped):
             return self._enveloped.to_connect_all(topic, data) if self._enveloped is not None else None
         if any(enveloped) or json_text.has_long_fraction(b",".join(data)):
             return None
         plains = json_text.loads_each(data)
         return None if plains is None else Column(None, plains)
+
+
+def _is_envelope(data: bytes) -> bool:
+    """
+    Whether a message has a schema beside it, rather than a field with such a name. One whose schema or payload is wrong is an
+    envelope all the same: as an object without a schema it would be a row of nulls.
+    """
+    try:
+        plain = json_text.loads(data)
+    except DataError:
+        return False
+    return (
+        type(plain) is dict
+        and plain.keys() == {"schema", "payload"}
+        and (plain["schema"] is None or (type(plain["schema"]) is dict and "type" in plain["schema"]))
+    )
+
+
+def _slowly(data: bytes) -> Any:
+    try:
+        return json_text.loads_with_digits(data)
+    except DataError as error:
+        cause = error.__cause__
+        # These have no part of the text in them, and Connect's words, which speak of converters, help nobody here.
+        place = f" ({cause.msg} at character {cause.pos})" if isinstance(cause, json.JSONDecodeError) else ""
+        raise DataError(f"it is no JSON that can be read{place}") from error

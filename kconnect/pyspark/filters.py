@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from kconnect.pyspark import places
 from kconnect.pyspark.places import At, Range
 
 TOPIC, PARTITION, OFFSET, TIMESTAMP = "_topic", "_partition", "_offset", "_timestamp"
@@ -74,7 +75,7 @@ class Pushed:
         if self.since is None:
             return None
         moment = self.since if self.since.tzinfo is not None else self.since.replace(tzinfo=datetime.timezone.utc)
-        return int(moment.timestamp() * 1000)
+        return places.milliseconds(moment)
 
     def ranges(self, planned: Sequence[Range], since: Mapping[At, int]) -> list[Range]:
         """Return what is left of a plan. `since` are the first offsets at `since_ms`, as far as partitions have such."""

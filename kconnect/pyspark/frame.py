@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 import logging
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -47,12 +47,18 @@ class Frame:
         """Return the cluster to read from, with clients of its own. Its secrets are those of this machine."""
         return Cluster(self.options)
 
-    def topics(self, cluster: Cluster) -> list[str]:
-        """Return the topics to read now. The connector is asked from time to time whether it has used more of them."""
+    def topics(self, cluster: Cluster, read: Iterable[str] = ()) -> list[str]:
+        """
+        Return the topics to read now. The connector is asked from time to time whether it has used more. The topics that were
+        `read` before are among those of a connector, whatever it has used since.
+        """
+        if self.options.connector is not None:
+            self._topics = sorted({*self._topics, *read})
         if self.options.connector is not None and time.monotonic() - self._asked_at > _OF_CONNECTOR_S:
             try:
                 with connector.connected(self.options) as client:
-                    self._topics = client.topics(self.options.connector)
+                    # None of them is left: what the connector has used may be reset, or the connector deleted.
+                    self._topics = sorted({*self._topics, *client.topics(self.options.connector)})
             except ConnectError as error:
                 # A stream reads on while workers are away.
                 log.warning("Whether %s has used more topics can't be had: %s", self.options.connector, error)
@@ -104,6 +110,12 @@ def settings_of(
 
 def of(options: Options, target: StructType) -> Frame:
     """Return a frame with these columns. Its connector is created and asked, as for `schema`, unless that has been done."""
+    from kconnect.pyspark import columns
+
+    if options.mode == KEEP and columns.BAD not in target.names:
+        raise ConfigError(
+            "mode", KEEP, "the schema lacks the column: add _bad struct<error: string, key: binary, value: binary>"
+        )
     by_connector: dict[str, dict[str, str]] = {}
     used: list[str] = []
     if options.connector is not None:
@@ -111,10 +123,8 @@ def of(options: Options, target: StructType) -> Frame:
             connector.ensure(client, options)
             by_connector = _converters(options, client.get_config(options.connector))
             used = client.topics(options.connector)
-    if options.mode == KEEP and "_bad" not in target.names:
-        raise ConfigError(
-            "mode", KEEP, "the schema lacks the column: add _bad struct<error: string, key: binary, value: binary>"
-        )
+    has_typed_keys = columns.KEY in target.names and settings_of(_KEY, options, by_connector, Cluster(options)) is not None
+    columns.require_usable(arrow_schema(target), has_typed_keys)
     return Frame(options, target, by_connector, used, time.monotonic())
 
 
@@ -152,8 +162,9 @@ def schema(options: Options) -> StructType:
     value = converters.make(_VALUE, value_settings, _VALUE in by_connector)
     key = converter_of(_KEY, options, by_connector, cluster) if options.has_key else None
     of_values, of_keys = columns.Seen(), columns.Seen()
+    reasons: list[str] = []
     for topic in topics:
-        if not _look(cluster, topic, options, value, key, of_values, of_keys):
+        if not _look(cluster, topic, options, value, key, of_values, of_keys, reasons):
             registered = _registered(topic, value_settings or {})
             if registered is not None:
                 of_values.look_at_schema(topic, registered)
@@ -161,14 +172,17 @@ def schema(options: Options) -> StructType:
     if value_settings is None and made.names in ([], [columns.VALUE]):
         # Nobody has said that it is JSON.
         of_values = columns.Seen()
+        if reasons:
+            log.warning("Values are read as texts, since they are not all JSON%s", reasons[0])
         for topic in topics:
-            _look(cluster, topic, options, converters.AnyJson(texts=True), None, of_values, of_keys)
+            _look(cluster, topic, options, converters.AnyJson(texts=True), None, of_values, of_keys, reasons)
         made = of_values.columns()
     if not made.names:
+        tried = "as JSON or as text" if value_settings is None else f"by {type(value).__name__}"
         raise ConfigError(
-            f"Nothing tells the columns of {', '.join(topics)}: there is no record with a value that can be read by "
-            f"{type(value).__name__}. Name the converter in value.converter, wait for records, or give the schema yourself, as "
-            'in .schema("id long, name string, _offset long")'
+            f"Nothing tells the columns of {', '.join(topics)}: there is no record with a value that can be read "
+            f"{tried}{''.join(reasons[:1])}. Name the converter in value.converter, wait for records, or give "
+            'the schema yourself, as in .schema("id long, name string, _offset long")'
         )
     key_type = None if key is None else of_keys.key_type()
     spark_schema: StructType = from_arrow_schema(columns.around(made, key_type, options))
@@ -176,12 +190,21 @@ def schema(options: Options) -> StructType:
 
 
 def _look(
-    cluster: Cluster, topic: str, options: Options, value: Converter, key: Converter | None, of_values: Any, of_keys: Any
+    cluster: Cluster,
+    topic: str,
+    options: Options,
+    value: Converter,
+    key: Converter | None,
+    of_values: Any,
+    of_keys: Any,
+    reasons: list[str],
 ) -> bool:
     """
-    Take the newest records of a topic into account, the newest first. Bad ones say nothing of columns. Return whether one has
-    a value.
+    Take the newest records of a topic into account, the newest first. Bad ones say nothing of columns; why the first one is bad
+    goes to `reasons`. Return whether one has a value.
     """
+    from kconnect.pyspark.rows import reason_of
+
     seen = False
     for message in reversed(cluster.newest(topic, options.sample)):
         for part, text, seen_part in ((value, message.value(), of_values), (key, message.key(), of_keys)):
@@ -192,7 +215,10 @@ def _look(
                 seen_part.look(topic, converted.schema, converted.value)
                 seen = seen or (part is value and converted.value is not None)
             except (DataError, ValueError, TypeError, RecursionError) as error:
-                log.info("%s-%d has a bad record at offset %d: %s", topic, message.partition(), message.offset(), error)
+                place = f"{topic}-{message.partition()} at offset {message.offset()}"
+                log.info("%s is a bad record: %s", place, error)
+                if part is value:
+                    reasons.append(f" (the record of {place}: {reason_of(error)})")
     return seen
 
 

@@ -47,13 +47,13 @@ ROWS = (
     Row("key.converter", None, "The converter of keys, as a connector has it. Its settings begin with `key.converter.`."),
     Row("value.converter", None, "The converter of values, as a connector has it. Its settings begin with `value.converter.`."),
     Row("startingOffsets", "earliest", '`earliest`, `latest`, or `{"orders": {"0": 120, "1": -2}}`; -2: earliest, -1: latest.'),
-    Row("endingOffsets", "latest", "Where a batch ends, in the same form. The offset itself is not read."),
+    Row("endingOffsets", "latest", "Where a batch ends, in the same form. The offset itself is not read. Not for streams."),
     Row("startingTimestamp", None, "Where to begin: at the first record of a time, `2026-11-29T12:00:00Z` or ms since 1970."),
     Row("endingTimestamp", None, "Where a batch ends: at the first record of this time or later."),
     Row("maxOffsetsPerTrigger", None, "How many offsets one batch of a stream has at most."),
     Row("maxRecordsPerPartition", None, "How many offsets one task of Spark's reads at most."),
     Row("failOnDataLoss", "true", "Whether a read fails if Kafka has deleted records that it should have had."),
-    Row("mode", FAIL, "Bad records: `fail` the query, `drop` them and log how many, or `keep` them as bytes in `_bad`."),
+    Row("mode", FAIL, "Bad records: `fail` the query, `drop` them, or `keep` them in `_bad`, where `drop_bad` counts them."),
     Row("includeKey", "false", "Whether there is a column `_key`: by `key.converter`, or binary without one."),
     Row("includeHeaders", "false", "Whether there is a column `_headers`, as Spark's Kafka source has it."),
     Row("schema.sample.records", "1000", "Of how many records of each topic, the newest ones, the schema is made."),
@@ -70,6 +70,7 @@ _SPARKS = {
     "assign": "startingOffsets and endingOffsets",
     "bootstrap.servers": "kafka.bootstrap.servers",
     "path": "topics",
+    "provider": "CREATE TEMPORARY VIEW instead of CREATE TABLE",
     "minpartitions": "maxRecordsPerPartition",
     "columnnameofcorruptrecord": "mode=keep, whose column is _bad",
     "startingoffsetsbytimestamp": "startingTimestamp",
@@ -143,6 +144,12 @@ def parse(given: Mapping[str, str]) -> Options:
     kafka = dict(_below(options, "kafka."))
     for name in sorted(_FRAMEWORK & kafka.keys()):
         raise ConfigError(f"kafka.{name}", kafka[name], "this source sets it itself: it reads committed records by offsets")
+    starting, ending = _place(options, "starting"), _place(options, "ending")
+    try:
+        places.require_order(starting, ending)
+    except ValueError as error:
+        name = "endingOffsets" if ending.time_ms is None else "endingTimestamp"
+        raise ConfigError(name, options[name.lower()], str(error)) from None
     return Options(
         topics=topics,
         pattern=pattern,
@@ -156,8 +163,8 @@ def parse(given: Mapping[str, str]) -> Options:
         credentials=options.get("credentials.file"),
         key=_converter(options, "key.converter"),
         value=_converter(options, "value.converter"),
-        starting=_place(options, "starting"),
-        ending=_place(options, "ending"),
+        starting=starting,
+        ending=ending,
         most_of_batch=_count(options, "maxOffsetsPerTrigger", 1) if "maxoffsetspertrigger" in options else None,
         most_of_task=_count(options, "maxRecordsPerPartition", 1) if "maxrecordsperpartition" in options else None,
         fails_on_loss=_flag(options, "failOnDataLoss"),
@@ -167,6 +174,16 @@ def parse(given: Mapping[str, str]) -> Options:
         sample=_count(options, "schema.sample.records", 1),
         read_ms=_count(options, "read.timeout.ms", 1000),
     )
+
+
+def require_endless(options: Options) -> None:
+    """Raise ConfigError if a stream is to end somewhere: only batches do."""
+    if options.ending != places.LATEST:
+        name = "endingOffsets" if options.ending.time_ms is None else "endingTimestamp"
+        raise ConfigError(
+            f"The option {name} is for spark.read only: a stream has no end. To stop at what there is now, use "
+            ".trigger(availableNow=True)"
+        )
 
 
 def _require_known(name: str) -> None:

@@ -20,6 +20,7 @@ At = tuple[str, int]
 
 _EARLIEST, _LATEST = -2, -1
 _LARGEST = 2**63 - 1
+_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 
 
 class Place(NamedTuple):
@@ -77,6 +78,8 @@ def of_time(text: str) -> Place:
     """Return the place of a time. ValueError, with the rule, for what is none."""
     text = text.strip()
     if text.isascii() and text.isdigit():
+        if int(text) > _LARGEST:
+            raise ValueError("must be a time such as 2026-11-29T12:00:00Z, or milliseconds since 1970 that 64 bits can hold")
         return Place(time_ms=int(text))
     try:
         # Python before 3.11 does not take the Z.
@@ -85,7 +88,26 @@ def of_time(text: str) -> Place:
         raise ValueError("must be a time such as 2026-11-29T12:00:00Z, or milliseconds since 1970") from None
     if moment.tzinfo is None:
         raise ValueError("must say its time zone, as 2026-11-29T12:00:00Z or 2026-11-29T12:00:00+02:00 does")
-    return Place(time_ms=int(moment.timestamp() * 1000))
+    return Place(time_ms=milliseconds(moment))
+
+
+def milliseconds(moment: datetime.datetime) -> int:
+    """
+    Return the first millisecond since 1970 that is not before a moment, 0 for all that lie before 1970: no record is older, and
+    Kafka takes -1 for the end and -2 for the beginning.
+    """
+    return max(0, -((_EPOCH - moment) // datetime.timedelta(milliseconds=1)))
+
+
+def require_order(starting: Place, ending: Place) -> None:
+    """Raise ValueError, naming both, if a batch would end before it begins. What only brokers know is left out."""
+    if starting.time_ms is not None and ending.time_ms is not None and starting.time_ms > ending.time_ms:
+        raise ValueError("it lies before startingTimestamp")
+    ends = ending.offsets or {}
+    for (topic, partition), begin in (starting.offsets or {}).items():
+        end = ends.get((topic, partition), _LATEST)
+        if 0 <= end < begin:
+            raise ValueError(f"{topic} ends at {partition}: {end}, and startingOffsets begins there at {begin}")
 
 
 def settled(place: Place, known: Known, by_time: Mapping[At, int]) -> dict[At, int]:
@@ -149,7 +171,7 @@ def ranges(begin: Mapping[At, int], end: Mapping[At, int], known: Known, fails_o
         first = begin.get(at, low)
         if first > last:
             if fails_on_loss:
-                raise _loss(f"{topic}-{partition} was read up to offset {first}, and ends at {last} now: it was made again")
+                raise made_again((topic, partition), {(topic, partition): first}, Known({}, {(topic, partition): last}))
             first = low
         if fails_on_loss and first < low and first < last:
             raise _loss(f"{topic}-{partition} begins at offset {low} now, and offset {first} is wanted")
@@ -164,7 +186,20 @@ def ranges(begin: Mapping[At, int], end: Mapping[At, int], known: Known, fails_o
 def require_there(begin: Mapping[At, int], known: Known) -> None:
     """Raise ConnectError if a partition that was read before does not exist any more."""
     for topic, partition in sorted(begin.keys() - known.ends.keys()):
-        raise _loss(f"{topic}-{partition} has been read before, and does not exist any more")
+        raise _loss(f"{topic}-{partition} has been read before, and does not exist any more, or the options name other topics")
+
+
+def gone_back(begin: Mapping[At, int], known: Known) -> list[At]:
+    """
+    Return the partitions that end before the offset up to which they were read. A leader that has only just begun may know an
+    earlier end for a moment; where that lasts, the topic was made again.
+    """
+    return sorted(at for at, offset in begin.items() if known.ends.get(at, offset) < offset)
+
+
+def made_again(at: At, begin: Mapping[At, int], known: Known) -> ConnectError:
+    """Return the error for a partition that has gone back."""
+    return _loss(f"{at[0]}-{at[1]} was read up to offset {begin[at]}, and ends at {known.ends[at]} now: it was made again")
 
 
 def _loss(reason: str) -> ConnectError:

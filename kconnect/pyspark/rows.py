@@ -17,6 +17,7 @@ import pyarrow as pa
 from kconnect.api.converter import Converter
 from kconnect.connectors import arrow
 from kconnect.connectors.common import MISFITS
+from kconnect.data import schema as schemas
 from kconnect.data.column import Column
 from kconnect.data.schema import Schema, SchemaType
 from kconnect.errors import ConnectError, DataError
@@ -171,22 +172,16 @@ class Rows:
         if schema is None:
             return values.table(column.values, self._own)
         if schema.type is SchemaType.STRUCT:
-            _, lists = column.fields()
-            arrow_schema = arrow.arrow_schema(schema)
-            arrays = dict(zip(arrow_schema.names, arrow.arrays(schema, lists, arrow_schema)))
+            arrays = _arrays(schema, column.fields()[1])
         else:
-            of_value = columns.struct_of(schema)
-            arrow_schema = arrow.arrow_schema(of_value)
-            arrays = dict(zip(arrow_schema.names, arrow.arrays(of_value, [column.values], arrow_schema)))
+            arrays = _arrays(columns.struct_of(schema), [column.values])
         return pa.Table.from_arrays(
             [values.fitted(arrays.get(field.name), field.type, len(column), field.name) for field in self._own],
             schema=self._own,
         )
 
     def _bad(self, message: Any, error: Exception) -> Iterator[Part]:
-        # What others raise may quote the record.
-        text = str(error) if isinstance(error, DataError) else f"it does not fit the columns ({type(error).__name__})"
-        reason = text.strip().partition("\n")[0].rstrip(".")[:_LONGEST_ERROR]
+        reason = reason_of(error)
         if self._mode == FAIL:
             raise BadRecordError(
                 f"The record at offset {message.offset()} of {message.topic()}-{message.partition()} makes no row: {reason}. "
@@ -229,6 +224,30 @@ class Rows:
         (array,) = arrow.arrays(wrapped, [[converted.value]], arrow.arrow_schema(wrapped))
         fitted = values.fitted(array, kind, 1, columns.KEY)
         return fitted.combine_chunks() if isinstance(fitted, pa.ChunkedArray) else fitted
+
+
+def reason_of(error: Exception) -> str:
+    """Return in one line why a record is bad. What others raise may quote the record, and is not part of it."""
+    text = str(error) if isinstance(error, DataError) else f"it does not fit the columns ({type(error).__name__})"
+    return text.strip().partition("\n")[0].rstrip(".: ")[:_LONGEST_ERROR]
+
+
+def _arrays(schema: Schema, lists: Sequence[Sequence[Any]]) -> dict[str, pa.Array]:
+    """Return the fields of a struct as arrays. DataError, which names the field, if one record has a value that is none."""
+    arrow_schema = arrow.arrow_schema(schema)
+    try:
+        return dict(zip(arrow_schema.names, arrow.arrays(schema, lists, arrow_schema)))
+    except _NO_ROW as error:
+        if isinstance(error, DataError) or not lists or len(lists[0]) > 1:
+            raise
+        for field, content in zip(schema.fields, lists):
+            of_field = schemas.struct({field.name: field.schema})
+            try:
+                arrow.arrays(of_field, [content], arrow.arrow_schema(of_field))
+            except _NO_ROW:
+                kind = arrow_schema.field(field.name).type
+                raise DataError(f"the field {field.name} has a value that the type {kind} has not") from error
+        raise
 
 
 def _about(name: str, part: Part, kind: pa.DataType) -> pa.Array:

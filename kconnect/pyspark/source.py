@@ -9,6 +9,7 @@ so Spark's checkpoint is all that a stream needs. Read next: `options.py`, `plac
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +36,10 @@ except ImportError:  # PySpark 4.0 and 4.1
     _HAS_LIMITS = False
 else:
     _HAS_LIMITS = True
+
+
+_SETTLED_S, _PAUSE_S = 10.0, 0.5
+"""How long a partition may end before the offset that was read, after a new leader has taken over."""
 
 
 class RangePartition(InputPartition):
@@ -70,6 +75,9 @@ class KconnectDataSource(DataSource):
         return kind(self._frame(schema))
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
+        from kconnect.pyspark import options
+
+        options.require_endless(self._parsed())
         return StreamReader(self._frame(schema))
 
     def _parsed(self) -> Options:
@@ -153,9 +161,9 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def latestOffset(self, start: Any = None, limit: Any = None) -> dict[str, Any]:
         begin = self._at if start is None else places.of_json(start)
-        known = self._known()
-        if self._frame.options.fails_on_loss:
-            places.require_there(begin or {}, known)
+        known = self._known(begin or ())
+        if begin is not None:
+            begin, known = self._without_lost(begin, known)
         self._newest = known.ends
         if self._frozen is not None:
             # A partition that has come since is for the next run.
@@ -164,6 +172,24 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         end = places.limited(begin or {}, known, self._most(limit) if begin is not None else None)
         self._at = end
         return places.to_json(end)
+
+    def _without_lost(self, begin: Mapping[At, int], known: Known) -> tuple[Mapping[At, int], Known]:
+        """
+        Return what is left of the offsets after which to read, with what brokers say now: a partition of a topic that was made
+        again is one that has come later. Raise ConnectError if a loss is to fail the stream.
+        """
+        fails = self._frame.options.fails_on_loss
+        deadline = time.monotonic() + _SETTLED_S
+        while back := places.gone_back(begin, known):
+            if time.monotonic() > deadline:
+                if fails:
+                    raise places.made_again(back[0], begin, known)
+                return {at: offset for at, offset in begin.items() if at not in back}, known
+            time.sleep(_PAUSE_S)
+            known = self._known(begin)
+        if fails:
+            places.require_there(begin, known)
+        return begin, known
 
     def getDefaultReadLimit(self) -> Any:
         most = self._frame.options.most_of_batch
@@ -203,9 +229,9 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._cluster = self._frame.cluster()
         return self._cluster
 
-    def _known(self) -> Known:
+    def _known(self, begin: Iterable[At] = ()) -> Known:
         cluster = self._reached()
-        return cluster.known(self._frame.topics(cluster))
+        return cluster.known(self._frame.topics(cluster, {topic for topic, _ in begin}))
 
 
 def _partitions(planned: list[Range], options: Options) -> list[InputPartition]:

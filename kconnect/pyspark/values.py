@@ -11,6 +11,7 @@ from __future__ import annotations
 import datetime
 import decimal
 import json
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -23,6 +24,7 @@ from kconnect.pyspark import columns
 
 _EXACT = 1 << 53
 """Up to here a number with a point is each whole number."""
+_INFINITIES = (math.inf, -math.inf)
 _QUICK: Mapping[pa.DataType, frozenset[type]] = {
     pa.string(): frozenset((str, type(None))),
     pa.int64(): frozenset((int, type(None))),
@@ -47,9 +49,12 @@ def table(objects: Sequence[Any], own: pa.Schema) -> pa.Table:
 
 def array(items: Sequence[Any], kind: pa.DataType, path: str) -> pa.Array:
     """Return values without a schema as an array of this type."""
-    if set(map(type, items)) <= _QUICK.get(kind, frozenset()):
-        return pa.array(items, kind)
-    return pa.array([_plain(item, kind, path) for item in items], kind)
+    try:
+        if set(map(type, items)) <= _QUICK.get(kind, frozenset()):
+            return pa.array(items, kind)
+        return pa.array([_plain(item, kind, path) for item in items], kind)
+    except UnicodeEncodeError:
+        raise DataError(f"the field {path} has a text with half a character (a lone surrogate)") from None
 
 
 def _plain(item: Any, kind: pa.DataType, path: str) -> Any:
@@ -118,6 +123,8 @@ def _number(item: Any, kind: pa.DataType, path: str) -> Any:
         return int(item)
     if pa.types.is_floating(kind):
         if isinstance(item, int) and abs(item) > _EXACT:
+            raise _misfit(item, kind, path)
+        if math.isinf(float(item)) and item not in _INFINITIES:
             raise _misfit(item, kind, path)
         return float(item)
     if pa.types.is_decimal(kind):

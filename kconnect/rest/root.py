@@ -1,4 +1,4 @@
-"""`/` and `/health` (KIP-1017)."""
+"""`/`, `/health` (KIP-1017), and `/live` and `/ready`, which Kafka Connect has not."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ import re
 from starlette.responses import Response
 
 from kconnect import __version__
-from kconnect.core.herder.requests.worker import Health, Root
+from kconnect.core.herder.requests.worker import Health, Root, WhyNotReady
 from kconnect.errors import ConnectError, RequestTimeoutError, UnavailableError
+from kconnect.rest import schemas
 from kconnect.rest.operation import Answer, Role
 from kconnect.rest.resource import Call, ok
 
@@ -39,6 +40,19 @@ async def get_health(call: Call) -> Response:
     return _health(200, "healthy", " ".join(filter(None, (text, login, spark))))
 
 
+async def get_live(call: Call) -> Response:
+    # By the server alone: whoever ends a worker that does not answer this ends one that never will.
+    return ok({"status": "live"})
+
+
+async def get_ready(call: Call) -> Response:
+    try:
+        why_not = await call.ask(WhyNotReady(), call.api.settings.health_timeout)
+    except ConnectError as error:
+        why_not = str(error)
+    return ok({"status": "ready"}) if why_not is None else ok({"status": "not ready", "message": why_not}, 503)
+
+
 class _Trouble:
     """What ails the worker, logged once, however often it is asked: for how long it lasts is no news."""
 
@@ -65,6 +79,12 @@ def _health(status: int, word: str, message: str) -> Response:
     return ok({"status": word, "message": message}, status)
 
 
+_LIVE = schemas.declare("Live", "That a worker lives.", {"status": {"enum": ["live"]}})
+_READY = schemas.declare_optional(
+    "Ready",
+    "Whether a worker is ready; if not, what it waits for.",
+    {"status": {"enum": ["ready", "not ready"]}, "message": {"type": "string"}},
+)
 _WORKER = Answer(
     200,
     "The worker.",
@@ -81,6 +101,24 @@ OPERATIONS = (
         Answer(200, "It answers requests.", "Health"),
         Answer(500, "It can't answer requests at the moment.", "Health"),
         Answer(503, "It is starting.", "Health"),
+        probe=True,
+    ),
+    Role.ANYONE.may(
+        "GET /live",
+        get_live,
+        "Whether the worker's process answers at all",
+        Answer(200, "It does.", _LIVE),
+        notes="It looks at nothing else, and may be asked as often as you like.",
+        probe=True,
+    ),
+    Role.ANYONE.may(
+        "GET /ready",
+        get_ready,
+        "Whether the worker has come up, and does not leave",
+        Answer(200, "It has read its topics, is in the group, and has had Spark.", _READY),
+        Answer(503, "Not yet, or it hands its work over and ends.", _READY),
+        notes="What goes wrong later, such as a Kafka that does not answer, is told by `/health`: it concerns all workers at "
+        "once, and requests must find some.",
         probe=True,
     ),
 )

@@ -179,6 +179,7 @@ SCHEMAS: dict[str, Schema] = {
             },
             "version": {**_TEXT_OR_NULL, "description": "Of kconnect; null if that is not known."},
             "leaving": {"type": "boolean"},
+            "drained": {"type": "boolean", "description": "Whether it is to run nothing, until that is taken back."},
             "generation": _NUMBER,
             **_COUNTS,
             "hosts": _list("Its task hosts, with what each holds.", ref("TaskHost")),
@@ -420,6 +421,12 @@ PATH_PARAMETERS: dict[str, Schema] = {
         "maximum": 2**31 - 1,
         "description": "The task's number.",
         "examples": [0],
+    },
+    "worker": {
+        **_TEXT,
+        "minLength": 1,
+        "description": "A worker's id, as `GET /cluster` has it.",
+        "examples": ["10.0.0.1:8083"],
     },
     "plugin": {
         **_TEXT,

@@ -50,8 +50,13 @@ def check(root: click.Command, words: Sequence[str]) -> None:
     """Parse a call as click would, but run nothing, ask nothing and look for no file. UsageError for what is not accepted."""
     command, context, rest = root, click.Context(root, info_name=manual.PROGRAM, resilient_parsing=True), list(words)
     while isinstance(command, click.Group):
-        given, left, _ = command.make_parser(context).parse_args(args=rest)
-        if given.get("help") or given.get("version") or (not left and command.invoke_without_command):
+        # A copy: the parser takes words from it.
+        given, left, _ = command.make_parser(context).parse_args(args=list(rest))
+        if given.get("help") or given.get("version"):
+            return
+        if not left and command.invoke_without_command:
+            alone = click.Command(command.name, params=command.params)
+            _parsing_only(alone).make_context(context.info_name, rest, parent=context.parent)
             return
         if not left:
             raise click.UsageError("Missing command.", context)

@@ -122,7 +122,10 @@ def parsed(line: str) -> tuple[str | None, dict[str, Any]]:
     """The command that a line means, and its parameters."""
     context = cli.cli.make_context("kconnect", line.split())
     while isinstance(command := context.command, click.Group):
-        name, found, rest = command.resolve_command(context, [*context._protected_args, *context.args])
+        words = [*context._protected_args, *context.args]
+        if not words and command.invoke_without_command:
+            break
+        name, found, rest = command.resolve_command(context, words)
         assert found is not None
         context = found.make_context(name, rest, parent=context)
     return context.command.name, context.params

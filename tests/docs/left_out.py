@@ -31,6 +31,8 @@ LEFT_OUT: dict[tuple[str, str], str] = {
     ("several-machines.md", "scripts/chaos --machines"): _MACHINES,
     ("several-machines.md", ".venv/bin/python -m tests.rig.machines.report"): "it needs runs of an hour each",
     ("operating.md", ".venv/bin/kconnect cluster --url http://node-2:8083"): "it needs a second machine",
+    ("operating.md", ".venv/bin/kconnect cluster drain"): "it needs a second machine: tests/integration/test_draining.py",
+    ("operating.md", ".venv/bin/kconnect cluster undrain"): "it needs a second machine: tests/integration/test_draining.py",
     ("operating.md", "SSL_CERT_FILE=ca.pem"): "it needs certificates: tests/integration/test_https.py",
     ("operating.md", "2026-01-31T12:00:00.000Z"): "tests/docs/test_blocks.py compares it with what is written",
     ("operating.md", "kconnect plugin install 'acme-connector>=1.2'"): "there is no such package: plugins.md installs one",

@@ -103,3 +103,25 @@ def test_a_file_of_credentials_adds_to_the_options_and_not_to_a_connectors_own(t
     assert frame.settings_of("value.converter", named, {}, cluster)["basic.auth.user.info"] == "a:b"  # type: ignore[index]
     by_connector = {"value.converter": {"": "AvroConverter", "schema.registry.url": "http://theirs:8081"}}
     assert "basic.auth.user.info" not in (frame.settings_of("value.converter", parse(given), by_connector, cluster) or {})
+
+
+def test_a_setting_that_the_client_refuses_is_told_by_the_options_name() -> None:
+    given = {"topics": "t", "kafka.bootstrap.servers": "h:9092", "kafka.security.protocol": "SASL"}
+    with pytest.raises(ConfigError, match=r"configuration kafka\.security\.protocol"):
+        _ = Cluster(parse(given)).client
+
+
+@pytest.mark.parametrize(
+    "name, near",
+    [("bootstrap.server", "bootstrap.servers"), ("security.protocl", "security.protocol"), ("sasl.passwort", "sasl.password")],
+)
+def test_a_setting_that_is_misspelled_is_told_with_the_one_that_is_meant(name: str, near: str) -> None:
+    given = {"topics": "t", "kafka.bootstrap.servers": "h:9092", f"kafka.{name}": "${env:PATH}"}
+    with pytest.raises(ConfigError, match=rf"kafka\.{name}: do you mean kafka\.{near}\?"):
+        _ = Cluster(parse(given)).client
+
+
+def test_settings_that_only_one_kind_of_client_has_are_taken() -> None:
+    own = {"fetch.min.bytes": "5", "max.poll.interval.ms": "60000", "metric.reporters": "x", "queued.min.messages": "10"}
+    given = {"topics": "t", "kafka.bootstrap.servers": "h:9092", **{f"kafka.{name}": text for name, text in own.items()}}
+    assert Cluster(parse(given)).client["fetch.min.bytes"] == "5"

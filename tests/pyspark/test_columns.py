@@ -7,7 +7,7 @@ import pytest
 
 from kconnect.data import schema as schemas
 from kconnect.data.schema import Schema, SchemaType
-from kconnect.errors import DataError
+from kconnect.errors import ConfigError, DataError
 from kconnect.pyspark import columns, options
 from kconnect.pyspark.columns import Seen
 
@@ -76,6 +76,11 @@ def test_types_that_spark_has_not_have_others_in_their_place() -> None:
     assert found["clock"] == pa.string()
 
 
+def test_a_decimal_that_ends_before_the_point_has_no_scale() -> None:
+    found = columns_of(schemas.struct({"thousands": logical(SchemaType.BYTES, schemas.DECIMAL, -3)}))
+    assert found == {"thousands": pa.decimal128(38, 0)}
+
+
 def test_values_without_a_schema_have_an_inferred_one() -> None:
     seen = Seen()
     for value in ({"a": 1, "b": None}, {"a": 1.5, "c": {"d": True}}, {"e": [1]}, {"m": 1}, {"m": "x"}, None):
@@ -101,8 +106,9 @@ def test_columns_about_records_come_last_and_have_no_namesake() -> None:
     assert columns.around(pa.schema({"id": pa.int64()}), None, plain).names == [
         "id", "_partition", "_offset", "_timestamp", "_deleted"
     ]  # fmt: skip
-    with pytest.raises(DataError, match="a field _offset"):
-        columns.around(pa.schema({"_offset": pa.int64()}), None, plain)
+    for name in ("_offset", "_OFFSET"):
+        with pytest.raises(DataError, match=f"a field {name}, and _offset is a column about"):
+            columns.around(pa.schema({name: pa.int64()}), None, plain)
 
 
 def test_names_that_are_data_make_no_columns_without_end() -> None:
@@ -114,3 +120,50 @@ def test_names_that_are_data_make_no_columns_without_end() -> None:
     wide = schemas.struct({"o": schemas.struct({f"f{number}": INT for number in range(5000)})})
     with pytest.raises(DataError, match="more than 5000 fields"):
         columns_of(wide)
+
+
+HEADERS = pa.list_(pa.field("element", pa.struct({"key": pa.string(), "value": pa.binary()})))
+BAD = pa.struct({"error": pa.string(), "key": pa.binary(), "value": pa.binary()})
+
+
+def test_a_schema_that_a_reader_gives_has_any_columns_of_these() -> None:
+    about = {
+        "_key": pa.binary(),
+        "_topic": pa.string(),
+        "_timestamp": pa.timestamp("us", "UTC"),
+        "_headers": HEADERS,
+        "_deleted": pa.bool_(),
+        "_bad": BAD,
+        "id": pa.int64(),
+        "nested": pa.map_(pa.string(), pa.list_(pa.struct({"at": pa.timestamp("us")}))),
+    }
+    always = [pa.field("_partition", pa.int32(), nullable=False), pa.field("_offset", pa.int64(), nullable=False)]
+    columns.require_usable(pa.schema([*pa.schema(about), *always]), False)
+    columns.require_usable(pa.schema({"_key": pa.int64(), "_partition": pa.int64()}), True)
+
+
+@pytest.mark.parametrize(
+    "field, reason",
+    [
+        (pa.field("_Offset", pa.int64()), "is _offset, in small letters"),
+        (pa.field("_offset", pa.string()), "it is a long"),
+        (pa.field("_timestamp", pa.timestamp("us")), "it is a timestamp"),
+        (pa.field("_headers", pa.map_(pa.string(), pa.binary())), "it is array<struct<key: string, value: binary>>"),
+        (pa.field("_bad", pa.string()), "it is struct<error: string"),
+        (pa.field("_key", pa.string()), "unless key.converter is given"),
+        (pa.field("id", pa.int64(), nullable=False), "Leave out NOT NULL"),
+        (pa.field("o", pa.struct([pa.field("x", pa.int64(), nullable=False)])), "also within it"),
+        (pa.field("l", pa.list_(pa.field("element", pa.int64(), nullable=False))), "also within it"),
+        (pa.field("m", pa.map_(pa.string(), pa.field("value", pa.int64(), nullable=False))), "also within it"),
+        (pa.field("i", pa.duration("us")), "no values of its type"),
+        (
+            pa.field("v", pa.struct([pa.field("metadata", pa.binary(), metadata={b"variant": b"true"})])),
+            "no values of its type",
+        ),
+    ],
+)
+def test_a_column_that_no_rows_can_be_made_for_is_told_with_the_remedy(field: pa.Field, reason: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        columns.require_usable(pa.schema([field]), False)
+    assert f"column {field.name} " in str(caught.value)
+    assert reason in str(caught.value)

@@ -22,6 +22,7 @@ class Worker:
 
     def __init__(self, config: Mapping[str, str] | None = None, rival: Mapping[str, str] | None = None) -> None:
         self.config, self.rival = config, rival
+        self.state = "RUNNING"
         self.calls: list[str] = []
 
     def get_config(self, name: str) -> Mapping[str, str]:
@@ -39,6 +40,9 @@ class Worker:
     def put_config(self, name: str, config: Mapping[str, str]) -> None:
         self.calls.append("put")
         self.config = config
+
+    def status(self, name: str) -> Mapping[str, Any]:
+        return {"connector": {"state": self.state}, "tasks": []}
 
     def wait_for(self, name: str, state: str, **wanted: Any) -> None:
         self.calls.append("wait")
@@ -67,6 +71,13 @@ def test_one_with_another_config_is_refused_by_names_of_settings_only() -> None:
 
 def test_it_gets_the_config_if_that_is_wanted() -> None:
     assert ensure(Worker({**CONFIG, "topic": "other"}), update=True) == ["put", "wait"]
+
+
+@pytest.mark.parametrize("state", ["PAUSED", "STOPPED"])
+def test_one_that_does_not_run_gets_the_config_and_stays_so(state: str) -> None:
+    worker = Worker({**CONFIG, "topic": "other"})
+    worker.state = state
+    assert ensure(worker, update=True) == ["put"]
 
 
 def test_two_notebooks_at_a_time_make_one() -> None:

@@ -69,3 +69,12 @@ def test_an_upper_bound_of_time_says_nothing_of_offsets() -> None:
     assert pushed.take([bound]) == [bound]
     assert pushed.since_ms is None
     assert pushed.ranges(PLAN, {}) == PLAN
+
+
+@pytest.mark.parametrize("year", [1, 1960, 1969])
+def test_a_bound_before_1970_is_the_first_time_that_a_record_can_have(year: int) -> None:
+    # Kafka takes -1 and -2 for the end and the beginning, and refuses what is less.
+    for moment in (datetime.datetime(year, 12, 31, 23, 59, 59, 999000), datetime.datetime(year, 12, 31, 23, 59, 59, 998000)):
+        pushed = Pushed()
+        pushed.take([one("GreaterThan", "_timestamp", moment.replace(tzinfo=datetime.timezone.utc))])
+        assert pushed.since_ms == 0

@@ -59,6 +59,7 @@ def test_names_are_found_in_any_case() -> None:
         ({"subscribe": "t"}, "use topics"),
         ({"topics": "t", "bootstrap.servers": "h"}, "use kafka.bootstrap.servers"),
         ({"topic": "t"}, "do you mean topics"),
+        ({"topics": "t", "provider": "kconnect"}, "CREATE TEMPORARY VIEW"),
         ({"topics": "t", "nonsense.of.mine": "1"}, "docs/pyspark.md"),
         ({"topics.pattern": "("}, "no regular expression"),
         ({"topics": "t", "mode": "maybe"}, "fail, drop or keep"),
@@ -71,6 +72,9 @@ def test_names_are_found_in_any_case() -> None:
         ({"topics": "t", "endingTimestamp": "2026-01-01T00:00:00"}, "time zone"),
         ({"topics": "t", "endingTimestamp": "noon"}, "milliseconds since 1970"),
         ({"topics": "t", "value.converter.schemas.enable": "false"}, "must name the converter"),
+        ({"topics": "t", "startingTimestamp": "3", "endingTimestamp": "2"}, "endingTimestamp: it lies before"),
+        ({"topics": "t", "startingOffsets": '{"t": {"0": 3}}', "endingOffsets": '{"t": {"0": 2}}'}, "begins there at 3"),
+        ({"topics": "t", "startingTimestamp": "9" * 20}, "64 bits"),
         ({"topics": "t", "kafka.isolation.level": "read_uncommitted"}, "sets it itself"),
         ({"connector.config": "{"}, "no JSON object"),
         ({"connector": "c", "connector.config": "{}", "connector.config.file": "x"}, "no connector.class"),
@@ -135,6 +139,15 @@ def test_a_secret_as_it_is_is_refused(name: str, text: str) -> None:
 )
 def test_a_reference_is_taken_as_it_is(name: str, text: str) -> None:
     parse({"topics": "t", "connector": "c", "value.converter": "AvroConverter", name: text})
+
+
+@pytest.mark.parametrize(
+    "given", [{"endingOffsets": '{"t": {"0": 2}}'}, {"endingTimestamp": "5"}, {"endingOffsets": "earliest"}]
+)
+def test_an_end_is_for_batches_only(given: Mapping[str, str]) -> None:
+    with pytest.raises(ConfigError, match=rf"option {min(given)} .*availableNow=True"):
+        options.require_endless(parse({"topics": "t", **given}))
+    options.require_endless(parse({"topics": "t", "endingOffsets": "latest"}))
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import random
 
 import pytest
@@ -119,3 +120,63 @@ def test_batches_of_any_limit_have_each_offset_once() -> None:
             read[piece.topic, piece.partition] += range(piece.begin, piece.end)
         assert {place: len(offsets) for place, offsets in read.items() if offsets} == {p: e for p, e in there.ends.items() if e}
         assert all(offsets == list(range(len(offsets))) for offsets in read.values())
+
+
+UTC = datetime.timezone.utc
+
+
+@pytest.mark.parametrize(
+    "text, time_ms",
+    [
+        ("1970-01-01T00:00:01Z", 1000),
+        # No record has a time between two milliseconds: the next one is the first that is not before it.
+        ("1970-01-01T00:00:01.0001Z", 1001),
+        ("1970-01-01T02:00:01+02:00", 1000),
+        ("9223372036854775807", 2**63 - 1),
+        # Kafka would take these for the end, for the beginning, and for an error.
+        ("1969-12-31T23:59:59.999Z", 0),
+        ("1969-12-31T23:59:59.998Z", 0),
+        ("0001-01-01T00:00:00+23:00", 0),
+    ],
+)
+def test_a_time_is_milliseconds_since_1970(text: str, time_ms: int) -> None:
+    assert places.of_time(text) == Place(time_ms=time_ms)
+
+
+def test_a_time_that_no_record_can_have_is_refused() -> None:
+    with pytest.raises(ValueError, match="64 bits"):
+        places.of_time("9223372036854775808")
+
+
+def test_each_millisecond_is_itself() -> None:
+    begin = datetime.datetime(2026, 11, 29, tzinfo=UTC)
+    first = places.milliseconds(begin)
+    steps = [begin + datetime.timedelta(milliseconds=step) for step in range(2000)]
+    assert [places.milliseconds(moment) - first for moment in steps] == list(range(2000))
+
+
+@pytest.mark.parametrize(
+    "starting, ending, is_wrong",
+    [
+        (Place(time_ms=5), Place(time_ms=4), True),
+        (Place(time_ms=5), Place(time_ms=5), False),
+        (Place(offsets={A: 5, B: 0}), Place(offsets={A: 9, B: 0}), False),
+        (Place(offsets={A: 5, B: 1}), Place(offsets={A: 9, B: 0}), True),
+        (Place(offsets={A: 5}), Place(offsets={A: -1}), False),
+        (Place(offsets={A: 5}), places.LATEST, False),
+        (places.EARLIEST, Place(offsets={A: 0}), False),
+    ],
+)
+def test_a_batch_may_not_end_before_it_begins(starting: Place, ending: Place, is_wrong: bool) -> None:
+    if is_wrong:
+        with pytest.raises(ValueError, match="starting"):
+            places.require_order(starting, ending)
+    else:
+        places.require_order(starting, ending)
+
+
+def test_a_partition_that_ends_before_what_was_read_has_gone_back() -> None:
+    there = known(a=(0, 3), b=(0, 9))
+    assert places.gone_back({A: 5, B: 9, C: 4}, there) == [A]
+    with pytest.raises(ConnectError, match=r"t-0 was read up to offset 5, and ends at 3 now"):
+        raise places.made_again(A, {A: 5}, there)

@@ -199,3 +199,80 @@ def test_a_converter_that_is_not_there_is_told_with_those_that_are(name: str, on
 def test_columns_of_a_single_value_have_its_type() -> None:
     wrapped = columns.struct_of(Schema(SchemaType.INT32))
     assert [field.name for field in wrapped.fields] == ["value"]
+
+
+ENVELOPED = b'{"type":"struct","fields":[{"field":"id","type":"int64"}]}'
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b'{"schema":%b,"payload":{"id":7}}' % ENVELOPED,
+        b'{"payload":{"id":7},"schema":%b}' % ENVELOPED,
+        b' {\n  "schema" : %b,\n  "payload" : {"id" : 7}\n}' % ENVELOPED,
+        b'{"schema":null,"payload":{"id":7}}',
+    ],
+)
+def test_an_envelope_may_be_written_in_any_way(text: bytes) -> None:
+    assert [row["id"] for row in rows_of([Message(0, text), Message(1, text)], TARGET)] == [7, 7]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b'{"schema":%b,"payload":5}' % ENVELOPED,
+        b'{"schema":%b,"payload":{}}' % ENVELOPED,
+        b'{"schema":{"type":"nonsense"},"payload":{"id":7}}',
+        b'{"payload":{"id":7},"schema":{"type":"struct","fields":[{"field":"a"}]}}',
+    ],
+)
+def test_an_envelope_that_is_wrong_is_bad_and_no_row_of_nulls(text: bytes) -> None:
+    with pytest.raises(BadRecordError):
+        rows_of([Message(0, text)], TARGET)
+
+
+def test_a_number_beyond_all_with_a_point_does_not_become_infinity() -> None:
+    message = Message(0, b'{"x":1e400}')
+    with pytest.raises(BadRecordError, match="the field x is of the type Decimal"):
+        rows_of([message], {"x": pa.float64(), **ABOUT})
+    assert rows_of([message], {"x": pa.string(), **ABOUT})[0]["x"] == "1E+400"
+
+
+def test_maps_may_have_any_keys() -> None:
+    key, time = schemas.struct({"k": Schema(SchemaType.INT32)}), schemas.TIME_SCHEMA
+    texts = {name: schemas.mapping(each, Schema(SchemaType.STRING)) for name, each in (("structs", key), ("times", time))}
+    of_maps = schemas.struct(texts)
+    moment = datetime.datetime(1970, 1, 1, 1, 2, 3, tzinfo=UTC)
+    value = Struct(of_maps, {"structs": {Struct(key, {"k": 1}): "x"}, "times": {moment: "y"}})
+    target = {
+        "structs": pa.map_(pa.struct({"k": pa.int32()}), pa.string()),
+        "times": pa.map_(pa.string(), pa.string()),
+        **ABOUT,
+    }
+    row = rows_of([Message(0, with_schema(of_maps, value))], target)[0]
+    assert (row["structs"], row["times"]) == ([({"k": 1}, "x")], [("01:02:03.000", "y")])
+
+
+@pytest.mark.parametrize(
+    "bad, told",
+    [
+        (b'{"id":1,"name":"x\\ud800"}', r"the field name has a text with half a character"),
+        (b"{", r"it is no JSON that can be read \(.* at character 1\)"),
+    ],
+)
+def test_why_a_record_is_bad_is_told_in_plain_words(bad: bytes, told: str) -> None:
+    with pytest.raises(BadRecordError, match=told):
+        rows_of([Message(0, bad)], TARGET)
+
+
+def test_of_a_value_that_its_type_has_not_the_field_is_told() -> None:
+    prices = schemas.struct({"id": Schema(SchemaType.INT64), "price": schemas.decimal_schema(2)})
+    value = Struct(prices, {"id": 1, "price": decimal.Decimal("9" * 40 + ".00")})
+    with pytest.raises(BadRecordError, match=r"the field price has a value that the type decimal128\(38, 2\) has not"):
+        rows_of([Message(0, with_schema(prices, value))], {"id": pa.int64(), "price": pa.decimal128(38, 2), **ABOUT})
+
+
+def test_a_decimal_that_ends_before_the_point_is_whole() -> None:
+    thousands = schemas.struct({"x": schemas.decimal_schema(-3)})
+    message = Message(0, with_schema(thousands, Struct(thousands, {"x": decimal.Decimal("12E3")})))
+    assert rows_of([message], {"x": pa.decimal128(38, 0), **ABOUT})[0]["x"] == 12000

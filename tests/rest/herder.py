@@ -37,6 +37,7 @@ from kconnect.core.herder.requests.worker import (
     ReadConfigs,
     Root,
     SetLoggerLevel,
+    WhyNotReady,
 )
 from kconnect.core.metrics.families import Snapshot
 from kconnect.core.state.records import SessionKey, TargetState
@@ -89,6 +90,9 @@ class MemoryHerder:
 
     def _root(self, request: Root) -> Any:
         return {"version": "4.3.1", "commit": "c0ffee", "kafka_cluster_id": "4L6g3nShT-eMCtK--X86sw"}
+
+    def _why_not_ready(self, request: WhyNotReady) -> str | None:
+        return "Spark and the worker's first task host are not up yet." if self.starting else None
 
     def _health(self, request: Health) -> None:
         if self.starting:
@@ -236,6 +240,7 @@ class MemoryHerder:
     _answers: dict[type, Callable[[Any, Any], Any]] = {
         Root: _root,
         Health: _health,
+        WhyNotReady: _why_not_ready,
         IsMember: _is_member,
         GetConfigOffset: _config_offset,
         ReadConfigs: _read_configs,

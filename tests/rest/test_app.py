@@ -251,6 +251,25 @@ def test_health_while_starting(http: Http, herder: MemoryHerder) -> None:
     assert (response.status_code, response.json()) == (503, {"status": "starting", "message": message})
 
 
+def test_live_asks_nobody_and_ready_says_what_it_waits_for(http: Http, herder: MemoryHerder) -> None:
+    herder.starting = True
+    before = len(herder.seen)
+    assert (http("GET", "/live").status_code, http("GET", "/live").json()) == (200, {"status": "live"})
+    assert len(herder.seen) == before
+    message = "Spark and the worker's first task host are not up yet."
+    response = http("GET", "/ready")
+    assert (response.status_code, response.json()) == (503, {"status": "not ready", "message": message})
+    herder.starting = False
+    assert (http("GET", "/ready").status_code, http("GET", "/ready").json()) == (200, {"status": "ready"})
+    assert http("HEAD", "/ready").status_code == 200
+
+
+def test_a_worker_whose_herder_does_not_answer_is_not_ready_but_lives(herder: MemoryHerder) -> None:
+    http = Http(build(herder, RestSettings(ADVERTISED, health_timeout=0.02)))
+    herder.hold = True
+    assert (http("GET", "/ready").status_code, http("GET", "/live").status_code) == (503, 200)
+
+
 def test_health_has_a_limit_of_its_own(herder: MemoryHerder) -> None:
     http = Http(build(herder, RestSettings(ADVERTISED, health_timeout=0.02)))
     herder.hold = True

@@ -111,6 +111,8 @@ def test_every_route_is_closed_but_health_and_what_is_signed(guarded: Http) -> N
     assert open_to_all <= {
         ("GET", "/health"),
         ("HEAD", "/health"),
+        *(("GET", path) for path in ("/live", "/ready")),
+        *(("HEAD", path) for path in ("/live", "/ready")),
         # Files that are the same for everybody, and the way in.
         *((method, path) for method in ("GET", "HEAD") for path in ("/console", "/console/{file}", "/console/login")),
         ("POST", "/console/login"),

@@ -36,9 +36,9 @@ def test_it_tells_of_what_this_listener_serves(herder: MemoryHerder) -> None:
     admin = Http(build_admin(herder, RestSettings(ADVERTISED)))
     for http in (regular, admin):
         for path, operations in http("GET", "/openapi.json").json()["paths"].items():
-            allowed = http("OPTIONS", path.format(connector="c", task=0, plugin="p", logger="l", file="main.js")).headers[
-                "allow"
-            ]
+            allowed = http(
+                "OPTIONS", path.format(connector="c", task=0, plugin="p", logger="l", file="main.js", worker="w:1")
+            ).headers["allow"]
             assert set(allowed.split(",")) - {"HEAD", "OPTIONS"} == {method.upper() for method in operations}
     assert "/admin/loggers" not in regular("GET", "/openapi.json").json()["paths"]
     assert set(admin("GET", "/openapi.json").json()["paths"]) >= {"/admin/loggers", "/admin/loggers/{logger}"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import json
 import urllib.request
@@ -13,12 +14,15 @@ import confluent_kafka as ck
 import pytest
 from confluent_kafka.admin import AdminClient, NewPartitions
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Observation, SparkSession
+from pyspark.sql.types import StringType, StructField, StructType
 
+import kconnect.pyspark
 from kconnect.converters.avro import AvroConverter
 from kconnect.data import schema as schemas
 from kconnect.data.schema import Schema, SchemaType, Struct
-from kconnect.rest.client import ConnectClient
+from kconnect.pyspark import KconnectDataSource
+from kconnect.rest.client import ConnectClient, RestError
 from kconnect.testing.processes import WorkerProcess
 from tests.converters.test_schema_registry import Server
 from tests.spark.sessions import patiently, produce, read, session, topic
@@ -102,6 +106,9 @@ def test_filters_make_the_plan_smaller(spark: SparkSession, bootstrap: str, uniq
     since = frame.filter(frame["_timestamp"] >= datetime.datetime(1970, 1, 1, 0, 0, 15, tzinfo=UTC))
     assert ids(since) == [15, 16, 17, 18, 19]
     assert since.rdd.getNumPartitions() == 1
+    # Kafka takes such times, as numbers, for its end, and refuses others.
+    for year in (1969, 1900):
+        assert frame.filter(f"_timestamp > timestamp'{year}-12-31 23:59:59.999'").count() == 21
 
 
 def test_lines_of_a_topic_of_which_nobody_says_what_it_is_are_texts(
@@ -206,6 +213,43 @@ def test_bad_records_go_by_the_mode(spark: SparkSession, bootstrap: str, unique:
     )
     rows = kept.orderBy("_offset").collect()
     assert [row["_bad"] and bytes(row["_bad"]["value"]) for row in rows] == [None, b"{", b'{"id": "two"}', None]
+    counted = Observation()
+    good = kconnect.pyspark.drop_bad(kept, counted)
+    assert good.columns == ["id", "_partition", "_offset", "_timestamp", "_deleted"]
+    assert ids(good) == [1, 3]
+    assert counted.get["dropped"] == 2
+    assert "is no JSON" in counted.get["error"] or "its column is int64" in counted.get["error"]
+
+
+def test_a_stream_shows_how_many_bad_records_it_has_left_out(
+    spark: SparkSession, bootstrap: str, unique: Callable[[str], str], tmp_path: Path
+) -> None:
+    name = topic(bootstrap, unique("counted"), 1)
+    produce(bootstrap, name, [{"id": 1}, b"{", {"id": 3}])
+    options = {"topics": name, "kafka.bootstrap.servers": bootstrap, "mode": "keep"}
+    good = kconnect.pyspark.drop_bad(spark.readStream.format("kconnect").options(**options).load())
+    progress: list[Any] = []
+
+    def run() -> None:
+        writer = good.writeStream.format("parquet").option("path", str(tmp_path / "out"))
+        query = writer.option("checkpointLocation", str(tmp_path / "checkpoint")).trigger(availableNow=True).start()
+        query.awaitTermination()
+        progress.extend(query.recentProgress)
+
+    patiently(run)
+    observed = [each.observedMetrics["bad_records"]["dropped"] for each in progress if each.numInputRows]
+    assert observed == [1]
+    assert ids(spark.read.parquet(str(tmp_path / "out"))) == [1, 3]
+
+
+def test_a_schema_with_columns_that_can_not_be_read_is_refused_before_the_read(
+    spark: SparkSession, bootstrap: str, unique: Callable[[str], str]
+) -> None:
+    name = topic(bootstrap, unique("given"), 1)
+    with pytest.raises(PySparkException, match="column _timestamp that can't be read: it is a timestamp"):
+        read(spark, bootstrap, {"topics": name}, "id long, _timestamp string").collect()
+    with pytest.raises(PySparkException, match="Leave out NOT NULL"):
+        read(spark, bootstrap, {"topics": name}, "id long not null").collect()
 
 
 def test_a_registry_says_the_types(spark: SparkSession, bootstrap: str, unique: Callable[[str], str]) -> None:
@@ -241,7 +285,12 @@ def test_a_registry_says_the_types(spark: SparkSession, bootstrap: str, unique: 
 
 
 def test_a_notebook_creates_its_connector_and_finds_it_again(
-    spark: SparkSession, bootstrap: str, worker: WorkerProcess, unique: Callable[[str], str], tmp_path: Path
+    spark: SparkSession,
+    bootstrap: str,
+    worker: WorkerProcess,
+    unique: Callable[[str], str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     name, file = unique("shop"), tmp_path / "lines.txt"
     file.write_text("one\ntwo\n")
@@ -267,8 +316,25 @@ def test_a_notebook_creates_its_connector_and_finds_it_again(
             assert client.get_config(name)["batch.size"] == "7"
         with pytest.raises(PySparkException, match="There is no connector"):
             read(spark, bootstrap, {"connector": f"{name}-other", "rest.url": worker.url})
-    finally:
+        # A stream reads on when its connector has forgotten its topics, is stopped or deleted.
+        monkeypatch.setattr("kconnect.pyspark.frame._OF_CONNECTOR_S", -1.0)
+        named = {"connector": name, "rest.url": worker.url, "kafka.bootstrap.servers": bootstrap}
+        kind = StructType([StructField("value", StringType())])
+        stream = KconnectDataSource(named).streamReader(kind)
+        end = {f"{name}-lines": {"0": 2}}
+        assert stream.latestOffset({}) == end  # type: ignore[call-arg]
         with ConnectClient(worker.url) as client:
+            client.stop(name)
+            client.wait_for(name, "STOPPED")
+            updated = {**other, "connector.update": "true", "connector.config": json.dumps({**config, "batch.size": "8"})}
+            assert read(spark, bootstrap, updated).count() == 2
+            client.reset_topics(name)
+            assert client.topics(name) == []
+            assert KconnectDataSource(named).streamReader(kind).latestOffset(end) == end  # type: ignore[call-arg]
+            client.delete(name)
+        assert stream.latestOffset(end) == end  # type: ignore[call-arg]
+    finally:
+        with ConnectClient(worker.url) as client, contextlib.suppress(RestError):
             client.delete(name)
 
 

@@ -1,4 +1,6 @@
-"""`kconnect cluster`: the workers, who leads, what each runs on which host, and what is being handed over."""
+"""
+`kconnect cluster`: the workers, who leads, what each runs on which host, and what is being handed over. `drain.py` changes it.
+"""
 
 from __future__ import annotations
 
@@ -8,24 +10,43 @@ import click
 
 from kconnect.cli import connection, output
 from kconnect.cli.connection import Target
+from kconnect.cli.lazy import LazyGroup
 from kconnect.errors import NotFoundError
 from kconnect.rest.client import RestError
 
+_COMMANDS = {
+    "drain": ("kconnect.cli.cluster.drain:drain", "Move everything off a worker, before maintenance."),
+    "undrain": ("kconnect.cli.cluster.drain:undrain", "Let a drained worker run something again."),
+}
 
-@click.command()
+
+class _Cluster(LazyGroup):
+    """Without a command it has options of its own, and `-o json` names none."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if _COMMANDS.keys() & set(args):
+            return super().parse_args(ctx, args)
+        return click.Group.parse_args(self, ctx, args)
+
+
+@click.group(cls=_Cluster, commands_in=_COMMANDS, invoke_without_command=True)
+@click.pass_context
 @connection.options
 @click.option("-o", "--output", "form", type=click.Choice(["table", "json", "yaml"]), default="table", show_default=True)
-def cluster(target: Target, form: str) -> None:
+def cluster(context: click.Context, target: Target, form: str) -> None:
     """
     Show the workers, which one leads, and what runs where.
 
     \b
       kconnect cluster
       kconnect cluster --url http://node-2:8083 -o json
+      kconnect cluster drain node-2:8083
 
     A worker's hosts are listed as number:connectors+tasks, counting what they really run; those for plugins of other
     directories, or for one task alone, have a line each. Below stands what is being handed over from one worker to another.
     """
+    if context.invoked_subcommand is not None:
+        return
     with target.connect() as client:
         try:
             answer = client.cluster()
@@ -77,6 +98,9 @@ def state(worker: dict[str, Any], leader: str | None) -> str:
         return "gone"
     if worker["leaving"]:
         return "leaving"
+    # A worker of an older version does not know of it.
+    if worker.get("drained"):
+        return "draining" if any(host["connectors"] + host["tasks"] for host in worker["hosts"]) else "drained"
     if not worker["hosts"]:
         return "starting"
     return "leader" if worker["worker_id"] == leader else "member"

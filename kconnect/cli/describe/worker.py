@@ -65,7 +65,9 @@ def text(found: dict[str, Any]) -> list[str]:
     from kconnect.cli.layout import labelled, number, size, table
 
     state = "gone" if found["url"] is None else "leaving" if found["leaving"] else "leader" if found["leads"] else "member"
-    lines = labelled("Worker", [f"{found['worker_id']}  ({state}, {found['url'] or 'no URL'})"])
+    # Of an older version's answer nothing is known.
+    drained = ", drained" if found.get("drained") else ""
+    lines = labelled("Worker", [f"{found['worker_id']}  ({state}{drained}, {found['url'] or 'no URL'})"])
     if found["silent"]:
         lines += labelled("Silent", [found["silent"]])
     lines += labelled("Assigned", [f"{found['connectors']} connectors, {found['tasks']} tasks"])

@@ -99,10 +99,11 @@ class Handover:
     def _able(self, state: AssignmentState, members: set[str], now: int) -> set[str]:
         """
         Return the workers that may be given units: not one that is leaving or down, nor one whose hosts are not up yet, since
-        its units would stand still until they are. Within the delay, a worker that came back keeps what it had.
+        its units would stand still until they are. Within the delay, a worker that came back keeps what it had. One that is
+        drained is given none as long as there is another.
         """
         able = set()
-        for worker in members:
+        for worker in members - state.drained or members:
             placement = state.placements.get(worker)
             if placement is None or not placement.takes_units:
                 continue

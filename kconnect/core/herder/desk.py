@@ -75,6 +75,10 @@ class Desk:
         """Whether this worker has read the log."""
         self.leaving = False
         """Whether this worker was asked to end."""
+        self.has_joined = False
+        """Whether this worker has been in the group."""
+        self.has_had_spark = False
+        """Whether a host of this worker has been up in this life."""
         self.members: Mapping[str, str] = {}
         """Who is in the group, and their URLs."""
         self.group_owner: str | None = None
@@ -292,6 +296,7 @@ class Desk:
         """Take over the group's members and owner from the coordinator's answer."""
         self.members_seen += 1
         self._heard_at = self.now
+        self.has_joined = self.has_joined or self.me in members
         if (members, owner) != (self.members, self.group_owner):
             self.members, self.group_owner = members, owner
             self.changed()

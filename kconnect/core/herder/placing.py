@@ -102,6 +102,7 @@ class Placing:
         self._quarantine.read(held)
         is_own = held.units is not None and held.worker_incarnation == self._desk.identity.incarnation
         if is_own:
+            self._desk.has_had_spark = True
             self._desk.spark_trouble = None
             self._desk.host_troubles.pop(held.host, None)
         if is_own and self._lost_hosts.came(held):

@@ -30,6 +30,8 @@ class AssignmentState:
         """
         self.failed_fencings: dict[str, assignment_records.FencingFailed] = {}
         """By connector; see `FencingFailed`."""
+        self.drained: set[str] = set()
+        """Workers that are to run nothing, whether they are there or not."""
         self.newer: assignment_records.NewerFormat | None = None
         """Set once a record was met that a newer kconnect wrote: this worker must not lead."""
 
@@ -51,6 +53,8 @@ class AssignmentState:
                 _put(self.failed_fencings, name, decoded if error is not None else None)
             case assignment_records.TopicsReset(name, number):
                 _put(self.topic_resets, name, None if number is None else (number, record.offset))
+            case assignment_records.Drained(worker, is_drained):
+                (self.drained.add if is_drained else self.drained.discard)(worker)
             case assignment_records.NewerFormat():
                 self.newer = decoded
         return decoded

@@ -188,7 +188,18 @@ class TopicsReset:
     number: int | None
 
 
-AssignmentRecord = Leader | Assignment | Placement | Held | GeneratedTasks | TopicsReset | FencingFailed
+@dataclass(frozen=True, slots=True)
+class Drained:
+    """
+    Somebody wants nothing to run on `worker`, whichever life of it, until that is taken back (`is_drained` False). Versions
+    before it take the record for a broken one, and go on; while one of them leads, the worker is given units.
+    """
+
+    worker: str
+    is_drained: bool
+
+
+AssignmentRecord = Leader | Assignment | Placement | Held | GeneratedTasks | TopicsReset | FencingFailed | Drained
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,6 +266,8 @@ def decode_assignment(record: LogRecord) -> AssignmentRecord | NewerFormat | Bro
             hosts_read = bodies.as_object(body.get("hosts")).items()
             read = {bodies.split_task(host): (str(life), int(last)) for host, (life, last) in hosts_read}
             return FencingFailed(name, bodies.text(body, "error"), bodies.integer(body, "tasks_offset"), read)
+        if key.startswith("drained-"):
+            return Drained(key[len("drained-") :], body is not None)
         if key.startswith("topics-"):
             return TopicsReset(key[len("topics-") :], None if body is None else bodies.integer(body, "reset"))
         if key.startswith("tasks-"):
@@ -358,6 +371,10 @@ def fencing_failed(value: FencingFailed) -> Entry:
 
 def topics_reset(value: TopicsReset) -> Entry:
     return _ours(f"topics-{value.connector}", None if value.number is None else {"reset": value.number})
+
+
+def drained(value: Drained) -> Entry:
+    return _ours(f"drained-{value.worker}", {} if value.is_drained else None)
 
 
 def _pack(units: Units) -> dict[str, list[int]]:

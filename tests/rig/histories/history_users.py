@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from kconnect.api.record import TopicPartition
 from kconnect.core.herder.desk import ForwardError
 from kconnect.core.herder.request import Request
-from kconnect.core.herder.requests.cluster import GetCluster
+from kconnect.core.herder.requests.cluster import DrainWorker, GetCluster
 from kconnect.core.herder.requests.configs import CreateConnector, DeleteConnector, PatchConfig, PutConfig
 from kconnect.core.herder.requests.connectors import GetConnector, GetStatus, ListConnectors
 from kconnect.core.herder.requests.offsets import AlterOffsets, ResetOffsets
@@ -170,6 +170,12 @@ class Users(MemoryCluster):
 
     def _do_fence(self, action: Action) -> None:
         self._request(action, FenceTasks(NAMES[action.name]))
+
+    def _do_drain_worker(self, action: Action) -> None:
+        """One that is there now; even numbers take that back."""
+        names = sorted(self.workers)
+        if names:
+            self._request(action, DrainWorker(names[action.number // 2 % len(names)], is_drained=bool(action.number % 2)))
 
     def _do_level(self, action: Action) -> None:
         level = ("DEBUG", "INFO", "WARN")[action.number % 3]

@@ -17,8 +17,10 @@ from kconnect.core.herder.effects import Body
 from kconnect.core.herder.procedures import Procedure, ask
 from kconnect.core.herder.request import Office, Request
 from kconnect.core.metrics.report import HostReport, Usage
-from kconnect.core.state.assignment_records import PLAIN, Held, HostSpec
+from kconnect.core.state import assignment_records
+from kconnect.core.state.assignment_records import PLAIN, Drained, Held, HostSpec
 from kconnect.core.state.records import TargetState, UnitId
+from kconnect.errors import ConflictError, NotFoundError
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,10 +28,11 @@ class GetCluster(Request[Body]):
     """
     `{"leader": worker id or null, "generation": int, "answered_by": worker id, "workers": [...], "moving": [...]}`.
 
-    A worker is `{"worker_id", "url" (null once it has left the group), "version" (of kconnect), "leaving", "generation",
-    "connectors", "tasks", "hosts"}`, with a host's `{"host", "node", "pid", "connectors", "tasks", "stuck", "directories",
-    "dedicated_to", "usage"}` counting what it really holds. `dedicated_to` is null or `{"connector", "task"}`. `usage` is null
-    until the host has told of it: `{"memory", "memory_max" (null: no limit), "cpu_s"}`, in bytes, and in seconds of its life.
+    A worker is `{"worker_id", "url" (null once it has left the group), "version" (of kconnect), "leaving", "drained" (is to run
+    nothing), "generation", "connectors", "tasks", "hosts"}`, with a host's `{"host", "node", "pid", "connectors", "tasks",
+    "stuck", "directories", "dedicated_to", "usage"}` counting what it really holds. `dedicated_to` is null or `{"connector",
+    "task"}`. `usage` is null until the host has told of it: `{"memory", "memory_max" (null: no limit), "cpu_s"}`, in bytes, and
+    in seconds of its life.
     Moving is each unit that is not yet where the leader wants it: `{"connector", "task" (null: the instance), "from", "to"}`,
     either may be null.
     """
@@ -44,7 +47,7 @@ class GetCluster(Request[Body]):
         desk = office.desk
         state = desk.log.assignment
         workers = []
-        for worker in sorted(state.workers() | set(desk.members)):
+        for worker in sorted(state.workers() | set(desk.members) | state.drained):
             assignment, placement = state.assignments.get(worker), state.placements.get(worker)
             specs = (lambda host: PLAIN) if placement is None else placement.spec
             # They have ended with Spark, and their records stay until others come.
@@ -56,6 +59,7 @@ class GetCluster(Request[Body]):
                     "url": desk.members.get(worker),
                     "version": (placement.version or None) if placement is not None else None,
                     "leaving": placement is not None and placement.leaving,
+                    "drained": worker in state.drained,
                     "generation": 0 if assignment is None else assignment.generation,
                     **_counts(() if assignment is None else assignment.units or ()),
                     "hosts": hosts,
@@ -69,6 +73,41 @@ class GetCluster(Request[Body]):
             "workers": workers,
             "moving": _moving(desk),
         }
+
+
+@dataclass(frozen=True, slots=True)
+class DrainWorker(Request[None]):
+    """
+    `PUT /cluster/{worker}/drain`, and `undrain` with `is_drained` False: whether the worker is to run nothing, whichever life
+    of it. To ask again changes nothing.
+
+    NotFoundError if nobody knows it, ConflictError if no other worker could run what it runs.
+    """
+
+    worker: str
+    is_drained: bool
+    writes = True
+
+    def answer(self, office: Office) -> Procedure[None]:
+        desk, worker = office.desk, self.worker
+        yield from desk.await_lead()
+        state = desk.log.assignment
+        if worker not in {*state.workers(), *state.drained, *desk.members}:
+            known = ", ".join(sorted({*state.workers(), *desk.members}))
+            raise NotFoundError(f"There is no worker {worker}. These are known: {known}")
+        if self.is_drained == (worker in state.drained):
+            return
+        others = desk.members.keys() - state.drained - {worker}
+        if self.is_drained and not any(_takes_units(desk, other) for other in others):
+            raise ConflictError(
+                f"{worker} is the last worker that can run anything: start another one, or take another one's drain back, first"
+            )
+        yield from desk.write_as_leader([assignment_records.drained(Drained(worker, self.is_drained))])
+
+
+def _takes_units(desk: Desk, worker: str) -> bool:
+    placement = desk.log.assignment.placements.get(worker)
+    return placement is not None and placement.takes_units
 
 
 def _host(held: Held, spec: HostSpec, usage: Usage | None) -> dict[str, Any]:

@@ -66,6 +66,29 @@ class Health(Look["str | None"]):
 
 
 @dataclass(frozen=True, slots=True)
+class WhyNotReady(Look["str | None"]):
+    """
+    `GET /ready`: None from when the worker has read its topics, is in the group and has had Spark until it leaves; else what it
+    waits for.
+
+    What goes wrong later does not count: were Kafka slow, no worker of the cluster would be ready, and whoever sends requests
+    to those that are would find none. `Health` tells of that.
+    """
+
+    waits = False
+
+    def look(self, office: Office) -> str | None:
+        desk = office.desk
+        if desk.leaving:
+            return "The worker hands its work over, and ends."
+        if not desk.started:
+            return "The worker reads its topics."
+        if not desk.has_joined:
+            return "The worker is not in the group yet."
+        return None if desk.has_had_spark else "Spark and the worker's first task host are not up yet."
+
+
+@dataclass(frozen=True, slots=True)
 class IsMember(Look[bool]):
     """Tell REST itself whether the group still has a live worker with this advertised address."""
 
