@@ -14,7 +14,7 @@ import re
 from collections.abc import Mapping
 from urllib.parse import unquote
 
-from sqlalchemy.engine import URL
+from sqlalchemy import URL
 
 from kconnect.api import ConfigError
 from kconnect.connectors.host_files import HostFiles

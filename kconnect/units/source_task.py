@@ -90,7 +90,7 @@ class SourceLoop:
         unit, settings = self._unit, self._unit.ports.settings
         connector, number = unit.spec.connector, unit.spec.task or 0
         tracks, self._use = self._chain.hears, topic_use(unit)
-        beside = getattr(self._task, "beside", None)
+        beside = getattr(self._task, "sink_beside", None)
         if beside is not None:
             self._topics, self._use = NoTopics(), no_use()
         windows = Windows.of(settings.metrics_sample_window_ms, settings.metrics_num_samples)

@@ -74,6 +74,7 @@ def test_a_sink_that_names_internal_topics(worker: WorkerProcess, connector: str
         ({"connector.class": "Datagen", "quickstart": "users"}, "kafka.topic"),
         ({"connector.class": "HttpSource", "http.api.url": "http://localhost:1/"}, "kafka.topic"),
         ({"connector.class": "HttpSink", "http.api.url": "http://localhost:1/", "topics": "a"}, "reporter.result.topic.name"),
+        ({"connector.class": "MariaDbBackfill"}, "schema.history.internal.kafka.topic"),
     ],
 )
 def test_a_connector_that_writes_to_internal_topics(

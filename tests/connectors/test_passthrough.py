@@ -32,6 +32,14 @@ CONFIGS = {
         "reporter.result.topic.name": "answers",
         "reporter.bootstrap.servers": "127.0.0.1:1",
     },
+    "MariaDbBackfill": {
+        "database.hostname": "localhost",
+        "database.user": "u",
+        "topic.prefix": "p",
+        "backfill.debezium.version": "3.5.0.Final",
+        "schema.history.internal.kafka.topic": "h",
+        "schema.history.internal.kafka.bootstrap.servers": "127.0.0.1:1",
+    },
     "ObjectStoreSink": {"store": "memory:///", "format.class": "JsonFormat", "flush.size": "1"},
     "ObjectStoreSource": {"store": "memory:///", "format.class": "JsonFormat"},
     "DeltaSink": {"store": "file:///lake", "delta.tables": "a.b", "delta.tables.auto-create-enabled": "true"},
@@ -54,7 +62,7 @@ ELSEWHERE = frozenset(
 )
 """Names that look so, and are not of the machine."""
 ITERATE = {
-    "backfill/settings.py:unfit",
+    "backfill/settings.py:others",
     "backfill/sinks.py:config_of",
     "lake/settings.py:of_tables",
     "iceberg/staging.py:known",

@@ -46,11 +46,14 @@ LEFT_OUT: dict[tuple[str, str], str] = {
     **{("connectors/backfill.md", f"kconnect {words}"): _DATABASE for words in (
         "create -f", "backfill start", "backfill status", "backfill finish", "backfill again",
     )},
+    ("connectors/backfill-mariadb.md", "kconnect create -f"): _DATABASE,
+    ("connectors/backfill-mariadb.md", "kconnect backfill start"): _DATABASE,
     ("pyspark.md", "pip install"): _NET,
     ("pyspark.md", ". .venv/bin/activate"): "tests/spark/test_notebook.py runs what is typed into that Python",
     ("pyspark.md", "python"): "tests/spark/test_notebook.py runs what is typed into that Python",
     **{(f"connectors/{page}.md", "pip install"): _NET for page in (
         "datagen", "delta", "http", "iceberg", "objects-source", "objects", "search", "sql-source", "sql", "backfill",
+        "backfill-mariadb",
     )},
 }  # fmt: skip
 

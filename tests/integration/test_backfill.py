@@ -25,8 +25,10 @@ from kconnect.rest.client import RestError
 from kconnect.testing.processes import WorkerProcess
 from tests.conftest import QUICK
 from tests.connectors.backfill import test_types as types
+from tests.integration import test_backfill_mariadb as of_mariadb
 from tests.rig.cdc import pipeline
 from tests.rig.chaos import backfill, copied
+from tests.rig.chaos.databases import CopiedMariaDB, CopiedPostgres
 from tests.rig.systems.postgres import Postgres
 from tests.support import seed, wait_until
 
@@ -35,11 +37,21 @@ pytestmark = [pytest.mark.integration, pytest.mark.timeout(1800)]
 _JSON = "org.apache.kafka.connect.json.JsonConverter"
 
 
-@pytest.mark.parametrize("kills", [2, pytest.param(10, marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    ("database", "kills"),
+    [
+        ("postgresql", 2),
+        ("mariadb", 1),
+        pytest.param("postgresql", 10, marks=pytest.mark.long),
+        pytest.param("mariadb", 10, marks=pytest.mark.long),
+    ],
+)
 def test_a_table_is_copied_while_it_changes_whoever_is_killed(
-    postgres_programs: Path, tmp_path: Path, kills: int, capsys: pytest.CaptureFixture[str]
+    postgres_programs: Path, tmp_path: Path, database: str, kills: int
 ) -> None:
-    options = argparse.Namespace(rows=20_000 * kills, kills=kills, rate=5000, seed=seed("KCONNECT_CHAOS_SEED"))
+    options = argparse.Namespace(
+        database=database, rows=20_000 * kills, kills=kills, rate=5000, seed=seed("KCONNECT_CHAOS_SEED")
+    )
     told: list[str] = []
     run = backfill.Run(options, told.append)
     found = run.go(tmp_path, postgres_programs)
@@ -51,7 +63,7 @@ def test_a_table_is_copied_while_it_changes_whoever_is_killed(
 @pytest.mark.parametrize(
     ("form", "append", "kills"),
     [
-        ("iceberg", False, 0),
+        pytest.param("iceberg", False, 0, marks=pytest.mark.long),
         pytest.param("delta", False, 6, marks=pytest.mark.long),
         pytest.param("iceberg", True, 6, marks=pytest.mark.long),
     ],
@@ -61,7 +73,8 @@ def test_a_table_is_copied_straight_into_a_lake_while_it_changes_and_the_sink_go
 ) -> None:
     # Without kills nothing has to be read for so long that one can hit it.
     rate, rows = (2000, 50_000) if kills else (0, 3000)
-    options = argparse.Namespace(rows=rows, kills=kills, rate=rate, seed=seed("KCONNECT_CHAOS_SEED"), into=form, append=append)
+    draw = seed("KCONNECT_CHAOS_SEED")
+    options = argparse.Namespace(rows=rows, kills=kills, rate=rate, seed=draw, database="postgresql", into=form, append=append)
     told: list[str] = []
     run = copied.LakeRun(options, told.append)
     found = run.go(tmp_path, postgres_programs)
@@ -162,42 +175,52 @@ def test_rows_are_read_again_beside_the_stream(postgres_programs: Path, broker: 
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("kind", ["postgresql", "mariadb"])
 def test_debezium_writes_what_is_compared_with(
-    postgres_programs: Path, broker: Broker, tmp_path: Path, unique: Callable[[str], str]
+    postgres_programs: Path, broker: Broker, tmp_path: Path, unique: Callable[[str], str], kind: str
 ) -> None:
     """If it does not, `debezium.json` is of another version: the backfill must learn what has changed."""
-    server = Postgres(postgres_programs).start()
-    properties = {**QUICK, "plugin.path": str(pipeline.plugin_path())}
+    database = CopiedPostgres(postgres_programs) if kind == "postgresql" else CopiedMariaDB(broker.bootstrap_servers)
+    server = database.server
+    properties = {**QUICK, "plugin.path": str(database.plugin_path())}
     worker = WorkerProcess(tmp_path, broker.bootstrap_servers, unique("types"), properties=properties)
     prefix = unique("cdc").replace("-", "")
+    if kind == "postgresql":
+        golden, left_out = types.golden(), frozenset(("ta2",))
+        more = {"database.dbname": "types", "plugin.name": "pgoutput"}
+    else:
+        golden, left_out = of_mariadb.golden(), frozenset(of_mariadb.MADE_ANEW)
+        more = {**database.own, "table.include.list": "types.*"}
     try:
         server.execute("create database types")
-        server.execute((types.HERE / "types.sql").read_text(), "types")
+        if kind == "postgresql":
+            server.execute((types.HERE / "types.sql").read_text(), "types")
+        else:
+            server.execute(f"use types; {(of_mariadb.TYPES / 'types.sql').read_text('utf-8')}")
         worker.start()
         worker.client.put_config(
             "types",
             {
-                "connector.class": "io.debezium.connector.postgresql.PostgresConnector",
+                "connector.class": database.connector,
                 "database.hostname": server.host,
                 "database.port": str(server.port),
                 "database.user": server.user,
                 "database.password": server.password,
-                "database.dbname": "types",
                 "topic.prefix": prefix,
-                "plugin.name": "pgoutput",
+                **more,
                 "key.converter": _JSON,
                 "value.converter": _JSON,
                 "topic.creation.default.partitions": "1",
                 "topic.creation.default.replication.factor": "1",
             },
         )
-        for name, table in types.golden().items():
+        for name, table in golden.items():
             for (key, value), row in zip(_records(broker, f"{prefix}.{name}", len(table["rows"])), table["rows"]):
                 fields = {field["field"]: field for field in value["schema"]["fields"]}
                 assert fields["after"]["fields"] == table["columns"], name
                 assert (key and key["payload"]) == row["key"]
                 for column, wanted in row["after"].items():
-                    if column != "ta2":
+                    if column not in left_out:
                         found = value["payload"]["after"][column]
                         assert json.dumps(found) == json.dumps(wanted), (name, column)
     finally:

@@ -34,7 +34,7 @@ class Beside(Numbers):
 
     put: list[SinkRecord]
 
-    def beside(self, props: dict[str, str]) -> tuple[SinkTask, dict[str, str]]:
+    def sink_beside(self, props: dict[str, str]) -> tuple[SinkTask, dict[str, str]]:
         mine = self.put = []
 
         class Own(Shelf):

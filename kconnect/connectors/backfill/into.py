@@ -53,7 +53,7 @@ class IntoTask(BackfillTask):
         """The files of that range."""
         self._is_committed = True
 
-    def beside(self, props: dict[str, str]) -> tuple[SinkTask, dict[str, str]]:
+    def sink_beside(self, props: dict[str, str]) -> tuple[SinkTask, dict[str, str]]:
         """Return the task that is to have the records, and its config. Called before `start`."""
         config = settings.CONFIG.parse(props)
         place = str(json.loads(props[settings.SNAPSHOT])["lsn"]) if settings.SNAPSHOT in props else "0"
@@ -124,7 +124,7 @@ class IntoTask(BackfillTask):
         """Have all tables commit what is staged for them, once all ranges are; None if that is not so yet."""
         offsets = self.context.offsets.offsets([partition_of(self._snapshot, part) for part in self._all])
         if not all(is_done(offset, self._snapshot) for offset in offsets):
-            self._keep()
+            self.keep()
             self.stopped.wait(_LOOK_S)
             return None
         found = self._copies(Entry(*entry) for offset in offsets for entry in json.loads((offset or {}).get(_STAGED, "[]")))
@@ -163,7 +163,7 @@ class IntoTask(BackfillTask):
             while futures.wait(answers, _LOOK_S).not_done:
                 if self.stopped.is_set():
                     return False
-                self._keep()
+                self.keep()
             for copy, answer in zip(found, answers):
                 copies.check(copy, answer.result())
             return True

@@ -8,7 +8,7 @@ by its name. Read by `source.py` and `task.py`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from kconnect.api import ConfigDef, ConfigError, NonEmptyString, OneOf, Range
@@ -68,12 +68,19 @@ _REFUSED_BEGINNINGS = ("column.mask.", "column.truncate.", "snapshot.select.stat
 
 def unfit(props: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """Yield each other setting of Debezium's that would change what it writes, with a sentence."""
-    for name, values in _FIXED.items():
+    return others(props, _FIXED, _REFUSED_BEGINNINGS)
+
+
+def others(
+    props: Mapping[str, str], fixed: Mapping[str, Sequence[str]], refused_beginnings: tuple[str, ...]
+) -> Iterator[tuple[str, str]]:
+    """Yield each setting that is not as `fixed` says, or whose name begins so, with a sentence."""
+    for name, values in fixed.items():
         value = props.get(name, "").strip()
         if value and value.lower() not in {each.lower() for each in values}:
             yield name, f"{name} must be {' or '.join(values)} for a backfill, but is {value}: its records would be others."
     for name, value in props.items():
-        if value.strip() and name.startswith(_REFUSED_BEGINNINGS):
+        if value.strip() and name.startswith(refused_beginnings):
             yield name, f"{name} is not understood: {REMEDY}."
 
 

@@ -22,7 +22,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import psycopg
-from sqlalchemy.engine import URL
+from sqlalchemy import URL
 from sqlalchemy.exc import DBAPIError
 
 from kconnect.api import ConfigError, ConnectError
@@ -294,7 +294,7 @@ class Sessions:
         """
         found = session.execute(
             "SELECT age(pg_snapshot_xmin(pg_current_snapshot())::xid), "
-            "pg_wal_lsn_diff(pg_current_wal_lsn(), restart_lsn)::int8 "
+            "pg_wal_lsn_diff(pg_current_wal_insert_lsn(), restart_lsn)::int8 "
             "FROM pg_catalog.pg_replication_slots WHERE slot_name = %s",
             [self.slot],
         ).fetchone()

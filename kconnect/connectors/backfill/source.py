@@ -123,7 +123,7 @@ class BackfillConnector(Informed, CheckedSource):
             session.close()
 
     def task_configs(self, max_tasks: int) -> list[dict[str, str]]:
-        from kconnect.connectors.backfill.task import done_partition
+        from kconnect.connectors.backfill.range_task import done_partition
 
         done = self.context.offsets.offset(done_partition())
         if done is not None:

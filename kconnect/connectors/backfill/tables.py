@@ -1,23 +1,20 @@
 """
 The tables that Debezium would capture, as a snapshot sees the database's description: columns, keys, ranges of pages.
 
-Names are matched as Debezium does: whole names, by patterns, whatever their case. Called by `source.py` and `task.py`. Read
-next: `types.py`.
+Called by `source.py` and `task.py`. Read next: `records.py`, `types.py`.
 """
 
 from __future__ import annotations
 
-import functools
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kconnect.api import ConnectError, Schema, schema
+from kconnect.api import ConnectError, schema
 from kconnect.connectors.backfill import settings
 from kconnect.connectors.backfill.defaults import default_of
-from kconnect.connectors.backfill.types import ColumnType, Reading, is_text, reading_of
-from kconnect.connectors.patterns import Pattern
+from kconnect.connectors.backfill.records import SNAPSHOT_FIELD, Shape, matches, shape_of, topic_of
+from kconnect.connectors.backfill.types import ColumnType, Reading, reading_of
 
 _TABLES = """
 SELECT n.nspname, c.relname, c.relfilenode::int8, c.relkind::text,
@@ -59,20 +56,13 @@ _OF_EXTENSIONS = ("citext", "hstore", "ltree")
 ROW = "kconnect_row"
 """What a table is called where it is read: no name within an expression can stand for one of its columns."""
 BEGIN_ANEW = "What is left of it can't be read: cancel the backfill and begin it anew"
-_UNFIT = re.compile(r"[^A-Za-z0-9._\-]")
 _MOST_RANGES = 1000
 
 SOURCE = schema.struct(
     {
         **dict.fromkeys(("version", "connector", "name"), schema.STRING_SCHEMA),
         "ts_ms": schema.INT64_SCHEMA,
-        "snapshot": schema.STRING_SCHEMA.replace(
-            optional=True,
-            default="false",
-            name="io.debezium.data.Enum",
-            version=1,
-            parameters={"allowed": "true,first,first_in_data_collection,last_in_data_collection,last,false,incremental"},
-        ),
+        "snapshot": SNAPSHOT_FIELD,
         "db": schema.STRING_SCHEMA,
         "sequence": schema.OPTIONAL_STRING_SCHEMA,
         **dict.fromkeys(("ts_us", "ts_ns"), schema.OPTIONAL_INT64_SCHEMA),
@@ -83,12 +73,6 @@ SOURCE = schema.struct(
     },
     name="io.debezium.connector.postgresql.Source",
     version=1,
-)
-_TRANSACTION = schema.struct(
-    {"id": schema.STRING_SCHEMA, "total_order": schema.INT64_SCHEMA, "data_collection_order": schema.INT64_SCHEMA},
-    name="event.block",
-    version=1,
-    optional=True,
 )
 
 
@@ -151,28 +135,15 @@ class Range:
 
 @dataclass(frozen=True)
 class Table:
-    """
-    How a table is read, and what its records are. `key` has the places of the key's fields among the columns, `numbers` are the
-    database's of the columns.
-    """
+    """How a table is read, and what its records are. `numbers` are the database's of the columns."""
 
     name: Name
     numbers: Sequence[int]
-    topic: str
-    columns: Sequence[tuple[str, Reading]]
-    key: Sequence[int]
-    key_schema: Schema | None
-    row_schema: Schema
-    schema: Schema
-
-    @property
-    def long(self) -> Sequence[int]:
-        """The places of columns whose values may be long."""
-        return [place for place, (_, reading) in enumerate(self.columns) if is_text(reading)]
+    shape: Shape
 
     def selection(self) -> str:
         """Return what to select for each of the columns."""
-        return ", ".join(reading.expression.format(f"{ROW}.{quoted(name)}") for name, reading in self.columns)
+        return ", ".join(reading.expression.format(f"{ROW}.{quoted(name)}") for name, reading in self.shape.columns)
 
 
 def quoted(name: str) -> str:
@@ -226,21 +197,9 @@ def ranges(divided: Iterable[Plan]) -> list[Range]:
 
 
 def _is_captured(name: Name, config: Mapping[str, Any]) -> bool:
-    return _matches(config, settings.SCHEMAS_IN, settings.SCHEMAS_OUT, name.schema) and _matches(
+    return matches(config, settings.SCHEMAS_IN, settings.SCHEMAS_OUT, name.schema) and matches(
         config, settings.TABLES_IN, settings.TABLES_OUT, str(name)
     )
-
-
-def _matches(config: Mapping[str, Any], including: str, excluding: str, name: str) -> bool:
-    if config[including]:
-        return any(_pattern(text).fullmatch(name) for text in config[including])
-    return not any(_pattern(text).fullmatch(name) for text in config[excluding])
-
-
-@functools.lru_cache(maxsize=1000)
-def _pattern(text: str) -> Pattern:
-    # Each is asked for every column.
-    return Pattern(f"(?i:{text})")
 
 
 def lock(connection: Any, part: Range, table: Table, now: Any) -> None:
@@ -265,7 +224,7 @@ def look(connection: Any, name: Name, config: Mapping[str, Any]) -> Table:
     for number, column, is_required, modifier, is_generated, default, oid in connection.execute(
         _COLUMNS, [name.quoted]
     ).fetchall():
-        if not _matches(config, settings.COLUMNS_IN, settings.COLUMNS_OUT, f"{name}.{column}"):
+        if not matches(config, settings.COLUMNS_IN, settings.COLUMNS_OUT, f"{name}.{column}"):
             continue
         kind = _type(connection, oid, modifier)
         try:
@@ -280,23 +239,8 @@ def look(connection: Any, name: Name, config: Mapping[str, Any]) -> Table:
         numbers.append(number)
     if not columns:
         raise ConnectError(f"{name} has no column that can be read")
-    names = [column for column, _ in columns]
-    key = [names.index(column) for column in _key(connection, name) if column in names]
-    topic = config[settings.DELIMITER].join((config[settings.PREFIX], name.schema, name.table))
-    topic = _UNFIT.sub("_", topic)
-    row = schema.struct({column: reading.schema for column, reading in columns}, name=f"{topic}.Value", optional=True)
-    times = dict.fromkeys(("ts_ms", "ts_us", "ts_ns"), schema.OPTIONAL_INT64_SCHEMA)
-    parts = {"before": row, "after": row, "source": SOURCE, "transaction": _TRANSACTION, "op": schema.STRING_SCHEMA, **times}
-    return Table(
-        name,
-        numbers,
-        topic,
-        columns,
-        key,
-        schema.struct({names[place]: columns[place][1].schema for place in key}, name=f"{topic}.Key") if key else None,
-        row,
-        schema.struct(parts, name=f"{topic}.Envelope", version=2),
-    )
+    topic = topic_of(config[settings.DELIMITER], config[settings.PREFIX], name.schema, name.table)
+    return Table(name, numbers, shape_of(topic, columns, list(_key(connection, name)), SOURCE))
 
 
 def _type(connection: Any, oid: int, modifier: int) -> ColumnType:

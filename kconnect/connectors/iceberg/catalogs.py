@@ -128,7 +128,7 @@ def _needs_address(kind: str) -> bool:
 
 def _database(uri: str, worker: Mapping[str, str]) -> str:
     """Return the URL of a catalog's database. Raise ConfigError if it may not be used."""
-    from sqlalchemy.engine import make_url
+    from sqlalchemy import make_url
 
     from kconnect.connectors import databases
 

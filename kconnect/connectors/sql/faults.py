@@ -10,13 +10,7 @@ from __future__ import annotations
 
 import re
 
-from sqlalchemy.exc import (
-    ArgumentError,
-    CompileError,
-    DBAPIError,
-    SQLAlchemyError,
-    StatementError,
-)
+from sqlalchemy import exc
 
 from kconnect.connectors.common import MISFITS
 from kconnect.connectors.sql import database
@@ -70,8 +64,8 @@ def is_of_row(error: Exception) -> bool:
     """Whether a statement has failed for the values of a row, so that it will fail for them again, and for no others."""
     if isinstance(error, MISFITS):
         return True  # Before the database has seen it: the driver can't send such a value.
-    if not isinstance(error, DBAPIError) or database.passes(error):
-        return isinstance(error, StatementError) and not isinstance(error, DBAPIError)
+    if not isinstance(error, exc.DBAPIError) or database.passes(error):
+        return isinstance(error, exc.StatementError) and not isinstance(error, exc.DBAPIError)
     if database.is_bad_row(error):
         return True
     state = database.state_of(error.orig)
@@ -84,13 +78,13 @@ def is_of_row(error: Exception) -> bool:
     return any(words in str(error.orig) for words in _SQLITE_ROW)
 
 
-def _is_of_policy(error: DBAPIError) -> bool:
+def _is_of_policy(error: exc.DBAPIError) -> bool:
     """Whether a policy of PostgreSQL (row level security) refuses a row, and not the right to write any."""
     diagnosis = getattr(error.orig, "diag", None)
     return database.state_of(error.orig) == _POLICY_STATE and getattr(diagnosis, "source_function", None) == _POLICY_CHECK
 
 
-def _is_of_value(error: DBAPIError, state: str) -> bool:
+def _is_of_value(error: exc.DBAPIError, state: str) -> bool:
     """Whether PostgreSQL was at a single value when it failed, and not at a whole row."""
     context = getattr(getattr(error.orig, "diag", None), "context", None)
     return not state.startswith(_NO_VALUE_STATES) and _VALUE_CONTEXT.search(context or "") is not None
@@ -100,11 +94,11 @@ def is_of_names(error: Exception) -> bool:
     """Whether a table can't be looked at, made or widened because of the names or types of a record's fields."""
     if isinstance(error, MISFITS):
         return True
-    if not isinstance(error, SQLAlchemyError) or database.passes(error):
+    if not isinstance(error, exc.SQLAlchemyError) or database.passes(error):
         return False
-    if not isinstance(error, DBAPIError):
+    if not isinstance(error, exc.DBAPIError):
         # Names that are too long, or there twice, before the database has seen them.
-        return isinstance(error, CompileError | ArgumentError | StatementError)
+        return isinstance(error, exc.CompileError | exc.ArgumentError | exc.StatementError)
     state = database.state_of(error.orig)
     if state is not None:
         return not state.startswith(_TARGET_STATES)
@@ -121,7 +115,7 @@ def is_of_names(error: Exception) -> bool:
 
 def is_of_change(error: Exception) -> bool:
     """Whether there is no such column, or no such table, though there was."""
-    if not isinstance(error, DBAPIError):
+    if not isinstance(error, exc.DBAPIError):
         return False
     state = database.state_of(error.orig)
     if state is not None:
@@ -132,7 +126,7 @@ def is_of_change(error: Exception) -> bool:
 
 def is_of_right(error: Exception) -> bool:
     """Whether the user may not do that with the table."""
-    if not isinstance(error, DBAPIError) or _is_of_policy(error):
+    if not isinstance(error, exc.DBAPIError) or _is_of_policy(error):
         return False
     return database.state_of(error.orig) == _NO_RIGHT_STATE or _code(error.orig) in _NO_RIGHT_CODES
 

@@ -11,7 +11,7 @@ import urllib.parse
 from collections.abc import Mapping
 from typing import Any
 
-from sqlalchemy.engine import URL, make_url
+from sqlalchemy import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
 from kconnect.api import ConfigError

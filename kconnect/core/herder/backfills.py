@@ -18,8 +18,14 @@ from kconnect.core.state.records import State, UnitId
 from kconnect.errors import BadRequestError, NotFoundError
 
 DEBEZIUM = "io.debezium.connector.postgresql.PostgresConnector"
-CLASS = "Backfill"
-_CLASSES = (CLASS, "BackfillConnector", "kconnect.connectors.backfill.source.BackfillConnector")
+DEBEZIUM_MARIADB = "io.debezium.connector.mariadb.MariaDbConnector"
+_READERS = {DEBEZIUM: "Backfill", DEBEZIUM_MARIADB: "MariaDbBackfill"}
+"""The connectors that read, by those of Debezium's that they read for."""
+_CLASSES = (
+    *_READERS.values(),
+    *("BackfillConnector", "kconnect.connectors.backfill.source.BackfillConnector"),
+    *("MariaDbBackfillConnector", "kconnect.connectors.backfill.mariadb.source.MariaDbBackfillConnector"),
+)
 _SINKS = ("SparkSink", "SparkSinkConnector", "kconnect.connectors.spark.connector.SparkSinkConnector")
 SUFFIX = "-backfill"
 _LEFT_OUT = ("connector.class", "connector.plugin.version", "name", "tasks.max")
@@ -40,7 +46,7 @@ def reading_config(connector: str, config: Properties, tasks: int, version: str)
     return {
         **{name: value for name, value in config.items() if name not in _LEFT_OUT},
         "name": name_of(connector),
-        "connector.class": CLASS,
+        "connector.class": _READERS[config.get("connector.class") or ""],
         "tasks.max": str(tasks),
         "backfill.debezium.version": version,
     }
@@ -135,19 +141,28 @@ def _largest(reports: Collection[UnitReport], name: str) -> float | None:
 
 def is_before(offset: Mapping[str, Any], begin: Mapping[str, Any]) -> bool:
     """Whether an offset that Debezium's connector has is older than that with which the stream begins."""
+    if "file" in begin:
+        return _in_log(offset) < _in_log(begin)
     return bool((offset.get("lsn") or 0) < begin["lsn"])
 
 
-def require_debezium(config: Properties, connector: str) -> None:
-    """Raise BadRequestError if it is another connector."""
+def _in_log(offset: Mapping[str, Any]) -> tuple[int, str, int]:
+    """Return what places in MariaDB's log are compared by: the numbers of its files get another digit at some time."""
+    file = str(offset.get("file") or "")
+    return len(file), file, offset.get("pos") or 0
+
+
+def require_debezium(config: Properties, connector: str, classes: Collection[str] = tuple(_READERS)) -> str:
+    """Return the class of a connector of Debezium's. Raise BadRequestError if it is another connector."""
     class_name = config.get("connector.class") or ""
-    if class_name != DEBEZIUM:
-        raise BadRequestError(f"{connector} is a {class_name}: a backfill is for {DEBEZIUM}")
+    if class_name not in classes:
+        raise BadRequestError(f"{connector} is a {class_name}: a backfill is for {' or '.join(classes)}")
+    return class_name
 
 
-def version_of(plugins: Iterable[Body], pinned: str | None) -> str:
+def version_of(plugins: Iterable[Body], class_name: str, pinned: str | None) -> str:
     """Return the version of Debezium that a connector has: the one that its config names, or else the newest."""
-    versions = [str(plugin["version"]) for plugin in plugins if plugin["class"] == DEBEZIUM]
+    versions = [str(plugin["version"]) for plugin in plugins if plugin["class"] == class_name]
     if not versions:
-        raise NotFoundError(f"The worker has no {DEBEZIUM}: kconnect plugin install")
+        raise NotFoundError(f"The worker has no {class_name}: kconnect plugin install")
     return pinned if pinned in versions else versions[-1]

@@ -607,9 +607,9 @@ def test_what_would_change_debeziums_records_is_refused(name: str, value: str) -
 def test_what_the_database_keeps_for_the_copy_is_told(database: Make) -> None:
     config = small(database(ROWS))
     with SourceRunner(BackfillConnector, config) as source:
-        before = asked(config, "select pg_current_wal_lsn()")[0][0]
+        before = asked(config, "select pg_current_wal_insert_lsn()")[0][0]
         done(config, "update t set note = repeat('y', 300) where id <= 300; update t set note = 'z' where id = 1")
-        written = asked(config, f"select pg_wal_lsn_diff(pg_current_wal_lsn(), '{before}')::int8")[0][0]
+        written = asked(config, f"select pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '{before}')::int8")[0][0]
         source.poll()
         told = inside(source).context.numbers.by_labels()[()]
         assert told["backfill_snapshot_transactions"] >= 1

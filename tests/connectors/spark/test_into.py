@@ -91,7 +91,7 @@ class Copying:
 
     def _beside(self) -> None:
         task = self.task
-        sink, props = task.beside(self.source.task_configs[0])
+        sink, props = task.sink_beside(self.source.task_configs[0])
 
         class Own(StagingTask):
             def __new__(cls) -> Any:

@@ -355,3 +355,31 @@ def test_a_connector_that_does_not_run_hears_nothing(cluster: MemoryCluster) -> 
         call(cluster, Reread("other", ("public.t",)))
     with pytest.raises(NotFoundError):
         call(cluster, GetReread("nope"))
+
+
+def test_mariadbs_tables_are_read_by_a_connector_of_their_own(cluster: MemoryCluster) -> None:
+    maria = {**CONFIG, "connector.class": backfills.DEBEZIUM_MARIADB}
+    cluster.outside_answers[effects.ListPlugins] = [*PLUGINS, {"class": backfills.DEBEZIUM_MARIADB, "version": "3.5.0.Final"}]
+    call(cluster, CreateConnector("maria", maria, "STOPPED"))
+    cluster.settle()
+    call(cluster, StartBackfill("maria", 2))
+    worker = cluster.workers[cluster.group.owner or ""]
+    made = worker.herder.log.config.connectors["maria-backfill"].properties
+    assert made["connector.class"] == "MariaDbBackfill"
+    assert made["backfill.debezium.version"] == "3.5.0.Final"
+    with pytest.raises(BadRequestError, match=f"a backfill is for {backfills.DEBEZIUM}$"):
+        call(cluster, Reread("maria", ("shop.t",), None))
+
+
+@pytest.mark.parametrize(
+    ("offset", "is_before"),
+    [
+        ({"file": "log.000009", "pos": 400}, True),
+        ({"file": "log.000010", "pos": 399}, True),
+        ({"file": "log.000010", "pos": 400}, False),
+        ({"file": "log.1000000", "pos": 4}, False),
+        ({}, True),
+    ],
+)
+def test_an_offset_in_mariadbs_log_is_before_another(offset: dict[str, Any], is_before: bool) -> None:
+    assert backfills.is_before(offset, {"file": "log.000010", "pos": 400, "gtids": "0-1-7"}) is is_before

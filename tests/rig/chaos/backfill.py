@@ -1,9 +1,9 @@
 """
 Kills what copies a table while it changes, at random, and compares the topic with all changes: `scripts/chaos --backfill`.
 
-One worker, a table of PostgreSQL with a writer that never rests, a backfill, the handover to Debezium, and some more changes.
-Each change has a number, so none can hide. What is killed: task hosts, Spark's driver, the worker, the sessions.
-`wrong` is pure. Read next: `connectors/backfill/source.py`.
+One worker, a table of PostgreSQL or MariaDB with a writer that never rests, a backfill, the handover to Debezium, and some more
+changes. Each change has a number, so none can hide. What is killed: task hosts, Spark's driver, the worker, the sessions.
+MariaDB's table is altered meanwhile, too. `wrong` is pure. Read next: `databases.py`, `connectors/backfill/source.py`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ from typing import Any, NamedTuple
 
 import confluent_kafka as ck
 import orjson
-import psycopg
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from kconnect.core.herder import backfills
@@ -33,17 +32,16 @@ from kconnect.local.broker import Broker
 from kconnect.rest.client import RestError
 from kconnect.testing.processes import WorkerProcess, still_alive
 from tests.conftest import QUICK
-from tests.rig.cdc import pipeline
-from tests.rig.systems.postgres import Postgres
+from tests.rig.chaos.databases import NAME, TABLE, Copied, CopiedMariaDB, CopiedPostgres, Execute
 from tests.support import wait_until
 
 _PARTITIONS = 3
 _LONGEST_S, _SETTLED_S = 1800.0, 900.0
-NAME, DATABASE, TABLE = "copied", "copied", "rows"
-TOPIC = f"{NAME}.public.{TABLE}"
 _AFTER = 200
 """So many changes are made once Debezium goes on."""
 _KINDS = ("sessions", "host", "driver", "worker", "session")
+_ALTERED_EACH = 100
+"""After so many changes of rows a table is altered."""
 _JSON = "org.apache.kafka.connect.json.JsonConverter"
 
 
@@ -64,16 +62,10 @@ class Event(NamedTuple):
 class Writer:
     """Changes rows from `start` to `end`. The rows that were there at first have their id as number; `changes` has all else."""
 
-    def __init__(self, server: Postgres, rows: int, seed: int) -> None:
+    def __init__(self, database: Copied, rows: int, seed: int) -> None:
         self._draw = random.Random(seed)
-        self._dsn = f"host={server.host} port={server.port} user={server.user} password={server.password} dbname={DATABASE}"
-        server.execute(f"create database {DATABASE}")
-        server.execute(
-            f"create table {TABLE} (id bigint primary key, number bigint not null, note text, price numeric(12, 2));"
-            f"alter table {TABLE} replica identity full;"
-            f"insert into {TABLE} select n, n, repeat('x', 80), n * 0.01 from generate_series(1, {rows}) n;",
-            DATABASE,
-        )
+        self._database = database
+        database.fill(rows)
         self.rows = rows
         self.changes: dict[int, list[Change]] = {}
         self._alive: dict[int, int] = {}
@@ -82,6 +74,7 @@ class Writer:
         self._thread = threading.Thread(target=self._run, name="writer")
         self.error: BaseException | None = None
         self.count = 0
+        self.altered = 0
 
     def start(self) -> None:
         self._thread.start()
@@ -93,34 +86,37 @@ class Writer:
 
     def _run(self) -> None:
         try:
-            with psycopg.connect(self._dsn, application_name="writer") as connection:
+            with self._database.writing() as (execute, commit):
                 while not self._over.is_set():
                     for _ in range(self._draw.choice((1, 1, 3, 20))):
-                        self._one(connection)
-                    connection.commit()
+                        self._one(execute)
+                    commit()
+                    if self.count > self.altered * _ALTERED_EACH:
+                        self._database.alter(self.altered)
+                        self.altered += 1
                     self._over.wait(0.02)
         except BaseException as error:  # noqa: BLE001 - raised by `end`
             self.error = error
 
-    def _one(self, connection: psycopg.Connection[Any]) -> None:
+    def _one(self, execute: Execute) -> None:
         number, drawn = next(self._numbers), self._draw.random()
         # Some rows change often, and most never.
         key = self._draw.randrange(1, self.rows + 1) if drawn < 0.5 else self._draw.randrange(1, min(200, self.rows))
         before = self._alive.get(key, key if key not in self.changes else 0)
         self.count += 1
         if not before:
-            connection.execute(f"insert into {TABLE} values (%s, %s, 'new', 1)", (key, number))
+            execute(f"insert into {TABLE} (id, number, note, price) values (%s, %s, 'new', 1)", (key, number))
             self._noted(key, Change("c", number))
         elif drawn < 0.6 or drawn > 0.9:
-            connection.execute(f"update {TABLE} set number = %s, note = 'changed' where id = %s", (number, key))
+            execute(f"update {TABLE} set number = %s, note = 'changed' where id = %s", (number, key))
             self._noted(key, Change("u", number))
         elif drawn < 0.8:
-            connection.execute(f"delete from {TABLE} where id = %s", (key,))
+            execute(f"delete from {TABLE} where id = %s", (key,))
             self._noted(key, Change("d", before))
         else:
             # The key changes: a row goes, and another one comes.
             other = self.rows + number % 10_000_000_000 + 1
-            connection.execute(f"update {TABLE} set id = %s, number = %s where id = %s", (other, number, key))
+            execute(f"update {TABLE} set id = %s, number = %s where id = %s", (other, number, key))
             self._noted(key, Change("d", before))
             self._noted(other, Change("c", number))
 
@@ -193,42 +189,47 @@ class Run:
 
     def go(self, directory: Path, programs: Path | None = None) -> Counter[str]:
         """Return what is wrong in the end: nothing, if all is well."""
-        server = Postgres(programs).start()
         broker = Broker(directory / "broker").start()
+        is_maria = self._options.database == "mariadb"
+        # Each of MariaDB's sessions has a snapshot of its own.
+        self.strict = not is_maria
+        database = CopiedMariaDB(broker.bootstrap_servers) if is_maria else CopiedPostgres(programs)
         properties = {
-            **{**QUICK, "session.timeout.ms": "10000", "plugin.path": str(pipeline.plugin_path()), "task.hosts": "2"},
+            **{**QUICK, "session.timeout.ms": "10000", "plugin.path": str(database.plugin_path()), "task.hosts": "2"},
             **self.properties,
         }
         worker = WorkerProcess(directory / "worker", broker.bootstrap_servers, "copied", properties=properties)
-        writer = Writer(server, self._options.rows, self._options.seed)
+        writer = Writer(database, self._options.rows, self._options.seed)
         try:
             worker.start()
             admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
-            admin.create_topics([NewTopic(TOPIC, _PARTITIONS, 1)])[TOPIC].result(120)
+            admin.create_topics([NewTopic(database.topic, _PARTITIONS, 1)])[database.topic].result(120)
             writer.start()
             file = directory / "debezium.json"
-            file.write_text(json.dumps({"name": NAME, "initial_state": "STOPPED", "config": self._config(server)}))
+            file.write_text(
+                json.dumps({"name": NAME, "initial_state": "STOPPED", "config": {**database.config, **self.converters}})
+            )
             self._type(worker, "create", "-f", str(file))
             worker.client.wait_for(NAME, "STOPPED", tasks=0, timeout=_LONGEST_S)
-            pages, rate = max(20, self._options.rows // 2000), self._options.rate
+            size, rate = database.range_of(self._options.rows), self._options.rate
             limit = ["--rate", str(rate)] if rate else []
-            into = self.prepare(worker, directory)
-            self._type(worker, "backfill", "start", NAME, "--no-wait", *limit, "--set", f"backfill.range.pages={pages}", *into)
-            self._kill_meanwhile(worker, server)
+            more = [*limit, "--set", f"{database.range_setting}={size}", *self.prepare(worker, directory)]
+            self._type(worker, "backfill", "start", NAME, "--no-wait", *more)
+            self._kill_meanwhile(worker, database)
             self._wait(lambda: worker.client.backfill(NAME)["done"], "not all is read", worker)
             self._type(worker, "backfill", "finish", NAME)
-            self.tell(f"killed: {dict(self.kills)}; {writer.count} changes so far")
+            self.tell(f"killed: {dict(self.kills)}; {writer.count} changes so far, and {writer.altered} of the table")
             worker.client.wait_for(NAME, "RUNNING", tasks=1, timeout=_LONGEST_S)
             goal = writer.count + _AFTER
             wait_until(lambda: writer.count >= goal or writer.error, _LONGEST_S, "nobody writes")
             writer.end()
-            return self._compared(broker, writer, server)
+            return self._compared(broker, writer, database)
         finally:
             with contextlib.suppress(AssertionError):
                 writer.end()
             worker.stop()
             broker.stop()
-            server.stop()
+            database.server.stop()
 
     @property
     def properties(self) -> dict[str, str]:
@@ -243,25 +244,6 @@ class Run:
         """Make what there is to be beside Debezium's connector; return more words of the command that starts the backfill."""
         return []
 
-    def _config(self, server: Postgres) -> dict[str, str]:
-        return {
-            "connector.class": backfills.DEBEZIUM,
-            "tasks.max": "1",
-            "database.hostname": server.host,
-            "database.port": str(server.port),
-            "database.user": server.user,
-            "database.password": server.password,
-            "database.dbname": DATABASE,
-            "topic.prefix": NAME,
-            "plugin.name": "pgoutput",
-            "slot.name": NAME,
-            "publication.name": NAME,
-            "publication.autocreate.mode": "filtered",
-            "table.include.list": f"public.{TABLE}",
-            "poll.interval.ms": "100",
-            **self.converters,
-        }
-
     def _type(self, worker: WorkerProcess, *words: str) -> None:
         """As a user would."""
         typed = [sys.executable, "-m", "kconnect", *words, "--url", worker.client.url]
@@ -269,7 +251,7 @@ class Run:
         assert done.returncode == 0, f"kconnect {' '.join(words)}: {done.stderr}"
         self.tell(f"kconnect {' '.join(words)}: {(done.stderr or done.stdout).strip()}")
 
-    def _kill_meanwhile(self, worker: WorkerProcess, server: Postgres) -> None:
+    def _kill_meanwhile(self, worker: WorkerProcess, database: Copied) -> None:
         for number in range(self._options.kills):
             before = self._rows(worker)
             self._wait(functools.partial(self.has_more, worker, before), "nothing is read", worker)
@@ -277,11 +259,11 @@ class Run:
                 return
             time.sleep(self._draw.random() * 3)
             kind = self.kinds[number] if number < len(self.kinds) else self._draw.choice(self.kinds)
-            self.kill(kind, worker, server)
+            self.kill(kind, worker, database)
             self.kills[kind] += 1
             self.tell(f"kill {number + 1}: {kind}; {before} rows were read before")
 
-    def kill(self, kind: str, worker: WorkerProcess, server: Postgres) -> None:
+    def kill(self, kind: str, worker: WorkerProcess, database: Copied) -> None:
         # Whatever ends all sessions ends the snapshot.
         self.strict = self.strict and kind in ("host", "session")
         if kind == "worker":
@@ -290,12 +272,7 @@ class Run:
             assert not still_alive(tree, 240), "processes outlive the worker"
             worker.start()
         elif kind in ("session", "sessions"):
-            limit = " limit 1" if kind == "session" else ""
-            server.execute(
-                "select pg_terminate_backend(pid) from (select pid from pg_stat_activity "
-                f"where application_name like 'kconnect-%' order by random(){limit}) as found",
-                DATABASE,
-            )
+            database.kill_sessions(1 if kind == "session" else None)
         else:
             find: Callable[[], Any] = worker.driver if kind == "driver" else lambda: self._draw.choice(worker.hosts() or [None])
             wait_until(find, _LONGEST_S, f"there is no {kind}").kill()
@@ -324,17 +301,17 @@ class Run:
 
         return wait_until(seen, _LONGEST_S, what)
 
-    def wrong(self, broker: Broker, writer: Writer, server: Postgres) -> Counter[str]:
+    def wrong(self, broker: Broker, writer: Writer, database: Copied) -> Counter[str]:
         """Return what is not as it should be by now."""
-        return wrong(writer.rows, writer.changes, events_of(broker), self.strict)
+        return wrong(writer.rows, writer.changes, events_of(broker, database.topic), self.strict)
 
-    def _compared(self, broker: Broker, writer: Writer, server: Postgres) -> Counter[str]:
+    def _compared(self, broker: Broker, writer: Writer, database: Copied) -> Counter[str]:
         """Compare until all that is to come is there, or nothing comes any more."""
         found: Counter[str] = Counter()
 
         def right() -> bool:
             nonlocal found
-            found = self.wrong(broker, writer, server)
+            found = self.wrong(broker, writer, database)
             return not found
 
         with contextlib.suppress(AssertionError):
@@ -348,10 +325,10 @@ def converters(schemas: bool) -> dict[str, str]:
     return {**dict.fromkeys(names, _JSON), **{f"{name}.schemas.enable": str(schemas).lower() for name in names}}
 
 
-def events_of(broker: Broker) -> list[tuple[int, Event]]:
+def events_of(broker: Broker, topic: str) -> list[tuple[int, Event]]:
     consumer = ck.Consumer({"bootstrap.servers": broker.bootstrap_servers, "group.id": "compare", "enable.auto.commit": False})
     try:
-        places = [ck.TopicPartition(TOPIC, number, 0) for number in range(_PARTITIONS)]
+        places = [ck.TopicPartition(topic, number, 0) for number in range(_PARTITIONS)]
         ends = [consumer.get_watermark_offsets(place, timeout=60)[1] for place in places]
         consumer.assign([place for place, end in zip(places, ends) if end])
         left, events = sum(ends), []
@@ -373,13 +350,14 @@ def events_of(broker: Broker) -> list[tuple[int, Event]]:
 
 def main(arguments: list[str], directory: Path, tell: Callable[[str], None]) -> int:
     parser = argparse.ArgumentParser(prog="scripts/chaos --backfill", description=__doc__.splitlines()[1])
+    parser.add_argument("--database", choices=("postgresql", "mariadb"), default="postgresql", help="%(default)s")
     parser.add_argument("--rows", type=int, default=10_000_000, help="of the table at first; %(default)s")
     parser.add_argument("--kills", type=int, default=30, help="%(default)s")
     parser.add_argument(
         "--rate", type=int, default=0, help="rows a second at most, so that there is time for kills; %(default)s: all"
     )
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1_000_000), help="that of a run to repeat")
-    parser.add_argument("--into", choices=("delta", "iceberg"), help="straight into a table of this format")
+    parser.add_argument("--into", choices=("delta", "iceberg"), help="straight into a table of this format; of PostgreSQL")
     parser.add_argument("--append", action="store_true", help="have all changes in that table, and not the rows as they are")
     options = parser.parse_args(arguments)
     tell(f"seed {options.seed}, everything is in {directory}")

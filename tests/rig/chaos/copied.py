@@ -22,9 +22,9 @@ from kconnect.local.broker import Broker
 from kconnect.rest.client import RestError
 from kconnect.testing.processes import WorkerProcess
 from tests.rig.chaos import backfill
-from tests.rig.chaos.backfill import DATABASE, NAME, TABLE, TOPIC, Event, Run, Writer, events_of
+from tests.rig.chaos.backfill import Event, Run, Writer, events_of
+from tests.rig.chaos.databases import DATABASE, NAME, TABLE, Copied, CopiedPostgres
 from tests.rig.systems import lake
-from tests.rig.systems.postgres import Postgres
 from tests.support import wait_until
 
 _SINK = "lake"
@@ -68,7 +68,7 @@ class LakeRun(Run):
             _SINK,
             {
                 "connector.class": "SparkSink",
-                "topics": TOPIC,
+                "topics": CopiedPostgres.topic,
                 **self.converters,
                 "consumer.override.session.timeout.ms": "6000",
                 "consumer.override.heartbeat.interval.ms": "1500",
@@ -94,16 +94,16 @@ class LakeRun(Run):
             return 0 < int(state["ranges"]) == state["ranges_done"]
         return False
 
-    def kill(self, kind: str, worker: WorkerProcess, server: Postgres) -> None:
+    def kill(self, kind: str, worker: WorkerProcess, database: Copied) -> None:
         if kind != "application":
-            super().kill(kind, worker, server)
+            super().kill(kind, worker, database)
             return
         for process in wait_until(lambda: _applications(worker), _LONGEST_S, "there is no Spark application"):
             with contextlib.suppress(psutil.NoSuchProcess):
                 process.kill()
 
-    def wrong(self, broker: Broker, writer: Writer, server: Postgres) -> Counter[str]:
-        streamed = events_of(broker)
+    def wrong(self, broker: Broker, writer: Writer, database: Copied) -> Counter[str]:
+        streamed, server = events_of(broker, database.topic), database.server
         found: Counter[str] = Counter()
         found["copied into the topic"] = sum(event.what == "r" for _, event in streamed)
         table = self._read()

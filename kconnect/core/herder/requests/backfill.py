@@ -51,7 +51,7 @@ class StartBackfill(Request[Body]):
         yield from desk.await_lead()
         desk.require(name)
         config = desk.log.config.connectors[name].properties
-        backfills.require_debezium(config, name)
+        debezium = backfills.require_debezium(config, name)
         reader = backfills.name_of(name)
         if reader in desk.log.config.connectors:
             backfills.require(desk, name)
@@ -59,14 +59,21 @@ class StartBackfill(Request[Body]):
                 yield from SetTargetState(reader, TargetState.STARTED).answer(office)
         else:
             yield from self._check_fresh(office)
-            version = backfills.version_of((yield from ask(effects.ListPlugins(True))), config.get("connector.plugin.version"))
-            made = {**backfills.reading_config(name, config, self.tasks, version), **self._of_sink(office), **self.settings}
+            plugins = yield from ask(effects.ListPlugins(True))
+            version = backfills.version_of(plugins, debezium, config.get("connector.plugin.version"))
+            made = {
+                **backfills.reading_config(name, config, self.tasks, version),
+                **self._of_sink(office, debezium),
+                **self.settings,
+            }
             yield from CreateConnector(reader, made).answer(office)
         return (yield from _look(office, name))
 
-    def _of_sink(self, office: Office) -> dict[str, str | None]:
+    def _of_sink(self, office: Office, debezium: str) -> dict[str, str | None]:
         if self.into is None:
             return {}
+        if debezium != backfills.DEBEZIUM:
+            raise BadRequestError(f"A copy goes straight into a lake for {backfills.DEBEZIUM} only: leave out `into`")
         office.desk.require(self.into)
         return backfills.sink_config(self.into, office.desk.log.config.connectors[self.into].properties)
 
@@ -138,7 +145,7 @@ class GetReread(Request[Body]):
 
     def answer(self, office: Office) -> Procedure[Body]:
         office.desk.require(self.name)
-        backfills.require_debezium(office.desk.log.config.connectors[self.name].properties, self.name)
+        backfills.require_debezium(office.desk.log.config.connectors[self.name].properties, self.name, (backfills.DEBEZIUM,))
         return {"name": self.name, "tables": rereads.tables_of((yield from _offsets(office, self.name)))}
 
 
@@ -176,7 +183,7 @@ def _signal(office: Office, name: str, made: Callable[[str], bytes]) -> Procedur
     yield from desk.await_lead()
     desk.require(name)
     config = desk.log.config.connectors[name].properties
-    backfills.require_debezium(config, name)
+    backfills.require_debezium(config, name, (backfills.DEBEZIUM,))
     to = rereads.signals(config, name)
     status = desk.log.status.units.get(UnitId(name, 0))
     if status is None or status.state is not State.RUNNING:

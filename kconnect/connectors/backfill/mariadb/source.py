@@ -1,0 +1,258 @@
+"""
+MariaDbBackfillConnector: notes where Debezium's change stream begins, writes the history of schemas, and divides the tables.
+
+It holds nothing in the database: what was divided, and where the stream begins, is an offset as soon as a task is to read. A
+thread sees when all is read, and whether the server keeps its log until then. Read next: `task.py`, `sessions.py`,
+`history.py`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import json
+import logging
+import re
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from kconnect.api import Config, ConfigDef, ConfigError, ConfigValue, ConnectError, SourceTask
+from kconnect.connectors.backfill.mariadb import settings
+from kconnect.connectors.backfill.mariadb.history_client import client_settings
+from kconnect.connectors.common import CheckedSource
+from kconnect.connectors.libraries import Informed
+
+if TYPE_CHECKING:
+    from kconnect.connectors.backfill.mariadb.progress import Beginning
+    from kconnect.connectors.backfill.mariadb.sessions import Sessions
+    from kconnect.connectors.backfill.mariadb.tables import Found, Name
+    from kconnect.connectors.sql.connections import Connections
+
+log = logging.getLogger(__name__)
+
+_LOOK_S = 2.0
+_LOG_S = 30.0
+_TRIES = 5
+_INSTALL = "{} is not installed here: pip install 'kconnect[sql]' on every machine of the cluster"
+_COUNTER = re.compile(r" AUTO_INCREMENT=\d+")
+
+
+class MariaDbBackfillConnector(Informed, CheckedSource):
+    instead = dict.fromkeys(settings.REFUSED, "let Debezium take its snapshot itself, or leave it out")
+
+    passthrough = (settings.PASSTHROUGH,)
+
+    def __init__(self) -> None:
+        self._stopped = threading.Event()
+        self._lock = threading.Lock()
+        """It guards what is below."""
+        self._watching: threading.Thread | None = None
+        self._beginning: Beginning | None = None
+        self._connections: Connections | None = None
+        self._done: Mapping[str, Any] | None = None
+        self._look_at_log = 0.0
+
+    def task_class(self) -> type[SourceTask]:
+        from kconnect.connectors.backfill.mariadb.task import MariaDbBackfillTask
+
+        return MariaDbBackfillTask
+
+    def config(self) -> ConfigDef:
+        return settings.CONFIG
+
+    def problems(self, config: Mapping[str, Any], props: Mapping[str, str]) -> list[tuple[str, str]]:
+        missing = [name for name in ("pymysql", "sqlalchemy") if importlib.util.find_spec(name) is None]
+        return [(settings.HOST, _INSTALL.format(" and ".join(missing)))] if missing else []
+
+    def validate(self, props: dict[str, str]) -> Config:
+        config = super().validate(props)
+        wrong = list(settings.unfit(props))
+        try:
+            client_settings(props.get(settings.HISTORY_BROKERS) or "none", props)
+        except ConfigError as error:
+            wrong.append((error.name or settings.HISTORY_BROKERS, str(error)))
+        by_name = {value.name: value for value in config.values}
+        for name, text in wrong:
+            if name in by_name:
+                by_name[name].errors.append(text)
+            else:
+                config.values.append(ConfigValue(name, props[name], errors=[text]))
+        return config
+
+    def check_offset(self, partition: Mapping[str, Any] | None, offset: Mapping[str, Any]) -> None:
+        raise ConnectError("The offsets of a backfill can't be set, only reset: it begins anew then")
+
+    def start(self, props: dict[str, str]) -> None:
+        from kconnect.connectors.sql.connections import Connections
+
+        super().start(props)
+        self._connections = Connections()
+        self._config = settings.CONFIG.parse(props)
+
+    def stop(self) -> None:
+        self._stopped.set()
+        if self._connections is not None:
+            self._connections.end()
+
+    def task_configs(self, max_tasks: int) -> list[dict[str, str]]:
+        from kconnect.connectors.backfill.range_task import done_partition
+
+        done = self.context.offsets.offset(done_partition())
+        if done is not None:
+            return [{**self._props, settings.DONE: json.dumps(done)}]
+        with self._lock:
+            if self._beginning is None and self._done is None:
+                self._beginning = self._begun()
+            if self._watching is None:
+                name = f"progress of {self._props.get('name')}"
+                self._watching = threading.Thread(target=self._watch, name=name, daemon=True)
+                self._watching.start()
+            if self._done is not None:
+                return [{**self._props, settings.DONE: json.dumps(self._done)}]
+            assert self._beginning is not None
+            place = self._beginning.place
+            told = {
+                **{"lsn": str(place), "sees": str(place), "taken_us": self._beginning.taken_us},
+                **{"file": place.file, "pos": place.position, "gtids": place.gtids},
+            }
+            divided = [plan.as_json() for plan in self._beginning.plans]
+            count = min(max_tasks, sum(len(plan.borders) + 1 for plan in self._beginning.plans))
+            shares = [{"tables": divided, "place": number, "of": count} for number in range(count)]
+            more = {settings.SNAPSHOT: json.dumps(told)}
+            if self._config[settings.RATE]:
+                more[settings.RATE] = str(-(-self._config[settings.RATE] // count))
+            return [{**self._props, **more, settings.RANGES: json.dumps(share)} for share in shares]
+
+    def _sessions(self) -> Sessions:
+        from kconnect.connectors.backfill.mariadb.sessions import Sessions
+
+        return Sessions(self._config, self.worker, self._connections)
+
+    def _begun(self) -> Beginning:
+        """Return where the stream begins: where it did before, or else now. ConnectError if that can't be had."""
+        import pymysql
+
+        from kconnect.connectors.backfill.mariadb.progress import Beginning, beginning_partition
+        from kconnect.connectors.sql.database import reason
+
+        stored = self.context.offsets.offset(beginning_partition())
+        sessions = self._sessions()
+        try:
+            with contextlib.closing(sessions.plain()) as connection:
+                sessions.check_log(connection)
+                if stored is None:
+                    return self._begin(sessions, connection)
+                beginning = Beginning.of_offset(stored)
+                sessions.check_kept(connection, beginning.place)
+                if self._is_read(beginning):
+                    # Whoever saw it has ended before that was noted.
+                    self._end(beginning)
+                return beginning
+        except pymysql.MySQLError as error:
+            raise ConnectError(f"The database at {self._config[settings.HOST]} says: {reason(error)}") from None
+
+    def _begin(self, sessions: Sessions, connection: Any) -> Beginning:
+        """Note a place in the log, write the schemas that tables have there, and divide the tables. pymysql's errors."""
+        from kconnect.connectors.backfill.mariadb.history import History, statements
+        from kconnect.connectors.backfill.mariadb.progress import Beginning
+        from kconnect.connectors.backfill.mariadb.sessions import begin, charsets, run
+        from kconnect.connectors.backfill.mariadb.tables import plans
+
+        history = History(self._config, self._props)
+        with contextlib.closing(sessions.raw()) as raw:
+            before = self._definitions(connection, raw)
+            for _ in range(_TRIES):
+                place, taken_s = begin(connection), int(time.time())
+                after = self._definitions(connection, raw)
+                run(connection, "ROLLBACK")
+                if _without_counters(before[1]) == _without_counters(after[1]):
+                    break
+                before = after
+            else:
+                raise ConnectError("Tables were altered again and again while the copy was to begin: try again later")
+        tables, definitions = after
+        captured = [each for each in tables if each.is_captured]
+        divided = plans(connection, captured, definitions.__getitem__, self._config)
+        server, databases = charsets(connection)
+        history.write(statements(*server, databases, definitions), place, taken_s)
+        return Beginning(place, taken_s * 1_000_000, divided)
+
+    def _definitions(self, connection: Any, raw: Any) -> tuple[Sequence[Found], dict[Name, str]]:
+        """Return the tables that the history is to have, and how each is made."""
+        from kconnect.connectors.backfill.mariadb.sessions import definition
+        from kconnect.connectors.backfill.mariadb.tables import found
+
+        tables = found(connection, self._config)
+        if self._config[settings.ONLY_TABLES].lower() == "true":
+            tables = [each for each in tables if each.is_captured]
+        elif self._config[settings.ONLY_DATABASES].lower() == "true":
+            captured = {each.name.database for each in tables if each.is_captured}
+            tables = [each for each in tables if each.name.database in captured]
+        return tables, {each.name: definition(raw, each.name) for each in tables}
+
+    def _watch(self) -> None:
+        try:
+            while not self._stopped.wait(_LOOK_S):
+                if self._look():
+                    return
+        except Exception as error:  # noqa: BLE001 - in a thread nobody else would hear of it
+            self.context.raise_error(error)
+
+    def _look(self) -> bool:
+        """See whether all is read, and whether it still can be. Return whether there is nothing more to see to."""
+        import pymysql
+
+        from kconnect.connectors.backfill.mariadb.progress import Beginning, beginning_partition
+        from kconnect.connectors.backfill.mariadb.sessions import passes
+        from kconnect.connectors.sql.database import reason
+
+        with self._lock:
+            if self._stopped.is_set() or self._beginning is None:
+                return True
+            stored = self.context.offsets.offset(beginning_partition())
+            if stored is not None and not (noted := Beginning.of_offset(stored)).same_as(self._beginning):
+                # A task has noted what a connector before this one had told it.
+                self._beginning, is_new = noted, True
+            else:
+                is_new = stored is not None and self._is_read(self._beginning)
+                try:
+                    self._check_log(self._beginning, at_once=is_new)
+                except pymysql.MySQLError as error:
+                    if not passes(error):
+                        raise ConnectError(f"The database at {self._config[settings.HOST]} says: {reason(error)}") from None
+                    log.warning("The database says: %s. It is tried again", reason(error))
+                    return False
+                if is_new:
+                    self._end(self._beginning)
+        if is_new:
+            self.context.request_task_reconfiguration()
+        return self._done is not None
+
+    def _check_log(self, beginning: Beginning, at_once: bool) -> None:
+        if at_once or time.monotonic() >= self._look_at_log:
+            sessions = self._sessions()
+            with contextlib.closing(sessions.plain()) as connection:
+                sessions.check_kept(connection, beginning.place)
+            self._look_at_log = time.monotonic() + _LOG_S
+
+    def _is_read(self, beginning: Beginning) -> bool:
+        from kconnect.connectors.backfill.mariadb.progress import is_done, partition_of
+        from kconnect.connectors.backfill.mariadb.tables import ranges
+
+        parts = ranges(beginning.plans)
+        offsets = self.context.offsets.offsets([partition_of(beginning, part) for part in parts])
+        return bool(parts) and all(map(is_done, offsets))
+
+    def _end(self, beginning: Beginning) -> None:
+        from kconnect.connectors.backfill.mariadb.history import offset_of
+
+        offset = offset_of(beginning.place, beginning.taken_us // 1_000_000)
+        debezium = {"partition": {"server": self._config[settings.PREFIX]}, "offset": offset}
+        self._done = {"lsn": str(beginning.place), settings.DEBEZIUM: json.dumps(debezium)}
+
+
+def _without_counters(definitions: Mapping[Name, str]) -> dict[Name, str]:
+    """The next number of a table changes with each of its rows."""
+    return {name: _COUNTER.sub("", text) for name, text in definitions.items()}

@@ -1,0 +1,121 @@
+"""
+What the tasks of both databases share: one range after the other, at a rate, in batches that memory has room for, and the end.
+
+Made by `task.py` and `mariadb/task.py`, which read. Read next: these.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from kconnect.api import OffsetOnly, SourceRecord
+from kconnect.connectors import interrupts
+from kconnect.connectors.backfill import settings
+from kconnect.connectors.common import Polling
+from kconnect.connectors.libraries import Informed
+from kconnect.connectors.sql.connections import Connections
+
+_PAUSE_S = 0.5
+_LONG_WAIT_S = 1.0
+_CELL = 50
+_LONG = 1 << 20
+"""So many bytes a row of a table may have, until the first ones are there."""
+
+
+_LENGTHY = (str, bytes, list)
+
+
+def done_partition() -> dict[str, Any]:
+    """Return the source partition that says that all ranges were read, and where the change stream begins."""
+    return {"backfill": "done"}
+
+
+class RangeTask(Informed, Polling):
+    _config: Mapping[str, Any]
+    _ranges: list[Any]
+    """What is left to read."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._connection: Any = None
+        self._connections = Connections()
+        self._average = _LONG
+        self._next_at = 0.0
+        self._done: dict[str, Any] | None = None
+
+    def take(self, props: Mapping[str, str]) -> bool:
+        """Take over what the connector says of the end. Return whether there is anything to read."""
+        self._done = json.loads(props[settings.DONE]) if settings.DONE in props else None
+        return self._done is None
+
+    @abstractmethod
+    def attempt(self, read: Callable[[], list[SourceRecord] | None]) -> list[SourceRecord] | None:
+        """Return what `read` gives. Of the driver's errors it makes those of the framework."""
+
+    @abstractmethod
+    def read_some(self) -> list[SourceRecord] | None:
+        """Return the next records of the first range, which leaves the list with its last one. The driver's errors."""
+
+    @abstractmethod
+    def rest(self) -> None:
+        """Let go of what keeps others from altering a table."""
+
+    @abstractmethod
+    def keep(self) -> None:
+        """See to what is held while there is nothing more to read."""
+
+    def interrupt(self) -> None:
+        interrupts.after_grace(self._connections.end)
+
+    def pause(self) -> None:
+        """Wait for a moment, or until the task is stopped."""
+        self.stopped.wait(_PAUSE_S)
+
+    def read(self) -> list[SourceRecord] | None:
+        if self._done is not None:
+            done, self._done = self._done, {}
+            if done:
+                return [OffsetOnly(done_partition(), done)]
+        if self._done is not None or not self._ranges:
+            self.keep()
+            self.pause()
+            return None
+        return self.attempt(self._paced)
+
+    def _paced(self) -> list[SourceRecord] | None:
+        left_s = self._next_at - time.monotonic()
+        if left_s > 0:
+            if left_s > _LONG_WAIT_S:
+                self.rest()
+            self.stopped.wait(min(left_s, _PAUSE_S))
+            return None
+        began = time.monotonic()
+        records = self.read_some()
+        rate = self._config[settings.RATE]
+        if rate:
+            self._next_at = began + len(records or ()) / rate
+        return records
+
+    def count(self) -> int:
+        """Return how many rows are to be read at once."""
+        most: int = min(self._config[settings.ROWS], self._config[settings.BYTES] // self._average)
+        return max(1, most)
+
+    def weigh(self, rows: Sequence[Sequence[Any]], long: Sequence[int]) -> None:
+        """Learn from rows how long they are; `long` are the places of values that may be."""
+        size = _CELL * len(rows[0]) * len(rows)
+        for place in long:
+            size += sum(len(value) for row in rows if isinstance(value := row[place], _LENGTHY))
+        self._average = max(_CELL, size // len(rows))
+
+    def forget_weight(self) -> None:
+        """Another table's rows may be of any length."""
+        self._average = _LONG
+
+    def distrust_weight(self) -> None:
+        """Rows before were shorter: read fewer at once."""
+        self._average = min(self._average * 16, self._config[settings.BYTES])
