@@ -100,10 +100,10 @@ class Handover:
         """
         Return the workers that may be given units: not one that is leaving or down, nor one whose hosts are not up yet, since
         its units would stand still until they are. Within the delay, a worker that came back keeps what it had. One that is
-        drained is given none as long as there is another.
+        drained is given none as long as another can run them.
         """
         able = set()
-        for worker in members - state.drained or members:
+        for worker in members:
             placement = state.placements.get(worker)
             if placement is None or not placement.takes_units:
                 continue
@@ -112,7 +112,7 @@ class Handover:
                 self._starting_since.pop(worker, None)
             elif now - self._starting_since.setdefault(worker, now) < self.delay_ms and worker in state.assignments:
                 able.add(worker)
-        return able
+        return able - state.drained or able
 
     def _bury(self, state: AssignmentState, members: set[str], now: int, dead: Collection[tuple[str, int, str]]) -> list[Entry]:
         entries: list[Entry] = []

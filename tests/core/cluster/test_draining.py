@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from kconnect.core.herder import events
 from kconnect.core.herder.desk import ForwardError
 from kconnect.core.herder.requests.cluster import DrainWorker, GetCluster
 from kconnect.core.herder.requests.configs import CreateConnector
@@ -76,12 +77,19 @@ def test_it_stays_so_in_the_worker_s_next_life(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_the_last_one_is_refused_and_works_on_if_all_others_go(seed: int) -> None:
+@pytest.mark.parametrize("in_order", [False, True])
+def test_the_last_one_is_refused_and_a_drained_one_works_if_all_others_go(seed: int, in_order: bool) -> None:
     cluster = cluster_of(seed, "a:1", "b:1")
     call(cluster, DrainWorker("a:1", is_drained=True))
     with pytest.raises(ConflictError, match="b:1 is the last worker that can run anything"):
         call(cluster, DrainWorker("b:1", is_drained=True))
     assert drained(cluster) == {"a:1": True, "b:1": False}
+    if in_order:
+        cluster.workers["b:1"]._inbox.append(events.ShutDown())
+        cluster.run_until(lambda: cluster.workers["b:1"].herder.desk.leaving)
+        # Else it would wait for somebody to take what it has.
+        cluster.run_until(lambda: sum(running_on(cluster).values()) == running_on(cluster)["a:1"] == 7)
+        return
     cluster.kill_worker("b:1")
     cluster.settle()
     assert running_on(cluster) == {"a:1": 7}
