@@ -26,7 +26,10 @@ def send(client: Mapping[str, Any], topic: str, what: str, records: Iterable[tup
 
     producer = ck.Producer({**client, "acks": "all", "linger.ms": 0, "message.timeout.ms": int(_WRITE_S * 1000)})
     for key, value in records:
-        producer.produce(topic, value, key, on_delivery=delivered)
+        try:
+            producer.produce(topic, value, key, on_delivery=delivered)
+        except ck.KafkaException as error:
+            raise ConnectError(f"{what} can't be written to the topic {topic}: {error.args[0].str()}") from None
     unsent_count = producer.flush(_WRITE_S)
     if failures or unsent_count:
         reason = failures[0].str() if failures else "no answer"

@@ -78,7 +78,7 @@ def of_time(text: str) -> Place:
     """Return the place of a time. ValueError, with the rule, for what is none."""
     text = text.strip()
     if text.isascii() and text.isdigit():
-        if int(text) > _LARGEST:
+        if len(text) > len(str(_LARGEST)) or int(text) > _LARGEST:
             raise ValueError("must be a time such as 2026-11-29T12:00:00Z, or milliseconds since 1970 that 64 bits can hold")
         return Place(time_ms=int(text))
     try:

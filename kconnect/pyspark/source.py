@@ -166,6 +166,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             begin, known = self._without_lost(begin, known)
         self._newest = known.ends
         if self._frozen is not None:
+            # Where a connector has forgotten its topics, only the stream's own place names them.
+            self._frozen = {**{at: known.ends[at] for at in begin or () if at in known.ends}, **self._frozen}
             # A partition that has come since is for the next run.
             ends = {at: min(end, self._frozen[at]) for at, end in known.ends.items() if at in self._frozen}
             known = known._replace(ends=ends)

@@ -47,6 +47,7 @@ BACKFILL = (
 )
 MOST_TASKS = 10_000
 REREAD = 'send {"tables": ["<schema>.<table>", ...]}, with a "where" in SQL if wanted'
+_LONGEST_CONDITION = 20_000
 _LONGEST_LOGIN = 2800
 """Browsers take cookies of 4,096 bytes, and sealing makes it longer by a half."""
 LOGIN = 'send {"user": "<name>", "password": "<password>"}, or {"token": "<token>"}'
@@ -116,8 +117,8 @@ def reread(body: bytes) -> tuple[tuple[str, ...], str | None]:
     tables, where = data.get("tables"), data.get("where")
     if not isinstance(tables, list) or not tables or not all(isinstance(table, str) and table for table in tables):
         raise BadRequestError(f"'tables' must be a list of at least one name; {REREAD}.")
-    if where is not None and (not isinstance(where, str) or not where.strip()):
-        raise BadRequestError(f"'where' must be a condition in SQL; {REREAD}.")
+    if where is not None and (not isinstance(where, str) or not where.strip() or len(where) > _LONGEST_CONDITION):
+        raise BadRequestError(f"'where' must be a condition in SQL of at most {_LONGEST_CONDITION} letters; {REREAD}.")
     return tuple(tables), where
 
 

@@ -111,6 +111,8 @@ class Api:
     places: Places = field(init=False)
     turns: errands.Turns = field(default_factory=errands.Turns)
     shared: Shared = field(default_factory=Shared)
+    has_been_ready: set[bool] = field(default_factory=set)
+    """Not empty once `/ready` has said so."""
     documents: dict[str, str] = field(default_factory=dict)
     """What `documentation.py` has made: it says the same for as long as the worker lives."""
 

@@ -141,6 +141,14 @@ def thread(unit: Unit, work: Callable[[], object], name: str) -> threading.Threa
     return new_thread
 
 
+def all_threads() -> dict[Unit, list[threading.Thread]]:
+    """Return the threads of all units."""
+    found: dict[Unit, list[threading.Thread]] = {}
+    for owned in list(_owned.values()):
+        found.setdefault(owned.unit, []).append(owned.thread)
+    return found
+
+
 def threads(unit: Unit) -> list[Owned]:
     """Return the unit's threads that are alive, besides its own."""
     # Asked for each unit that has ended, when it is hundreds that end at once.

@@ -379,6 +379,27 @@ def test_a_table_that_became_another_one_is_told(server: MariaDB, database: Make
             rest(source)
 
 
+@pytest.mark.parametrize(
+    ("change", "is_told"),
+    [("varchar(20) collate utf8mb4_bin", True), ("varchar(20) character set latin1", True), ("varchar(40)", False)],
+)
+def test_a_key_whose_order_is_another_one_is_told(server: MariaDB, database: Make, change: str, is_told: bool) -> None:
+    config = small(
+        database(
+            "create table t (id varchar(20) primary key, note text) character set utf8mb4 collate utf8mb4_general_ci;"
+            "insert into t select concat('k', seq), 'x' from seq_1_to_1000"
+        )
+    )
+    with SourceRunner(MariaDbBackfillConnector, config) as source:
+        first = one_range(source)
+        server.execute(f"use {config['name']}; alter table t modify id {change}")
+        if is_told:
+            with pytest.raises(ConnectError, match="The key of .*t was altered since the copy began"):
+                rest(source)
+        else:
+            assert len({*ids(first), *ids(rest(source))}) == COUNT
+
+
 def test_who_waits_for_the_rate_holds_no_lock(server: MariaDB, database: Make) -> None:
     config = small(database(ROWS), **{"backfill.rows.per.second": "1", "backfill.range.rows": "100000"})
     with SourceRunner(MariaDbBackfillConnector, config) as source:

@@ -268,6 +268,11 @@ def test_a_worker_whose_herder_does_not_answer_is_not_ready_but_lives(herder: Me
     http = Http(build(herder, RestSettings(ADVERTISED, health_timeout=0.02)))
     herder.hold = True
     assert (http("GET", "/ready").status_code, http("GET", "/live").status_code) == (503, 200)
+    herder.hold = False
+    assert http("GET", "/ready").status_code == 200
+    # From then on that is for `/health` to tell.
+    herder.hold = True
+    assert (http("GET", "/ready").status_code, http("GET", "/health").status_code) == (200, 500)
 
 
 def test_health_has_a_limit_of_its_own(herder: MemoryHerder) -> None:

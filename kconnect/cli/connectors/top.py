@@ -57,8 +57,9 @@ def top(target: connection.Target, form: str, once: bool, seconds: float, sort: 
 
     IN/S are records a second from the source or from Kafka, OUT/S those that went to Kafka or to the sink, both over the last
     30 to 60 seconds. LAG is what sinks still have to read, ERRORS are records that failed for good since their tasks started,
-    and IDLE is the time since a record was last moved. A task that makes a call again and again is RUNNING, and stands below
-    with the reason. Hosts report their numbers every `metrics.report.interval.ms` (10 s).
+    and IDLE is the time since a record was last moved. CPU, of hosts and of tasks' own threads, is that of the looks before, up
+    to twelve: it comes once these are ten seconds apart, and never with --once. A task that makes a call again and again is
+    RUNNING, and stands below with the reason. Hosts report their numbers every `metrics.report.interval.ms` (10 s).
 
     The workers must be kconnect's: a worker of Kafka Connect has no /metrics.
     """

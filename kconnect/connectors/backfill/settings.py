@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from kconnect.api import ConfigDef, ConfigError, NonEmptyString, OneOf, Range
-from kconnect.connectors.setting_rows import INT, LIST, LONG, SECRET, STRING, section
+from kconnect.connectors.setting_rows import BOOLEAN, INT, LIST, LONG, SECRET, STRING, section
 from kconnect.connectors.sql.source_settings import are_patterns
 
 HOST, PORT, USER, PASSWORD = "database.hostname", "database.port", "database.user", "database.password"
@@ -34,6 +34,8 @@ VERSION, RANGE_PAGES, ROWS, BYTES, RATE = (
 INTO, STAGING = "backfill.into", "backfill.staging.url"
 SINK = "into."
 """What the settings of the sink whose tables are written to begin with."""
+GIVEN_UP = "backfill.given.up"
+"""Set by whoever cancels it: with its own slot goes the one that it has made for Debezium, which never began."""
 RANGES, SNAPSHOT, DONE = "backfill.ranges", "backfill.snapshot", "backfill.done"
 """In the configs of tasks only."""
 DEBEZIUM = "debezium"
@@ -158,6 +160,7 @@ CONFIG = ConfigDef(
     ),
     *section(
         "Reading",
+        BOOLEAN.low(GIVEN_UP, False, "Set by kconnect backfill cancel: the slot for Debezium goes with that of the backfill."),
         STRING.high(VERSION, doc="The version of Debezium that is to go on, which stands in each record.", validator=_is_known),
         INT.low(
             RANGE_PAGES, 1024, "So many pages of 8 KiB are a range, which is read from its beginning again.", Range.at_least(1)

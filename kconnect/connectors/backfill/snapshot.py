@@ -198,11 +198,20 @@ class Sessions:
             connection.close()
             raise
 
-    def drop(self, connection: Any) -> None:
+    def drop(self, connection: Any, handed_over: bool = False) -> None:
         """
-        Drop the slots of the backfill, this one's and those that it had with other tables. ConnectError if one is in use: one
-        that stayed would keep the database's log for nobody.
+        Drop the slots of the backfill, this one's and those that it had with other tables; with `handed_over` Debezium's, too,
+        if it was made of ours and nobody has begun to read it. ConnectError if one is in use: one that stayed would keep the
+        database's log for nobody.
         """
+        if handed_over:
+            connection.execute(
+                "SELECT pg_drop_replication_slot(theirs.slot_name) FROM pg_replication_slots AS theirs "
+                "JOIN pg_replication_slots AS ours ON ours.confirmed_flush_lsn = theirs.confirmed_flush_lsn "
+                "WHERE theirs.slot_name = %s AND ours.slot_name = %s AND theirs.database = current_database() "
+                "AND NOT theirs.active",
+                [self._config[settings.SLOT], self.slot],
+            )
         ours = "FROM pg_replication_slots WHERE starts_with(slot_name::text, %s) AND database = current_database()"
         connection.execute(f"SELECT pg_drop_replication_slot(slot_name) {ours} AND NOT active", [self._slots])
         left = connection.execute(f"SELECT slot_name::text, active_pid {ours}", [self._slots]).fetchone()

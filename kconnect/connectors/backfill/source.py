@@ -97,7 +97,7 @@ class BackfillConnector(Informed, CheckedSource):
         sessions = Sessions(config, self.worker)
         try:
             with contextlib.closing(sessions.plain()) as connection:
-                sessions.drop(connection)
+                sessions.drop(connection, handed_over=config[settings.GIVEN_UP])
         except psycopg.Error as error:
             raise ConnectError(f"The replication slot of the backfill can't be dropped: {reason(error)}") from None
         return True

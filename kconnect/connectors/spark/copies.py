@@ -134,7 +134,10 @@ def check(copy: Copy, answer: Answer) -> None:
     if answer.outcome in ("committed", "fits"):
         return
     if answer.outcome == "later":
-        raise ConnectError(f"The table {name} has a copy that was begun later than this one: cancel this one")
+        raise ConnectError(
+            f"The table {name} has a copy that was begun later than this one: cancel this one. If the database is another one "
+            "by now, whose log begins anew, drop the table, or give Debezium's connector another name"
+        )
     if answer.outcome == "occupied":
         raise ConnectError(
             f"The table {name} has rows already, which a copy would double: empty or drop it, or have the sink replace rows by "

@@ -9,12 +9,18 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 
-from kconnect.core.cluster.shares import Counts, Share, group_of
+from kconnect.core.cluster.shares import LOOKS, Counts, Share, group_of
 from kconnect.core.state.records import UnitId, Units
 
 _LOOKS = 16
 """So many equally loaded workers are compared for a unit: of a thousand nearly all are as good."""
+_EXCHANGES = 1000
+"""
+So many are made at once to even out connectors' tasks: the rest follows when these have moved. Where an older version has led,
+nearly all tasks of a cluster may be on the wrong worker.
+"""
 
 
 def assign(
@@ -25,7 +31,8 @@ def assign(
 ) -> dict[str, Units]:
     """
     Give each unit to exactly one worker, so that no single move of a unit would bring the workers' loads closer, and that of no
-    connector a worker has two tasks more than another one, as far as weights allow that.
+    connector a worker has two tasks more than another one, as far as weights allow that. What takes very many moves takes
+    several calls, each with what the one before has given.
 
     A worker's load is the sum of its units' `weights`, 1 where nothing is said: without weights no two workers differ by
     more than one unit. A unit stays where it is unless its worker is gone or a move makes the loads, or its connector's tasks,
@@ -46,8 +53,9 @@ def assign(
     # Each move takes a unit lighter than the difference, so the sum of the squared loads falls: this ends.
     while _made_more_even(shares):
         pass
+    left = _EXCHANGES
     for connector in sorted(counts.uneven(len(shares))):
-        _spread(shares, counts, connector)
+        left -= _spread(shares, connector, left)
     return {share.name: frozenset(share.units()) for share in shares}
 
 
@@ -75,8 +83,8 @@ def _made_more_even(shares: list[Share]) -> bool:
     """
     target = min(shares, key=lambda share: (share.load, share.count, share.name))
     for sources in _by_load(shares):
-        weights = {share: share.weight_to_move(share.load - target.load) for share in sources[:_LOOKS]}
-        able = [(share, weight) for share, weight in weights.items() if weight is not None]
+        movable = ((share, share.weight_to_move(share.load - target.load)) for share in sources)
+        able = list(islice(((share, weight) for share, weight in movable if weight is not None), _LOOKS))
         if able:
             source, weight = max(able, key=lambda each: each[0].advantage(each[1], target))
             target.take(source.give(weight, source.best(weight, target)), weight)
@@ -93,19 +101,32 @@ def _by_load(shares: Iterable[Share]) -> Iterator[list[Share]]:
         yield by_load[load]
 
 
-def _spread(shares: Sequence[Share], counts: Counts, connector: str) -> None:
+def _spread(shares: Sequence[Share], connector: str, most_exchanges: int) -> int:
     """
     Even out a connector's tasks: one goes to a worker with fewer of them, and one of another connector comes back for it if
-    that worker has as much to do as the first. Each step makes the sum of the squared numbers fall: this ends.
+    that worker has as much to do as the first. Each step makes the sum of the squared numbers fall: this ends. Return how many
+    there were.
 
     Without weights there always is one to come back: a worker with fewer tasks of this connector, and no less to do, has more
     of another one, or an instance.
     """
-    while True:
-        most = max(shares, key=lambda share: (share.count_of(connector), share.load))
-        least = min(shares, key=lambda share: (share.count_of(connector), share.load))
-        if most.count_of(connector) - least.count_of(connector) < 2 or not _exchanged(most, least, connector):
-            return
+    by_count: dict[int, dict[Share, None]] = {}
+    for share in shares:
+        by_count.setdefault(share.count_of(connector), {})[share] = None
+    for exchange in range(most_exchanges):
+        highest, lowest = max(by_count), min(by_count)
+        if highest - lowest < 2:
+            return exchange
+        most = max(islice(by_count[highest], _LOOKS), key=lambda share: share.load)
+        least = min(islice(by_count[lowest], _LOOKS), key=lambda share: share.load)
+        if not _exchanged(most, least, connector):
+            return exchange
+        for share, count in ((most, highest), (least, lowest)):
+            del by_count[count][share]
+            if not by_count[count]:
+                del by_count[count]
+            by_count.setdefault(share.count_of(connector), {})[share] = None
+    return most_exchanges
 
 
 def _exchanged(most: Share, least: Share, connector: str) -> bool:
@@ -113,10 +134,11 @@ def _exchanged(most: Share, least: Share, connector: str) -> bool:
         if most.load - least.load >= weight:
             least.take(most.give(weight, connector), weight)
             return True
-        back = least.best(weight, most) if least.has(weight) else connector
-        if back is None or least.count_of(back) > most.count_of(back):
-            unit = least.give(weight, back)
-            least.take(most.give(weight, connector), weight)
-            most.take(unit, weight)
-            return True
+        for looks in (LOOKS, None) if least.has(weight) else ():
+            back = least.best(weight, most, looks)
+            if back is None or least.count_of(back) > most.count_of(back):
+                unit = least.give(weight, back)
+                least.take(most.give(weight, connector), weight)
+                most.take(unit, weight)
+                return True
     return False

@@ -24,6 +24,8 @@ from kconnect.core.state.assignment import AssignmentState
 from kconnect.core.state.assignment_records import Assignment, Held, Placement
 from kconnect.core.state.records import Entry, UnitId, Units
 
+_COMES_UP_MS = 60_000
+"""How long a drained worker waits for another one to come up, before it takes what nobody runs."""
 _FORGET_MS = 60_000
 """For how long the records of a worker that is not in the group stay, once they stand in nobody's way."""
 
@@ -44,6 +46,7 @@ class Handover:
     _gone_since: dict[str, int] = field(default_factory=dict)
     _told_at: dict[str, int] = field(default_factory=dict)
     _starting_since: dict[str, int] = field(default_factory=dict)
+    _unable_since: dict[str, int] = field(default_factory=dict)
 
     def decide(
         self,
@@ -64,7 +67,7 @@ class Handover:
         members = set(members)
         entries = self._bury(state, members, now, dead)
         owners = {worker: assignment.units or frozenset() for worker, assignment in state.assignments.items()}
-        waiting = self._held_back(owners, members, now)
+        waiting = self._held_back(owners, state.drained, now)
         everything = set(units) - waiting
         able = self._able(state, members, now)
         everything -= self._without_room(state, able, everything.difference(*owners.values()))
@@ -112,7 +115,13 @@ class Handover:
                 self._starting_since.pop(worker, None)
             elif now - self._starting_since.setdefault(worker, now) < self.delay_ms and worker in state.assignments:
                 able.add(worker)
-        return able - state.drained or able
+        self._unable_since = {worker: self._unable_since.get(worker, now) for worker in sorted(members - able)}
+        if able - state.drained or not able:
+            return able - state.drained
+        # Only drained ones. After a start of all, or a restart of the others, these come up in a moment.
+        coming = {worker for worker, since in self._unable_since.items() if now - since < _COMES_UP_MS} - state.drained
+        leaving = {worker for worker in coming if (placement := state.placements.get(worker)) and placement.leaving}
+        return set() if coming - leaving else able
 
     def _bury(self, state: AssignmentState, members: set[str], now: int, dead: Collection[tuple[str, int, str]]) -> list[Entry]:
         entries: list[Entry] = []
@@ -120,7 +129,7 @@ class Handover:
         self._gone_since = {worker: self._gone_since.get(worker, now) for worker in sorted(absent)}
         self._told_at = {worker: at for worker, at in self._told_at.items() if worker in absent}
         for worker, since in self._gone_since.items():
-            if worker in state.assignments and now - since >= self.delay_ms:
+            if worker in state.assignments and (now - since >= self.delay_ms or worker in state.drained):
                 entries.append(assignment_records.assignment(Assignment(worker, None)))
             if worker in state.assignments:
                 self._told_at.pop(worker, None)
@@ -137,12 +146,12 @@ class Handover:
                 entries.append(assignment_records.placement(Placement(worker, None)))
         return entries
 
-    def _held_back(self, owners: Mapping[str, Units], members: set[str], now: int) -> set[UnitId]:
-        """Units of workers that are gone but may come back within the delay."""
+    def _held_back(self, owners: Mapping[str, Units], drained: Collection[str], now: int) -> set[UnitId]:
+        """Units of workers that are gone but may come back within the delay, and would be given them then."""
         return {
             unit
             for worker, since in self._gone_since.items()
-            if now - since < self.delay_ms
+            if now - since < self.delay_ms and worker not in drained
             for unit in owners.get(worker, frozenset())
         }
 

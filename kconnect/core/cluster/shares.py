@@ -17,7 +17,7 @@ from kconnect.core.state.records import UnitId
 Group = str | None
 """The tasks of a connector; None: the instances of all connectors, for where these run does not matter."""
 
-_LOOKS = 64
+LOOKS = 64
 """So many groups are compared at most when a unit of one is to move."""
 
 
@@ -106,12 +106,13 @@ class Share:
         around = [weight for weight in self._weights[max(0, behind - 1) : behind + 1] if weight < difference]
         return min(around, key=lambda weight: abs(difference - 2 * weight), default=None)
 
-    def best(self, weight: int, target: Share) -> Group:
+    def best(self, weight: int, target: Share, looks: int | None = LOOKS) -> Group:
         """
         Return the group of which a unit of this weight, of which there must be one, goes to another worker best: this one has
-        most more of it. Of two that are alike it is that of instances, or the one of which something came last.
+        most more of it. Of two that are alike it is that of instances, or the one of which something came last. Only so many
+        are compared, those of which something came last; None: all.
         """
-        recent = itertools.islice(reversed(self._by_weight[weight]), _LOOKS)
+        recent = itertools.islice(reversed(self._by_weight[weight]), looks)
         return max(recent, key=lambda group: (self.count_of(group) - target.count_of(group), group is None))
 
     def advantage(self, weight: int, target: Share) -> int:

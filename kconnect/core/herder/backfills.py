@@ -16,6 +16,7 @@ from kconnect.core.metrics.report import Report, UnitReport
 from kconnect.core.state.config import Properties
 from kconnect.core.state.records import State, UnitId
 from kconnect.errors import BadRequestError, NotFoundError
+from kconnect.java.versions import choose
 
 DEBEZIUM = "io.debezium.connector.postgresql.PostgresConnector"
 DEBEZIUM_MARIADB = "io.debezium.connector.mariadb.MariaDbConnector"
@@ -140,16 +141,21 @@ def _largest(reports: Collection[UnitReport], name: str) -> float | None:
 
 
 def is_before(offset: Mapping[str, Any], begin: Mapping[str, Any]) -> bool:
-    """Whether an offset that Debezium's connector has is older than that with which the stream begins."""
+    """Whether an offset that Debezium's connector has is older than that with which the stream begins, or is none."""
     if "file" in begin:
         return _in_log(offset) < _in_log(begin)
-    return bool((offset.get("lsn") or 0) < begin["lsn"])
+    return _whole(offset.get("lsn")) < _whole(begin.get("lsn"))
+
+
+def _whole(value: Any) -> int:
+    """Return a number, 0 for anything else: who may alter offsets may have written that."""
+    return value if isinstance(value, int) else 0
 
 
 def _in_log(offset: Mapping[str, Any]) -> tuple[int, str, int]:
     """Return what places in MariaDB's log are compared by: the numbers of its files get another digit at some time."""
     file = str(offset.get("file") or "")
-    return len(file), file, offset.get("pos") or 0
+    return len(file), file, _whole(offset.get("pos"))
 
 
 def require_debezium(config: Properties, connector: str, classes: Collection[str] = tuple(_READERS)) -> str:
@@ -161,8 +167,17 @@ def require_debezium(config: Properties, connector: str, classes: Collection[str
 
 
 def version_of(plugins: Iterable[Body], class_name: str, pinned: str | None) -> str:
-    """Return the version of Debezium that a connector has: the one that its config names, or else the newest."""
+    """Return the version of Debezium that a connector has: the newest that its config allows (KIP-891)."""
     versions = [str(plugin["version"]) for plugin in plugins if plugin["class"] == class_name]
     if not versions:
         raise NotFoundError(f"The worker has no {class_name}: kconnect plugin install")
-    return pinned if pinned in versions else versions[-1]
+    return choose(class_name, versions, pinned)
+
+
+_WHAT_IS_READ = ("table.", "schema.", "database.", "column.", "topic.", "slot.", "publication.")
+
+
+def changed(config: Properties, reading: Properties) -> list[str]:
+    """Return the settings, of those that say what is read and where the stream begins, that the two connectors have unlike."""
+    names = sorted(name for name in config.keys() | reading.keys() if name.startswith(_WHAT_IS_READ))
+    return [name for name in names if (config.get(name) or "") != (reading.get(name) or "")]

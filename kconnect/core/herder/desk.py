@@ -75,6 +75,8 @@ class Desk:
         """Whether this worker has read the log."""
         self.leaving = False
         """Whether this worker was asked to end."""
+        self.is_foreign = False
+        """Whether this worker began with another config topic than that which workers used before."""
         self.has_joined = False
         """Whether this worker has been in the group."""
         self.has_had_spark = False
@@ -144,7 +146,8 @@ class Desk:
         key = self.log.positions.get((Topic.ASSIGNMENT, 0)), frozenset(self.members)
         if self._room is None or self._room[0] != key:
             placements = self.log.assignment.placements
-            able = [worker for worker in self.members if worker in placements and placements[worker].takes_units]
+            able = {worker for worker in self.members if worker in placements and placements[worker].takes_units}
+            able = able - self.log.assignment.drained or able
             self._room = key, Room(self.log.assignment, able, self.identity.record_bytes)
         return self._room[1]
 

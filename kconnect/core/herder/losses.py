@@ -48,6 +48,7 @@ class Losses:
                 problem = "is not the one that workers used before: it was deleted and recreated"
                 self.foreign |= topic is Topic.CONFIG
                 self._tell(topic, problem, _STARTING[topic])
+        self._desk.is_foreign = self.foreign
 
     def remade(self, topic: Topic, id: str | None) -> None:
         """The log begins again with that topic."""

@@ -615,3 +615,26 @@ def test_what_the_database_keeps_for_the_copy_is_told(database: Make) -> None:
         assert told["backfill_snapshot_transactions"] >= 1
         assert told["backfill_log_held_bytes"] >= written > 300 * 300
         assert 0 <= told["backfill_snapshot_seconds"] < 3600
+
+
+def test_who_gives_up_has_the_slot_for_debezium_dropped_as_long_as_nobody_reads_it(database: Make) -> None:
+    config = small(database(ROWS))
+    with SourceRunner(BackfillConnector, config) as source:
+        rest(source)
+        handed_over(source, config)
+    slots = "select slot_name::text from pg_replication_slots where database = current_database()"
+    assert (config["slot.name"],) in asked(config, slots)
+    given_up = {**config, settings.GIVEN_UP: "true"}
+    offsets = [({"backfill": "done"}, None)]
+    connector = BackfillConnector()
+    # One that has moved on is Debezium's.
+    done(config, "update t set note = 'y'; select pg_switch_wal()")
+    done(config, f"select pg_replication_slot_advance('{config['slot.name']}', pg_current_wal_flush_lsn())")
+    connector.alter_offsets(given_up, offsets)
+    assert asked(config, slots) == [(config["slot.name"],)]
+    done(config, f"select pg_drop_replication_slot('{config['slot.name']}')")
+    with SourceRunner(BackfillConnector, config) as source:
+        rest(source)
+        handed_over(source, config)
+    connector.alter_offsets(given_up, offsets)
+    assert asked(config, slots) == []

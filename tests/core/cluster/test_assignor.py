@@ -158,3 +158,41 @@ def test_very_many_tasks_with_weights_are_each_looked_at_a_few_times() -> None:
     loads = [sum(weights[unit] for unit in owned) for owned in after.values()]
     assert max(loads) - min(loads) <= 1
     assert weights.looks <= 4 * len(todo)
+
+
+def test_who_has_only_heavy_units_does_not_hide_another_one_that_can_give() -> None:
+    heavy = {UnitId(f"h{number:02}", 0): 10 for number in range(16)}
+    light = [UnitId(f"l{number}", 0) for number in range(10)]
+    names = [f"w{number:02}" for number in range(18)]
+    before = {f"w{number:02}": frozenset([unit]) for number, unit in enumerate(heavy)} | {"w16": frozenset(light)}
+    after = assign([*heavy, *light], names, before, heavy)
+    assert (len(after["w16"]), len(after["w17"])) == (5, 5)
+
+
+def test_a_task_comes_back_for_one_however_many_connectors_there_are() -> None:
+    big = [UnitId("big", number) for number in range(4)]
+    # Of each of these both have one; only the first one of the other worker has none here.
+    both = [UnitId(f"both{number:03}", task) for number in range(200) for task in range(2)]
+    lone = [UnitId(f"a{number}", 0) for number in range(4)]
+    before = {
+        "w1": frozenset([*big, *(unit for unit in both if unit.task == 0)]),
+        "w2": frozenset([*lone, *(unit for unit in both if unit.task == 1)]),
+    }
+    todo = [*big, *both, *lone]
+    after = assign(todo, ["w1", "w2"], before, dict.fromkeys(todo, 2))
+    assert [sum(unit.connector == "big" for unit in owned) for owned in after.values()] == [2, 2]
+    assert sum(len(after[name] - before[name]) for name in after) == 4
+
+
+def test_what_an_older_version_has_left_is_spread_bit_by_bit() -> None:
+    names = [f"w{number:03}" for number in range(100)]
+    now = {name: frozenset(UnitId(f"of-{name}", task) for task in range(40)) for name in names}
+    todo = [unit for owned in now.values() for unit in owned]
+    calls = 0
+    while (after := assign(todo, names, now)) != now:
+        assert sum(len(after[name] - now[name]) for name in names) <= 2000
+        now, calls = after, calls + 1
+        assert calls < 20
+    for name in names:
+        counts = [sum(unit.connector == f"of-{name}" for unit in owned) for owned in now.values()]
+        assert max(counts) <= 1

@@ -16,8 +16,8 @@ from kconnect.errors import ConflictError, NotFoundError
 from tests.rig.histories.cluster import MemoryCluster
 
 
-def cluster_of(seed: int, *names: str) -> MemoryCluster:
-    cluster = MemoryCluster(seed)
+def cluster_of(seed: int, *names: str, delay_ms: int = 0) -> MemoryCluster:
+    cluster = MemoryCluster(seed, delay_ms=delay_ms)
     for name in names:
         cluster.add_worker(name)
         cluster.settle()
@@ -113,3 +113,41 @@ def test_its_record() -> None:
     gone = assignment_records.drained(Drained("a:1", is_drained=False))
     state.apply(LogRecord(gone.topic, 0, 1, gone.key, gone.value))
     assert (gone.value, state.drained) == (None, set())
+
+
+def test_a_drained_worker_is_not_waited_for_when_it_goes() -> None:
+    # As by `scheduled.rebalance.max.delay.ms`.
+    cluster = cluster_of(1, "b:1", "a:1", delay_ms=3_000_000)
+    assert cluster.group.owner == "b:1"
+    cluster.submit("b:1", DrainWorker("a:1", is_drained=True))
+    cluster.run_until(lambda: bool(cluster.workers["b:1"].herder.log.assignment.drained))
+    # Before it has handed over.
+    assert running_on(cluster)["a:1"]
+    cluster.kill_worker("a:1")
+    before = cluster.now
+    cluster.run_until(lambda: running_on(cluster) == {"b:1": 7})
+    assert cluster.now - before < 1_000_000
+
+
+def test_a_drained_worker_that_comes_up_first_waits_for_the_others() -> None:
+    cluster = cluster_of(1, "a:1", "b:1")
+    call(cluster, DrainWorker("a:1", is_drained=True))
+    cluster.kill_worker("a:1")
+    cluster.kill_worker("b:1")
+    cluster.without_spark.add("b:1")
+    cluster.add_worker("a:1")
+    cluster.add_worker("b:1")
+    began = cluster.now
+    cluster.run_until(lambda: cluster.now - began > 30_000)
+    assert running_on(cluster)["a:1"] == 0
+    cluster.without_spark.clear()
+    cluster.run_until(lambda: running_on(cluster) == {"a:1": 0, "b:1": 7})
+
+
+def test_of_two_who_drain_the_last_two_one_is_refused() -> None:
+    cluster = cluster_of(1, "a:1", "b:1")
+    assert cluster.group.owner is not None
+    answers = [cluster.submit(cluster.group.owner, DrainWorker(name, is_drained=True)) for name in ("a:1", "b:1")]
+    cluster.settle()
+    assert sorted(type(answer.error).__name__ for answer in answers) == ["ConflictError", "NoneType"]
+    assert sum(drained(cluster).values()) == 1

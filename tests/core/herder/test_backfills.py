@@ -33,7 +33,7 @@ from tests.rig.histories.cluster import MemoryCluster
 LSN, SEES = 100, "7:7:"
 RANGES = {"tables": [["public", "t", 5, 10, 2, 100]], "place": 0, "of": 1}
 TOLD = {"backfill.snapshot": json.dumps({"lsn": LSN, "sees": SEES}), "backfill.ranges": json.dumps(RANGES)}
-BEGIN = {"partition": {"server": "p"}, "offset": {"lsn": LSN, "snapshot_completed": True}}
+BEGIN: dict[str, dict[str, Any]] = {"partition": {"server": "p"}, "offset": {"lsn": LSN, "snapshot_completed": True}}
 READER = "cdc-backfill"
 CONFIG = {"connector.class": backfills.DEBEZIUM, "tasks.max": "1", "topic.prefix": "p", "transforms": "x"}
 PLUGINS = [{"class": backfills.DEBEZIUM, "version": "3.5.0.Final"}, {"class": backfills.DEBEZIUM, "version": "3.6.1.Final"}]
@@ -226,9 +226,10 @@ def test_one_that_is_given_up_is_gone_with_its_offsets(cluster: MemoryCluster) -
     call(cluster, CancelBackfill("cdc"))
     log = cluster.workers[cluster.group.owner or ""].herder.log
     assert READER not in log.config.connectors
-    # The connector was asked, which drops its slot.
+    # The connector was asked, which drops its slot, and that for Debezium, which has not begun.
     asked = [each for each in cluster.outside if isinstance(each, effects.AskConnector)]
     assert [each.offsets for each in asked] == [((of_range("0-10"), None),)]
+    assert asked[0].config["backfill.given.up"] == "true"
     with pytest.raises(NotFoundError, match="There is no backfill of cdc"):
         call(cluster, CancelBackfill("cdc"))
 
@@ -383,3 +384,51 @@ def test_mariadbs_tables_are_read_by_a_connector_of_their_own(cluster: MemoryClu
 )
 def test_an_offset_in_mariadbs_log_is_before_another(offset: dict[str, Any], is_before: bool) -> None:
     assert backfills.is_before(offset, {"file": "log.000010", "pos": 400, "gtids": "0-1-7"}) is is_before
+
+
+def test_a_slot_that_debezium_may_read_is_left_to_it(cluster: MemoryCluster) -> None:
+    all_read(cluster)
+    store(cluster, "cdc", BEGIN["partition"], BEGIN["offset"])
+    call(cluster, CancelBackfill("cdc"))
+    (asked,) = [each for each in cluster.outside if isinstance(each, effects.AskConnector)]
+    assert "backfill.given.up" not in asked.config
+
+
+def test_a_handover_that_was_interrupted_is_ended_and_not_begun_anew(cluster: MemoryCluster) -> None:
+    all_read(cluster)
+    call(cluster, AlterOffsets("cdc", ((BEGIN["partition"], BEGIN["offset"]),)))
+    call(cluster, SetTargetState("cdc", TargetState.STARTED))
+    call(cluster, StopConnector(READER))
+    for partition in (of_range("0-10"), of_range("10-"), {"backfill": "done"}):
+        store(cluster, READER, partition, None)
+    with pytest.raises(BadRequestError, match="must be STOPPED"):
+        call(cluster, StartBackfill("cdc", 1))
+    call(cluster, StopConnector("cdc"))
+    with pytest.raises(BadRequestError, match="kconnect backfill finish cdc"):
+        call(cluster, StartBackfill("cdc", 1))
+    assert cluster.workers["a:1"].herder.log.config.target_state(READER) is TargetState.STOPPED
+
+
+def test_what_was_copied_must_be_what_debezium_goes_on_with(cluster: MemoryCluster) -> None:
+    all_read(cluster)
+    call(cluster, PutConfig("cdc", {**CONFIG, "table.include.list": "public.t,public.u"}))
+    with pytest.raises(ConflictError, match=r"differ in table\.include\.list"):
+        call(cluster, FinishBackfill("cdc"))
+    call(cluster, PutConfig("cdc", {**CONFIG, "tasks.max": "1", "poll.interval.ms": "7"}))
+    assert call(cluster, FinishBackfill("cdc"))["done"]
+
+
+@pytest.mark.parametrize("offset", [{"lsn": "text"}, {"lsn": None}, {}, {"lsn": 3}])
+def test_odd_offsets_of_debezium_s_are_older_ones(cluster: MemoryCluster, offset: dict[str, Any]) -> None:
+    all_read(cluster)
+    store(cluster, "cdc", {"server": "p"}, offset)
+    with pytest.raises(ConflictError, match="kconnect offsets reset"):
+        call(cluster, FinishBackfill("cdc"))
+
+
+def test_the_version_is_one_that_the_config_allows(cluster: MemoryCluster) -> None:
+    cluster.outside_answers[effects.ListPlugins] = [*PLUGINS, {"class": backfills.DEBEZIUM, "version": "3.7.0.Final"}]
+    call(cluster, PutConfig("cdc", {**CONFIG, "connector.plugin.version": "[3.5,3.7)"}))
+    call(cluster, StartBackfill("cdc", 1))
+    made = cluster.workers["a:1"].herder.log.config.connectors[READER].properties
+    assert made["backfill.debezium.version"] == "3.6.1.Final"

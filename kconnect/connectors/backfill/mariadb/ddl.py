@@ -50,7 +50,7 @@ class Column(NamedTuple):
 
 
 class Key(NamedTuple):
-    """The name of an index, and its columns in order. `is_whole`: no column stands in it with its beginning only."""
+    """The name of an index, and its columns in order. `is_whole`: rows can be read in its order, by whole values."""
 
     name: str
     columns: Sequence[str]
@@ -156,4 +156,11 @@ def _key(name: str, item: list[Token]) -> Key:
             columns.append(unquoted(token.text))
         elif token.kind == "number":
             is_whole = False
+        elif token.word == "without" and columns:
+            # `p WITHOUT OVERLAPS`: a period, and no column.
+            columns.pop()
+            is_whole = False
+    words = [token.word for token in item]
+    # A long unique key, in whose order nothing can be read.
+    is_whole = is_whole and ("using", "hash") not in itertools.pairwise(words)
     return Key(name, columns, is_whole)

@@ -8,7 +8,7 @@ What is put into a statement is checked, for offsets come from a topic. Called b
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from kconnect.api import ConnectError
@@ -30,11 +30,17 @@ def quoted(name: str) -> str:
 
 
 class KeyColumn(NamedTuple):
-    """A column of a key. `charset` is that of its texts."""
+    """A column of a key. `charset` is that of its texts. `form` is what else its order follows from."""
 
     name: str
     type: str
     charset: str | None
+    form: str = ""
+
+    @property
+    def identity(self) -> str:
+        """What is the same as long as its values keep their order and their texts: who alters that has rows sorted anew."""
+        return " ".join(filter(None, (self.name, self.type, self.form)))
 
     @property
     def is_integer(self) -> bool:
@@ -57,7 +63,11 @@ class KeyColumn(NamedTuple):
     @property
     def _compared(self) -> str:
         # Compared with a text, an enum would be one; its order is that of its numbers.
-        return f"({quoted(self.name)} + 0)" if self.type in ("enum", "set", "bit") else quoted(self.name)
+        return f"({quoted(self.name)} + 0)" if self.is_compared_otherwise else quoted(self.name)
+
+    @property
+    def is_compared_otherwise(self) -> bool:
+        return self.type in ("enum", "set", "bit")
 
     def condition(self, operator: str, text: str) -> str:
         """Return a comparison with a value. ConnectError if that is none."""
@@ -79,10 +89,19 @@ def _checked(form: re.Pattern[str], text: str) -> str:
     return text
 
 
-def of_columns(columns: Sequence[Column], names: Sequence[str], charsets: dict[str, str | None]) -> tuple[KeyColumn, ...]:
-    """Return the columns of a key. `charsets` has those of the table's texts, by column."""
+def of_columns(
+    columns: Sequence[Column], names: Sequence[str], texts: Mapping[str, tuple[str | None, str | None]]
+) -> tuple[KeyColumn, ...]:
+    """Return the columns of a key. `texts` has the character sets and collations of the table's texts, by column."""
     by_name = {column.name: column for column in columns}
-    return tuple(KeyColumn(name, by_name[name].type, charsets.get(name)) for name in names)
+    return tuple(_of_column(by_name[name], *texts.get(name, (None, None))) for name in names)
+
+
+def _of_column(column: Column, charset: str | None, collation: str | None) -> KeyColumn:
+    is_only_longer = column.type in (*_INTEGERS, *TEXTS) or (column.type in BINARIES and column.type != "binary")
+    arguments = "" if is_only_longer else ",".join(column.arguments)
+    form = " ".join(filter(None, (arguments, "unsigned" if column.is_unsigned else "", collation)))
+    return KeyColumn(column.name, column.type, charset, form)
 
 
 def behind(columns: Sequence[KeyColumn], values: Sequence[str], operator: str = ">") -> str:

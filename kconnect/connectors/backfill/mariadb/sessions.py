@@ -97,7 +97,8 @@ class Sessions:
             "host": host,
             "port": config[settings.PORT],
             "user": config[settings.USER],
-            "password": config[settings.PASSWORD].value or "",
+            # Of a text the driver makes Latin-1.
+            "password": (config[settings.PASSWORD].value or "").encode(),
             "connect_timeout": round(_CONNECT_S),
             "charset": "utf8mb4",
             "program_name": "kconnect backfill",
@@ -153,15 +154,20 @@ class Sessions:
             )
 
 
-def begin(connection: Any) -> Place:
-    """Begin a transaction with a snapshot, and return its place in the binary log."""
+def begin(connection: Any, with_gtids: bool = False) -> Place:
+    """
+    Begin a transaction with a snapshot, and return its place in the binary log. For `with_gtids` the server reads the file of
+    its log.
+    """
     run(connection, "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
     run(connection, "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY")
     status = dict(_rows(connection, "SHOW SESSION STATUS LIKE 'binlog_snapshot_%'"))
     file, position = status.get("Binlog_snapshot_file", ""), status.get("Binlog_snapshot_position", "")
     if not _FILE.fullmatch(file) or not str(position).isdecimal():
         raise ConnectError("The server does not say which place in its binary log a snapshot has: is log_bin on?")
-    [[gtids]] = _rows(connection, "SELECT BINLOG_GTID_POS(%s, %s)", [file, int(position)])
+    gtids = ""
+    if with_gtids:
+        [[gtids]] = _rows(connection, "SELECT BINLOG_GTID_POS(%s, %s)", [file, int(position)])
     return Place(file, int(position), gtids if gtids and _GTIDS.fullmatch(gtids) else "")
 
 

@@ -164,7 +164,7 @@ class MariaDbBackfillConnector(Informed, CheckedSource):
         with contextlib.closing(sessions.raw()) as raw:
             before = self._definitions(connection, raw)
             for _ in range(_TRIES):
-                place, taken_s = begin(connection), int(time.time())
+                place, taken_s = begin(connection, with_gtids=True), int(time.time())
                 after = self._definitions(connection, raw)
                 run(connection, "ROLLBACK")
                 if _without_counters(before[1]) == _without_counters(after[1]):

@@ -27,7 +27,8 @@ SELECT TABLE_SCHEMA, TABLE_NAME, ENGINE, TABLE_ROWS FROM information_schema.TABL
 WHERE TABLE_TYPE IN ('BASE TABLE', 'SYSTEM VERSIONED') ORDER BY TABLE_SCHEMA, TABLE_NAME
 """
 _CHARSETS = """
-SELECT COLUMN_NAME, CHARACTER_SET_NAME FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s
+SELECT COLUMN_NAME, CHARACTER_SET_NAME, COLLATION_NAME FROM information_schema.COLUMNS
+WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s
 """
 _ENGINE = "innodb"
 """Whose tables are read as they were at one moment."""
@@ -136,7 +137,7 @@ class Table:
     @property
     def key(self) -> str:
         """What identifies the key by which the table is divided."""
-        return ",".join(f"{column.name} {column.type}" for column in self.order)
+        return ",".join(column.identity for column in self.order)
 
     def statement(self, part: Range, last: Sequence[str] | None, count: int) -> str:
         """Return the statement that reads the next rows of a range: its key's texts, if it has one, and then its columns."""
@@ -203,9 +204,10 @@ def look(connection: Any, definition: str, name: Name, config: Mapping[str, Any]
     if key is not None and key.is_whole:
         with connection.cursor() as cursor:
             cursor.execute(_CHARSETS, [name.database, name.table])
-            charsets = dict(cursor.fetchall())
-        order = keys.of_columns(parsed.columns, key.columns, charsets)
-    is_ordered = bool(order) and all(column.is_ordered for column in order)
+            texts = {column: (charset, collation) for column, charset, collation in cursor.fetchall()}
+        order = keys.of_columns(parsed.columns, key.columns, texts)
+    # By numbers of labels no index can be read from one of them on.
+    is_ordered = bool(order) and all(column.is_ordered for column in order) and not order[0].is_compared_otherwise
     return Table(name, shape, order if is_ordered else (), key.name if key is not None else "")
 
 
@@ -261,14 +263,18 @@ def _halved(connection: Any, table: Table, size: int, most: int) -> list[int]:
             return int(count) if count is not None else 0
 
         pieces = [(-guess(least, greatest + 1), least, greatest + 1)]
-        while len(pieces) < most:
+        single: list[tuple[int, int, int]] = []
+        while pieces and len(pieces) + len(single) < most:
             count, first, end = pieces[0]
-            if -count <= size or end - first <= 1:
+            if -count <= size:
                 break
+            if end - first <= 1:
+                single.append(heapq.heappop(pieces))
+                continue
             middle = (first + end) // 2
             heapq.heapreplace(pieces, (-guess(first, middle), first, middle))
             heapq.heappush(pieces, (-guess(middle, end), middle, end))
-    return sorted(first for _, first, _ in pieces if first != least)
+    return sorted(first for _, first, _ in (*pieces, *single) if first != least)
 
 
 def _walked(connection: Any, table: Table, size: int) -> list[list[str]]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import json
 import logging
+import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -33,6 +34,8 @@ log = logging.getLogger(__name__)
 _ALTERED = frozenset((1054, 1412))
 """A column that is gone, and a table that was altered since the snapshot: a newer one has the table as it is."""
 _GONE = 1146
+_OPEN_S = 10.0
+"""For so long a table can't be altered at most, however long its range is: the rest is read from another snapshot."""
 
 
 class MariaDbBackfillTask(RangeTask):
@@ -42,6 +45,7 @@ class MariaDbBackfillTask(RangeTask):
         self._table: Table | None = None
         self._is_open = False
         """Whether a range is being read, and its table can't be altered."""
+        self._open_until = 0.0
         self._has_begun = False
         self._is_told = False
 
@@ -141,6 +145,8 @@ class MariaDbBackfillTask(RangeTask):
             self._end_range()
         else:
             self._ranges[0] = part, after
+            if time.monotonic() > self._open_until:
+                self.rest()
         return records
 
     def _opened(self, part: Range) -> Table:
@@ -163,6 +169,7 @@ class MariaDbBackfillTask(RangeTask):
         if self._table.key != part.key:
             raise ConnectError(f"The key of {part.name} was altered since the copy began. {BEGIN_ANEW}")
         self._is_open = True
+        self._open_until = time.monotonic() + _OPEN_S
         return self._table
 
     def _rows(self, table: Table, part: Range, offset: Mapping[str, Any], count: int) -> Sequence[Sequence[Any]]:

@@ -17,7 +17,7 @@ from kconnect.core.herder import backfills, effects, rereads
 from kconnect.core.herder.effects import Body
 from kconnect.core.herder.procedures import Procedure, ask
 from kconnect.core.herder.request import Office, Request
-from kconnect.core.herder.requests.configs import CreateConnector, DeleteConnector
+from kconnect.core.herder.requests.configs import CreateConnector, DeleteConnector, PatchConfig
 from kconnect.core.herder.requests.offsets import AlterOffsets, GetOffsets, ResetOffsets
 from kconnect.core.herder.requests.states import SetTargetState, StopConnector
 from kconnect.core.state.records import State, TargetState, UnitId
@@ -56,6 +56,8 @@ class StartBackfill(Request[Body]):
         if reader in desk.log.config.connectors:
             backfills.require(desk, name)
             if desk.log.config.target_state(reader) is not TargetState.STARTED:
+                # One that was being handed over would copy again, beside the stream.
+                yield from self._check_fresh(office)
                 yield from SetTargetState(reader, TargetState.STARTED).answer(office)
         else:
             yield from self._check_fresh(office)
@@ -83,8 +85,8 @@ class StartBackfill(Request[Body]):
             raise BadRequestError(f"{name} must be STOPPED, so that it does not begin before its copy: kconnect stop {name}")
         if (yield from _offsets(office, name)):
             raise BadRequestError(
-                f"{name} has offsets already, so it has begun to read: a backfill is for one that has not. To begin anew: "
-                f"kconnect offsets reset {name}"
+                f"{name} has offsets already, so it has begun to read: a backfill is for one that has not. To end a handover "
+                f"that was interrupted: kconnect backfill finish {name}; to begin anew: kconnect offsets reset {name}"
             )
 
 
@@ -101,6 +103,12 @@ class FinishBackfill(Request[Body]):
         state = yield from _look(office, name)
         desk.require(name)
         offsets = yield from _offsets(office, name)
+        config, reading = (desk.log.config.connectors[each].properties for each in (name, backfills.name_of(name)))
+        if state["done"] and (other := backfills.changed(config, reading)):
+            raise ConflictError(
+                f"{name} and its backfill differ in {', '.join(other)}: what was copied is not what {name} would go on with. "
+                f"Change one back, or begin anew: kconnect backfill cancel {name}"
+            )
         if not state["done"]:
             if not (offsets and (yield from self._is_given_up(office))):
                 raise ConflictError(f"The backfill of {name} is not done: {state['ranges_done']} of {state['ranges']} ranges")
@@ -120,8 +128,10 @@ class FinishBackfill(Request[Body]):
     def _is_given_up(self, office: Office) -> Procedure[bool]:
         """Whether the backfill is as `_remove` leaves it before it deletes it: somebody has got so far, and was interrupted."""
         reader = backfills.name_of(self.name)
-        is_stopped = office.desk.log.config.target_state(reader) is TargetState.STOPPED
-        return is_stopped and not (yield from _offsets(office, reader))
+        config = office.desk.log.config
+        is_stopped = config.target_state(reader) is TargetState.STOPPED
+        has_gone_on = config.target_state(self.name) is TargetState.STARTED
+        return is_stopped and has_gone_on and not (yield from _offsets(office, reader))
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +144,21 @@ class CancelBackfill(Request[None]):
     def answer(self, office: Office) -> Procedure[None]:
         yield from office.desk.await_lead()
         backfills.require(office.desk, self.name)
+        yield from self._mark(office)
         yield from _remove(office, self.name)
+
+    def _mark(self, office: Office) -> Procedure[None]:
+        """
+        Have the reading connector drop the replication slot, too, that it may have made for Debezium's already, unless that one
+        has begun, or may begin.
+        """
+        config, reader = office.desk.log.config, backfills.name_of(self.name)
+        known = config.connectors.get(self.name)
+        if known is None or known.properties.get("connector.class") != backfills.DEBEZIUM:
+            return
+        if config.target_state(self.name) is TargetState.STOPPED and not (yield from _offsets(office, self.name)):
+            yield from StopConnector(reader).answer(office)
+            yield from PatchConfig(reader, {"backfill.given.up": "true"}).answer(office)
 
 
 @dataclass(frozen=True, slots=True)

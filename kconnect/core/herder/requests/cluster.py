@@ -75,6 +75,10 @@ class GetCluster(Request[Body]):
         }
 
 
+_DRAINS = "\0drains"
+"""One after the other, so that two don't drain the last two workers. No connector is called so."""
+
+
 @dataclass(frozen=True, slots=True)
 class DrainWorker(Request[None]):
     """
@@ -89,7 +93,10 @@ class DrainWorker(Request[None]):
     writes = True
 
     def answer(self, office: Office) -> Procedure[None]:
-        desk, worker = office.desk, self.worker
+        yield from office.desk.exclusively(_DRAINS, self._work(office.desk))
+
+    def _work(self, desk: Desk) -> Procedure[None]:
+        worker = self.worker
         yield from desk.await_lead()
         state = desk.log.assignment
         if worker not in {*state.workers(), *state.drained, *desk.members}:

@@ -83,6 +83,9 @@ class WhyNotReady(Look["str | None"]):
             return "The worker hands its work over, and ends."
         if not desk.started:
             return "The worker reads its topics."
+        if desk.is_foreign:
+            # It was so before this worker began: whoever restarts one after the other is to stop here.
+            return desk.refusal
         if not desk.has_joined:
             return "The worker is not in the group yet."
         return None if desk.has_had_spark else "Spark and the worker's first task host are not up yet."

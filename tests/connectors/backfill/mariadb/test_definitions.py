@@ -56,6 +56,10 @@ def test_a_definition_is_read_whatever_is_in_its_names_and_texts() -> None:
         ("`a` int NOT NULL, `b` int, UNIQUE KEY `u` (`a`,`b`), UNIQUE KEY `v` (`a`)", ddl.Key("v", ["a"], True)),
         ("`a` text NOT NULL, PRIMARY KEY (`a`(5))", ddl.Key("PRIMARY", ["a"], False)),
         ("`a` int NOT NULL, KEY `k` (`a`)", None),
+        # In the order of hashes nothing can be read, and a period is no column.
+        ("`a` text NOT NULL, UNIQUE KEY `u` (`a`) USING HASH", ddl.Key("u", ["a"], False)),
+        ("`a` int NOT NULL, PRIMARY KEY (`a`,`p` WITHOUT OVERLAPS)", ddl.Key("PRIMARY", ["a"], False)),
+        ("`hash` int NOT NULL, PRIMARY KEY (`hash`) USING BTREE", ddl.Key("PRIMARY", ["hash"], True)),
     ],
 )
 def test_the_key_is_the_primary_one_or_a_unique_one_without_nulls(parts: str, key: ddl.Key | None) -> None:
