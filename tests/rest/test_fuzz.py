@@ -40,6 +40,7 @@ KNOWN: dict[str, list[Any]] = {
     "connector": [*STATES],
     "task": [0, 1],
     "plugin": ["FileStreamSource", "JsonConverter", "org.apache.kafka.connect.transforms.Cast$Key"],
+    "worker": ["worker-1:8083", "gone:1"],
     "logger": ["kconnect.fuzz"],
 }
 """Made-up texts name nothing: these do."""
