@@ -218,7 +218,8 @@ class Run:
             self._kill_meanwhile(worker, database)
             self._wait(lambda: worker.client.backfill(NAME)["done"], "not all is read", worker)
             self._type(worker, "backfill", "finish", NAME)
-            self.tell(f"killed: {dict(self.kills)}; {writer.count} changes so far, and {writer.altered} of the table")
+            altered = f", and {writer.altered} of the table" if is_maria else ""
+            self.tell(f"killed: {dict(self.kills)}; {writer.count} changes so far{altered}")
             worker.client.wait_for(NAME, "RUNNING", tasks=1, timeout=_LONGEST_S)
             goal = writer.count + _AFTER
             wait_until(lambda: writer.count >= goal or writer.error, _LONGEST_S, "nobody writes")
