@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import logging
 import re
+import threading
 import time
 from collections import deque
 from collections.abc import Callable, Coroutine, Mapping
@@ -111,8 +112,8 @@ class Api:
     places: Places = field(init=False)
     turns: errands.Turns = field(default_factory=errands.Turns)
     shared: Shared = field(default_factory=Shared)
-    has_been_ready: set[bool] = field(default_factory=set)
-    """Not empty once `/ready` has said so."""
+    has_been_ready: threading.Event = field(default_factory=threading.Event)
+    """Set once `/ready` has said so."""
     documents: dict[str, str] = field(default_factory=dict)
     """What `documentation.py` has made: it says the same for as long as the worker lives."""
 

@@ -50,11 +50,11 @@ async def get_ready(call: Call) -> Response:
         why_not = await call.ask(WhyNotReady(), call.api.settings.health_timeout)
     except RequestTimeoutError:
         # Its herder has very much to do: that is `/health`'s to tell, once the worker has come up.
-        why_not = None if call.api.has_been_ready else "The worker does not answer."
+        why_not = None if call.api.has_been_ready.is_set() else "The worker does not answer."
     except ConnectError as error:
         why_not = str(error)
     if why_not is None:
-        call.api.has_been_ready.add(True)
+        call.api.has_been_ready.set()
     return ok({"status": "ready"}) if why_not is None else ok({"status": "not ready", "message": why_not}, 503)
 
 

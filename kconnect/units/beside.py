@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from kconnect.api.record import OffsetAndMetadata, TopicPartition
@@ -20,7 +20,7 @@ from kconnect.core.task.batch import Batch
 from kconnect.core.task.chain import Outgoing
 from kconnect.core.task.errant import Errant
 from kconnect.core.task.errors import Counts
-from kconnect.core.task.ports import OnReport, Producer, Refused
+from kconnect.core.task.ports import OnReport, Refused
 from kconnect.core.task.sink_context import SinkContext
 from kconnect.core.task.sink_pump import Parts
 from kconnect.core.task.topic_use import TopicUse
@@ -121,22 +121,6 @@ class Beside:
 def no_use() -> TopicUse:
     """Return what is told of topics that nobody uses: no record gets to Kafka."""
     return TopicUse(frozenset, lambda topic: None)
-
-
-class NoTopics:
-    """`Topics` that are not needed."""
-
-    def new(self, asked: Collection[str]) -> list[str]:
-        return []
-
-    def refusal(self, topic: str) -> str | None:
-        return None
-
-    def require(self, new: list[str], producer: Producer, waits: bool = True) -> bool:
-        return True
-
-    def written(self, new: Collection[str]) -> None:
-        """Do nothing."""
 
 
 class _Opening:

@@ -25,7 +25,7 @@ from kconnect.core.task.delivery import AtLeastOnce, Delivery, ExactlyOnce
 from kconnect.core.task.errors import Counts
 from kconnect.core.task.lifecycle import Event
 from kconnect.core.task.meters import SourceMeter
-from kconnect.core.task.ports import PolledPlugin, Producer, Topics
+from kconnect.core.task.ports import NoTopics, PolledPlugin, Producer, Topics
 from kconnect.core.task.source_pump import SourcePump
 from kconnect.core.task.transactions import boundary_of
 from kconnect.core.task.windows import Windows
@@ -35,7 +35,7 @@ from kconnect.kafka.producer import TaskProducer
 from kconnect.kafka.refusals import Access
 from kconnect.kafka.transactions import TransactionalProducer
 from kconnect.units import chains, owners, withdrawn
-from kconnect.units.beside import Beside, NoTopics, no_use
+from kconnect.units.beside import Beside, no_use
 from kconnect.units.connector_unit import StoredOffsets
 from kconnect.units.gate import confirm
 from kconnect.units.hearing import Hearing

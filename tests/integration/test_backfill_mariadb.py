@@ -83,8 +83,10 @@ def database(server: MariaDB, broker: Broker) -> Iterator[Make]:
         }
 
     yield make
+    # A task that a test has crash leaves its session, with a lock on the table: its process would have ended.
+    end_sessions(server)
     for name in made:
-        server.execute(f"drop database if exists {name}")
+        server.execute(f"set lock_wait_timeout = 120; drop database if exists {name}")
 
 
 def small(config: dict[str, str], **more: str) -> dict[str, str]:
@@ -126,7 +128,7 @@ def ids(records: list[SourceRecord]) -> list[int]:
 
 def end_sessions(server: MariaDB) -> None:
     for (number,) in server.rows("select id from information_schema.processlist where id <> connection_id() and db is null"):
-        server.execute(f"kill {number}")
+        server.end_session(number)
 
 
 def handed_over(source: SourceRunner) -> dict[str, Any]:

@@ -68,7 +68,7 @@ def undrain(worker: str, target: Target) -> None:
 def _left(client: ConnectClient, worker: str) -> int:
     """Return how many connectors and tasks the worker's hosts still have, or are to get."""
     workers: list[dict[str, Any]] = client.cluster()["workers"]
-    found = next((each for each in workers if each["worker_id"] == worker), None)
-    if found is None:
+    row = next((each for each in workers if each["worker_id"] == worker), None)
+    if row is None:
         raise NotFoundError(f"There is no worker {worker}")
-    return int(sum(each["connectors"] + each["tasks"] for each in (found, *found["hosts"])))
+    return int(sum(each["connectors"] + each["tasks"] for each in (row, *row["hosts"])))

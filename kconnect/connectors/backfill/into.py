@@ -75,9 +75,9 @@ class IntoTask(BackfillTask):
             )
         share = json.loads(props[settings.RANGES])
         self._is_committed = share["place"] > 0 or self._stored(sinks.committed_partition(self._snapshot.lsn)) is not None
-        self._all = ranges(Plan.of_json(each) for each in share["tables"])
+        self._every_range = ranges(Plan.of_json(each) for each in share["tables"])
         self._part: Range | None = None
-        self._is_tried = share["place"] > 0 or len(self._all) < _MANY
+        self._is_tried = share["place"] > 0 or len(self._every_range) < _MANY
 
     def _stored(self, partition: Mapping[str, Any]) -> dict[str, Any] | None:
         return self.context.offsets.offsets([partition])[0]
@@ -122,23 +122,23 @@ class IntoTask(BackfillTask):
 
     def _commit(self) -> list[SourceRecord] | None:
         """Have all tables commit what is staged for them, once all ranges are; None if that is not so yet."""
-        offsets = self.context.offsets.offsets([partition_of(self._snapshot, part) for part in self._all])
+        offsets = self.context.offsets.offsets([partition_of(self._snapshot, part) for part in self._every_range])
         if not all(is_done(offset, self._snapshot) for offset in offsets):
             self.keep()
             self.stopped.wait(_LOOK_S)
             return None
-        found = self._copies(Entry(*entry) for offset in offsets for entry in json.loads((offset or {}).get(_STAGED, "[]")))
-        if found:
+        staged = self._copies(Entry(*entry) for offset in offsets for entry in json.loads((offset or {}).get(_STAGED, "[]")))
+        if staged:
             (self._folder / str(self._snapshot.lsn) / sinks.COMMITTING).touch()
-            rows = sum(copy.rows for copy in found)
-            self.context.waits_for(f"Spark, which commits {rows} rows to {len(found)} tables")
-            if not self._ask(found):
+            rows = sum(copy.rows for copy in staged)
+            self.context.waits_for(f"Spark, which commits {rows} rows to {len(staged)} tables")
+            if not self._ask(staged):
                 return None
         self._is_committed = True
         self.context.waits_for(None)
-        rows = sum(copy.rows for copy in found)
-        log.info("The copy is committed: %d rows in %d tables", rows, len(found))
-        return [OffsetOnly(sinks.committed_partition(self._snapshot.lsn), {"tables": len(found), "staged_rows": rows})]
+        rows = sum(copy.rows for copy in staged)
+        log.info("The copy is committed: %d rows in %d tables", rows, len(staged))
+        return [OffsetOnly(sinks.committed_partition(self._snapshot.lsn), {"tables": len(staged), "staged_rows": rows})]
 
     def _copies(self, entries: Iterable[Entry]) -> list[Copy]:
         folder = self._folder / str(self._snapshot.lsn)

@@ -37,7 +37,7 @@ def done_partition() -> dict[str, Any]:
 class RangeTask(Informed, Polling):
     _config: Mapping[str, Any]
     _ranges: list[Any]
-    """What is left to read."""
+    """The ranges that are left to read."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -22,7 +22,6 @@ from kconnect.connectors.host_files import HostFiles
 
 log = logging.getLogger(__name__)
 
-_CLASSES = ("SparkSink", "SparkSinkConnector", "kconnect.connectors.spark.connector.SparkSinkConnector")
 COMMITTING = "committing"
 """The file that says that a commit was asked for."""
 _STORE, _FOLDER, _FILES = "lake.store.url", "_kconnect_staging", "file:///"
@@ -46,7 +45,7 @@ def config_of(props: Mapping[str, str]) -> dict[str, str]:
 def problems(config: Mapping[str, Any], props: Mapping[str, str], worker: Mapping[str, str]) -> list[tuple[str, str]]:
     """Return what is wrong with the sink's settings, or with where rows are staged."""
     sink = config_of(props)
-    if sink.get("connector.class") not in _CLASSES:
+    if sink.get("connector.class") != "SparkSink":
         rule = f"{settings.SINK}connector.class must be SparkSink, but is {sink.get('connector.class')}"
         return [(settings.INTO, f"{rule}: kconnect backfill start --into has all settings of a sink copied.")]
     if importlib.util.find_spec("pyarrow") is None:

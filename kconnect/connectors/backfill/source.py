@@ -8,46 +8,35 @@ that were not yet. Read next: `snapshot.py`, `task.py`.
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import json
 import logging
-import threading
 import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kconnect.api import Config, ConfigDef, ConfigValue, ConnectError, SourceTask
 from kconnect.connectors.backfill import settings, sinks
-from kconnect.connectors.common import CheckedSource
-from kconnect.connectors.libraries import Informed
+from kconnect.connectors.backfill.range_connector import RangeConnector
 
 if TYPE_CHECKING:
     from kconnect.connectors.backfill.snapshot import Sessions, Snapshot
     from kconnect.connectors.backfill.tables import Plan
-    from kconnect.connectors.sql.connections import Connections
 
 log = logging.getLogger(__name__)
 
-_LOOK_S = 2.0
-_INSTALL = "{} is not installed here: pip install 'kconnect[sql]' on every machine of the cluster"
 
-
-class BackfillConnector(Informed, CheckedSource):
-    worker_settings = (*Informed.worker_settings, "lake.python", "lake.spark.")
+class BackfillConnector(RangeConnector):
+    worker_settings = (*RangeConnector.worker_settings, "lake.python", "lake.spark.")
     instead = dict.fromkeys(settings.REFUSED, settings.REMEDY)
 
+    libraries = ("psycopg", "sqlalchemy")
+
     def __init__(self) -> None:
-        self._props: dict[str, str] = {}
-        self._stopped = threading.Event()
-        self._lock = threading.Lock()
-        """It guards what is below."""
+        super().__init__()
         self._session: Any = None
-        self._watching: threading.Thread | None = None
         self._snapshot: Snapshot | None = None
         self._taken_us = 0
         self._plans: Sequence[Plan] = ()
-        self._connections: Connections | None = None
-        self._done: Mapping[str, Any] | None = None
 
     def task_class(self) -> type[SourceTask]:
         from kconnect.connectors.backfill.task import BackfillTask
@@ -62,10 +51,8 @@ class BackfillConnector(Informed, CheckedSource):
         return settings.CONFIG
 
     def problems(self, config: Mapping[str, Any], props: Mapping[str, str]) -> list[tuple[str, str]]:
-        missing = [name for name in ("psycopg", "sqlalchemy") if importlib.util.find_spec(name) is None]
-        if missing:
-            return [(settings.HOST, _INSTALL.format(" and ".join(missing)))]
-        return sinks.problems(config, props, self.worker) if config[settings.INTO] else []
+        missing = super().problems(config, props)
+        return sinks.problems(config, props, self.worker) if config[settings.INTO] and not missing else missing
 
     def validate(self, props: dict[str, str]) -> Config:
         config = super().validate(props)
@@ -75,9 +62,6 @@ class BackfillConnector(Informed, CheckedSource):
             ConfigValue(settings.SINK + name, None) for name in sinks.config_of(props) if props.get(settings.INTO)
         ]
         return config
-
-    def check_offset(self, partition: Mapping[str, Any] | None, offset: Mapping[str, Any]) -> None:
-        raise ConnectError("The offsets of a backfill can't be set, only reset: it begins anew then")
 
     def alter_offsets(
         self,
@@ -102,18 +86,8 @@ class BackfillConnector(Informed, CheckedSource):
             raise ConnectError(f"The replication slot of the backfill can't be dropped: {reason(error)}") from None
         return True
 
-    def start(self, props: dict[str, str]) -> None:
-        from kconnect.connectors.sql.connections import Connections
-
-        super().start(props)
-        self._connections = Connections()
-        self._config = settings.CONFIG.parse(props)
-
     def stop(self) -> None:
-        self._stopped.set()
-        if self._connections is not None:
-            # Who waits for the database has the lock.
-            self._connections.end()
+        super().stop()
         with self._lock:
             self._release()
 
@@ -122,30 +96,14 @@ class BackfillConnector(Informed, CheckedSource):
         if session is not None:
             session.close()
 
-    def task_configs(self, max_tasks: int) -> list[dict[str, str]]:
-        from kconnect.connectors.backfill.range_task import done_partition
+    def divide(self) -> None:
+        if self._snapshot is None:
+            self._hold()
 
-        done = self.context.offsets.offset(done_partition())
-        if done is not None:
-            return [{**self._props, settings.DONE: json.dumps(done)}]
-        with self._lock:
-            if self._snapshot is None and self._done is None:
-                self._hold()
-            if self._done is None and self._watching is None:
-                name = f"snapshot of {self._props.get('name')}"
-                self._watching = threading.Thread(target=self._watch, name=name, daemon=True)
-                self._watching.start()
-            if self._done is not None:
-                return [{**self._props, settings.DONE: json.dumps(self._done)}]
-            assert self._snapshot is not None
-            told = {"lsn": self._snapshot.lsn, "sees": self._snapshot.sees, "taken_us": self._taken_us}
-            count = min(max_tasks, sum(plan.count for plan in self._plans))
-            divided = [plan.as_json() for plan in self._plans]
-            shares = [{"tables": divided, "place": place, "of": count} for place in range(count)]
-            more = {settings.SNAPSHOT: json.dumps(told)}
-            if self._config[settings.RATE]:
-                more[settings.RATE] = str(-(-self._config[settings.RATE] // count))
-            return [{**self._props, **more, settings.RANGES: json.dumps(share)} for share in shares]
+    def divided(self) -> tuple[Mapping[str, Any], Sequence[Any], int]:
+        assert self._snapshot is not None
+        told = {"lsn": self._snapshot.lsn, "sees": self._snapshot.sees, "taken_us": self._taken_us}
+        return told, [plan.as_json() for plan in self._plans], sum(plan.count for plan in self._plans)
 
     def _sessions(self) -> Sessions:
         from kconnect.connectors.backfill.snapshot import Sessions
@@ -218,15 +176,7 @@ class BackfillConnector(Informed, CheckedSource):
         }
         return {"partition": {"server": self._config[settings.PREFIX]}, "offset": offset}
 
-    def _watch(self) -> None:
-        try:
-            while not self._stopped.wait(_LOOK_S):
-                if self._look():
-                    return
-        except Exception as error:  # noqa: BLE001 - in a thread nobody else would hear of it
-            self.context.raise_error(error)
-
-    def _look(self) -> bool:
+    def look(self) -> bool:
         """See whether the snapshot is still there, and whether all is read. Return whether there is nothing more to see to."""
         import psycopg
 

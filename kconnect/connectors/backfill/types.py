@@ -72,7 +72,7 @@ _LENGTHLESS = 2**31 - 1
 """Of a `bit varying` without a limit."""
 _YEAR = re.compile(r"(\d{4,})(-.*?)( BC)?$")
 
-_POINT = schema.struct(
+POINT = schema.struct(
     {
         "x": schema.FLOAT64_SCHEMA,
         "y": schema.FLOAT64_SCHEMA,
@@ -296,7 +296,7 @@ _PLAIN = {
     "xml": Reading(_named(schema.STRING_SCHEMA, "io.debezium.data.Xml"), "{}::text"),
     "ltree": Reading(_named(schema.STRING_SCHEMA, "io.debezium.data.Ltree"), "{}::text"),
     "tsvector": Reading(_named(schema.STRING_SCHEMA, "io.debezium.data.Tsvector"), "{}::text"),
-    "point": Reading(_POINT, "{}::text", converting=_points),
+    "point": Reading(POINT, "{}::text", converting=_points),
 }
 
 

@@ -89,7 +89,7 @@ def progress(desk: Desk, connector: str, offsets: Iterable[Mapping[str, Any]], r
     if told:
         counted = _counted(told[0], rows)
     if done is not None:
-        counted["rows"] = sum(offset.get("rows", 0) for partition, offset in rows if partition.get("lsn") == done["lsn"])
+        counted["rows"] = sum(offset.get("rows", 0) for partition, offset in rows if partition.get("lsn") == done.get("lsn"))
     elif not told:
         counted["rows"] = sum(offset.get("rows", 0) for _, offset in rows)
     reported = current(desk, reports)
@@ -105,13 +105,22 @@ def progress(desk: Desk, connector: str, offsets: Iterable[Mapping[str, Any]], r
         "state": states[0],
         "tasks": {state: states[1:].count(state) for state in dict.fromkeys(states[1:])},
         "done": done is not None,
-        "begin": None if done is None else json.loads(done["debezium"]),
+        "begin": None if done is None else _begin(done),
         **counted,
         "rows_per_s": rate,
         "rest_s": round(rest / rate) if rest is not None and rest > 0 and rate else None,
         "why": (traces[0] or "").partition("\n")[0][:1000] if traces else None,
         "held": {key: _largest(own, number) for key, number in _HELD.items()},
     }
+
+
+def _begin(done: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return the offset for Debezium's connector; None if a version before wrote none, or what stands there is none."""
+    try:
+        begin = json.loads(done.get("debezium") or "null")
+    except ValueError:
+        return None
+    return begin if isinstance(begin, dict) and begin.keys() == {"partition", "offset"} else None
 
 
 def _counted(task: Properties, rows: Iterable[tuple[Mapping[str, Any], Mapping[str, Any]]]) -> dict[str, Any]:

@@ -290,6 +290,22 @@ class Topics(Protocol):
     def written(self, new: Collection[str]) -> None: ...
 
 
+class NoTopics:
+    """`Topics` of a task whose records need none, or find all there: a sink beside it takes them, or a test."""
+
+    def new(self, asked: Collection[str]) -> list[str]:
+        return []
+
+    def refusal(self, topic: str) -> str | None:
+        return None
+
+    def require(self, new: list[str], producer: Producer, waits: bool = True) -> bool:
+        return True
+
+    def written(self, new: Collection[str]) -> None:
+        """Do nothing."""
+
+
 class DeadLetters(Protocol):
     def flush(self, timeout: float) -> bool:
         """Whether the queue has all that was put into it within `timeout` seconds. ConnectError if it refuses something."""

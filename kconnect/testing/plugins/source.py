@@ -27,7 +27,7 @@ from kconnect.core.task.destination import at_place
 from kconnect.core.task.errors import Counts, strict
 from kconnect.core.task.meters import SourceMeter
 from kconnect.core.task.numbers import Numbers
-from kconnect.core.task.ports import OffsetRecord, Pairs
+from kconnect.core.task.ports import NoTopics, OffsetRecord, Pairs
 from kconnect.core.task.source_offsets import SourceOffsets
 from kconnect.core.task.source_pump import SourcePump
 from kconnect.core.task.topic_use import TopicUse
@@ -39,7 +39,7 @@ from kconnect.kafka.memory_clients import MemoryProducer
 from kconnect.kafka.topics import require_name
 from kconnect.testing.plugins.configs import accepted
 from kconnect.testing.plugins.tasks import stopped_on_failure, task_configs_of
-from kconnect.testing.plugins.world import Always, NoTopics
+from kconnect.testing.plugins.world import Always
 
 _JSON = JsonConverter()
 _JSON.configure({"schemas.enable": "false"}, is_key=False)

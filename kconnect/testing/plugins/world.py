@@ -6,10 +6,9 @@ The surroundings of a task in a test of its plugin: nothing stops the task, and 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 
 from kconnect.api.record import TopicPartition
-from kconnect.core.task.ports import Producer
 
 
 class Always:
@@ -37,19 +36,3 @@ class Always:
 
     def refused(self) -> dict[TopicPartition, int]:
         return {}
-
-
-class NoTopics:
-    """`Topics` that all exist."""
-
-    def new(self, asked: Collection[str]) -> list[str]:
-        return []
-
-    def refusal(self, topic: str) -> str | None:
-        return None
-
-    def require(self, new: list[str], producer: Producer, waits: bool = True) -> bool:
-        return True
-
-    def written(self, new: Collection[str]) -> None:
-        """Do nothing."""

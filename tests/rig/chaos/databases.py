@@ -170,9 +170,7 @@ class CopiedMariaDB(Copied):
             f"and command in ('Sleep', 'Query') order by rand(){limit}"
         )
         for (number,) in found:
-            # One that has just gone is as dead as one that is killed.
-            with contextlib.suppress(Exception):
-                self.server.execute(f"kill {number}")
+            self.server.end_session(number)
 
     def alter(self, number: int) -> None:
         before = f", drop column added{number - 1}" if number else ""

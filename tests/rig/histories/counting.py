@@ -22,7 +22,7 @@ from kconnect.core.task.converted import Converted
 from kconnect.core.task.delivery import AtLeastOnce, Delivery, ExactlyOnce
 from kconnect.core.task.errors import Counts, strict
 from kconnect.core.task.meters import SinkMeter, SourceMeter
-from kconnect.core.task.ports import Listener, OffsetRecord, Pairs
+from kconnect.core.task.ports import Listener, NoTopics, OffsetRecord, Pairs
 from kconnect.core.task.sink_pump import SinkPump
 from kconnect.core.task.source_pump import SourcePump
 from kconnect.core.task.topic_use import TopicUse
@@ -30,7 +30,7 @@ from kconnect.core.task.transactions import IntervalBoundary, PollBoundary
 from kconnect.core.task.windows import Windows
 from kconnect.errors import ConnectError, RetriableError
 from kconnect.kafka.memory_clients import MemoryConsumer, MemoryProducer
-from kconnect.testing.plugins.world import Always, NoTopics
+from kconnect.testing.plugins.world import Always
 
 if TYPE_CHECKING:
     from kconnect.core.cluster.phases import UnitSpec

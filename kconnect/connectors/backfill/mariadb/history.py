@@ -28,7 +28,7 @@ _KEPT_MS = str(2**63 - 1)
 
 
 class Statement(NamedTuple):
-    """What is to be in the history: a statement, in a database or none."""
+    """A statement that the history is to have, of a database or of none (an empty name)."""
 
     database: str
     text: str

@@ -32,9 +32,9 @@ def client_settings(brokers: str, props: Mapping[str, str]) -> dict[str, Any]:
             settings.HISTORY_BROKERS, brokers, "It is a list of brokers, each as host:port, with commas between them"
         )
     own = passthrough.given(props, settings.PASSTHROUGH)
-    given = {name: text for name, value in own.items() if (text := value.strip())}
+    java = {name: text for name, value in own.items() if (text := value.strip())}
     client: dict[str, Any] = {"bootstrap.servers": brokers}
-    for name, value in given.items():
+    for name, value in java.items():
         if name in _PLAIN:
             client[name] = value
         elif name == _JAAS:
@@ -45,7 +45,7 @@ def client_settings(brokers: str, props: Mapping[str, str]) -> dict[str, Any]:
                 "[hidden]",
                 "A backfill can't carry it over to its own client: logins are by PLAIN or SCRAM, and a truststore is in PEM",
             )
-    return client | _trust(given)
+    return client | _trust(java)
 
 
 def _login(line: str) -> dict[str, str]:
@@ -60,8 +60,8 @@ def _login(line: str) -> dict[str, str]:
     return {f"sasl.{name}": re.sub(r"\\(.)", r"\1", value) for name, value in options.items()}
 
 
-def _trust(given: Mapping[str, str]) -> dict[str, str]:
-    kind, location, certificates = (given.get(name, "") for name in _TRUST)
+def _trust(java: Mapping[str, str]) -> dict[str, str]:
+    kind, location, certificates = (java.get(name, "") for name in _TRUST)
     if not location and not certificates:
         return {}
     if kind.upper() != "PEM":

@@ -39,7 +39,7 @@ class KeyColumn(NamedTuple):
 
     @property
     def identity(self) -> str:
-        """What is the same as long as its values keep their order and their texts: who alters that has rows sorted anew."""
+        """Return what is the same as long as values keep their order and texts: who alters that has rows sorted anew."""
         return " ".join(filter(None, (self.name, self.type, self.form)))
 
     @property
@@ -51,8 +51,7 @@ class KeyColumn(NamedTuple):
         """Whether rows can be read in its order, and from one of its values on."""
         if self.type in TEXTS:
             return self.charset is not None and _CHARSET.fullmatch(self.charset) is not None
-        known = (*_INTEGERS, *_TIMES, *BINARIES, "decimal", "year", "uuid", "bit", "enum", "set")
-        return self.type in known
+        return self.type in (*_INTEGERS, *_TIMES, *BINARIES, "decimal", "year", "uuid", "bit", "enum", "set")
 
     @property
     def selected(self) -> str:

@@ -18,7 +18,7 @@ from kconnect.connectors.backfill.mariadb.tables import Plan, Range
 
 @dataclass(frozen=True)
 class Beginning:
-    """Where the change stream begins, when that was noted, and how the tables are divided."""
+    """The place where the change stream begins, when that was noted, and how the tables are divided."""
 
     place: Place
     taken_us: int

@@ -68,7 +68,7 @@ class Place(NamedTuple):
 
     @property
     def order(self) -> tuple[int, str, int]:
-        """What places are compared by: numbers of files get another digit at some time."""
+        """Return what places are compared by: numbers of files get another digit at some time."""
         return len(self.file), self.file, self.position
 
 

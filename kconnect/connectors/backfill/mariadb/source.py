@@ -9,11 +9,9 @@ thread sees when all is read, and whether the server keeps its log until then. R
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import json
 import logging
 import re
-import threading
 import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -21,37 +19,30 @@ from typing import TYPE_CHECKING, Any
 from kconnect.api import Config, ConfigDef, ConfigError, ConfigValue, ConnectError, SourceTask
 from kconnect.connectors.backfill.mariadb import settings
 from kconnect.connectors.backfill.mariadb.history_client import client_settings
-from kconnect.connectors.common import CheckedSource
-from kconnect.connectors.libraries import Informed
+from kconnect.connectors.backfill.range_connector import RangeConnector
 
 if TYPE_CHECKING:
     from kconnect.connectors.backfill.mariadb.progress import Beginning
     from kconnect.connectors.backfill.mariadb.sessions import Sessions
     from kconnect.connectors.backfill.mariadb.tables import Found, Name
-    from kconnect.connectors.sql.connections import Connections
 
 log = logging.getLogger(__name__)
 
-_LOOK_S = 2.0
 _LOG_S = 30.0
 _TRIES = 5
-_INSTALL = "{} is not installed here: pip install 'kconnect[sql]' on every machine of the cluster"
 _COUNTER = re.compile(r" AUTO_INCREMENT=\d+")
 
 
-class MariaDbBackfillConnector(Informed, CheckedSource):
+class MariaDbBackfillConnector(RangeConnector):
     instead = dict.fromkeys(settings.REFUSED, "let Debezium take its snapshot itself, or leave it out")
 
     passthrough = (settings.PASSTHROUGH,)
 
+    libraries = ("pymysql", "sqlalchemy")
+
     def __init__(self) -> None:
-        self._stopped = threading.Event()
-        self._lock = threading.Lock()
-        """It guards what is below."""
-        self._watching: threading.Thread | None = None
+        super().__init__()
         self._beginning: Beginning | None = None
-        self._connections: Connections | None = None
-        self._done: Mapping[str, Any] | None = None
         self._look_at_log = 0.0
 
     def task_class(self) -> type[SourceTask]:
@@ -61,10 +52,6 @@ class MariaDbBackfillConnector(Informed, CheckedSource):
 
     def config(self) -> ConfigDef:
         return settings.CONFIG
-
-    def problems(self, config: Mapping[str, Any], props: Mapping[str, str]) -> list[tuple[str, str]]:
-        missing = [name for name in ("pymysql", "sqlalchemy") if importlib.util.find_spec(name) is None]
-        return [(settings.HOST, _INSTALL.format(" and ".join(missing)))] if missing else []
 
     def validate(self, props: dict[str, str]) -> Config:
         config = super().validate(props)
@@ -81,49 +68,18 @@ class MariaDbBackfillConnector(Informed, CheckedSource):
                 config.values.append(ConfigValue(name, props[name], errors=[text]))
         return config
 
-    def check_offset(self, partition: Mapping[str, Any] | None, offset: Mapping[str, Any]) -> None:
-        raise ConnectError("The offsets of a backfill can't be set, only reset: it begins anew then")
+    def divide(self) -> None:
+        if self._beginning is None:
+            self._beginning = self._begun()
 
-    def start(self, props: dict[str, str]) -> None:
-        from kconnect.connectors.sql.connections import Connections
-
-        super().start(props)
-        self._connections = Connections()
-        self._config = settings.CONFIG.parse(props)
-
-    def stop(self) -> None:
-        self._stopped.set()
-        if self._connections is not None:
-            self._connections.end()
-
-    def task_configs(self, max_tasks: int) -> list[dict[str, str]]:
-        from kconnect.connectors.backfill.range_task import done_partition
-
-        done = self.context.offsets.offset(done_partition())
-        if done is not None:
-            return [{**self._props, settings.DONE: json.dumps(done)}]
-        with self._lock:
-            if self._beginning is None and self._done is None:
-                self._beginning = self._begun()
-            if self._watching is None:
-                name = f"progress of {self._props.get('name')}"
-                self._watching = threading.Thread(target=self._watch, name=name, daemon=True)
-                self._watching.start()
-            if self._done is not None:
-                return [{**self._props, settings.DONE: json.dumps(self._done)}]
-            assert self._beginning is not None
-            place = self._beginning.place
-            told = {
-                **{"lsn": str(place), "sees": str(place), "taken_us": self._beginning.taken_us},
-                **{"file": place.file, "pos": place.position, "gtids": place.gtids},
-            }
-            divided = [plan.as_json() for plan in self._beginning.plans]
-            count = min(max_tasks, sum(len(plan.borders) + 1 for plan in self._beginning.plans))
-            shares = [{"tables": divided, "place": number, "of": count} for number in range(count)]
-            more = {settings.SNAPSHOT: json.dumps(told)}
-            if self._config[settings.RATE]:
-                more[settings.RATE] = str(-(-self._config[settings.RATE] // count))
-            return [{**self._props, **more, settings.RANGES: json.dumps(share)} for share in shares]
+    def divided(self) -> tuple[Mapping[str, Any], Sequence[Any], int]:
+        assert self._beginning is not None
+        place, plans = self._beginning.place, self._beginning.plans
+        told = {
+            **{"lsn": str(place), "sees": str(place), "taken_us": self._beginning.taken_us},
+            **{"file": place.file, "pos": place.position, "gtids": place.gtids},
+        }
+        return told, [plan.as_json() for plan in plans], sum(len(plan.borders) + 1 for plan in plans)
 
     def _sessions(self) -> Sessions:
         from kconnect.connectors.backfill.mariadb.sessions import Sessions
@@ -192,16 +148,7 @@ class MariaDbBackfillConnector(Informed, CheckedSource):
             tables = [each for each in tables if each.name.database in captured]
         return tables, {each.name: definition(raw, each.name) for each in tables}
 
-    def _watch(self) -> None:
-        try:
-            while not self._stopped.wait(_LOOK_S):
-                if self._look():
-                    return
-        except Exception as error:  # noqa: BLE001 - in a thread nobody else would hear of it
-            self.context.raise_error(error)
-
-    def _look(self) -> bool:
-        """See whether all is read, and whether it still can be. Return whether there is nothing more to see to."""
+    def look(self) -> bool:
         import pymysql
 
         from kconnect.connectors.backfill.mariadb.progress import Beginning, beginning_partition

@@ -87,7 +87,7 @@ class Found:
 
 @dataclass(frozen=True)
 class Plan:
-    """How a table is divided: at `borders`, each of which has the first values of a key. `key` says which key that is."""
+    """A table's division, at `borders`, each of which has the first values of a key. `key` says which key that is."""
 
     name: Name
     rows: int
@@ -136,7 +136,7 @@ class Table:
 
     @property
     def key(self) -> str:
-        """What identifies the key by which the table is divided."""
+        """Return what identifies the key by which the table is divided."""
         return ",".join(column.identity for column in self.order)
 
     def statement(self, part: Range, last: Sequence[str] | None, count: int) -> str:

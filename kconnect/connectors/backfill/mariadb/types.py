@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from kconnect.api import ConnectError, Schema, Struct, schema
 from kconnect.connectors.backfill.mariadb.ddl import Column
-from kconnect.connectors.backfill.types import PRECISE, Convert, Reading
+from kconnect.connectors.backfill.types import POINT, PRECISE, Convert, Reading
 
 LONG = "long"
 """The `bigint.unsigned.handling.mode` that writes longs."""
@@ -29,17 +29,6 @@ _BIT = 1
 _HALF, _ALL = 2**63, 2**64
 _CACHED = 1 << 16
 
-_POINT = schema.struct(
-    {
-        "x": schema.FLOAT64_SCHEMA,
-        "y": schema.FLOAT64_SCHEMA,
-        "wkb": schema.OPTIONAL_BYTES_SCHEMA,
-        "srid": schema.OPTIONAL_INT32_SCHEMA,
-    },
-    name="io.debezium.data.geometry.Point",
-    version=1,
-    doc="Geometry (POINT)",
-)
 _GEOMETRY = schema.struct(
     {"wkb": schema.BYTES_SCHEMA, "srid": schema.OPTIONAL_INT32_SCHEMA},
     name="io.debezium.data.geometry.Geometry",
@@ -108,7 +97,7 @@ def _of_type(column: Column, modes: Modes) -> Reading:
     if name == "uuid":
         return Reading(_named(schema.STRING_SCHEMA, "io.debezium.data.Uuid"))
     if name == "point":
-        return Reading(_POINT, converting=_points)
+        return Reading(POINT, converting=_points)
     if name in _GEOMETRIES:
         return Reading(_GEOMETRY, converting=_geometries)
     timed = _of_time(column)

@@ -112,6 +112,11 @@ class FinishBackfill(Request[Body]):
         if not state["done"]:
             if not (offsets and (yield from self._is_given_up(office))):
                 raise ConflictError(f"The backfill of {name} is not done: {state['ranges_done']} of {state['ranges']} ranges")
+        elif state["begin"] is None:
+            raise ConflictError(
+                f"The backfill of {name} does not say where {name} is to begin, as one of an older version: begin it anew, by "
+                f"kconnect backfill cancel {name}"
+            )
         elif any(backfills.is_before(row["offset"] or {}, state["begin"]["offset"]) for row in offsets):
             raise ConflictError(
                 f"{name} has offsets of its own, from before the copy, which it would go on from: kconnect offsets reset "

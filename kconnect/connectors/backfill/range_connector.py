@@ -1,0 +1,104 @@
+"""
+What the connectors of both databases share: they divide tables among tasks, and a thread of theirs sees when all is read.
+
+Made by `source.py` and `mariadb/source.py`, which know the database. Read next: `range_task.py`.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import threading
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from kconnect.api import ConnectError
+from kconnect.connectors.backfill import settings
+from kconnect.connectors.common import CheckedSource
+from kconnect.connectors.libraries import Informed
+
+if TYPE_CHECKING:
+    from kconnect.connectors.sql.connections import Connections
+
+_LOOK_S = 2.0
+_INSTALL = "{} is not installed here: pip install 'kconnect[sql]' on every machine of the cluster"
+
+
+class RangeConnector(Informed, CheckedSource):
+    libraries: ClassVar[tuple[str, ...]]
+    """The modules that it can't do without."""
+
+    def __init__(self) -> None:
+        self._props: dict[str, str] = {}
+        self._stopped = threading.Event()
+        self._lock = threading.Lock()
+        """Guards what the thread and the framework's calls both change."""
+        self._watching: threading.Thread | None = None
+        self._connections: Connections | None = None
+        self._done: Mapping[str, Any] | None = None
+
+    def problems(self, config: Mapping[str, Any], props: Mapping[str, str]) -> list[tuple[str, str]]:
+        missing = [name for name in self.libraries if importlib.util.find_spec(name) is None]
+        return [(settings.HOST, _INSTALL.format(" and ".join(missing)))] if missing else []
+
+    def check_offset(self, partition: Mapping[str, Any] | None, offset: Mapping[str, Any]) -> None:
+        raise ConnectError("The offsets of a backfill can't be set, only reset: it begins anew then")
+
+    def start(self, props: dict[str, str]) -> None:
+        from kconnect.connectors.sql.connections import Connections
+
+        super().start(props)
+        self._connections = Connections()
+        self._config = self.config().parse(props)
+
+    def stop(self) -> None:
+        self._stopped.set()
+        if self._connections is not None:
+            # Who waits for the database has the lock.
+            self._connections.end()
+
+    def task_configs(self, max_tasks: int) -> list[dict[str, str]]:
+        from kconnect.connectors.backfill.range_task import done_partition
+
+        done: Mapping[str, Any] | None = self.context.offsets.offset(done_partition())
+        with self._lock:
+            if done is None and self._done is None:
+                self.divide()
+            done = done or self._done
+            if done is not None:
+                return [{**self._props, settings.DONE: json.dumps(done)}]
+            if self._watching is None:
+                name = f"progress of {self._props.get('name')}"
+                self._watching = threading.Thread(target=self._watch, name=name, daemon=True)
+                self._watching.start()
+            snapshot, plans, ranges = self.divided()
+            count = min(max_tasks, ranges)
+            more = {settings.SNAPSHOT: json.dumps(snapshot)}
+            if self._config[settings.RATE]:
+                more[settings.RATE] = str(-(-self._config[settings.RATE] // count))
+            shares = [{"tables": plans, "place": place, "of": count} for place in range(count)]
+            return [{**self._props, **more, settings.RANGES: json.dumps(share)} for share in shares]
+
+    @abstractmethod
+    def divide(self) -> None:
+        """
+        See what is to be read, and from where, unless that is known; or set `_done` if all is handed over. ConnectError if that
+        can't be had. The lock is held.
+        """
+
+    @abstractmethod
+    def divided(self) -> tuple[Mapping[str, Any], Sequence[Any], int]:
+        """Return what tasks are told of the snapshot, how each table is divided, and how many ranges that makes."""
+
+    @abstractmethod
+    def look(self) -> bool:
+        """See whether all is read, and whether it still can be. Return whether there is nothing more to see to."""
+
+    def _watch(self) -> None:
+        try:
+            while not self._stopped.wait(_LOOK_S):
+                if self.look():
+                    return
+        except Exception as error:  # noqa: BLE001 - in a thread nobody else would hear of it
+            self.context.raise_error(error)
