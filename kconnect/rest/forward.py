@@ -85,6 +85,12 @@ class Forwarder:
         if key is not None:
             headers.update(signature.sign(key, self._algorithm, signature.worker_at(url), method, target, body))
         limits = httpx.Timeout(timeout, connect=min(timeout, 5.0))
+        sent = False
+
+        async def trace(event: str, _: object) -> None:
+            nonlocal sent
+            sent = sent or event.endswith("send_request_headers.started")
+
         request = self._http().build_request(
             method,
             _base(url) + target,
@@ -93,11 +99,13 @@ class Forwarder:
             headers=httpx.Headers(headers, encoding="latin-1"),
             timeout=limits,
             # As it was sent, and is signed: httpx would resolve "..", leave out what comes after a "#", and encode anew.
-            extensions={"target": target.encode("latin-1")},
+            extensions={"target": target.encode("latin-1"), "trace": trace},
         )
         try:
             answer = await asyncio.wait_for(self._answer(request), timeout)
         except asyncio.TimeoutError:
+            if not sent:
+                return None
             raise ConnectError(
                 f"IO Error trying to forward REST request: the answer of {_base(url)} was not complete within {timeout:.0f} s"
             ) from None

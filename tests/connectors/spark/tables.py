@@ -117,6 +117,22 @@ def until(runner: SinkRunner, wanted: dict[TopicPartition, int]) -> None:
     wait_until(committed, 240, f"the tables have not all up to {wanted}")
 
 
+def commit_again(runner: SinkRunner, last: int) -> None:
+    """Put rows from where the task asked for them until all up to `last` are committed, as often as it asks."""
+
+    def committed() -> bool:
+        begin = runner.rewinds.pop(PLACE, None)
+        try:
+            runner.put([] if begin is None else [row(number) for number in range(begin, last + 1)])
+        except RetriableError:
+            if begin is not None:
+                # They count as not delivered.
+                runner.rewinds.setdefault(PLACE, begin)
+        return runner.flush().get(PLACE) == last + 1
+
+    wait_until(committed, 480, f"the table has not all up to {last}")
+
+
 def look(runner: SinkRunner) -> None:
     """Have a task see what has become of its commits."""
     with contextlib.suppress(RetriableError):
