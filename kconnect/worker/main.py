@@ -147,6 +147,7 @@ class Worker:
             handover_grace_ms=settings.handover_grace_ms,
             task_grace_ms=settings.task_shutdown_graceful_timeout_ms,
             rebalance_delay_ms=settings.scheduled_rebalance_max_delay_ms,
+            load_moves_per_hour=settings.rebalance_load_moves_per_hour,
             record_bytes=int(clients.internal(settings, "identity")["message.max.bytes"]),
             tracks_topics=settings.topic_tracking_enable,
             resets_topics=settings.topic_tracking_allow_reset,

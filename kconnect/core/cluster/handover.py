@@ -47,6 +47,8 @@ class Handover:
     _told_at: dict[str, int] = field(default_factory=dict)
     _starting_since: dict[str, int] = field(default_factory=dict)
     _unable_since: dict[str, int] = field(default_factory=dict)
+    _exchanged: dict[UnitId, str] = field(default_factory=dict)
+    """Units that are on their way to another worker, see `exchange`."""
 
     def decide(
         self,
@@ -73,7 +75,7 @@ class Handover:
         everything -= self._without_room(state, able, everything.difference(*owners.values()))
         # When nobody can take them, units stay where they are.
         shares = {w: frozenset() if able else owners.get(w, frozenset()) & everything for w in members - able}
-        shares.update(assignor.assign(everything, able, owners, weights))
+        shares.update(assignor.assign(everything, able, self._with_exchanged(owners, everything, able), weights))
         held_by = _holders(state)
         generation = state.generation + 1
         for worker in sorted(members):
@@ -85,6 +87,28 @@ class Handover:
             if target != current or worker not in state.assignments:
                 entries.append(assignment_records.assignment(Assignment(worker, target, generation, config_offset)))
         return entries
+
+    def exchange(self, moves: Mapping[UnitId, str]) -> None:
+        """Have units go to other workers, from the next decision on. They should leave the assignor nothing to mend."""
+        self._exchanged.update(moves)
+
+    def able(self, state: AssignmentState, members: Iterable[str], now: int) -> frozenset[str]:
+        """Return the workers that may be given units."""
+        return frozenset(self._able(state, set(members), now))
+
+    def _with_exchanged(
+        self, owners: Mapping[str, Units], units: Collection[UnitId], able: Collection[str]
+    ) -> dict[str, Units]:
+        """Return who owns what, as if those that are on their way had arrived."""
+        self._exchanged = {
+            unit: worker
+            for unit, worker in self._exchanged.items()
+            if unit in units and worker in able and unit not in owners.get(worker, frozenset())
+        }
+        arrived = {worker: owned - self._exchanged.keys() for worker, owned in owners.items()}
+        for unit, worker in self._exchanged.items():
+            arrived[worker] = arrived.get(worker, frozenset()) | {unit}
+        return arrived
 
     def _without_room(self, state: AssignmentState, able: Collection[str], new: Collection[UnitId]) -> set[UnitId]:
         """Return those of the units that nobody has which the records have no room for."""

@@ -21,6 +21,7 @@ from kconnect.core.herder.losses import Losses
 from kconnect.core.herder.placing import unassigned
 from kconnect.core.herder.procedures import Procedure, ask
 from kconnect.core.herder.throttle import Looks, decisions_throttle
+from kconnect.core.herder.weighing import Weighing
 from kconnect.core.settings.sink import subscription
 from kconnect.core.state import assignment_records, records
 from kconnect.core.state.assignment_records import Assignment, GeneratedTasks, Leader, TopicsReset
@@ -44,6 +45,7 @@ class Leading(Term):
         me = desk.identity
         self._handover = Handover(me.handover_grace_ms, me.rebalance_delay_ms, me.record_bytes)
         self._fencing = Fencing(desk, deposed)
+        self._weighing = Weighing(desk)
         self._subscribed: tuple[int, int, int] | None = None
         """What had been read when no sink was found to have used a topic that its config no longer names."""
         self._in_force: tuple[int, int] | None = None
@@ -88,6 +90,8 @@ class Leading(Term):
                 finally:
                     desk.busy.difference_update(names)
                 continue
+            if (yield from self._exchange()):
+                continue
             yield desk.change(looks.quiet_ms(len(desk.log.config.connectors), 500))
 
     def close(self) -> None:
@@ -120,6 +124,15 @@ class Leading(Term):
             state = desk.log.assignment
             entries.append(assignment_records.leader(self._record(state.generation + 2, state.term)))
         return entries
+
+    def _exchange(self) -> Procedure[bool]:
+        """Have tasks change places by their load, while nothing else moves; whether any do."""
+        desk = self._desk
+        if desk.me not in desk.members or self._losses.hosts_may_live:
+            return False
+        moves = yield from self._weighing.exchanges(self._handover.able(desk.log.assignment, desk.members, desk.now))
+        self._handover.exchange(moves)
+        return bool(moves)
 
     def _record(self, generation: int, term: int) -> Leader:
         me = self._desk.identity

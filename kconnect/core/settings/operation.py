@@ -17,7 +17,7 @@ from kconnect.core.settings.setting import INT, LONG, STRING, Shown
 from kconnect.errors import ConfigError
 
 _ERRORS, _LIMIT = "Error Handling", 2**31 - 1
-ISOLATION, MEMORY = "tasks.isolation", "tasks.memory.max"
+ISOLATION, MEMORY, WEIGHT = "tasks.isolation", "tasks.memory.max", "tasks.weight"
 _SHARED, _DEDICATED = "shared", "dedicated"
 
 
@@ -49,7 +49,7 @@ _MAX_BACKOFF = LONG(
     shown=Shown(_ERRORS, 22, Width.SHORT, "Longest Backoff"),
 )
 _WEIGHT = INT(
-    "tasks.weight",
+    WEIGHT,
     1,
     Range.between(1, 1_000_000),
     "The weight of one task of this connector when tasks are spread over workers: a task of weight 3 counts as three others.",

@@ -306,6 +306,12 @@ class WorkerSettings:
     rebalance_timeout_ms = INT("rebalance.timeout.ms", 60_000, Range.at_least(1), importance=_HIGH)
     # Connect waits five minutes for a lost worker's return; here lost work moves at once unless one asks for a delay.
     scheduled_rebalance_max_delay_ms = INT("scheduled.rebalance.max.delay.ms", 0, Range.between(0, 2**31 - 1))
+    rebalance_load_moves_per_hour = INT(
+        "rebalance.load.moves.per.hour",
+        6,
+        Range.between(0, 100_000),
+        "how many tasks may move in an hour so that workers take more like amounts of CPU; 0: none",
+    )
     handover_grace_ms = LONG(
         "handover.grace.ms", 2_000, Range.at_least(0), "how long a departed worker's hosts may take to stop"
     )

@@ -86,6 +86,7 @@ class MemoryCluster:
         self.workers: dict[str, MemoryWorker] = {}
         self.hosts: dict[tuple[str, int], MemoryHost] = {}
         self.lines: list[str] = []
+        self.load_moves_per_hour = 0
         self.reports: list[Report] = []
         """What hosts are said to have reported of their units' numbers; those here count nothing themselves."""
         self.group_offsets: list[tuple[str, int, int]] = []
@@ -287,6 +288,7 @@ class MemoryWorker:
                 rebalance_delay_ms=cluster.delay_ms,
                 task_grace_ms=cluster.task_grace_ms,
                 record_bytes=cluster.record_bytes,
+                load_moves_per_hour=cluster.load_moves_per_hour,
             ),
             directories,
             lambda name: class_of_new_configs(name),
