@@ -179,6 +179,10 @@ class ConnectClient:
         """Members, leader, units by worker and host, and what moves: see `core/herder/requests/cluster.py`. kconnect only."""
         return self._object("GET", "/cluster")
 
+    def demand(self) -> dict[str, Any]:
+        """How many workers the load wants: see `core/herder/requests/cluster.py`. kconnect only."""
+        return self._object("GET", "/cluster/demand")
+
     def drain(self, worker: str, is_drained: bool = True) -> None:
         """Have a worker run nothing, or take that back."""
         self._call("PUT", _path("cluster", worker, "drain" if is_drained else "undrain"))

@@ -7,13 +7,17 @@ from __future__ import annotations
 
 from starlette.responses import Response
 
-from kconnect.core.herder.requests.cluster import DrainWorker, GetCluster
+from kconnect.core.herder.requests.cluster import DrainWorker, GetCluster, GetDemand
 from kconnect.rest.operation import Answer, Role, refused
 from kconnect.rest.resource import Call, empty, ok
 
 
 async def get_cluster(call: Call) -> Response:
     return ok(await call.ask(GetCluster()))
+
+
+async def get_demand(call: Call) -> Response:
+    return ok(await call.ask(GetDemand()))
 
 
 async def drain_worker(call: Call) -> Response:
@@ -34,6 +38,13 @@ OPERATIONS = (
         get_cluster,
         "Workers, leader, and what runs on which host",
         Answer(200, "What the answering worker has read.", "Cluster"),
+    ),
+    Role.READ.may(
+        "GET /cluster/demand",
+        get_demand,
+        "How many workers the load wants",
+        Answer(200, "By what all task hosts take of processors.", "Demand"),
+        notes="For whatever starts and ends workers: KEDA's `metrics-api` scaler reads it with `valueLocation: workers`.",
     ),
     Role.ADMIN.may(
         "PUT /cluster/{worker}/drain",

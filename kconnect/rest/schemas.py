@@ -185,6 +185,20 @@ SCHEMAS: dict[str, Schema] = {
             "hosts": _list("Its task hosts, with what each holds.", ref("TaskHost")),
         },
     ),
+    "Demand": _object(
+        "How many workers the load wants.",
+        {
+            "workers": {**_NUMBER, "description": "At least 1; while the load is not known, as many as there are."},
+            "workers_now": {**_NUMBER, "description": "How many there are that may be given units."},
+            "cores": {
+                "type": ["number", "null"],
+                "description": "That all task hosts take, on average over five minutes; null: not known yet.",
+            },
+            "cores_per_worker": {**_NUMBER, "description": "As many as it has task hosts (`task.hosts`)."},
+            "target": {"type": "number", "description": "The share of its cores that each worker is to take."},
+        },
+        examples=[{"workers": 3, "workers_now": 2, "cores": 3.9, "cores_per_worker": 2, "target": 0.7}],
+    ),
     "TaskHost": _object(
         "A process that runs connectors and tasks.",
         {

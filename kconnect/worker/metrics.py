@@ -16,6 +16,7 @@ from typing import Any
 
 from kconnect.core.cluster.silence import Beats, Host, Silence, silent_after_s
 from kconnect.core.metrics import report
+from kconnect.core.metrics.demand import Demand
 from kconnect.core.metrics.history import History
 from kconnect.core.metrics.report import Beat, HostReport, Report, Starts, UnitReport
 from kconnect.core.settings.worker import WorkerSettings
@@ -73,6 +74,7 @@ class Feed:
         self._client: Mapping[str, Any] = clients.internal(settings, "metrics")
         self._heard = Heard(settings.worker_id)
         self._history = History()
+        self._demand = Demand()
         self._silent_s = silent_after_s(settings.session_timeout_ms)
         self._beats = Beats(self._silent_s)
         self._silences: dict[Host, Silence] = {}
@@ -102,6 +104,10 @@ class Feed:
     def history(self, connector: str) -> dict[str, Any]:
         """Return the history of a connector, as `History.of` has it. From any thread."""
         return self._history.of(connector)
+
+    def cores(self) -> float | None:
+        """Return how many cores all hosts take, as `Demand.cores` has it. From any thread."""
+        return self._demand.cores(time.monotonic())
 
     def silences(self) -> Mapping[Host, Silence]:
         """
@@ -147,6 +153,8 @@ class Feed:
                     self._heard.take(heard, now)
                     if isinstance(heard, UnitReport):
                         self._history.hear(heard, time.time())
+                    else:
+                        self._demand.take(heard, now)
             freshness.look()
             self._silences = self._beats.silences(now, freshness.seen_at)
             self._history.take(time.time(), _FORGOTTEN_S)
@@ -155,6 +163,7 @@ class Feed:
                 # Somebody may have deleted it; who reads goes on with another one by itself.
                 self._ensure()
                 self._heard.tidy(now)
+                self._demand.tidy(now, _FORGOTTEN_S)
 
 
 def _place(record: Report) -> object:

@@ -277,6 +277,10 @@ class World:
         # It must not block: each answer with a status may need it.
         return self._feed.reports()
 
+    @performs(effects.ReadCores, Lane.AT_ONCE)
+    def cores(self, effect: effects.ReadCores) -> float | None:
+        return self._feed.cores()
+
     @performs(effects.ReadHistory, Lane.ASK)
     def history(self, effect: effects.ReadHistory) -> Body:
         return self._feed.history(effect.connector)

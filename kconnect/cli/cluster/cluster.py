@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,6 +13,9 @@ from kconnect.cli.connection import Target
 from kconnect.cli.lazy import LazyGroup
 from kconnect.errors import NotFoundError
 from kconnect.rest.client import RestError
+
+if TYPE_CHECKING:
+    from kconnect.rest.client import ConnectClient
 
 _COMMANDS = {
     "drain": ("kconnect.cli.cluster.drain:drain", "Move everything off a worker, before maintenance."),
@@ -50,6 +53,7 @@ def cluster(context: click.Context, target: Target, form: str) -> None:
     with target.connect() as client:
         try:
             answer = client.cluster()
+            demand = _demand(client) if form == "table" else None
         except RestError as error:
             if error.status == 404:
                 raise NotFoundError(f"The worker at {client.url} has no /cluster: it is not a kconnect worker") from error
@@ -64,9 +68,22 @@ def cluster(context: click.Context, target: Target, form: str) -> None:
         for host in worker["hosts"]:
             if what := _purpose(host):
                 click.echo(f"Host {host['host']} of {worker['worker_id']} {what}")
+    if demand is not None and demand["cores"] is not None:
+        wanted = demand["workers"]
+        click.echo(f"All hosts take {demand['cores']:g} cores, which want {wanted} worker{'s' * (wanted != 1)}")
     for unit in answer["moving"]:
         name = unit["connector"] if unit["task"] is None else f"{unit['connector']}-{unit['task']}"
         click.echo(f"Moving: {name} from {unit['from'] or 'nowhere'} to {unit['to'] or '(not decided yet)'}")
+
+
+def _demand(client: ConnectClient) -> dict[str, Any] | None:
+    """What the load wants; None from a worker of an older version."""
+    try:
+        return client.demand()
+    except RestError as error:
+        if error.status == 404:
+            return None
+        raise
 
 
 def _purpose(host: dict[str, Any]) -> str:

@@ -129,6 +129,11 @@ class ReadReports(Effect[Collection[Report]]):
 
 
 @dataclass(frozen=True, slots=True)
+class ReadCores(Effect["float | None"]):
+    """Read how many cores the task hosts of all workers take; None while that is not known."""
+
+
+@dataclass(frozen=True, slots=True)
 class ReadHistory(Effect[Body]):
     """The last hour of a connector's numbers, as `core/metrics/history.py` gives it."""
 

@@ -171,6 +171,7 @@ TABLE: tuple[Metric, ...] = (
         "Since when the task has been retrying a failed call, in seconds since 1970; 0 while it retries none",
         ours=True,
     ),
+    Metric(WORKER, "workers-wanted", _G, "Workers that the load of the whole cluster wants, as any of them sees it", ours=True),
     Metric(WORKER, "connector-count", _G, "Connectors of this worker"),
     Metric(WORKER, "task-count", _G, "Tasks of this worker"),
     Metric(WORKER, "connector-startup-attempts-total", _C, "Starts of connectors on this worker's hosts"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kconnect.core.herder.requests.cluster import GetCluster
+from kconnect.core.herder.requests.cluster import DrainWorker, GetCluster, GetDemand
 from kconnect.core.herder.requests.configs import CreateConnector
 from kconnect.core.metrics.report import HostReport, Starts, Usage
 from tests.rig.histories.cluster import MemoryCluster
@@ -48,6 +48,21 @@ def test_it_tells_what_a_host_is_for() -> None:
         (1, 0, ["/plugins/2"], None),
         *((0, 1, ["/plugins/2"], {"connector": "x", "task": task}) for task in range(3)),
     ]
+
+
+def test_how_many_workers_are_wanted() -> None:
+    """As many as there are while nothing is known; drained ones are none."""
+    cluster = MemoryCluster(1)
+    for name in ("a:1", "b:1", "c:1"):
+        cluster.add_worker(name, 2)
+        cluster.settle()
+    assert cluster.group.owner is not None
+    cluster.call(cluster.group.owner, DrainWorker("c:1", is_drained=True))
+    cluster.settle()
+    answer = cluster.call("a:1", GetDemand())
+    assert answer == {"workers": 2, "workers_now": 2, "cores": None, "cores_per_worker": 2, "target": 0.7}
+    cluster.cores = 5.678
+    assert cluster.call("b:1", GetDemand()) == {**answer, "workers": 5, "cores": 5.68}
 
 
 def test_it_tells_what_a_host_takes_once_that_is_known() -> None:

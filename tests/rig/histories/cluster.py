@@ -87,6 +87,8 @@ class MemoryCluster:
         self.hosts: dict[tuple[str, int], MemoryHost] = {}
         self.lines: list[str] = []
         self.load_moves_per_hour = 0
+        self.cores: float | None = None
+        """What all hosts are said to take."""
         self.reports: list[Report] = []
         """What hosts are said to have reported of their units' numbers; those here count nothing themselves."""
         self.group_offsets: list[tuple[str, int, int]] = []
@@ -456,6 +458,10 @@ class MemoryWorker:
     @performs(effects.ReadReports, Lane.ASK)
     def reports(self, effect: effects.ReadReports) -> list[Report]:
         return self.cluster.reports
+
+    @performs(effects.ReadCores, Lane.ASK)
+    def read_cores(self, effect: effects.ReadCores) -> float | None:
+        return self.cluster.cores
 
     @performs(effects.ReadHistory, Lane.ASK)
     def history(self, effect: effects.ReadHistory) -> Body:

@@ -16,6 +16,7 @@ from kconnect.core.herder.desk import Desk
 from kconnect.core.herder.effects import Body
 from kconnect.core.herder.procedures import Procedure, ask
 from kconnect.core.herder.request import Office, Request
+from kconnect.core.metrics.demand import TARGET, workers_wanted
 from kconnect.core.metrics.report import HostReport, Usage
 from kconnect.core.state import assignment_records
 from kconnect.core.state.assignment_records import PLAIN, Drained, Held, HostSpec
@@ -73,6 +74,33 @@ class GetCluster(Request[Body]):
             "workers": workers,
             "moving": _moving(desk),
         }
+
+
+@dataclass(frozen=True, slots=True)
+class GetDemand(Request[Body]):
+    """
+    `GET /cluster/demand`: `{"workers" (that the load wants), "workers_now" (that may be given units), "cores" (that all task
+    hosts take, on average over five minutes; null: not known yet), "cores_per_worker" (as many as it has hosts), "target" (the
+    share of these that each is to take)}`. While the load is not known, as many are wanted as there are.
+    """
+
+    def answer(self, office: Office) -> Procedure[Body]:
+        cores = yield from ask(effects.ReadCores())
+        return demand(office.desk, cores)
+
+
+def demand(desk: Desk, cores: float | None) -> Body:
+    each, now = (
+        desk.identity.hosts,
+        sum(_takes_units(desk, worker) for worker in desk.members.keys() - desk.log.assignment.drained),
+    )
+    return {
+        "workers": max(1, now) if cores is None else workers_wanted(cores, each),
+        "workers_now": now,
+        "cores": None if cores is None else round(cores, 2),
+        "cores_per_worker": each,
+        "target": TARGET,
+    }
 
 
 _DRAINS = "\0drains"

@@ -19,6 +19,7 @@ from kconnect.core.herder.desk import Desk
 from kconnect.core.herder.procedures import Procedure, ask
 from kconnect.core.herder.rebalances import Rebalances
 from kconnect.core.herder.request import Office, Request
+from kconnect.core.herder.requests.cluster import demand
 from kconnect.core.metrics.families import Snapshot, UnitNow
 from kconnect.core.metrics.published import Published
 from kconnect.core.metrics.report import HostReport, Report, Starts, UnitReport, Usage
@@ -33,10 +34,11 @@ class GetMetrics(Request[Snapshot]):
     """REST writes the answer down."""
 
     def answer(self, office: Office) -> Procedure[Snapshot]:
-        return _snapshot(office.desk, office.rebalances, (yield from ask(effects.ReadReports())))
+        wanted = demand(office.desk, (yield from ask(effects.ReadCores())))["workers"]
+        return _snapshot(office.desk, office.rebalances, (yield from ask(effects.ReadReports())), wanted)
 
 
-def _snapshot(desk: Desk, rebalances: Rebalances, reports: Collection[Report]) -> Snapshot:
+def _snapshot(desk: Desk, rebalances: Rebalances, reports: Collection[Report], wanted: int) -> Snapshot:
     me, units = desk.identity, desk.log.config.units()
     holders = {unit: held for held in desk.log.assignment.hosts_of(me.worker_id) for unit in held.units or ()}
     hosts = {held.host: held.incarnation for held in desk.log.assignment.hosts_of(me.worker_id)}
@@ -59,6 +61,7 @@ def _snapshot(desk: Desk, rebalances: Rebalances, reports: Collection[Report]) -
     tasks = [now for now in shown if not now.unit.is_connector]
     counts = [sum(now.unit in desk.owned for now in kind) for kind in (connectors, tasks)]
     worker: Values = {
+        "workers-wanted": wanted,
         "connector-count": counts[0],
         "task-count": counts[1],
         "assigned-connectors": counts[0],
