@@ -31,8 +31,8 @@ def assign(
 ) -> dict[str, Units]:
     """
     Give each unit to exactly one worker, so that no single move of a unit would bring the workers' loads closer, and that of no
-    connector a worker has two tasks more than another one, as far as weights allow that. What takes very many moves takes
-    several calls, each with what the one before has given.
+    connector a worker has two tasks more than another one, nor two instances more, as far as weights allow that. What takes
+    very many moves takes several calls, each with what the one before has given.
 
     A worker's load is the sum of its units' `weights`, 1 where nothing is said: without weights no two workers differ by
     more than one unit. A unit stays where it is unless its worker is gone or a move makes the loads, or its connector's tasks,
@@ -54,8 +54,8 @@ def assign(
     while _made_more_even(shares):
         pass
     left = _EXCHANGES
-    for connector in sorted(counts.uneven(len(shares))):
-        left -= _spread(shares, connector, left)
+    for group in sorted(counts.uneven(len(shares))):
+        left -= _spread(shares, group, left)
     return {share.name: frozenset(share.units()) for share in shares}
 
 
@@ -101,44 +101,44 @@ def _by_load(shares: Iterable[Share]) -> Iterator[list[Share]]:
         yield by_load[load]
 
 
-def _spread(shares: Sequence[Share], connector: str, most_exchanges: int) -> int:
+def _spread(shares: Sequence[Share], group: str, most_exchanges: int) -> int:
     """
-    Even out a connector's tasks: one goes to a worker with fewer of them, and one of another connector comes back for it if
-    that worker has as much to do as the first. Each step makes the sum of the squared numbers fall: this ends. Return how many
+    Even out a group: one of its units goes to a worker with fewer of them, and one of another group comes back for it if that
+    worker has as much to do as the first. Each step makes the sum of the squared numbers fall: this ends. Return how many
     there were.
 
-    Without weights there always is one to come back: a worker with fewer tasks of this connector, and no less to do, has more
-    of another one, or an instance.
+    Without weights there always is one to come back: a worker with fewer units of this group, and no less to do, has more of
+    another one.
     """
     by_count: dict[int, dict[Share, None]] = {}
     for share in shares:
-        by_count.setdefault(share.count_of(connector), {})[share] = None
+        by_count.setdefault(share.count_of(group), {})[share] = None
     for exchange in range(most_exchanges):
         highest, lowest = max(by_count), min(by_count)
         if highest - lowest < 2:
             return exchange
         most = max(islice(by_count[highest], _LOOKS), key=lambda share: share.load)
         least = min(islice(by_count[lowest], _LOOKS), key=lambda share: share.load)
-        if not _exchanged(most, least, connector):
+        if not _exchanged(most, least, group):
             return exchange
         for share, count in ((most, highest), (least, lowest)):
             del by_count[count][share]
             if not by_count[count]:
                 del by_count[count]
-            by_count.setdefault(share.count_of(connector), {})[share] = None
+            by_count.setdefault(share.count_of(group), {})[share] = None
     return most_exchanges
 
 
-def _exchanged(most: Share, least: Share, connector: str) -> bool:
-    for weight in most.weights_of(connector):
+def _exchanged(most: Share, least: Share, group: str) -> bool:
+    for weight in most.weights_of(group):
         if most.load - least.load >= weight:
-            least.take(most.give(weight, connector), weight)
+            least.take(most.give(weight, group), weight)
             return True
         for looks in (LOOKS, None) if least.has(weight) else ():
             back = least.best(weight, most, looks)
-            if back is None or least.count_of(back) > most.count_of(back):
+            if least.count_of(back) > most.count_of(back):
                 unit = least.give(weight, back)
-                least.take(most.give(weight, connector), weight)
+                least.take(most.give(weight, group), weight)
                 most.take(unit, weight)
                 return True
     return False

@@ -226,4 +226,4 @@ def _partners(
 
 def _may_go(unit: UnitId, source: _Side, target: _Side, counts: Counts) -> bool:
     group = group_of(unit)
-    return group is None or counts.of(group, target.name) < counts.of(group, source.name)
+    return counts.of(group, target.name) < counts.of(group, source.name)

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
+from kconnect.core.cluster.shares import INSTANCES, group_of
 from kconnect.core.state import assignment_records
 from kconnect.core.state.assignment import AssignmentState
 from kconnect.core.state.assignment_records import PLAIN, SPARK, Held, HostSpec, Placement
@@ -102,7 +103,7 @@ class _Plan:
                 self.units[held.host], self.specs[held.host] = {}, PLAIN
                 self._stuck.setdefault(held.host, frozenset())
         self._loads = dict.fromkeys(self.units, 0)
-        self._tasks: Counter[tuple[int, str]] = Counter()
+        self._groups: Counter[tuple[int, str]] = Counter()
         self._needed: set[int] = set()
         """Hosts without units that are about to be given some."""
         self._weights_of: Counter[HostSpec] = Counter()
@@ -191,10 +192,10 @@ class _Plan:
     def _put(self, unit: UnitId, host: int) -> None:
         self.units[host][unit] = self._wanted.runs.get(unit, 0)
         self._loads[host] += self._weight(unit)
-        self._tasks[host, unit.connector] += not unit.is_connector
+        self._groups[host, group_of(unit)] += 1
 
     def _choose(self, spec: HostSpec, unit: UnitId | None = None) -> int:
-        """Return the least loaded host of this spec; of those, the one with the fewest tasks of the unit's connector."""
+        """Return the least loaded host of this spec; of those, the one with the fewest units of the same group."""
         able = [host for host in self.units if self._takes(host, spec)]
         late = [host for host in able if host in self._wanted.late]
         if not able or (len(able) < self._limit(spec) and self._yields is None):
@@ -204,8 +205,8 @@ class _Plan:
         if spec == PLAIN:
             # After one was stuck there may be more than are wanted: the emptiest are to become empty.
             able = sorted(able, key=lambda host: (-self._loads[host], host))[: self._plain_hosts]
-        connector = "" if unit is None else unit.connector
-        return min(able, key=lambda host: (self._loads[host], self._tasks[host, connector], host))
+        group = INSTANCES if unit is None else group_of(unit)
+        return min(able, key=lambda host: (self._loads[host], self._groups[host, group], host))
 
     def _takes(self, host: int, spec: HostSpec) -> bool:
         return host in self.units and self.specs[host] == spec and host not in self._stuck and host != self._yields

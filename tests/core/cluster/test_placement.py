@@ -72,6 +72,16 @@ def test_many_units_of_one_spec_get_as_many_hosts_as_the_plain_ones_are() -> Non
     assert [len(units) for units in worker.place(dict.fromkeys(many, ONE)).values()] == [0, 0, 20, 20]
 
 
+def test_instances_take_no_host_from_tasks() -> None:
+    """Connectors of one task each: one host would have all instances, and the other one all tasks."""
+    worker = Worker(hosts=2)
+    units: dict[UnitId, HostSpec] = {}
+    for number in range(8):
+        units.update({UnitId(f"c{number}"): PLAIN, UnitId(f"c{number}", 0): PLAIN})
+        worker.place(units)
+    assert [sum(unit.is_connector for unit in placed) for placed in worker.placed.values()] == [4, 4]
+
+
 def test_a_heavy_unit_counts_as_several() -> None:
     worker = Worker(hosts=3)
     assert worker.place({A: ONE, B: ONE, C: ONE}, weights={A: 9}) == {0: set(), 1: set(), 2: set(), 3: {A}, 4: {B, C}}

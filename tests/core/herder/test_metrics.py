@@ -33,7 +33,7 @@ def metrics(cluster: MemoryCluster, worker: str = "a:1") -> Snapshot:
 
 def snapshot(herder: Herder) -> Snapshot:
     """At once: nothing goes on meanwhile."""
-    return _snapshot(herder.desk, herder.rebalances, [])
+    return _snapshot(herder.desk, herder.rebalances, [], 1)
 
 
 def units(shown: Snapshot) -> dict[UnitId, State]:
