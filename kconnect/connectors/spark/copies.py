@@ -1,9 +1,9 @@
 """
 Copies: staged files of many tasks, which become one commit of each table, once.
 
-Each table's commit says of which place in a log the copy is, a number that rises with each copy that is begun anew. So one that
-is made twice adds nothing, and one of a copy that was given up comes too late. Called by `backfill/into.py`, with the files
-that it knows to be whole. Read next: `session/copies.py`, which is the other side.
+Each table's commit says which copy it is of, by a number that rises with each copy that is begun anew, its place. So one that
+is made twice adds nothing, and one of a copy that was given up comes too late. Called by `backfill/range_into.py`, with the
+files that it knows to be whole. Read next: `session/copies.py`, which is the other side.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ from kconnect.api import (
     Struct,
     schema,
 )
-from kconnect.connectors.backfill import into, sinks
+from kconnect.connectors.backfill import into, range_into, sinks
 from kconnect.connectors.backfill.into import IntoTask
 from kconnect.connectors.backfill.snapshot import Snapshot
 from kconnect.connectors.backfill.source import BackfillConnector
@@ -180,7 +180,7 @@ def copier(
 def one_spark(python: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> Application:
     """The application of the other tests for commits of copies, too, which have one each otherwise: they take long to start."""
     shared = application.of(python)
-    monkeypatch.setattr(into, "Application", lambda worker: _Kept(shared))
+    monkeypatch.setattr(range_into, "Application", lambda worker: _Kept(shared))
     monkeypatch.setattr(application, "Application", lambda worker: _Kept(shared))
     return shared
 
@@ -357,7 +357,7 @@ def test_a_table_that_is_there_gets_the_columns_that_it_lacks_and_nulls_where_th
 def test_a_large_copy_finds_out_at_its_beginning_that_a_table_can_not_have_it(
     copier: Callable[..., Copying], lake: Lake, one_spark: Application, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(into, "_MANY", 1)
+    monkeypatch.setattr(range_into, "_MANY", 1)
     with lake.sink(**{**APPENDS, **EVOLVES}) as runner:
         copying = copier(ROWS, {**APPENDS, **EVOLVES})
         # Spark may be away for a moment: no file is forgotten for that.

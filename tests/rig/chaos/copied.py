@@ -2,7 +2,7 @@
 The same straight into a table of a lake, which is compared with the database, row by row: `scripts/chaos --backfill --into`.
 
 With `--append` the table has all changes, and copies and changes are compared with what was written, as the topic is otherwise.
-Beside all else, the Spark applications are killed that commit. Read next: `connectors/backfill/into.py`.
+Beside all else, the Spark applications are killed that commit. Read next: `connectors/backfill/range_into.py`.
 """
 
 from __future__ import annotations
