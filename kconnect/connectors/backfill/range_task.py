@@ -35,7 +35,7 @@ def done_partition() -> dict[str, Any]:
 
 
 class RangeTask(Informed, Polling):
-    definition: ClassVar[ConfigDef]
+    config_def: ClassVar[ConfigDef]
     """The settings of the connector."""
     _config: Mapping[str, Any]
     _ranges: list[tuple[Any, dict[str, Any]]]
@@ -54,14 +54,14 @@ class RangeTask(Informed, Polling):
         self._done: dict[str, Any] | None = None
 
     def start(self, props: dict[str, str]) -> None:
-        self._config = self.definition.parse(props)
+        self._config = self.config_def.parse(props)
         self._done = json.loads(props[settings.DONE]) if settings.DONE in props else None
         if self._done is None:
-            self.begin(json.loads(props[settings.SNAPSHOT]), json.loads(props[settings.RANGES]))
+            self.take_over(json.loads(props[settings.SNAPSHOT]), json.loads(props[settings.RANGES]))
 
     @abstractmethod
-    def begin(self, told: Mapping[str, Any], share: Mapping[str, Any]) -> None:
-        """Take over what the connector tells of the snapshot, and what share of the ranges this task has, by `share`."""
+    def take_over(self, told: Mapping[str, Any], share: Mapping[str, Any]) -> None:
+        """Note what the connector tells of the snapshot, and which share of the ranges is this task's, by `share`."""
 
     def share(self, every_range: Sequence[Any], share: Mapping[str, Any]) -> None:
         """Take this task's share of the ranges, but for those that were read."""

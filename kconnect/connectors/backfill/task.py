@@ -61,7 +61,7 @@ def _beginning(offset: Mapping[str, Any], snapshot: Snapshot) -> dict[str, Any]:
 
 
 class BackfillTask(RangeTask):
-    definition = settings.CONFIG
+    config_def = settings.CONFIG
 
     def __init__(self) -> None:
         super().__init__()
@@ -69,7 +69,7 @@ class BackfillTask(RangeTask):
         self._table: Table | None = None
         self._tell_at = 0.0
 
-    def begin(self, told: Mapping[str, Any], share: Mapping[str, Any]) -> None:
+    def take_over(self, told: Mapping[str, Any], share: Mapping[str, Any]) -> None:
         self._sessions = Sessions(self._config, self.worker, self._connections)
         self._snapshot = Snapshot(told["lsn"], told["sees"])
         self._taken_us: int = told["taken_us"]

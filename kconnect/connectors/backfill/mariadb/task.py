@@ -39,7 +39,7 @@ _OPEN_S = 10.0
 
 
 class MariaDbBackfillTask(RangeTask):
-    definition = settings.CONFIG
+    config_def = settings.CONFIG
 
     def __init__(self) -> None:
         super().__init__()
@@ -51,7 +51,7 @@ class MariaDbBackfillTask(RangeTask):
         self._has_begun = False
         self._is_told = False
 
-    def begin(self, told: Mapping[str, Any], share: Mapping[str, Any]) -> None:
+    def take_over(self, told: Mapping[str, Any], share: Mapping[str, Any]) -> None:
         self._sessions = Sessions(self._config, self.worker, self._connections)
         plans = [Plan.of_json(each) for each in share["tables"]]
         self._beginning = Beginning(Place(told["file"], told["pos"], told["gtids"]), told["taken_us"], plans)
