@@ -7,6 +7,7 @@ What is the same for every database: `test_into.py`. With a worker, kills and De
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import shutil
 from collections import Counter
@@ -219,6 +220,30 @@ def test_a_table_without_an_order_that_is_begun_anew_comes_once(
     copying.until(lambda: copying.committed, "nothing is committed")
     assert len(copying.records) > COUNT, "it was not begun anew"
     assert copied_ids(lake) == Counter(range(1, COUNT + 1))
+
+
+def test_a_table_that_is_altered_meanwhile_has_all_columns_there_were(
+    copier: Callable[..., Copying],
+    mariadb_server: MariaDB,  # noqa: F811
+    lake: Lake,
+    one_spark: Application,
+) -> None:
+    copying = copier(ROWS, APPENDS)
+    ranges = copying.ranges_left
+    assert ranges > 2
+    for number, statements in enumerate(("add one int default 1", "add two int default 2, drop column one")):
+        copying.until(functools.partial(has_read, copying, ranges - 1 - number), "no range is done")
+        changed(mariadb_server, copying, f"alter table t {statements}")
+        # Another process has not seen the columns that there were before.
+        copying.restart(crash=True)
+    copying.until(lambda: copying.committed, "nothing is committed")
+    rows = [row["after"] for row in lake.read(lake.folder / "shop" / "t").to_pylist()]
+    assert Counter(row["id"] for row in rows) == Counter(range(1, COUNT + 1))
+    assert {(row["one"], row["two"]) for row in rows} == {(None, None), (1, None), (None, 2)}
+
+
+def has_read(copying: Copying, left: int) -> bool:
+    return copying.ranges_left <= left
 
 
 def test_a_copy_that_is_given_up_is_committed_by_nobody_any_more(
