@@ -100,8 +100,8 @@ def _add(copy: Copy, head: Mapping[str, Any], schema: pa.Schema) -> None:
     # Whoever saw the table after others, and after it was altered, has other fields, and those of both in another order.
     if not all(are_alike(both.field(column.name).type, column.type) for column in turned):
         raise ConnectError(
-            f"The table {shown(copy.table)} would have a column with several types, by other records: use converters with "
-            "schemas, or let the copy go through topics"
+            f"The table {shown(copy.table)} would have a column with several types, by records that differ or by a change of "
+            "the database's table: use converters with schemas, begin anew, or let the copy go through topics"
         )
     copy.schema = both
     copy.head["order"] = copy.head["order"] or head["order"]

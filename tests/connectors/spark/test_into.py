@@ -14,6 +14,7 @@ import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent import futures
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -405,3 +406,34 @@ def test_what_can_not_be_is_refused_beforehand(connector: type[RangeConnector], 
     assert known.keys() >= into.keys() and known["into.x.password"] is None
     errors = config_errors(connector, {**config, **into, **more})
     assert re.search(text, str(errors)), errors
+
+
+def _after(*columns: tuple[str, pa.DataType]) -> pa.Schema:
+    return pa.schema([("after", pa.struct(columns)), ("tags", pa.list_(pa.struct(columns)))])
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "joined"),
+    [
+        (_after(("a", pa.int32()), ("b", pa.int32())), _after(("a", pa.int32()), ("c", pa.int32())), "abc"),
+        (_after(("a", pa.int32()), ("b", pa.int32())), _after(("a", pa.int32()), ("b", pa.int64())), None),
+        (_after(("a", pa.int32())), _after(("b", pa.int32()), ("a", pa.string())), None),
+        (pa.schema([("after", pa.int32())]), _after(("a", pa.int32())), None),
+    ],
+)
+def test_files_of_a_table_may_have_other_columns_and_no_other_types(
+    tmp_path: Path, first: pa.Schema, second: pa.Schema, joined: str | None
+) -> None:
+    head = {"table": "shop.t", "format": "delta", "where": {}, "partitions": [], "ids": [], "order": ""}
+    entries = []
+    for number, columns in enumerate((first, second)):
+        name = f"{number:040x}.parquet"
+        pq.write_table(columns.with_metadata({b"kconnect": json.dumps(head)}).empty_table(), tmp_path / name)
+        entries.append(copies.Entry(0, name, 0))
+    if joined is None:
+        with pytest.raises(ConnectError, match="would have a column with several types"):
+            copies.read(tmp_path, entries, lambda table: {})
+        return
+    (copy,) = copies.read(tmp_path, entries, lambda table: {})
+    assert [field.name for field in copy.schema.field("after").type] == list(joined)
+    assert [field.name for field in copy.schema.field("tags").type.value_type] == list(joined)
