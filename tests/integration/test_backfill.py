@@ -63,7 +63,7 @@ def test_a_table_is_copied_while_it_changes_whoever_is_killed(
 @pytest.mark.parametrize(
     ("database", "form", "append", "kills"),
     [
-        ("mariadb", "delta", False, 0),
+        pytest.param("mariadb", "delta", False, 0, marks=pytest.mark.long),
         pytest.param("postgresql", "iceberg", False, 0, marks=pytest.mark.long),
         pytest.param("postgresql", "delta", False, 6, marks=pytest.mark.long),
         pytest.param("postgresql", "iceberg", True, 6, marks=pytest.mark.long),
