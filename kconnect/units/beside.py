@@ -4,7 +4,8 @@ A sink's chain and task within a source's task, in the place of Kafka's producer
 For `kconnect backfill --into`, whose tasks make of rows what a sink makes of their records, by the sink's own converters and
 transforms. A source's task that wants it has a method `sink_beside`, which gives the sink's task and its config. Records are
 put as they are sent, each topic's with offsets of their own; where they end up is the sink's task's business, which the
-source's task asks before it gives an offset. Made by `source_task.py`. Read next: `chains.py`, `connectors/backfill/into.py`.
+source's task asks before it gives an offset. Made by `source_task.py`. Read next: `chains.py`,
+`connectors/backfill/range_into.py`.
 """
 
 from __future__ import annotations

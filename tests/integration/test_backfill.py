@@ -61,20 +61,23 @@ def test_a_table_is_copied_while_it_changes_whoever_is_killed(
 
 
 @pytest.mark.parametrize(
-    ("form", "append", "kills"),
+    ("database", "form", "append", "kills"),
     [
-        pytest.param("iceberg", False, 0, marks=pytest.mark.long),
-        pytest.param("delta", False, 6, marks=pytest.mark.long),
-        pytest.param("iceberg", True, 6, marks=pytest.mark.long),
+        pytest.param("mariadb", "delta", False, 0, marks=pytest.mark.long),
+        pytest.param("postgresql", "iceberg", False, 0, marks=pytest.mark.long),
+        pytest.param("postgresql", "delta", False, 6, marks=pytest.mark.long),
+        pytest.param("postgresql", "iceberg", True, 6, marks=pytest.mark.long),
+        pytest.param("mariadb", "delta", False, 4, marks=pytest.mark.long),
+        pytest.param("mariadb", "iceberg", True, 4, marks=pytest.mark.long),
     ],
 )
 def test_a_table_is_copied_straight_into_a_lake_while_it_changes_and_the_sink_goes_on(
-    postgres_programs: Path, tmp_path: Path, form: str, append: bool, kills: int
+    postgres_programs: Path, tmp_path: Path, database: str, form: str, append: bool, kills: int
 ) -> None:
     # Without kills nothing has to be read for so long that one can hit it.
     rate, rows = (2000, 50_000) if kills else (0, 3000)
     draw = seed("KCONNECT_CHAOS_SEED")
-    options = argparse.Namespace(rows=rows, kills=kills, rate=rate, seed=draw, database="postgresql", into=form, append=append)
+    options = argparse.Namespace(rows=rows, kills=kills, rate=rate, seed=draw, database=database, into=form, append=append)
     told: list[str] = []
     run = copied.LakeRun(options, told.append)
     found = run.go(tmp_path, postgres_programs)

@@ -10,11 +10,11 @@ import importlib.util
 import json
 import threading
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from kconnect.api import ConnectError
-from kconnect.connectors.backfill import settings
+from kconnect.api import Config, ConfigValue, ConnectError
+from kconnect.connectors.backfill import settings, sinks
 from kconnect.connectors.common import CheckedSource
 from kconnect.connectors.libraries import Informed
 
@@ -26,6 +26,8 @@ _INSTALL = "{} is not installed here: pip install 'kconnect[sql]' on every machi
 
 
 class RangeConnector(Informed, CheckedSource):
+    worker_settings = (*Informed.worker_settings, "lake.python", "lake.spark.")
+
     libraries: ClassVar[tuple[str, ...]]
     """The modules that it can't do without."""
 
@@ -40,7 +42,38 @@ class RangeConnector(Informed, CheckedSource):
 
     def problems(self, config: Mapping[str, Any], props: Mapping[str, str]) -> list[tuple[str, str]]:
         missing = [name for name in self.libraries if importlib.util.find_spec(name) is None]
-        return [(settings.HOST, _INSTALL.format(" and ".join(missing)))] if missing else []
+        if missing:
+            return [(settings.HOST, _INSTALL.format(" and ".join(missing)))]
+        return sinks.problems(props, self.worker) if config[settings.INTO] else []
+
+    @abstractmethod
+    def unfit(self, props: Mapping[str, str]) -> Iterable[tuple[str, str]]:
+        """Yield each setting that a copy can't be taken with, with a sentence, beside what `instead` has."""
+
+    def validate(self, props: dict[str, str]) -> Config:
+        config = super().validate(props)
+        by_name = {value.name: value for value in config.values}
+        for name, text in self.unfit(props):
+            if name in by_name:
+                by_name[name].errors.append(text)
+            else:
+                config.values.append(ConfigValue(name, props[name], errors=[text]))
+        # Else they were told to be unknown. No values: some are secrets.
+        config.values += [
+            ConfigValue(settings.SINK + name, None) for name in sinks.config_of(props) if props.get(settings.INTO)
+        ]
+        return config
+
+    def alter_offsets(
+        self,
+        connector_config: dict[str, str],
+        offsets: Sequence[tuple[Mapping[str, Any] | None, Mapping[str, Any] | None]],
+    ) -> bool:
+        """Give up what is staged for a lake: who resets the offsets cancels the backfill, or begins anew. Refuse all else."""
+        super().alter_offsets(connector_config, offsets)
+        if connector_config.get(settings.INTO):
+            sinks.give_up(connector_config, self.worker, [partition or {} for partition, _ in offsets])
+        return True
 
     def check_offset(self, partition: Mapping[str, Any] | None, offset: Mapping[str, Any]) -> None:
         raise ConnectError("The offsets of a backfill can't be set, only reset: it begins anew then")
@@ -90,6 +123,14 @@ class RangeConnector(Informed, CheckedSource):
     @abstractmethod
     def divided(self) -> tuple[Mapping[str, Any], Sequence[Any], int]:
         """Return what tasks are told of the snapshot, how each table is divided, and how many ranges that makes."""
+
+    def is_handed_on(
+        self, copy: int, ranges: Sequence[Mapping[str, Any]], is_done: Callable[[Mapping[str, Any] | None], bool]
+    ) -> bool:
+        """Whether the topics have all ranges, of which these are the source partitions, or the tables have the copy."""
+        if self._config[settings.INTO]:
+            return self.context.offsets.offset(sinks.committed_partition(copy)) is not None
+        return bool(ranges) and all(map(is_done, self.context.offsets.offsets(ranges)))
 
     @abstractmethod
     def look(self) -> bool:

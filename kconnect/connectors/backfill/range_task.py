@@ -10,9 +10,9 @@ import json
 import time
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
-from kconnect.api import OffsetOnly, SourceRecord
+from kconnect.api import ConfigDef, OffsetOnly, SourceRecord
 from kconnect.connectors import interrupts
 from kconnect.connectors.backfill import settings
 from kconnect.connectors.common import Polling
@@ -35,9 +35,15 @@ def done_partition() -> dict[str, Any]:
 
 
 class RangeTask(Informed, Polling):
+    config_def: ClassVar[ConfigDef]
+    """The settings of the connector."""
     _config: Mapping[str, Any]
-    _ranges: list[Any]
-    """The ranges that are left to read."""
+    _ranges: list[tuple[Any, dict[str, Any]]]
+    """The ranges that are left to read, each with the offset that it begins with."""
+    every_range: Sequence[Any]
+    """The ranges of all tasks."""
+    is_first: bool
+    """Whether this is the task that does what one does for all."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -47,10 +53,37 @@ class RangeTask(Informed, Polling):
         self._next_at = 0.0
         self._done: dict[str, Any] | None = None
 
-    def take(self, props: Mapping[str, str]) -> bool:
-        """Take over what the connector says of the end. Return whether there is anything to read."""
+    def start(self, props: dict[str, str]) -> None:
+        self._config = self.config_def.parse(props)
         self._done = json.loads(props[settings.DONE]) if settings.DONE in props else None
-        return self._done is None
+        if self._done is None:
+            self.take_over(json.loads(props[settings.SNAPSHOT]), json.loads(props[settings.RANGES]))
+
+    @abstractmethod
+    def take_over(self, told: Mapping[str, Any], share: Mapping[str, Any]) -> None:
+        """Note what the connector tells of the snapshot, and which share of the ranges is this task's, by `share`."""
+
+    def share(self, every_range: Sequence[Any], share: Mapping[str, Any]) -> None:
+        """Take this task's share of the ranges, but for those that were read."""
+        self.every_range, self.is_first = every_range, share["place"] == 0
+        parts = every_range[share["place"] :: share["of"]]
+        stored = self.context.offsets.offsets([self.partition_of(part) for part in parts])
+        self._ranges = [(part, self.beginning(offset or {})) for part, offset in zip(parts, stored) if not self.is_done(offset)]
+
+    @abstractmethod
+    def partition_of(self, part: Any) -> dict[str, Any]:
+        """Return the source partition of a range."""
+
+    @abstractmethod
+    def is_done(self, offset: Mapping[str, Any] | None) -> bool:
+        """Whether a range with this offset was read to its end."""
+
+    def beginning(self, offset: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the offset that a range begins with, by the one that is stored."""
+        return dict(offset)
+
+    def begin_again(self) -> None:
+        """Note that all rows of the range come, whichever of them have come before."""
 
     @abstractmethod
     def attempt(self, read: Callable[[], list[SourceRecord] | None]) -> list[SourceRecord] | None:

@@ -99,6 +99,22 @@ def _is_slot(name: str, value: Any) -> None:
         raise ConfigError(name, value, "The name of a slot has at most 63 of small letters, digits and _")
 
 
+LAKE = section(
+    "Straight into a lake",
+    STRING.medium(
+        INTO,
+        "",
+        "The SparkSink whose tables are written to; empty: topics are. Its settings stand here, too, behind into.",
+    ),
+    STRING.medium(
+        STAGING,
+        "",
+        "The folder for rows until they are committed, as in file:///data/staging, which all tasks and Spark reach at the "
+        "same place. Empty: _kconnect_staging in the lake.store.url, if that is a folder.",
+    ),
+)
+"""What the backfills of both databases have."""
+
 CONFIG = ConfigDef(
     *section(
         "Database",
@@ -176,18 +192,5 @@ CONFIG = ConfigDef(
             Range.at_least(1),
         ),
     ),
-    *section(
-        "Straight into a lake",
-        STRING.medium(
-            INTO,
-            "",
-            "The SparkSink whose tables are written to; empty: topics are. Its settings stand here, too, behind into.",
-        ),
-        STRING.medium(
-            STAGING,
-            "",
-            "The folder for rows until they are committed, as in file:///data/staging, which all tasks and Spark reach at the "
-            "same place. Empty: _kconnect_staging in the lake.store.url, if that is a folder.",
-        ),
-    ),
+    *LAKE,
 )

@@ -1,8 +1,8 @@
 """
 The SparkSink into whose tables a backfill writes, as the backfill's config has it: its settings, and where rows are staged.
 
-Called by `source.py`, which checks a config and gives a backfill up, and by `into.py`. Nothing of Spark, nor of Arrow, is
-imported before it is needed. Read next: `into.py`.
+Called by `range_connector.py`, which checks a config and gives a backfill up, and by `range_into.py`. Nothing of Spark, nor of
+Arrow, is imported before it is needed. Read next: `range_into.py`.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ _FENCED_S = 50.0
 """Less than what a worker waits for."""
 
 
-def committed_partition(lsn: int) -> dict[str, Any]:
-    """Return the source partition that says that the tables have the copy."""
-    return {"lsn": lsn, "backfill": "tables"}
+def committed_partition(copy: int) -> dict[str, Any]:
+    """Return the source partition that says that the tables have the copy with this number."""
+    return {"lsn": copy, "backfill": "tables"}
 
 
 def config_of(props: Mapping[str, str]) -> dict[str, str]:
@@ -42,7 +42,7 @@ def config_of(props: Mapping[str, str]) -> dict[str, str]:
     return {**own, "name": props.get("name", "")}
 
 
-def problems(config: Mapping[str, Any], props: Mapping[str, str], worker: Mapping[str, str]) -> list[tuple[str, str]]:
+def problems(props: Mapping[str, str], worker: Mapping[str, str]) -> list[tuple[str, str]]:
     """Return what is wrong with the sink's settings, or with where rows are staged."""
     sink = config_of(props)
     if sink.get("connector.class") != "SparkSink":
@@ -59,7 +59,7 @@ def problems(config: Mapping[str, Any], props: Mapping[str, str], worker: Mappin
     if wrong:
         return [(settings.INTO, wrong[0])]
     try:
-        folder_of(config, props, worker)
+        folder_of(props, worker)
     except ConfigError as error:
         return [(settings.STAGING, f"{error}.")]
     return []
@@ -77,9 +77,9 @@ def where_of(props: Mapping[str, str], worker: Mapping[str, str]) -> Callable[[s
     return SparkLake(CONFIG.parse(sink), sink, worker, never, never).where
 
 
-def folder_of(config: Mapping[str, Any], props: Mapping[str, str], worker: Mapping[str, str]) -> Path:
+def folder_of(props: Mapping[str, str], worker: Mapping[str, str]) -> Path:
     """Return the folder for the rows of a backfill. ConfigError if there may be none."""
-    url: str = config[settings.STAGING]
+    url = props.get(settings.STAGING, "").strip()
     store = props.get(settings.SINK + _STORE, "")
     if not url and store.startswith(_FILES):
         # No table has a name that begins so.
@@ -104,15 +104,13 @@ def remove(folder: Path) -> None:
             log.warning("The folder %s is of a backfill that is over, and can't be removed: remove it", folder)
 
 
-def give_up(
-    config: Mapping[str, Any], props: Mapping[str, str], worker: Mapping[str, str], partitions: Sequence[Mapping[str, Any]]
-) -> None:
+def give_up(props: Mapping[str, str], worker: Mapping[str, str], partitions: Sequence[Mapping[str, Any]]) -> None:
     """
     Remove what is staged, and see to it that no commit of it comes later, as from an application that was given up for dead.
     ConnectError if that can't be had.
     """
-    folder = folder_of(config, props, worker)
-    is_done = any("backfill" in partition for partition in partitions)
+    folder = folder_of(props, worker)
+    is_done = any(partition.get("backfill") in ("tables", "done") for partition in partitions)
     for place in sorted(folder.iterdir()) if folder.is_dir() and not is_done else []:
         if (place / COMMITTING).exists() and place.name.isdecimal():
             _fence(place, props, worker)

@@ -11,11 +11,11 @@ import contextlib
 import json
 import logging
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from kconnect.api import Config, ConfigDef, ConfigValue, ConnectError, SourceTask
-from kconnect.connectors.backfill import settings, sinks
+from kconnect.api import ConfigDef, ConnectError, SourceTask
+from kconnect.connectors.backfill import settings
 from kconnect.connectors.backfill.range_connector import RangeConnector
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ log = logging.getLogger(__name__)
 
 
 class BackfillConnector(RangeConnector):
-    worker_settings = (*RangeConnector.worker_settings, "lake.python", "lake.spark.")
     instead = dict.fromkeys(settings.REFUSED, settings.REMEDY)
 
     libraries = ("psycopg", "sqlalchemy")
@@ -50,25 +49,15 @@ class BackfillConnector(RangeConnector):
     def config(self) -> ConfigDef:
         return settings.CONFIG
 
-    def problems(self, config: Mapping[str, Any], props: Mapping[str, str]) -> list[tuple[str, str]]:
-        missing = super().problems(config, props)
-        return sinks.problems(config, props, self.worker) if config[settings.INTO] and not missing else missing
-
-    def validate(self, props: dict[str, str]) -> Config:
-        config = super().validate(props)
-        config.values += [ConfigValue(name, props[name], errors=[text]) for name, text in settings.unfit(props)]
-        # Else they were told to be unknown. No values: some are secrets.
-        config.values += [
-            ConfigValue(settings.SINK + name, None) for name in sinks.config_of(props) if props.get(settings.INTO)
-        ]
-        return config
+    def unfit(self, props: Mapping[str, str]) -> Iterable[tuple[str, str]]:
+        return settings.unfit(props)
 
     def alter_offsets(
         self,
         connector_config: dict[str, str],
         offsets: Sequence[tuple[Mapping[str, Any] | None, Mapping[str, Any] | None]],
     ) -> bool:
-        """Drop the replication slot: who resets the offsets gives the backfill up, or begins anew. Refuse all else."""
+        """Drop the replication slot, too."""
         super().alter_offsets(connector_config, offsets)
         import psycopg
 
@@ -76,8 +65,6 @@ class BackfillConnector(RangeConnector):
         from kconnect.connectors.sql.database import reason
 
         config = settings.CONFIG.parse(connector_config)
-        if config[settings.INTO]:
-            sinks.give_up(config, connector_config, self.worker, [partition or {} for partition, _ in offsets])
         sessions = Sessions(config, self.worker)
         try:
             with contextlib.closing(sessions.plain()) as connection:
@@ -218,8 +205,5 @@ class BackfillConnector(RangeConnector):
         from kconnect.connectors.backfill.tables import ranges
         from kconnect.connectors.backfill.task import is_done, partition_of
 
-        if self._config[settings.INTO]:
-            return self.context.offsets.offset(sinks.committed_partition(snapshot.lsn)) is not None
-        parts = ranges(self._plans)
-        offsets = self.context.offsets.offsets([partition_of(snapshot, each) for each in parts])
-        return bool(parts) and all(is_done(offset, snapshot) for offset in offsets)
+        parts = [partition_of(snapshot, part) for part in ranges(self._plans)]
+        return self.is_handed_on(snapshot.lsn, parts, lambda offset: is_done(offset, snapshot))

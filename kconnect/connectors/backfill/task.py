@@ -8,7 +8,6 @@ next: `tables.py`, `snapshot.py`.
 from __future__ import annotations
 
 import contextlib
-import json
 import logging
 import time
 import uuid
@@ -62,30 +61,29 @@ def _beginning(offset: Mapping[str, Any], snapshot: Snapshot) -> dict[str, Any]:
 
 
 class BackfillTask(RangeTask):
+    config_def = settings.CONFIG
+
     def __init__(self) -> None:
         super().__init__()
         self._cursor: Any = None
         self._table: Table | None = None
         self._tell_at = 0.0
 
-    def start(self, props: dict[str, str]) -> None:
-        config = settings.CONFIG.parse(props)
-        self._config = config
-        if not self.take(props):
-            return
-        self._sessions = Sessions(config, self.worker, self._connections)
-        told = json.loads(props[settings.SNAPSHOT])
+    def take_over(self, told: Mapping[str, Any], share: Mapping[str, Any]) -> None:
+        self._sessions = Sessions(self._config, self.worker, self._connections)
         self._snapshot = Snapshot(told["lsn"], told["sees"])
         self._taken_us: int = told["taken_us"]
-        share = json.loads(props[settings.RANGES])
-        parts = ranges(Plan.of_json(each) for each in share["tables"])[share["place"] :: share["of"]]
-        stored = self.context.offsets.offsets([partition_of(self._snapshot, part) for part in parts])
-        self._ranges = [
-            (part, _beginning(offset or {}, self._snapshot))
-            for part, offset in zip(parts, stored)
-            if not is_done(offset, self._snapshot)
-        ]
+        self.share(ranges(Plan.of_json(each) for each in share["tables"]), share)
         self._headers = self._made_headers()
+
+    def partition_of(self, part: Range) -> dict[str, Any]:
+        return partition_of(self._snapshot, part)
+
+    def is_done(self, offset: Mapping[str, Any] | None) -> bool:
+        return is_done(offset, self._snapshot)
+
+    def beginning(self, offset: Mapping[str, Any]) -> dict[str, Any]:
+        return _beginning(offset, self._snapshot)
 
     def _made_headers(self) -> tuple[Header, ...]:
         if self._config[settings.HEADERS].lower() == "false":
@@ -135,7 +133,7 @@ class BackfillTask(RangeTask):
         count = self.count()
         rows = self._cursor.fetchmany(count)
         over = len(rows) < count
-        partition = partition_of(self._snapshot, part)
+        partition = self.partition_of(part)
         after = {**offset, "sees": self._snapshot.sees, "rows": offset.get("rows", 0) + len(rows)}
         if over:
             after["done"] = True

@@ -109,6 +109,20 @@ def _merged(there: pa.DataType, wanted: pa.DataType) -> pa.DataType:
     return there
 
 
+def are_alike(kind: pa.DataType, other: pa.DataType) -> bool:
+    """Return whether two types are the same, in whatever order the fields within them stand, and whichever may be null."""
+    if pa.types.is_struct(kind) and pa.types.is_struct(other):
+        theirs = {field.name: field.type for field in other}
+        return {field.name for field in kind} == theirs.keys() and all(
+            are_alike(field.type, theirs[field.name]) for field in kind
+        )
+    if is_list(kind) and is_list(other):
+        return are_alike(kind.value_type, other.value_type)
+    if pa.types.is_map(kind) and pa.types.is_map(other):
+        return are_alike(kind.key_type, other.key_type) and are_alike(kind.item_type, other.item_type)
+    return bool(kind == other)
+
+
 def structs_within(kind: pa.DataType, there: pa.DataType | None) -> Iterator[tuple[list[pa.Field], list[pa.Field]]]:
     """
     Yield the fields of a struct, or of those that are nearest within another type, with the fields that a column of the type

@@ -1,9 +1,9 @@
 """
 Copies: staged files of many tasks, which become one commit of each table, once.
 
-Each table's commit says of which place in a log the copy is, a number that rises with each copy that is begun anew. So one that
-is made twice adds nothing, and one of a copy that was given up comes too late. Called by `backfill/into.py`, with the files
-that it knows to be whole. Read next: `session/copies.py`, which is the other side.
+Each table's commit says which copy it is of, by a number that rises with each copy that is begun anew, its place. So one that
+is made twice adds nothing, and one of a copy that was given up comes too late. Called by `backfill/range_into.py`, with the
+files that it knows to be whole. Read next: `session/copies.py`, which is the other side.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kconnect.api import ConnectError, DataError
-from kconnect.connectors.lake.columns import union
+from kconnect.connectors.lake.columns import are_alike, union
 from kconnect.connectors.names import printable, shown
 from kconnect.connectors.spark.application import Answer, Application
 from kconnect.connectors.spark.session.copies import TOPIC
@@ -97,10 +97,11 @@ def _add(copy: Copy, head: Mapping[str, Any], schema: pa.Schema) -> None:
     if any(head[name] != copy.head[name] for name in _WHERE):
         raise ConnectError(f"What is staged of the table {shown(copy.table)} is of several tables: begin anew")
     both, turned = union(copy.schema, schema), union(schema, copy.schema)
-    if any(both.field(column.name).type != column.type for column in turned):
+    # Whoever saw the table after others, and after it was altered, has other fields, and those of both in another order.
+    if not all(are_alike(both.field(column.name).type, column.type) for column in turned):
         raise ConnectError(
-            f"The table {shown(copy.table)} would have a column with several types, by other records: use converters with "
-            "schemas, or let the copy go through topics"
+            f"The table {shown(copy.table)} would have a column with several types, by records that differ or by a change of "
+            "the database's table: use converters with schemas, begin anew, or let the copy go through topics"
         )
     copy.schema = both
     copy.head["order"] = copy.head["order"] or head["order"]
@@ -136,7 +137,7 @@ def check(copy: Copy, answer: Answer) -> None:
     if answer.outcome == "later":
         raise ConnectError(
             f"The table {name} has a copy that was begun later than this one: cancel this one. If the database is another one "
-            "by now, whose log begins anew, drop the table, or give Debezium's connector another name"
+            "by now, whose log or clock is behind, drop the table, or give Debezium's connector another name"
         )
     if answer.outcome == "occupied":
         raise ConnectError(

@@ -1,9 +1,9 @@
 """
 StagingTask: makes rows as SparkSink does, and writes them to files beside the tables, of which `copies.py` makes one commit.
 
-For a first copy (`backfill/into.py`), which is read by many tasks at once. It is SparkSink's own task, with something in the
-place of the Spark application that takes what is to be committed. A file has the name of its content, so one that is written
-again is the same one, and whoever was given up for dead replaces none. Read next: `copies.py`.
+For a first copy (`backfill/range_into.py`), which is read by many tasks at once. It is SparkSink's own task, with something in
+the place of the Spark application that takes what is to be committed. A file has the name of its content, so one that is
+written again is the same one, and whoever was given up for dead replaces none. Read next: `copies.py`.
 """
 
 from __future__ import annotations

@@ -14,6 +14,7 @@ import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent import futures
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -26,29 +27,28 @@ from kconnect.api import (
     ConnectError,
     RetriableError,
     SinkRecord,
-    SinkTask,
     SourceRecord,
     Struct,
     schema,
 )
-from kconnect.connectors.backfill import into, sinks
-from kconnect.connectors.backfill.into import IntoTask
+from kconnect.connectors.backfill import into, range_into, sinks
+from kconnect.connectors.backfill.mariadb.source import MariaDbBackfillConnector
+from kconnect.connectors.backfill.range_connector import RangeConnector
+from kconnect.connectors.backfill.range_into import RangeIntoTask
 from kconnect.connectors.backfill.snapshot import Snapshot
 from kconnect.connectors.backfill.source import BackfillConnector
-from kconnect.connectors.spark import application, copies
+from kconnect.connectors.spark import copies
 from kconnect.connectors.spark.application import Application, SparkFault
-from kconnect.connectors.spark.connector import SparkSinkConnector
-from kconnect.connectors.spark.staging import StagingTask
-from kconnect.testing import SinkRunner, SourceRunner, config_errors
+from kconnect.testing import config_errors
 from tests.connectors.backfill.conftest import database  # noqa: F401
 from tests.connectors.backfill.test_backfill import asked, done, end_sessions
+from tests.connectors.spark.copying import Copying, as_read, settings_of
 from tests.connectors.spark.tables import EVOLVES, UPSERTS, Lake, commit, record
 from tests.support import seed, wait_until
 
 pytestmark = [pytest.mark.process, pytest.mark.timeout(900)]
 
 Make = Callable[[str], dict[str, str]]
-Copier = Callable[[str], "Copying"]
 COUNT = 1000
 ROWS = (
     "create table t (id int primary key, note text, price numeric(12, 2), at timestamptz, day date, tags text[], raw bytea, "
@@ -68,91 +68,6 @@ ENVELOPES = {
 APPENDS = {"topics": TOPIC, "lake.tables": "shop.t"}
 
 
-def as_read(records: list[SourceRecord], first: int = 0) -> list[SinkRecord]:
-    """Records as a sink's task has them from a topic."""
-    return [
-        SinkRecord(record.topic, 0, record.key_schema, record.key, record.value_schema, record.value, first + at)
-        for at, record in enumerate(records)
-    ]
-
-
-class Copying:
-    """A backfill into a table, and the sink's task that a worker has beside its own."""
-
-    def __init__(self, config: dict[str, str]) -> None:
-        self.config = config
-        self.source = SourceRunner(BackfillConnector, config)
-        self.records: list[SourceRecord] = []
-        self._sink: SinkRunner | None = None
-
-    def start(self) -> None:
-        self.source.start()
-        self._beside()
-
-    def _beside(self) -> None:
-        task = self.task
-        sink, props = task.sink_beside(self.source.task_configs[0])
-
-        class Own(StagingTask):
-            def __new__(cls) -> Any:
-                return sink
-
-        class Beside(SparkSinkConnector):
-            def task_class(self) -> type[SinkTask]:
-                return Own
-
-        self._sink = SinkRunner(Beside, props).start()
-        self._put = 0
-
-    @property
-    def task(self) -> IntoTask:
-        assert isinstance(self.source.task, IntoTask)
-        return self.source.task
-
-    def restart(self, crash: bool = False) -> None:
-        self.source.restart(crash)
-        self._beside()
-
-    def poll(self) -> list[SourceRecord]:
-        records = self.source.poll()
-        assert self._sink is not None
-        if records:
-            self._sink.put(as_read(records, self._put))
-        self._put += len(records)
-        self.records += records
-        return records
-
-    def until(self, condition: Callable[[], Any], what: str = "it is not so") -> Any:
-        def polled() -> Any:
-            self.poll()
-            return condition()
-
-        return wait_until(polled, 240, what)
-
-    @property
-    def ranges_left(self) -> int:
-        return len(self.task._ranges) + (self.task._sealing is not None)
-
-    @property
-    def committed(self) -> dict[str, Any] | None:
-        return next((offset for partition, offset in self.source.offsets if partition.get("backfill") == "tables"), None)
-
-    @property
-    def where(self) -> Callable[[str], dict[str, Any]]:
-        return sinks.where_of(self.config, IntoTask.worker)
-
-    def hand_over(self) -> dict[str, Any]:
-        query = f"select from pg_replication_slots where slot_name = '{self.config['slot.name']}'"
-        wait_until(lambda: asked(self.config, query) or self.source.error, 60, "it hands nothing over")
-        assert self.source.error is None
-        self.restart()
-        self.poll()
-        return next(offset for partition, offset in self.source.offsets if partition == {"backfill": "done"})
-
-    def stop(self) -> None:
-        self.source.stop()
-
-
 @pytest.fixture
 def copier(
     database: Make,  # noqa: F811
@@ -160,41 +75,18 @@ def copier(
     python: dict[str, str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> Iterator[Callable[..., Copying]]:
-    monkeypatch.setattr(BackfillConnector, "worker", python)
-    monkeypatch.setattr(IntoTask, "worker", python)
+    monkeypatch.setattr(RangeConnector, "worker", python)
+    monkeypatch.setattr(RangeIntoTask, "worker", python)
     with contextlib.ExitStack() as stack:
 
         def make(statements: str, sink: dict[str, str], **more: str) -> Copying:
-            own = {**lake.config(**sink), "connector.class": "SparkSink"}
-            behind = {f"into.{name}": value for name, value in own.items() if name != "name"}
             small = {"backfill.range.pages": "12", "backfill.batch.rows": "100"}
-            copying = Copying({**database(statements), **small, **behind, "backfill.into": "lake", **more})
+            copying = Copying(BackfillConnector, {**database(statements), **small, **settings_of(sink, lake), **more})
             copying.start()
             stack.callback(copying.stop)
             return copying
 
         yield make
-
-
-@pytest.fixture
-def one_spark(python: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> Application:
-    """The application of the other tests for commits of copies, too, which have one each otherwise: they take long to start."""
-    shared = application.of(python)
-    monkeypatch.setattr(into, "Application", lambda worker: _Kept(shared))
-    monkeypatch.setattr(application, "Application", lambda worker: _Kept(shared))
-    return shared
-
-
-class _Kept:
-    """An application that nobody ends."""
-
-    def __init__(self, shared: Application) -> None:
-        self._shared = shared
-
-    def ask(self, *arguments: Any) -> Any:
-        return self._shared.ask(*arguments)
-
-    def end(self) -> None: ...
 
 
 def through_topic(lake: Lake, sink: dict[str, str], records: list[SourceRecord]) -> pa.Table:
@@ -225,7 +117,9 @@ def test_the_table_is_the_one_that_a_topic_would_have_made_and_goes_on_from_ther
     assert made.schema.equals(wanted.schema)
     assert made.equals(wanted)
     assert made.num_rows == COUNT + 1
-    end = copying.hand_over()
+    slot = f"select from pg_replication_slots where slot_name = '{copying.config['slot.name']}'"
+    wait_until(lambda: asked(copying.config, slot) or copying.source.error, 60, "it hands nothing over")
+    end = copying.handed_over()
     assert end["lsn"] == copying.records[0].value["source"]["lsn"]
     assert not any((lake.folder / "_kconnect_staging").iterdir())
     # The sink itself goes on: a later change wins, and a deletion deletes.
@@ -357,7 +251,7 @@ def test_a_table_that_is_there_gets_the_columns_that_it_lacks_and_nulls_where_th
 def test_a_large_copy_finds_out_at_its_beginning_that_a_table_can_not_have_it(
     copier: Callable[..., Copying], lake: Lake, one_spark: Application, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(into, "_MANY", 1)
+    monkeypatch.setattr(range_into, "_MANY", 1)
     with lake.sink(**{**APPENDS, **EVOLVES}) as runner:
         copying = copier(ROWS, {**APPENDS, **EVOLVES})
         # Spark may be away for a moment: no file is forgotten for that.
@@ -487,7 +381,8 @@ def test_a_later_snapshot_has_a_greater_number_though_no_transaction_has_begun_s
         ({"backfill.staging.url": "s3a://bucket/x"}, r"backfill\.staging\.url.*s3a://bucket/x.*folder that all machines have"),
     ],
 )
-def test_what_can_not_be_is_refused_beforehand(more: dict[str, str], text: str) -> None:
+@pytest.mark.parametrize("connector", [BackfillConnector, MariaDbBackfillConnector])
+def test_what_can_not_be_is_refused_beforehand(connector: type[RangeConnector], more: dict[str, str], text: str) -> None:
     into = {
         "into.connector.class": "SparkSink",
         "into.lake.format": "delta",
@@ -496,14 +391,49 @@ def test_what_can_not_be_is_refused_beforehand(more: dict[str, str], text: str) 
         "into.topics": "cdc.public.t",
         "backfill.into": "lake",
     }
-    config = {
-        **{"name": "x", "database.hostname": "db", "database.user": "u", "database.dbname": "d", "topic.prefix": "cdc"},
-        **{"plugin.name": "pgoutput", "backfill.debezium.version": "3.6.1.Final"},
+    own = {
+        BackfillConnector: {
+            **{"database.dbname": "d", "plugin.name": "pgoutput", "backfill.debezium.version": "3.6.1.Final"},
+        },
+        MariaDbBackfillConnector: {
+            **{f"schema.history.internal.kafka.{name}": "x" for name in ("topic", "bootstrap.servers")},
+            "backfill.debezium.version": "3.5.0.Final",
+        },
     }
-    assert not config_errors(BackfillConnector, {**config, **into})
-    known = {
-        value.name: value.value for value in BackfillConnector().validate({**config, **into, "into.x.password": "p"}).values
-    }
+    config = {"name": "x", "database.hostname": "db", "database.user": "u", "topic.prefix": "cdc", **own[connector]}
+    assert not config_errors(connector, {**config, **into})
+    known = {value.name: value.value for value in connector().validate({**config, **into, "into.x.password": "p"}).values}
     assert known.keys() >= into.keys() and known["into.x.password"] is None
-    errors = config_errors(BackfillConnector, {**config, **into, **more})
+    errors = config_errors(connector, {**config, **into, **more})
     assert re.search(text, str(errors)), errors
+
+
+def _after(*columns: tuple[str, pa.DataType]) -> pa.Schema:
+    return pa.schema([("after", pa.struct(columns)), ("tags", pa.list_(pa.struct(columns)))])
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "joined"),
+    [
+        (_after(("a", pa.int32()), ("b", pa.int32())), _after(("a", pa.int32()), ("c", pa.int32())), "abc"),
+        (_after(("a", pa.int32()), ("b", pa.int32())), _after(("a", pa.int32()), ("b", pa.int64())), None),
+        (_after(("a", pa.int32())), _after(("b", pa.int32()), ("a", pa.string())), None),
+        (pa.schema([("after", pa.int32())]), _after(("a", pa.int32())), None),
+    ],
+)
+def test_files_of_a_table_may_have_other_columns_and_no_other_types(
+    tmp_path: Path, first: pa.Schema, second: pa.Schema, joined: str | None
+) -> None:
+    head = {"table": "shop.t", "format": "delta", "where": {}, "partitions": [], "ids": [], "order": ""}
+    entries = []
+    for number, columns in enumerate((first, second)):
+        name = f"{number:040x}.parquet"
+        pq.write_table(columns.with_metadata({b"kconnect": json.dumps(head)}).empty_table(), tmp_path / name)
+        entries.append(copies.Entry(0, name, 0))
+    if joined is None:
+        with pytest.raises(ConnectError, match="would have a column with several types"):
+            copies.read(tmp_path, entries, lambda table: {})
+        return
+    (copy,) = copies.read(tmp_path, entries, lambda table: {})
+    assert [field.name for field in copy.schema.field("after").type] == list(joined)
+    assert [field.name for field in copy.schema.field("tags").type.value_type] == list(joined)

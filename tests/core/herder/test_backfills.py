@@ -363,10 +363,12 @@ def test_mariadbs_tables_are_read_by_a_connector_of_their_own(cluster: MemoryClu
     cluster.outside_answers[effects.ListPlugins] = [*PLUGINS, {"class": backfills.DEBEZIUM_MARIADB, "version": "3.5.0.Final"}]
     call(cluster, CreateConnector("maria", maria, "STOPPED"))
     cluster.settle()
-    call(cluster, StartBackfill("maria", 2))
+    call(cluster, CreateConnector("lake", {"connector.class": "SparkSinkConnector", "topics": "t"}))
+    call(cluster, StartBackfill("maria", 2, into="lake"))
     worker = cluster.workers[cluster.group.owner or ""]
     made = worker.herder.log.config.connectors["maria-backfill"].properties
     assert made["connector.class"] == "MariaDbBackfill"
+    assert (made["backfill.into"], made["into.topics"]) == ("lake", "t")
     assert made["backfill.debezium.version"] == "3.5.0.Final"
     with pytest.raises(BadRequestError, match=f"a backfill is for {backfills.DEBEZIUM}$"):
         call(cluster, Reread("maria", ("shop.t",), None))

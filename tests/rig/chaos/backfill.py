@@ -40,8 +40,6 @@ _LONGEST_S, _SETTLED_S = 1800.0, 900.0
 _AFTER = 200
 """So many changes are made once Debezium goes on."""
 _KINDS = ("sessions", "host", "driver", "worker", "session")
-_ALTERED_EACH = 100
-"""After so many changes of rows a table is altered."""
 _JSON = "org.apache.kafka.connect.json.JsonConverter"
 
 
@@ -62,9 +60,9 @@ class Event(NamedTuple):
 class Writer:
     """Changes rows from `start` to `end`. The rows that were there at first have their id as number; `changes` has all else."""
 
-    def __init__(self, database: Copied, rows: int, seed: int) -> None:
+    def __init__(self, database: Copied, rows: int, seed: int, altered_each: int) -> None:
         self._draw = random.Random(seed)
-        self._database = database
+        self._database, self._altered_each = database, altered_each
         database.fill(rows)
         self.rows = rows
         self.changes: dict[int, list[Change]] = {}
@@ -91,7 +89,7 @@ class Writer:
                     for _ in range(self._draw.choice((1, 1, 3, 20))):
                         self._one(execute)
                     commit()
-                    if self.count > self.altered * _ALTERED_EACH:
+                    if self.count > self.altered * self._altered_each:
                         self._database.alter(self.altered)
                         self.altered += 1
                     self._over.wait(0.02)
@@ -176,6 +174,8 @@ def _of_key(history: Sequence[Change], events: Sequence[Event], strict: bool) ->
 
 class Run:
     kinds: Sequence[str] = _KINDS
+    altered_each = 100
+    """After so many changes of rows a table is altered."""
 
     def __init__(self, options: argparse.Namespace, tell: Callable[[str], None]) -> None:
         self._options, self._tell = options, tell
@@ -199,7 +199,7 @@ class Run:
             **self.properties,
         }
         worker = WorkerProcess(directory / "worker", broker.bootstrap_servers, "copied", properties=properties)
-        writer = Writer(database, self._options.rows, self._options.seed)
+        writer = Writer(database, self._options.rows, self._options.seed, self.altered_each)
         try:
             worker.start()
             admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
@@ -213,7 +213,7 @@ class Run:
             worker.client.wait_for(NAME, "STOPPED", tasks=0, timeout=_LONGEST_S)
             size, rate = database.range_of(self._options.rows), self._options.rate
             limit = ["--rate", str(rate)] if rate else []
-            more = [*limit, "--set", f"{database.range_setting}={size}", *self.prepare(worker, directory)]
+            more = [*limit, "--set", f"{database.range_setting}={size}", *self.prepare(worker, directory, database)]
             self._type(worker, "backfill", "start", NAME, "--no-wait", *more)
             self._kill_meanwhile(worker, database)
             self._wait(lambda: worker.client.backfill(NAME)["done"], "not all is read", worker)
@@ -241,7 +241,7 @@ class Run:
     def converters(self) -> dict[str, str]:
         return converters(schemas=False)
 
-    def prepare(self, worker: WorkerProcess, directory: Path) -> list[str]:
+    def prepare(self, worker: WorkerProcess, directory: Path, database: Copied) -> list[str]:
         """Make what there is to be beside Debezium's connector; return more words of the command that starts the backfill."""
         return []
 
@@ -358,7 +358,7 @@ def main(arguments: list[str], directory: Path, tell: Callable[[str], None]) -> 
         "--rate", type=int, default=0, help="rows a second at most, so that there is time for kills; %(default)s: all"
     )
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1_000_000), help="that of a run to repeat")
-    parser.add_argument("--into", choices=("delta", "iceberg"), help="straight into a table of this format; of PostgreSQL")
+    parser.add_argument("--into", choices=("delta", "iceberg"), help="straight into a table of this format")
     parser.add_argument("--append", action="store_true", help="have all changes in that table, and not the rows as they are")
     options = parser.parse_args(arguments)
     tell(f"seed {options.seed}, everything is in {directory}")

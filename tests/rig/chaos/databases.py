@@ -66,8 +66,20 @@ class Copied(abc.ABC):
         """Make the table."""
 
     @abc.abstractmethod
-    def writing(self) -> contextlib.AbstractContextManager[tuple[Execute, Callable[[], None]]]:
+    def connected(self) -> contextlib.AbstractContextManager[Any]:
+        """Give a connection to the table's database, none of the backfill's for who kills these."""
+
+    @contextlib.contextmanager
+    def writing(self) -> Iterator[tuple[Execute, Callable[[], None]]]:
         """Give what executes a statement with its values, and what commits."""
+        with self.connected() as connection, connection.cursor() as cursor:
+            yield cursor.execute, connection.commit
+
+    def truth(self) -> dict[int, tuple[int, int, str]]:
+        """Return all rows by their ids, each with its id, number and note."""
+        with self.connected() as connection, connection.cursor() as cursor:
+            cursor.execute(f"select id, number, note from {TABLE}")
+            return {row[0]: tuple(row) for row in cursor.fetchall()}
 
     @abc.abstractmethod
     def kill_sessions(self, most: int | None) -> None:
@@ -108,12 +120,10 @@ class CopiedPostgres(Copied):
             DATABASE,
         )
 
-    @contextlib.contextmanager
-    def writing(self) -> Iterator[tuple[Execute, Callable[[], None]]]:
+    def connected(self) -> contextlib.AbstractContextManager[Any]:
         server = self.server
         dsn = f"host={server.host} port={server.port} user={server.user} password={server.password} dbname={DATABASE}"
-        with psycopg.connect(dsn, application_name="writer") as connection:
-            yield connection.execute, connection.commit
+        return psycopg.connect(dsn, application_name="writer")
 
     def kill_sessions(self, most: int | None) -> None:
         limit = "" if most is None else f" limit {most}"
@@ -153,14 +163,11 @@ class CopiedMariaDB(Copied):
             f"insert into {TABLE} select seq, seq, repeat('x', 80), seq * 0.01 from seq_1_to_{rows};"
         )
 
-    @contextlib.contextmanager
-    def writing(self) -> Iterator[tuple[Execute, Callable[[], None]]]:
+    def connected(self) -> contextlib.AbstractContextManager[Any]:
         server = self.server
-        connection = pymysql.connect(
-            host=server.host, port=server.port, user=server.user, password=server.password, database=DATABASE
+        return contextlib.closing(
+            pymysql.connect(host=server.host, port=server.port, user=server.user, password=server.password, database=DATABASE)
         )
-        with contextlib.closing(connection), connection.cursor() as cursor:
-            yield cursor.execute, connection.commit
 
     def kill_sessions(self, most: int | None) -> None:
         limit = "" if most is None else f" limit {most}"

@@ -18,7 +18,10 @@ from kconnect.connectors.backfill.mariadb.tables import Plan, Range
 
 @dataclass(frozen=True)
 class Beginning:
-    """The place where the change stream begins, when that was noted, and how the tables are divided."""
+    """
+    The place where the change stream begins, when that was noted, and how the tables are divided. No two copies have the same
+    `taken_us`, by the server's clock.
+    """
 
     place: Place
     taken_us: int

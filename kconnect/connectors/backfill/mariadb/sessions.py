@@ -171,6 +171,12 @@ def begin(connection: Any, with_gtids: bool = False) -> Place:
     return Place(file, int(position), gtids if gtids and _GTIDS.fullmatch(gtids) else "")
 
 
+def now_us(connection: Any) -> int:
+    """Return the server's time, in microseconds: workers' clocks may differ."""
+    [[now]] = _rows(connection, "SELECT CAST(UNIX_TIMESTAMP(SYSDATE(6)) * 1000000 AS INTEGER)")
+    return int(now)
+
+
 def definition(raw: Any, name: Name) -> str:
     """Return how a table is made, by a connection that gives bytes. What is no text in it becomes a mark, as in Java."""
     [row] = _rows(raw, f"SHOW CREATE TABLE {name.quoted}")

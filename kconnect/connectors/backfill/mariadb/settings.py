@@ -21,6 +21,8 @@ from kconnect.connectors.backfill.settings import (
     DONE,
     HEADERS,
     HOST,
+    INTO,
+    LAKE,
     PASSWORD,
     PORT,
     PREFIX,
@@ -49,6 +51,7 @@ __all__ = [
     "DONE",
     "HEADERS",
     "HOST",
+    "INTO",
     "PASSWORD",
     "PORT",
     "PREFIX",
@@ -211,4 +214,5 @@ CONFIG = ConfigDef(
             Range.at_least(1),
         ),
     ),
+    *LAKE,
 )

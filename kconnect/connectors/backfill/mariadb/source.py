@@ -13,10 +13,10 @@ import json
 import logging
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from kconnect.api import Config, ConfigDef, ConfigError, ConfigValue, ConnectError, SourceTask
+from kconnect.api import ConfigDef, ConfigError, ConnectError, SourceTask
 from kconnect.connectors.backfill.mariadb import settings
 from kconnect.connectors.backfill.mariadb.history_client import client_settings
 from kconnect.connectors.backfill.range_connector import RangeConnector
@@ -46,6 +46,10 @@ class MariaDbBackfillConnector(RangeConnector):
         self._look_at_log = 0.0
 
     def task_class(self) -> type[SourceTask]:
+        if self._props.get(settings.INTO):
+            from kconnect.connectors.backfill.mariadb.into import MariaDbIntoTask
+
+            return MariaDbIntoTask
         from kconnect.connectors.backfill.mariadb.task import MariaDbBackfillTask
 
         return MariaDbBackfillTask
@@ -53,20 +57,12 @@ class MariaDbBackfillConnector(RangeConnector):
     def config(self) -> ConfigDef:
         return settings.CONFIG
 
-    def validate(self, props: dict[str, str]) -> Config:
-        config = super().validate(props)
-        wrong = list(settings.unfit(props))
+    def unfit(self, props: Mapping[str, str]) -> Iterable[tuple[str, str]]:
+        yield from settings.unfit(props)
         try:
             client_settings(props.get(settings.HISTORY_BROKERS) or "none", props)
         except ConfigError as error:
-            wrong.append((error.name or settings.HISTORY_BROKERS, str(error)))
-        by_name = {value.name: value for value in config.values}
-        for name, text in wrong:
-            if name in by_name:
-                by_name[name].errors.append(text)
-            else:
-                config.values.append(ConfigValue(name, props[name], errors=[text]))
-        return config
+            yield error.name or settings.HISTORY_BROKERS, str(error)
 
     def divide(self) -> None:
         if self._beginning is None:
@@ -113,14 +109,14 @@ class MariaDbBackfillConnector(RangeConnector):
         """Note a place in the log, write the schemas that tables have there, and divide the tables. pymysql's errors."""
         from kconnect.connectors.backfill.mariadb.history import History, statements
         from kconnect.connectors.backfill.mariadb.progress import Beginning
-        from kconnect.connectors.backfill.mariadb.sessions import begin, charsets, run
+        from kconnect.connectors.backfill.mariadb.sessions import begin, charsets, now_us, run
         from kconnect.connectors.backfill.mariadb.tables import plans
 
         history = History(self._config, self._props)
         with contextlib.closing(sessions.raw()) as raw:
             before = self._definitions(connection, raw)
             for _ in range(_TRIES):
-                place, taken_s = begin(connection, with_gtids=True), int(time.time())
+                place, taken_us = begin(connection, with_gtids=True), now_us(connection)
                 after = self._definitions(connection, raw)
                 run(connection, "ROLLBACK")
                 if _without_counters(before[1]) == _without_counters(after[1]):
@@ -132,8 +128,8 @@ class MariaDbBackfillConnector(RangeConnector):
         captured = [each for each in tables if each.is_captured]
         divided = plans(connection, captured, definitions.__getitem__, self._config)
         server, databases = charsets(connection)
-        history.write(statements(*server, databases, definitions), place, taken_s)
-        return Beginning(place, taken_s * 1_000_000, divided)
+        history.write(statements(*server, databases, definitions), place, taken_us // 1_000_000)
+        return Beginning(place, taken_us, divided)
 
     def _definitions(self, connection: Any, raw: Any) -> tuple[Sequence[Found], dict[Name, str]]:
         """Return the tables that the history is to have, and how each is made."""
@@ -188,9 +184,8 @@ class MariaDbBackfillConnector(RangeConnector):
         from kconnect.connectors.backfill.mariadb.progress import is_done, partition_of
         from kconnect.connectors.backfill.mariadb.tables import ranges
 
-        parts = ranges(beginning.plans)
-        offsets = self.context.offsets.offsets([partition_of(beginning, part) for part in parts])
-        return bool(parts) and all(map(is_done, offsets))
+        parts = [partition_of(beginning, part) for part in ranges(beginning.plans)]
+        return self.is_handed_on(beginning.taken_us, parts, is_done)
 
     def _end(self, beginning: Beginning) -> None:
         from kconnect.connectors.backfill.mariadb.history import offset_of

@@ -39,6 +39,8 @@ _OPEN_S = 10.0
 
 
 class MariaDbBackfillTask(RangeTask):
+    config_def = settings.CONFIG
+
     def __init__(self) -> None:
         super().__init__()
         self._cursor: Any = None
@@ -49,19 +51,18 @@ class MariaDbBackfillTask(RangeTask):
         self._has_begun = False
         self._is_told = False
 
-    def start(self, props: dict[str, str]) -> None:
-        self._config = settings.CONFIG.parse(props)
-        if not self.take(props):
-            return
+    def take_over(self, told: Mapping[str, Any], share: Mapping[str, Any]) -> None:
         self._sessions = Sessions(self._config, self.worker, self._connections)
-        told, share = json.loads(props[settings.SNAPSHOT]), json.loads(props[settings.RANGES])
         plans = [Plan.of_json(each) for each in share["tables"]]
         self._beginning = Beginning(Place(told["file"], told["pos"], told["gtids"]), told["taken_us"], plans)
-        self._is_first = share["place"] == 0
-        parts = ranges(plans)[share["place"] :: share["of"]]
-        stored = self.context.offsets.offsets([partition_of(self._beginning, part) for part in parts])
-        self._ranges = [(part, offset or {}) for part, offset in zip(parts, stored) if not is_done(offset)]
+        self.share(ranges(plans), share)
         self._headers = self._made_headers()
+
+    def partition_of(self, part: Range) -> dict[str, Any]:
+        return partition_of(self._beginning, part)
+
+    def is_done(self, offset: Mapping[str, Any] | None) -> bool:
+        return is_done(offset)
 
     def _made_headers(self) -> tuple[Header, ...]:
         if self._config[settings.HEADERS].lower() == "false":
@@ -106,7 +107,7 @@ class MariaDbBackfillTask(RangeTask):
             self._has_begun = True
             self.context.waits_for(None)
             return None
-        if stored is None and self._is_first and not self._is_told:
+        if stored is None and self.is_first and not self._is_told:
             self._is_told = True
             return [OffsetOnly(beginning_partition(), self._beginning.as_offset())]
         self.context.waits_for("the place where the change stream begins to be in Kafka (offset.flush.interval.ms)")
@@ -124,10 +125,11 @@ class MariaDbBackfillTask(RangeTask):
         if not table.order and self._cursor is None:
             # Rows without an order: who is interrupted begins with the first one again.
             offset = {}
+            self.begin_again()
         count = self.count()
         rows = self._rows(table, part, offset, count)
         over = len(rows) < count
-        partition = partition_of(self._beginning, part)
+        partition = self.partition_of(part)
         after = {**offset, "sees": str(self._beginning.place), "rows": offset.get("rows", 0) + len(rows)}
         if over:
             after["done"] = True
@@ -200,18 +202,19 @@ class MariaDbBackfillTask(RangeTask):
             run(self._connection, "ROLLBACK")
 
     def _source(self, table: Table) -> Struct:
-        place, taken_us = self._beginning.place, self._beginning.taken_us
+        # The times of the log, which later changes have, are seconds.
+        place, taken_s = self._beginning.place, self._beginning.taken_us // 1_000_000
         return Struct(
             SOURCE,
             {
                 "version": self._config[settings.VERSION],
                 "connector": "mariadb",
                 "name": self._config[settings.PREFIX],
-                "ts_ms": taken_us // 1000,
+                "ts_ms": taken_s * 1000,
                 "snapshot": "true",
                 "db": table.name.database,
-                "ts_us": taken_us,
-                "ts_ns": taken_us * 1000,
+                "ts_us": taken_s * 1_000_000,
+                "ts_ns": taken_s * 1_000_000_000,
                 "table": table.name.table,
                 "server_id": 0,
                 "file": place.file,

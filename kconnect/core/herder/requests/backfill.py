@@ -65,17 +65,15 @@ class StartBackfill(Request[Body]):
             version = backfills.version_of(plugins, debezium, config.get("connector.plugin.version"))
             made = {
                 **backfills.reading_config(name, config, self.tasks, version),
-                **self._of_sink(office, debezium),
+                **self._of_sink(office),
                 **self.settings,
             }
             yield from CreateConnector(reader, made).answer(office)
         return (yield from _look(office, name))
 
-    def _of_sink(self, office: Office, debezium: str) -> dict[str, str | None]:
+    def _of_sink(self, office: Office) -> dict[str, str | None]:
         if self.into is None:
             return {}
-        if debezium != backfills.DEBEZIUM:
-            raise BadRequestError(f"A copy goes straight into a lake for {backfills.DEBEZIUM} only: leave out `into`")
         office.desk.require(self.into)
         return backfills.sink_config(self.into, office.desk.log.config.connectors[self.into].properties)
 
