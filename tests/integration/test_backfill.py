@@ -41,8 +41,8 @@ _JSON = "org.apache.kafka.connect.json.JsonConverter"
     ("database", "kills"),
     [
         ("postgresql", 2),
-        ("mariadb", 1),
         pytest.param("postgresql", 10, marks=pytest.mark.long),
+        pytest.param("mariadb", 1, marks=pytest.mark.long),
         pytest.param("mariadb", 10, marks=pytest.mark.long),
     ],
 )

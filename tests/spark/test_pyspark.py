@@ -129,6 +129,7 @@ def test_several_topics_are_one_frame(spark: SparkSession, bootstrap: str, uniqu
     assert [(row["_topic"], row["id"], row["a"], row["b"]) for row in rows] == [(one, 1.0, "x", None), (two, 2.5, None, True)]
 
 
+@pytest.mark.long
 def test_transactions_are_read_once_they_are_committed(
     spark: SparkSession, bootstrap: str, unique: Callable[[str], str], tmp_path: Path
 ) -> None:
@@ -221,6 +222,7 @@ def test_bad_records_go_by_the_mode(spark: SparkSession, bootstrap: str, unique:
     assert "is no JSON" in counted.get["error"] or "its column is int64" in counted.get["error"]
 
 
+@pytest.mark.long
 def test_a_stream_shows_how_many_bad_records_it_has_left_out(
     spark: SparkSession, bootstrap: str, unique: Callable[[str], str], tmp_path: Path
 ) -> None:

@@ -63,6 +63,7 @@ def test_what_is_tidied_up_is_in_the_tables_folder(lake: Lake, tmp_path: Path) -
     assert lake.ids() == [0, 1]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("lake", ["delta"], indirect=True)
 def test_no_table_is_made_within_another(lake: Lake) -> None:
     """To VACUUM, the files of the inner one are old files of the outer one."""
