@@ -386,6 +386,32 @@ def test_a_row_that_is_made_of_nothing_takes_no_memory_without_an_end(tmp_path: 
         assert connection.execute("PRAGMA hard_heap_limit").fetchone() == (sqlite_files.MOST,)
 
 
+UNDOING = {
+    "trigger": "CREATE TABLE t (id INTEGER PRIMARY KEY, name TEXT); CREATE TRIGGER r BEFORE INSERT ON t "
+    "WHEN new.id IN (3, 7) BEGIN SELECT RAISE(ROLLBACK, 'no'); END;",
+    "key": "CREATE TABLE t (id INTEGER PRIMARY KEY ON CONFLICT ROLLBACK, name TEXT); INSERT INTO t VALUES (3, 'x'), (7, 'x');",
+    "check": "CREATE TABLE t (id INTEGER PRIMARY KEY, name TEXT NOT NULL ON CONFLICT ROLLBACK); CREATE TRIGGER r AFTER INSERT "
+    "ON t WHEN new.id IN (3, 7) BEGIN UPDATE t SET name = NULL WHERE id = new.id; END;",
+    "behind others": "CREATE TABLE t (id INTEGER PRIMARY KEY, name TEXT); CREATE TRIGGER r BEFORE INSERT ON t "
+    "WHEN new.id IN (3, 7) AND EXISTS (SELECT 1 FROM t) BEGIN SELECT RAISE(ROLLBACK, 'no'); END;",
+}
+
+
+@pytest.mark.parametrize("more", [{}, {"batch_size": "4"}, {"offsets_table": "marks"}], ids=["", "small", "offsets"])
+@pytest.mark.parametrize("statements", UNDOING.values(), ids=UNDOING.keys())
+def test_a_row_that_undoes_all_others_is_a_bad_one(tmp_path: Path, statements: str, more: dict[str, str]) -> None:
+    """Who may write a record has a trigger undo the transaction of all: the task ended for good, with a dead letter queue."""
+    path = tmp_path / "db"
+    with sqlite3.connect(path) as connection:
+        connection.executescript(statements)
+    there = {3, 7} & set(ids(path))
+    with sink(path, insert_mode="insert", name="n", **more) as runner:
+        runner.put([row(number) for number in range(10)])
+        assert sorted(bad.original_offset for bad, _ in runner.reported) == [3, 7]
+        runner.put([row(number) for number in range(10, 13)])
+    assert set(ids(path)) == {*range(13)} - {3, 7} | there
+
+
 GOOD = "CREATE TABLE good (id INTEGER PRIMARY KEY, a TEXT); INSERT INTO good VALUES (1, 'a');"
 LONG = 20_000
 
