@@ -219,7 +219,7 @@ class DeltaLake(Lake[DeltaTable]):
         return commits.DeltaTarget(table, self._transactions, self._asker, self._connector, topic_ids, ids)
 
     def _check_folders(self, table: DeltaTable) -> None:
-        """Raise DeltaFault if a link in place of a partition's folder, where rows would go, leads out of what the worker allows."""
+        """Raise DeltaFault if a link in place of a partition's folder leads out of what the worker allows."""
         top = options.local_path(table.table_uri)
         folders = [top] if top is not None and self._files.limited else []
         for _ in table.metadata().partition_columns:
