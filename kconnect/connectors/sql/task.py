@@ -198,8 +198,11 @@ class SqlSinkTask(Informed, SinkTask):
     def _is_undone(self) -> bool:
         """Whether SQLite has no transaction any more, though nobody has ended it."""
         assert self._connection is not None
+        if self._connection.dialect.name != "sqlite" or self._connection.invalidated:
+            # A connection that is lost gives nothing to look at.
+            return False
         driver: Any = self._connection.connection.dbapi_connection
-        return self._connection.dialect.name == "sqlite" and not driver.in_transaction
+        return not driver.in_transaction
 
     def _may_be_deferred(self, error: SQLAlchemyError) -> bool:
         """Whether a constraint was looked at by the commit only, and so by nobody before."""
