@@ -71,6 +71,12 @@ class HostFiles:
         return ConfigError(setting, path, rule)
 
 
+def is_within(folder: str, path: str) -> bool:
+    """Return whether a path leads to below a folder, wherever links on the way to that, or from there on, lead to."""
+    real = os.path.realpath(folder)
+    return os.path.commonpath((real, os.path.realpath(path))) == real
+
+
 def _open_below(root: str, way: str, flags: int) -> int:
     """Open a file by its way from a folder, one part after the other: a link on the way is an error."""
     *folders, name = way.split(os.sep)

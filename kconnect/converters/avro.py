@@ -32,7 +32,7 @@ from kconnect.converters.schema_registry_login import CONFIG_KEYS
 from kconnect.data.column import Column
 from kconnect.data.kept import Kept, weight_of, weight_of_text
 from kconnect.data.schema import NULL, Schema, SchemaAndValue
-from kconnect.errors import ConfigError, DataError
+from kconnect.errors import ConfigError, ConnectError, DataError
 
 AUTO_REGISTER, NORMALIZE = "auto.register.schemas", "normalize.schemas"
 USE_LATEST, LATEST_STRICT = "use.latest.version", "latest.compatibility.strict"
@@ -114,6 +114,11 @@ CONFIG = ConfigDef(
 )
 
 _HEAD = struct.Struct(">bI")
+
+
+def _unusable(error: Exception) -> str:
+    """Return what to say of a schema of which fastavro, or we, make nothing: whoever may register it has written it."""
+    return f"its schema can't be used ({type(error).__name__})"
 
 
 class Writing(NamedTuple):
@@ -213,6 +218,10 @@ class AvroConverter(Converter):
                 writing = self._new_writing(topic, schema)
             except DataError as error:
                 raise DataError(f"Failed to serialize Avro data from topic {topic}: {error}") from error
+            except ConnectError:
+                raise
+            except Exception as error:
+                raise DataError(f"Failed to serialize Avro data from topic {topic}: {_unusable(error)}") from error
             self._writings.put((topic, schema), writing, weight_of(schema))
         return writing
 
@@ -289,6 +298,10 @@ class AvroConverter(Converter):
                 reading = self._new_reading(topic, id)
             except DataError as error:
                 raise DataError(f"Failed to deserialize data for topic {topic} to Avro: {error}") from error
+            except ConnectError:
+                raise
+            except Exception as error:
+                raise DataError(f"Failed to deserialize data for topic {topic} to Avro: {_unusable(error)}") from error
             self._readings.put((topic, id), reading, reading.weight)
         return reading
 

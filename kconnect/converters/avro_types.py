@@ -160,31 +160,42 @@ class _Parser:
         name = body.get("name")
         if not isinstance(name, str):
             raise DataError(f"Not an Avro schema: a {kind} without a name")
-        stated = body.get("namespace")
+        stated = _text(body.get("namespace"))
         name = _full_name(name, namespace if stated is None else stated)
         if name in self._named:
             raise DataError(f"Can't redefine: {name}")
-        avro = Avro(kind, name=name, doc=body.get("doc"), props=props)
+        avro = Avro(kind, name=name, doc=_text(body.get("doc")), props=props)
         self._named[name] = avro
         try:
             if kind == "enum":
-                avro.symbols, avro.default_symbol = list(body["symbols"]), body.get("default")
+                avro.symbols, avro.default_symbol = list(body["symbols"]), _text(body.get("default"))
             elif kind == "fixed":
                 avro.size = int(body["size"])
             else:
                 for part in body["fields"]:
                     avro.fields.append(
                         AvroField(
-                            part["name"],
+                            _required_text(part["name"]),
                             # A field's type may be spelled out in the field itself only as a value of `type`.
                             self.parse(part["type"], name.rpartition(".")[0]),
-                            part.get("doc"),
+                            _text(part.get("doc")),
                             part.get("default", MISSING),
                         )
                     )
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise DataError(f"Not an Avro schema: {kind} {name} is not complete ({error!r})") from error
         return avro
+
+
+def _text(value: Any) -> str | None:
+    """Return a text; None for what is none, as Avro's library in Java does."""
+    return value if isinstance(value, str) else None
+
+
+def _required_text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError("a name is no text")
+    return value
 
 
 def _full_name(name: str, namespace: str) -> str:
@@ -317,6 +328,8 @@ class Encoding:
         self._names: dict[int, str] = {}
         self._kept: list[Avro] = []
         self._branches: dict[int, list[str]] = {}
+        self._names_of_branches: dict[tuple[int, int], str] = {}
+        """By the union and the branch."""
         self._next = 0
         body = self._of(avro)
         self.wrapped = avro.type != "record"
@@ -341,6 +354,10 @@ class Encoding:
     def branch_names(self, union: Avro) -> list[str]:
         """Return the names of a union's branches besides null, in their order, if there are several."""
         return self._branches[id(union)]
+
+    def branch_name(self, union: Avro, branch: Avro) -> str | None:
+        """Return the name of a union's branch in one step, for a union may be long. None if it is alone besides null."""
+        return self._names_of_branches.get((id(union), id(branch)))
 
     def type_name(self, avro: Avro) -> str:
         """The name by which fastavro knows a branch that is alone besides null."""
@@ -383,5 +400,6 @@ class Encoding:
                 branches.append("null")
                 continue
             names.append(self._name("branch"))
+            self._names_of_branches.setdefault((id(avro), id(branch)), names[-1])
             branches.append({"type": "record", "name": names[-1], "fields": [{"name": "v", "type": self._of(branch)}]})
         return branches

@@ -99,14 +99,13 @@ class Writers:
         raise failure or DataError(f"The Avro type {union!r} has no branch for {schema!r}")
 
     def _tagged(self, union: Avro, branch: Avro, write: Convert) -> Convert:
-        if len(union.present) > 1:
-            index = next(index for index, candidate in enumerate(union.present) if candidate is branch)
-            name = self._encoding.branch_names(union)[index]
+        name = self._encoding.branch_name(union, branch)
+        if name is not None:
             return lambda value: (name, {"v": write(value)})
         if branch.type in ("record", "array", "map", "enum", "fixed"):
             # With its name, fastavro need not look through the value to find its branch.
-            name = self._encoding.type_name(branch)
-            return lambda value: (name, write(value))
+            type_name = self._encoding.type_name(branch)
+            return lambda value: (type_name, write(value))
         return write
 
     def _of_union(self, schema: Schema, avro: Avro) -> Convert:

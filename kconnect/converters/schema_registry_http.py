@@ -39,6 +39,7 @@ T = TypeVar("T")
 
 _SHOWN = 1000
 _AGAIN = frozenset((408, 429, 500, 502, 503, 504))
+_MOST_ID, _MOST_VERSION = 2**32 - 1, 2**31 - 1
 _UNKNOWN = frozenset((40401, 40403))
 """There is no such subject; no such schema. A bare 404 may be a wrong URL."""
 
@@ -61,7 +62,7 @@ class HttpRegistry:
         schema = _schema(text, references)
         return self._call(
             f"register a schema for subject {subject}",
-            lambda client: int(client.register_schema(subject, schema, normalize)),
+            lambda client: _number(client.register_schema(subject, schema, normalize), 0, _MOST_ID),
             subject,
         )
 
@@ -184,9 +185,9 @@ def _error(refusal: SchemaRegistryError, what: str, base: str) -> ConnectError:
 
 def _said(refusal: SchemaRegistryError) -> str:
     """Return the text of a refusal, without what was sent. -1 is the client's code for a page that is not the registry's."""
-    if refusal.error_code == -1 or refusal.error_message is None:
+    if refusal.error_code == -1 or not isinstance(refusal.error_message, str):
         return f"status {refusal.http_status_code}"
-    code = refusal.http_status_code if refusal.error_code is None else refusal.error_code
+    code = refusal.error_code if isinstance(refusal.error_code, int) else refusal.http_status_code
     text = "".join(character if character.isprintable() else " " for character in refusal.error_message[:_SHOWN])
     return f"{text}; error code: {code}"
 
@@ -198,5 +199,27 @@ def _schema(text: str, references: tuple[Reference, ...]) -> Schema:
 def _registered(schema: Schema, id: int | None, version: int | None) -> RegisteredSchema:
     if schema.schema_str is None:
         raise ValueError("no schema")
-    references = tuple(Reference(**reference.to_dict()) for reference in schema.references or ())
-    return RegisteredSchema(schema.schema_str, id or 0, version or 0, schema.schema_type or "AVRO", references)
+    references = tuple(
+        Reference(_text(each.name), _text(each.subject), _number(each.version, -1, _MOST_VERSION))
+        for each in schema.references or ()
+    )
+    kind = _text(schema.schema_type or "AVRO")
+    return RegisteredSchema(
+        _text(schema.schema_str), _number(id or 0, 0, _MOST_ID), _number(version or 0, -1, _MOST_VERSION), kind, references
+    )
+
+
+def _number(value: Any, least: int, most: int) -> int:
+    """
+    Return a number of an answer. ValueError for anything else: the client takes what comes, and a version is a part of the next
+    address, and of schemas.
+    """
+    if type(value) is not int or not least <= value <= most:
+        raise ValueError("an id or a version is none")
+    return value
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError("a name or a text is none")
+    return value

@@ -8,11 +8,11 @@ clients go through `kafka/clients.py`, as those of connectors do. Read next: `ka
 from __future__ import annotations
 
 import itertools
-import re
 from collections.abc import Collection, Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from kconnect.connectors.patterns import Pattern
 from kconnect.core.settings import lent_logins, unsafe
 from kconnect.errors import ConfigError, NotFoundError
 from kconnect.kafka import clients, ranges, translation
@@ -139,7 +139,8 @@ class Cluster:
             internal.require_data("topics", topic)
         names = [*self._options.topics, *(topic for topic in of_connector if not internal.protects(topic))]
         if self._options.pattern is not None:
-            pattern = re.compile(self._options.pattern)
+            # Who may make topics names them.
+            pattern = Pattern(self._options.pattern)
             names += [topic for topic in self._partitions.there() if pattern.fullmatch(topic) and not internal.protects(topic)]
         return sorted(set(names))
 

@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 
 _NO_ROW: tuple[type[Exception], ...] = (*MISFITS, pa.ArrowException)
 _ABOUT = columns.ABOUT
-_NO_TIME = 0
+_NO_TIME, _MOST_MS = 0, (2**63 - 1) // 1000
 _LONGEST_ERROR = 500
 
 
@@ -267,4 +267,5 @@ def _about(name: str, part: Part, kind: pa.DataType) -> pa.Array:
 
 def _time(message: Any) -> int | None:
     kind, at_ms = message.timestamp()
-    return None if kind == _NO_TIME else at_ms * 1000
+    # Whoever writes a record gives it any time, also one of which there are no microseconds.
+    return None if kind == _NO_TIME or not -_MOST_MS <= at_ms <= _MOST_MS else at_ms * 1000

@@ -47,7 +47,8 @@ BACKFILL = (
 )
 MOST_TASKS = 10_000
 REREAD = 'send {"tables": ["<schema>.<table>", ...]}, with a "where" in SQL if wanted'
-_LONGEST_CONDITION = 20_000
+_LONGEST_CONDITION, _MOST_TABLES, _LONGEST_SIGNAL = 20_000, 1000, 500_000
+"""The condition stands in the signal for each table, and a record of Kafka has a megabyte by default."""
 _LONGEST_LOGIN = 2800
 """Browsers take cookies of 4,096 bytes, and sealing makes it longer by a half."""
 LOGIN = 'send {"user": "<name>", "password": "<password>"}, or {"token": "<token>"}'
@@ -119,6 +120,12 @@ def reread(body: bytes) -> tuple[tuple[str, ...], str | None]:
         raise BadRequestError(f"'tables' must be a list of at least one name; {REREAD}.")
     if where is not None and (not isinstance(where, str) or not where.strip() or len(where) > _LONGEST_CONDITION):
         raise BadRequestError(f"'where' must be a condition in SQL of at most {_LONGEST_CONDITION} letters; {REREAD}.")
+    length = sum(map(len, tables)) + len(tables) * len(where or "")
+    if len(tables) > _MOST_TABLES or length > _LONGEST_SIGNAL:
+        raise BadRequestError(
+            f"So many tables, with their condition, are more than one signal has room for, which is {_MOST_TABLES} tables and "
+            f"{_LONGEST_SIGNAL:,} letters: ask for a part of them"
+        )
     return tuple(tables), where
 
 

@@ -16,7 +16,7 @@ import pytest
 from kconnect.api import SinkRecord, SourceRecord
 from kconnect.converters.avro import AvroConverter
 from kconnect.converters.avro_depth import check_depth
-from kconnect.converters.avro_types import parse
+from kconnect.converters.avro_types import Avro, parse
 from kconnect.converters.json import JsonConverter
 from kconnect.converters.schema_registry import MemoryRegistry
 from kconnect.converters.simple_header import SimpleHeaderConverter
@@ -211,6 +211,57 @@ def test_no_index_of_avro_is_below_zero(registry: MemoryRegistry, body: bytes) -
         converter().to_connect_data("t", message(id, body))
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        json.dumps({"type": "enum", "name": "E", "symbols": ["A", "A"]}),
+        json.dumps({"type": "enum", "name": "E", "symbols": [[1], {}]}),
+        '{"type":"fixed","name":"F","size":1e999}',
+        json.dumps(["null", "null"]),
+        "[]",
+        json.dumps({"type": "record", "name": "R", "fields": [{"name": 1, "type": "int"}]}),
+        json.dumps({"type": "record", "name": "R", "fields": [{"name": [1], "type": "int"}]}),
+    ],
+)
+def test_a_schema_that_cannot_be_is_its_records_fault(registry: MemoryRegistry, text: str) -> None:
+    """Who may register a schema registers one of which nothing can be made: a bad record, and no bare error."""
+    id = registry.register("t-value", text)
+    with pytest.raises(DataError, match="Failed to deserialize data for topic t to Avro"):
+        converter().to_connect_data("t", message(id, b"\x02"))
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        {**SIMPLE, "doc": {"a": 1}, "namespace": ["n"]},
+        {"type": "record", "name": "R", "fields": [{"name": "a", "type": "int", "doc": [1]}]},
+        {"type": "enum", "name": "E", "symbols": ["A", "B"], "default": [1]},
+    ],
+)
+def test_words_of_a_schema_that_are_no_texts_are_none(registry: MemoryRegistry, kind: Any) -> None:
+    """Who may register a schema has a list where a text is: it became a schema's, which no map could hold."""
+    value = converter().to_connect_data("t", message(registry.register("t-value", json.dumps(kind)), b"\x02"))
+    assert converter().from_connect_data("u", *value) is not None
+
+
+def test_a_union_takes_time_by_its_length(registry: MemoryRegistry, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who may register a schema has twenty thousand branches in it: to write one value took a minute, and all else waited."""
+    count = 2000
+    branches = [{"type": "record", "name": f"R{number}", "fields": []} for number in range(count)]
+    value = converter().to_connect_data("t", message(registry.register("t-value", json.dumps(branches)), b"\x02"))
+    gone_through = 0
+    present = Avro.present.fget
+
+    def counted(avro: Avro) -> list[Avro]:
+        nonlocal gone_through
+        gone_through += len(avro.branches)
+        return present(avro)
+
+    monkeypatch.setattr(Avro, "present", property(counted))
+    assert converter().from_connect_data("u", *value) is not None
+    assert count <= gone_through < 50 * count
+
+
 DECIMAL = '{"type":"bytes","name":"org.apache.kafka.connect.data.Decimal","version":1,"parameters":{"scale":"%s"}}'
 
 
@@ -340,6 +391,39 @@ def test_a_subject_is_never_another_address(service: Hostile) -> None:
     with pytest.raises(DataError, match="no name of a subject"):
         converter(service.url, value_subject_name_strategy=strategy).to_connect_data("t", message(1, b"\x02"))
     assert all(each.path.startswith("/schemas/ids/") for each in service.asked)
+
+
+@pytest.mark.parametrize("version", ["1/../../../../config", "1?x=y", "1\r\nx: y", [1], 1.5, True, -7, 10**30])
+def test_a_version_is_never_another_address(service: Hostile, version: Any) -> None:
+    """The registry names a version that is a path: the next request went to another address, with the login."""
+    service.default = schema_of(json.dumps(SIMPLE), references=[{"name": "n", "subject": "s", "version": version}])
+    with pytest.raises(ConnectError, match="does not answer as a schema registry does"):
+        converter(service.url).to_connect_data("t", message(1, b"\x02"))
+    assert [each.path.partition("?")[0] for each in service.asked] == ["/schemas/ids/1"]
+
+
+@pytest.mark.parametrize("version", ['"x"', "1.5", "NaN", "1" + "0" * 30, "-5", "true"])
+def test_the_version_of_a_schema_is_a_number(service: Hostile, version: str) -> None:
+    """The registry gives a schema a version that is none: it became a schema's, and NaN is no schema's twice."""
+    body = f'{{"schema":{json.dumps(json.dumps(SIMPLE))},"id":1,"version":{version}}}'.encode()
+    service.default = lambda asked: Reply(body=body)
+    with pytest.raises(ConnectError, match="does not answer as a schema registry does"):
+        converter(service.url).to_connect_data("t", message(1, b"\x02"))
+
+
+@pytest.mark.parametrize("body", [{"error_code": 40403, "message": [1]}, {"error_code": {"a": 1}, "message": 5}])
+def test_a_refusal_without_words_is_one(service: Hostile, body: Any) -> None:
+    """The registry refuses with what is no text: its records had an error of Python's."""
+    service.default = hostile.given(body, 404)
+    with pytest.raises(DataError, match="status 404"):
+        converter(service.url).to_connect_data("t", message(1, b"\x02"))
+
+
+def test_the_id_of_a_schema_has_four_bytes(service: Hostile) -> None:
+    """The registry gives an id that no record has room for."""
+    service.default = hostile.given({"id": 2**32})
+    with pytest.raises(ConnectError, match="does not answer as a schema registry does"):
+        converter(service.url).from_connect_data("t", None, 5)
 
 
 def test_what_a_registry_says_is_one_short_line(service: Hostile) -> None:

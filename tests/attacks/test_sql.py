@@ -384,3 +384,134 @@ def test_a_row_that_is_made_of_nothing_takes_no_memory_without_an_end(tmp_path: 
     assert "RetriableError" in done.stderr.splitlines()[-1]
     with sqlite_files.Limited(":memory:") as connection:
         assert connection.execute("PRAGMA hard_heap_limit").fetchone() == (sqlite_files.MOST,)
+
+
+UNDOING = {
+    "trigger": "CREATE TABLE t (id INTEGER PRIMARY KEY, name TEXT); CREATE TRIGGER r BEFORE INSERT ON t "
+    "WHEN new.id IN (3, 7) BEGIN SELECT RAISE(ROLLBACK, 'no'); END;",
+    "key": "CREATE TABLE t (id INTEGER PRIMARY KEY ON CONFLICT ROLLBACK, name TEXT); INSERT INTO t VALUES (3, 'x'), (7, 'x');",
+    "check": "CREATE TABLE t (id INTEGER PRIMARY KEY, name TEXT NOT NULL ON CONFLICT ROLLBACK); CREATE TRIGGER r AFTER INSERT "
+    "ON t WHEN new.id IN (3, 7) BEGIN UPDATE t SET name = NULL WHERE id = new.id; END;",
+    "behind others": "CREATE TABLE t (id INTEGER PRIMARY KEY, name TEXT); CREATE TRIGGER r BEFORE INSERT ON t "
+    "WHEN new.id IN (3, 7) AND EXISTS (SELECT 1 FROM t) BEGIN SELECT RAISE(ROLLBACK, 'no'); END;",
+}
+
+
+@pytest.mark.parametrize("more", [{}, {"batch_size": "4"}, {"offsets_table": "marks"}], ids=["", "small", "offsets"])
+@pytest.mark.parametrize("statements", UNDOING.values(), ids=UNDOING.keys())
+def test_a_row_that_undoes_all_others_is_a_bad_one(tmp_path: Path, statements: str, more: dict[str, str]) -> None:
+    """Who may write a record has a trigger undo the transaction of all: the task ended for good, with a dead letter queue."""
+    path = tmp_path / "db"
+    with sqlite3.connect(path) as connection:
+        connection.executescript(statements)
+    there = {3, 7} & set(ids(path))
+    with sink(path, insert_mode="insert", name="n", **more) as runner:
+        runner.put([row(number) for number in range(10)])
+        assert sorted(bad.original_offset for bad, _ in runner.reported) == [3, 7]
+        runner.put([row(number) for number in range(10, 13)])
+    assert set(ids(path)) == {*range(13)} - {3, 7} | there
+
+
+GOOD = "CREATE TABLE good (id INTEGER PRIMARY KEY, a TEXT); INSERT INTO good VALUES (1, 'a');"
+LONG = 20_000
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        f"CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT DEFAULT '{'x' * LONG}')",
+        f'CREATE TABLE t (id INTEGER PRIMARY KEY, "{"a" * LONG}" TEXT)',
+        f'CREATE TABLE "{"a" * LONG}" (id INTEGER PRIMARY KEY, a TEXT)',
+        f"CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT /* {'COLLATE ' * (LONG // 8)} */)",
+        f"CREATE TABLE t (id INTEGER PRIMARY KEY, a {'X ' * (LONG // 2)})",
+        f"CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT AS ('{'a' * LONG}'))",
+        f"CREATE TABLE t (id INTEGER PRIMARY KEY, a VARCHAR({'1' * 5000}))",
+        f"CREATE TABLE t (id INTEGER PRIMARY KEY, a NUMERIC({'9' * 20}, {'9' * 20}))",
+    ],
+    ids=["default", "column", "table", "comment", "type", "generated", "length", "precision"],
+)
+@pytest.mark.timeout(60)
+def test_a_table_of_a_file_is_looked_at_in_no_time(tmp_path: Path, statement: str) -> None:
+    """Who makes SQLite's file has a long name in a table: to look at it took minutes, in which nobody else had a turn."""
+    with sqlite3.connect(tmp_path / "db") as connection:
+        connection.executescript(GOOD + statement)
+    with reading(tmp_path / "db", table_include_list="") as runner:
+        assert topics_of(runner, 1) == {"p-good"}
+
+
+def topics_of(runner: SourceRunner, count: int) -> set[str]:
+    """Return the topics of so many records, or of more that came with them."""
+    topics: list[str] = []
+    while len(topics) < count:
+        topics += [record.topic for record in runner.poll() or []]
+    return set(topics)
+
+
+QUICK = {"table_include_list": "", "poll_interval_ms": "1"}
+BY_NUMBER = {"mode": "incrementing", "incrementing_column_name": "id", "validate_non_null": "false"}
+
+
+@pytest.mark.parametrize(
+    ("rows", "more"),
+    [
+        ("(1, CAST(x'ff' AS TEXT)), (2, 'b')", {}),
+        ("('abc', 'x'), (2, 'b')", BY_NUMBER),
+        ("(x'00', 'x'), (2, 'b')", BY_NUMBER),
+        ("(9e999, 'x'), (2, 'b')", BY_NUMBER),
+        ("(1e300, 'x'), (2, 'b')", BY_NUMBER),
+        ("(1.5, 'x'), (2, 'b')", BY_NUMBER),
+    ],
+    ids=["no UTF-8", "text", "bytes", "infinity", "huge", "fraction"],
+)
+@pytest.mark.timeout(120)
+def test_a_row_that_is_none_of_its_table_is_passed_over(tmp_path: Path, rows: str, more: dict[str, str]) -> None:
+    """Who may write a row writes what SQLite takes in any column: the task ended for good, whatever the config said of rows."""
+    with sqlite3.connect(tmp_path / "db") as connection:
+        connection.executescript(f"{GOOD} CREATE TABLE t (id INTEGER, a TEXT); INSERT INTO t VALUES {rows};")
+    with reading(tmp_path / "db", **QUICK, **more, behavior_on_error="log") as runner:
+        records: list[Any] = []
+        while {record.topic for record in records} != {"p-good", "p-t"}:
+            records += runner.poll() or []
+        # Rows that come later are read, too: what was passed over is nowhere that the next round begins.
+        with sqlite3.connect(tmp_path / "db") as connection:
+            connection.execute("INSERT INTO t VALUES (3, 'c')")
+        while not any(record.topic == "p-t" and record.value["a"] == "c" for record in records):
+            records += runner.poll() or []
+        assert {record.value["a"] for record in records if record.topic == "p-t"} == {"b", "c"}
+    with (
+        pytest.raises(ConnectError, match=r"With behavior\.on\.error=log such rows are passed over"),
+        reading(tmp_path / "db", **QUICK, **more) as runner,
+    ):
+        topics_of(runner, 1000)
+
+
+BAD_TABLES = {
+    "view of nothing": "CREATE TABLE t (a); CREATE VIEW v AS SELECT * FROM t; DROP TABLE t;",
+    "view that fails": "CREATE TABLE t (a); INSERT INTO t VALUES (-9223372036854775807 - 1); "
+    "CREATE VIEW v AS SELECT abs(a) AS a FROM t;",
+    "view of functions": "CREATE VIEW v AS SELECT load_extension('x');",
+    "column without a name": 'CREATE TABLE t (id INTEGER, "" TEXT);',
+}
+
+
+@pytest.mark.parametrize("statements", BAD_TABLES.values(), ids=BAD_TABLES.keys())
+@pytest.mark.timeout(120)
+def test_a_table_that_cannot_be_read_ends_no_other(tmp_path: Path, statements: str) -> None:
+    """Who may make a table or a view makes one that fails: with it ended what was read of all others."""
+    more = {**QUICK, "table_types": "TABLE,VIEW"}
+    with sqlite3.connect(tmp_path / "db") as connection:
+        connection.executescript(GOOD + statements)
+    with reading(tmp_path / "db", **more, behavior_on_error="log") as runner:
+        seen = 0
+        while seen < 3:
+            seen += sum(record.topic == "p-good" for record in runner.poll() or [])
+    with pytest.raises(ConnectError, match="can't be read"), reading(tmp_path / "db", **more) as runner:
+        topics_of(runner, 1000)
+    with sqlite3.connect(tmp_path / "db") as connection:
+        connection.execute("DROP TABLE good")
+    if "INSERT" not in statements:
+        with (
+            pytest.raises(ConnectError, match="can't be read"),
+            reading(tmp_path / "db", **more, behavior_on_error="log") as runner,
+        ):
+            topics_of(runner, 1)

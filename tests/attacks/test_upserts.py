@@ -178,6 +178,26 @@ def test_rows_of_a_file_elsewhere_are_not_copied(tmp_path: Path, place: dict[str
     assert rows_of(catalog) == {1: "a", 7: "secret", 8: "d"}
 
 
+@pytest.mark.parametrize("is_folder", [False, True], ids=["file", "folder"])
+def test_rows_that_a_link_leads_to_are_not_copied(
+    tmp_path: Path, place: dict[str, str], catalog: Catalog, is_folder: bool
+) -> None:
+    """Who may write where the table is puts a link there, to a file of another table."""
+    with sink(place) as runner:
+        put(runner, 0, (1, "a"))
+    elsewhere = tmp_path / "lake" / "secret"
+    elsewhere.mkdir()
+    secret = pa.table({"id": pa.array([7, 8], pa.int32()), "note": ["secret", "x"]}, COLUMNS)
+    parquet.write_table(secret, elsewhere / "b.parquet")
+    table = catalog.load_table("shop.orders")
+    link = Path(table.location().removeprefix("file://")) / "data" / ("link" if is_folder else "b.parquet")
+    link.symlink_to(elsewhere if is_folder else elsewhere / "b.parquet")
+    table.add_files([f"file://{link}/b.parquet" if is_folder else f"file://{link}"])
+    with sink(place) as runner, pytest.raises(ConnectError, match="is not in the table's folder"):
+        put(runner, 1, (8, "d"))
+    assert rows_of(catalog) == {1: "a", 7: "secret", 8: "x"}
+
+
 @pytest.mark.parametrize(
     ("location", "is_inside"),
     [

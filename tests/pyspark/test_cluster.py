@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kconnect.errors import ConfigError, ConnectError
+from kconnect.errors import ConfigError, ConnectError, DataError
 from kconnect.pyspark import frame
 from kconnect.pyspark.cluster import Cluster
 from kconnect.pyspark.options import parse
@@ -125,3 +125,16 @@ def test_settings_that_only_one_kind_of_client_has_are_taken() -> None:
     own = {"fetch.min.bytes": "5", "max.poll.interval.ms": "60000", "metric.reporters": "x", "queued.min.messages": "10"}
     given = {"topics": "t", "kafka.bootstrap.servers": "h:9092", **{f"kafka.{name}": text for name, text in own.items()}}
     assert Cluster(parse(given)).client["fetch.min.bytes"] == "5"
+
+
+def test_a_pattern_on_names_of_topics_has_an_end() -> None:
+    """Who may make a topic gives it a name at which a pattern with many ways to split it would stand still."""
+
+    class There:
+        def there(self) -> list[str]:
+            return ["a" * 200 + "-"]
+
+    cluster = Cluster(parse({"topics.pattern": "(a|aa)+", "kafka.bootstrap.servers": "h:9092"}))
+    cluster.__dict__["_partitions"] = There()
+    with pytest.raises(DataError, match="takes more than"):
+        cluster.topics()

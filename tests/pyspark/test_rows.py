@@ -5,12 +5,14 @@ from __future__ import annotations
 import datetime
 import decimal
 import json
+import struct
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
 from kconnect.api.converter import Converter
+from kconnect.converters.schema_registry import MemoryRegistry
 from kconnect.data import schema as schemas
 from kconnect.data.schema import Schema, SchemaType, Struct
 from kconnect.errors import ConfigError
@@ -276,3 +278,25 @@ def test_a_decimal_that_ends_before_the_point_is_whole() -> None:
     thousands = schemas.struct({"x": schemas.decimal_schema(-3)})
     message = Message(0, with_schema(thousands, Struct(thousands, {"x": decimal.Decimal("12E3")})))
     assert rows_of([message], {"x": pa.decimal128(38, 0), **ABOUT})[0]["x"] == 12000
+
+
+@pytest.mark.parametrize("time_ms", [2**63 - 1, -(2**63), 10**16])
+def test_a_time_beyond_all_is_none(time_ms: int) -> None:
+    """Who may write a record gives it a time of which there are no microseconds: the query ended, whatever its mode."""
+    found = rows_of([Message(0, b'{"id": 1}', time_ms=time_ms), Message(1, b'{"id": 2}')], TARGET, "drop")
+    assert [(row["id"], row["_timestamp"] is None) for row in found] == [(1, True), (2, False)]
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [["null", "null"], {"type": "enum", "name": "E", "symbols": ["A", "A"]}, {"type": "record", "name": "R", "fields": "abc"}],
+)
+def test_a_schema_of_which_nothing_can_be_made_is_its_records_fault(schema: Any) -> None:
+    """Who may register a schema registers one that cannot be: the query ended, whatever its mode."""
+    registry = MemoryRegistry.of("rows")
+    try:
+        id = registry.register("orders-value", json.dumps(schema))
+        avro = converters.make("value.converter", {"": "AvroConverter", "schema.registry.url": "mock://rows"})
+        assert rows_of([Message(0, struct.pack(">bI", 0, id) + b"\2")], TARGET, "drop", avro) == []
+    finally:
+        MemoryRegistry.drop("rows")

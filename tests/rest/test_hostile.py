@@ -15,8 +15,10 @@ from urllib.parse import quote
 import httpx
 import pytest
 
+from kconnect.errors import BadRequestError
 from kconnect.plugins.registry import Registry
 from kconnect.plugins.sandbox import Sandbox
+from kconnect.rest import bodies
 from kconnect.rest.app import RestSettings, build
 from tests.support import starts
 
@@ -240,3 +242,14 @@ def test_a_flood_of_headers_and_parameters(http: Cluster) -> None:
 def test_versions_that_are_none(http: Cluster, version: str) -> None:
     path = f"/connector-plugins/FileStreamSource/config?version={quote(version)}"
     assert http("GET", path).status_code in (200, 400)
+
+
+@pytest.mark.parametrize(
+    ("tables", "where"), [(1001, None), (1000, "x" * 1000), (100, "x" * 20_000)], ids=["tables", "both", "conditions"]
+)
+def test_what_is_read_again_has_room_in_a_signal(tables: int, where: str | None) -> None:
+    """Who may have tables read again sends a megabyte of names: with a condition for each it was gigabytes of the worker."""
+    body = {"tables": [f"t{number}" for number in range(tables)], "where": where}
+    with pytest.raises(BadRequestError, match="more than one signal has room for"):
+        bodies.reread(json.dumps(body).encode())
+    assert bodies.reread(json.dumps({**body, "tables": ["a", "b"]}).encode()) == (("a", "b"), where)

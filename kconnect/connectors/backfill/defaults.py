@@ -13,7 +13,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from kconnect.connectors.backfill.types import PRECISE, ColumnType
+from kconnect.api import ConnectError
+from kconnect.connectors.backfill.types import PRECISE, ColumnType, as_written
 
 _QUOTED = re.compile(r"'(.*?)'", re.DOTALL)
 _FUNCTION = re.compile(r"\(?[A-Za-z0-9_.]{1,200}\(.*\)", re.DOTALL)
@@ -44,7 +45,7 @@ def default_of(kind: ColumnType, expression: str | None, decimals: str = PRECISE
             number = _loose(text, kind.modifier)
             return float(number) if decimals == "double" else number
         return read(text, kind.modifier)
-    except (ValueError, ArithmeticError):
+    except (ValueError, ArithmeticError, ConnectError):
         return None
 
 
@@ -90,9 +91,8 @@ _MONTH_US, _DAY_US, _SECOND_US = 2_629_800_000_000, 86_400_000_000, 1_000_000
 
 
 def _interval(text: str, _: int) -> int:
-    total, rest = 0, text
+    total, rest = 0, _PART.sub("", text)
     for part in _PART.finditer(text):
-        rest = rest.replace(part[0], "", 1)
         if part[2]:
             total += int(part[1]) * {"year": 12 * _MONTH_US, "mon": _MONTH_US, "day": _DAY_US}[part[2]]
         else:
@@ -112,7 +112,7 @@ def _decimal(text: str, modifier: int) -> decimal.Decimal | None:
 
 
 def _loose(text: str, modifier: int) -> str:
-    number = decimal.Decimal(text) if modifier < 0 else _decimal(text, modifier)
+    number = as_written(decimal.Decimal(text)) if modifier < 0 else _decimal(text, modifier)
     return f"{number:f}"
 
 

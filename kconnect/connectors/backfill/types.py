@@ -68,6 +68,8 @@ _MOST = 2**63 - 1
 _MONTH_US = 2_629_800_000_000
 """A twelfth of 365.25 days."""
 _MOST_SCALE = 1000
+_MOST_DIGITS = 20_000
+"""More than a number has behind the point in any database."""
 _LENGTHLESS = 2**31 - 1
 """Of a `bit varying` without a limit."""
 _YEAR = re.compile(r"(\d{4,})(-.*?)( BC)?$")
@@ -216,7 +218,19 @@ def _of_numeric(modifier: int) -> Reading:
     )
 
 
+def as_written(number: decimal.Decimal) -> decimal.Decimal:
+    """
+    Return a number as databases write it, with all its digits. ConnectError for one with an exponent: of twelve characters such
+    as 1E+999999999 there would be a billion digits, and all else would wait for them.
+    """
+    exponent = number.as_tuple().exponent
+    if isinstance(exponent, int) and not -_MOST_DIGITS <= exponent <= 0:
+        raise ConnectError("The database has answered with a number that has an exponent, which none has there")
+    return number
+
+
 def _with_scale(number: decimal.Decimal, scale: int) -> decimal.Decimal:
+    number = as_written(number)
     sign, digits, exponent = number.as_tuple()
     assert isinstance(exponent, int)
     return decimal.Decimal((sign, (*digits, *(0,) * (exponent + scale)), -scale))
@@ -224,7 +238,7 @@ def _with_scale(number: decimal.Decimal, scale: int) -> decimal.Decimal:
 
 def _any_decimals(schema: Schema) -> Convert:
     def convert(number: decimal.Decimal) -> Struct:
-        exponent = number.as_tuple().exponent
+        exponent = as_written(number).as_tuple().exponent
         if not isinstance(exponent, int):
             raise ConnectError(
                 "There is an infinite number, which has no place in a record: change it, or leave its column out"

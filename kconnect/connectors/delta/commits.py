@@ -11,6 +11,7 @@ Called by `lake.py` and `connector.py`.
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from pathlib import PurePosixPath
@@ -22,11 +23,13 @@ from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 
 from kconnect.api import ConfigError, TopicPartition
 from kconnect.connectors.delta.asking import Asker, ConflictError, DeltaFault
+from kconnect.connectors.host_files import is_within
 from kconnect.connectors.identity import Mark
 from kconnect.connectors.lake import rows
 from kconnect.connectors.lake.lakes import TopicIdsOf
 from kconnect.connectors.lake.pending import Offsets, Part
 from kconnect.connectors.lake.stages import StaleError
+from kconnect.connectors.objects.options import local_path
 
 _RETENTION = "delta.setTransactionRetentionDuration"
 Write = Callable[..., None]
@@ -197,10 +200,22 @@ def check_inside(table: DeltaTable) -> None:
     a file into the table's folder may have written it.
     """
     actions: Any = pa.table(table.get_add_actions())
+    top = local_path(table.table_uri)
+    folders: dict[str, bool] = {}
     for path in actions.column("path").to_pylist():
         plain = unquote(path)
         if "://" in plain or ":" in plain.partition("/")[0] or plain.startswith("/") or ".." in PurePosixPath(plain).parts:
             raise DeltaFault("its log names a file that is not in its folder, so its rows are not read")
+        if top is not None and not _is_here(top, plain, folders):
+            raise DeltaFault("its log names a file that a link leads to, so its rows are not read")
+
+
+def _is_here(top: str, name: str, folders: dict[str, bool]) -> bool:
+    """Whether a file of a folder of this machine is in it, and not where a link leads to. `folders` are known ones."""
+    folder = os.path.dirname(os.path.join(top, name))
+    if folder not in folders:
+        folders[folder] = "\0" not in folder and is_within(top, folder)
+    return folders[folder] and "\0" not in name and not os.path.islink(os.path.join(top, name))
 
 
 def alter(table: DeltaTable, asker: Asker, connector: str, place: TopicPartition, offset: int | None) -> None:

@@ -7,6 +7,7 @@ Made by `task.py` and `connector.py`. Read next: `commits.py`, which writes to o
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 import tempfile
 import urllib.parse
@@ -23,7 +24,7 @@ from kconnect.connectors import names
 from kconnect.connectors.arrow import is_text
 from kconnect.connectors.delta import commits, settings
 from kconnect.connectors.delta.asking import Asker, ConflictError, DeltaFault, NoTableError, reason
-from kconnect.connectors.host_files import HostFiles
+from kconnect.connectors.host_files import ALLOWED_PATHS, HostFiles
 from kconnect.connectors.identity import Mark
 from kconnect.connectors.lake import columns, lakes
 from kconnect.connectors.lake.columns import has_odd_numbers, longest_part
@@ -43,6 +44,7 @@ a file, of which the library takes the begin, and there the next character.
 """
 _STORE = re.compile(r"((s3a?|gs|az|azure|abfss?)://|file:///)[^\x00-\x20?#]+")
 """The library knows more: ways to this machine's files that pass its limits by, and stores that nobody here has tried."""
+_LOG = "_delta_log"
 _CONSTRAINT = "delta.constraints."
 _TRIES = 5
 _CONFIGURATION = {"delta.checkpointInterval": "10"}
@@ -105,7 +107,9 @@ class DeltaLake(Lake[DeltaTable]):
             raise DataError(f"{names.shown(name)} can't be a table: in folders that begin with _, Delta has what is its own")
         if self._folder is not None:
             # A link may have been put in place of a folder since.
-            self._files.check(settings.STORE, "/".join((self._folder.rstrip("/"), *parts)))
+            folder = "/".join((self._folder.rstrip("/"), *parts))
+            for place in (folder, f"{folder}/{_LOG}"):
+                self._files.check(settings.STORE, place)
         return "/".join((self._url, *(urllib.parse.quote(part) for part in parts)))
 
     def reread(self, name: str, table: DeltaTable) -> DeltaTable:
@@ -210,8 +214,19 @@ class DeltaLake(Lake[DeltaTable]):
         table = self.fresh(name)
         if table is None:
             raise ConnectError(f"The table {name} is not there any more")
+        self._check_folders(table)
         ids = self.ids(name, table) if self._upserts else None
         return commits.DeltaTarget(table, self._transactions, self._asker, self._connector, topic_ids, ids)
+
+    def _check_folders(self, table: DeltaTable) -> None:
+        """Raise DeltaFault if a link in place of a partition's folder leads out of what the worker allows."""
+        top = options.local_path(table.table_uri)
+        folders = [top] if top is not None and self._files.limited else []
+        for _ in table.metadata().partition_columns:
+            entries = [entry for folder in folders for entry in os.scandir(folder) if entry.name != _LOG]
+            if any(entry.is_symlink() and not self._files.allows(entry.path) for entry in entries):
+                raise DeltaFault(f"a link in its folder leads out of what the worker's {ALLOWED_PATHS} allows")
+            folders = [entry.path for entry in entries if entry.is_dir()]
 
     def lets_in(self) -> bool:
         # Whether there is a table, the library asks without giving other threads of Python a turn.

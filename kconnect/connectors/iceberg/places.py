@@ -16,11 +16,13 @@ from pyiceberg.table import Table
 
 from kconnect.api import ConnectError
 from kconnect.connectors import names
+from kconnect.connectors.host_files import is_within
 from kconnect.connectors.iceberg import settings
 
 _OF_DATA = ("write.data.path", "write.object-storage.path", "write.folder-storage.path")
 _SAME = {"s3a": "s3", "s3n": "s3", "abfs": "abfss", "": "file"}
 """Schemes by which one file is known to several engines."""
+_FILE = "file://"
 _METADATA = re.compile(r"(.+)/metadata/[^/]+", re.DOTALL)
 
 
@@ -34,11 +36,16 @@ class Places:
     def check(self, location: str) -> None:
         """Raise ConnectError for a file that is in none of the folders."""
         path = _normal(location)
-        if path is None or not any(path.startswith(folder) for folder in self._folders):
+        if path is None or not any(path.startswith(folder) and _is_here(folder, path) for folder in self._folders):
             raise ConnectError(
                 f"The table {self._name} has the file {names.printable(location)}, which is not in the table's folder: an "
                 f"upsert would copy its rows into the table. If that is right, add its folder to {settings.LOCATIONS}"
             )
+
+
+def _is_here(folder: str, path: str) -> bool:
+    """Whether a file is in a folder and not where a link leads to, if they are on this machine."""
+    return not path.startswith(_FILE) or is_within(folder.removeprefix(_FILE), path.removeprefix(_FILE))
 
 
 def _own(table: Table) -> list[str]:

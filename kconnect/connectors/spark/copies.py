@@ -82,6 +82,9 @@ def _look(path: Path, where: Where) -> tuple[dict[str, Any], pa.Schema, int]:
     try:
         if not _NAME.fullmatch(path.name) or path.is_symlink():
             raise ValueError("it is none that a backfill has written")
+        if not path.is_file():
+            # A pipe, for one, would keep whoever reads it waiting.
+            raise ValueError("it is no file")
         with pq.ParquetFile(path) as file:
             schema, rows = file.schema_arrow, file.metadata.num_rows
         head = json.loads((schema.metadata or {})[HEAD])

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import re
 import urllib.parse
 from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
@@ -21,7 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kconnect.api import ConfigError, ConnectError, DataError, TopicPartition
-from kconnect.connectors import names
+from kconnect.connectors import clouds, names
 from kconnect.connectors.host_files import HostFiles
 from kconnect.connectors.identity import Mark
 from kconnect.connectors.lake import lakes
@@ -36,6 +37,8 @@ log = logging.getLogger(__name__)
 _SCHEMES = ("file", "s3a", "hdfs", "abfss", "gs", "viewfs")
 _LOCAL = "file:///"
 _CATALOG = "lake.spark.sql.catalog."
+_NAMESERVICES = "lake.spark.hadoop.dfs.nameservices"
+_NAME_NODE = re.compile(r"hdfs://([^/,\s]+)")
 _ODD = frozenset("%?#\\ \0${}[]")
 """What has a meaning in URLs, in statements of SQL or in settings of Spark's."""
 _SELECTORS = frozenset(
@@ -149,6 +152,7 @@ class SparkLake(Lake[SparkTable]):
             raise ConfigError(settings.STORE, self._url, rule)
         if scheme == "file" and not self._url.startswith(_LOCAL):
             raise ConfigError(settings.STORE, self._url, "A folder of this machine is file:///folder")
+        _check_address(self._url, worker)
         self._files = HostFiles(worker) if scheme == "file" else None
         self._check(self._url)
 
@@ -412,3 +416,32 @@ def _check_digits(kind: pa.DataType) -> None:
         raise DataError(f"a decimal with {kind.precision} digits can't be a column: {_MOST_DIGITS} may be")
     for at in range(kind.num_fields):
         _check_digits(kind.field(at).type)
+
+
+def _check_address(url: str, worker: Mapping[str, str]) -> None:
+    """
+    Raise ConfigError for a store at an address that the worker does not allow. The logins are the worker's own, and go where
+    the URL says: of Azure, to Azure's own hosts or those that the worker's file names; of HDFS, to the name nodes that it
+    names, if it names any.
+    """
+    scheme, _, rest = url.partition("://")
+    authority = rest.partition("/")[0].lower()
+    named = {name.removeprefix("lake.spark."): text.lower() for name, text in worker.items() if name.startswith("lake.spark.")}
+    if scheme == "abfss":
+        host = authority.partition("@")[2]
+        if not clouds.is_own(host) and not any(name.lower().endswith(f".{host}") for name in named if host):
+            rule = (
+                "It leads the worker's login to a host that is none of Azure's: name a container and an account, as in "
+                "abfss://container@account.dfs.core.windows.net, or have the worker's file name the host, by "
+                f"lake.spark.hadoop.fs.azure.account.auth.type.{host or 'HOST'}"
+            )
+            raise ConfigError(settings.STORE, url, rule)
+    if scheme == "hdfs" and authority:
+        nodes = {node for text in named.values() for node in _NAME_NODE.findall(text)}
+        nodes |= {service.strip() for service in worker.get(_NAMESERVICES, "").lower().split(",")} - {""}
+        if nodes and authority.rpartition("@")[2] not in nodes:
+            rule = (
+                f"The worker's file names {', '.join(sorted(nodes))} as HDFS, and this is another one: name it there, too, by "
+                f"lake.spark.kerberos.access.hadoopFileSystems or {_NAMESERVICES}"
+            )
+            raise ConfigError(settings.STORE, url, rule)

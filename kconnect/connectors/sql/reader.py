@@ -22,7 +22,7 @@ from sqlalchemy.types import NullType
 from kconnect.api import ConnectError, DataError, SchemaType, SourceRecord, Struct, schema
 from kconnect.connectors import names
 from kconnect.connectors.common import MISFITS, integer
-from kconnect.connectors.sql import database, positions
+from kconnect.connectors.sql import database, positions, sqlite_files
 from kconnect.connectors.sql import source_settings as settings
 from kconnect.connectors.sql.fields import Options, ReadField, may_be_null, moment_of, zone_of
 from kconnect.connectors.sql.positions import Position
@@ -33,6 +33,9 @@ log = logging.getLogger(__name__)
 _UTC = datetime.timezone.utc
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=_UTC)
 _MICROSECOND = datetime.timedelta(microseconds=1)
+_END = 2**63
+_MOST_ODD = 1000
+"""Rows without a number of which the log says that they are passed over."""
 _PIECE = 100
 _MOST_AT_ONCE, _LONG, _PARTS = 1000, 1024 * 1024, 8
 """Of the bytes that rows may have, an eighth is fetched at once, by what rows had so far; as long as the first ones may be."""
@@ -48,6 +51,10 @@ _PRESENT = {
     "sqlite": "strftime('%Y-%m-%d %H:%M:%f', 'now')",
     **dict.fromkeys(("mysql", "mariadb"), "CURRENT_TIMESTAMP(6)"),
 }
+
+
+class UnreadableError(ConnectError):
+    """Nothing of a table or query can be read, for what it is."""
 
 
 class Reader:
@@ -80,7 +87,11 @@ class Reader:
         """When a greatest number was seen first."""
         self._look_at, self._was_less = 0.0, False
         self._most_bytes: int = config[settings.BYTES]
-        self._passes_over = config[settings.ON_ERROR].lower() == "log"
+        self.passes_over = config[settings.ON_ERROR].lower() == "log"
+        self.refusal = ""
+        """Why its relation could not be read when it was tried last."""
+        self._odd_positions: set[str] = set()
+        """Numbers that are none, of rows that were passed over: such a row comes again each round."""
         self._count = passed_over
         self._average = _LONG
         self._unbounded: Sequence[int] = ()
@@ -93,7 +104,7 @@ class Reader:
         """Why there is no next row, though there is one: told once those before it were taken."""
 
     def begin(self, connection: sa.Connection, now: float) -> bool:
-        """Begin a round; False if there can't be anything yet. SQLAlchemyError, or ConnectError for what does not fit."""
+        """Begin a round; False if there can't be anything yet. SQLAlchemyError, or UnreadableError for what does not fit."""
         try:
             self.relation.look(connection, self._options)
             fields = self.relation.fields
@@ -107,7 +118,11 @@ class Reader:
                     return False
                 query = asked
         except DataError as error:
-            raise ConnectError(str(error)) from None
+            raise UnreadableError(str(error)) from None
+        except MISFITS as error:
+            # Such as a type with a number of ten thousand digits: whoever makes the table writes it.
+            text = f"{self.relation.shown} can't be read: what the database says of it is not understood"
+            raise UnreadableError(f"{text} ({type(error).__name__})") from error
         self._rest = []
         try:
             self._rows = connection.execute(query, execution_options={"stream_results": self._options.backend != "sqlite"})
@@ -116,7 +131,12 @@ class Reader:
             return False
         if self._options.backend == "sqlite":
             # All at once, if there is room: while somebody reads them nobody may write.
-            self._rest = self._next(sys.maxsize)
+            try:
+                self._rest = self._next(sys.maxsize)
+            except sa.exc.OperationalError as error:
+                if not sqlite_files.take_any_text(connection, error):
+                    raise
+                return False
         return True
 
     def take(self, most: int) -> list[SourceRecord]:
@@ -264,7 +284,7 @@ class Reader:
         if now < self._look_at:
             return
         self._look_at = now + _LOOK_S
-        greatest = connection.execute(sa.select(sa.func.max(number)).select_from(self.relation.source)).scalar()
+        greatest = self._greatest(number, connection)
         is_less = greatest is not None and greatest < last
         if is_less and not self._was_less:
             log.warning(
@@ -279,12 +299,25 @@ class Reader:
 
     def _bound(self, number: sa.ColumnClause[Any], connection: sa.Connection, now: float) -> int | None:
         """The greatest number that has been there for long enough."""
-        greatest = connection.execute(sa.select(sa.func.max(number)).select_from(self.relation.source)).scalar()
+        greatest = self._greatest(number, connection)
         if greatest is not None and (not self._seen or greatest > self._seen[-1][1]):
-            self._seen.append((now, integer(greatest)))
+            self._seen.append((now, greatest))
         while len(self._seen) > 1 and self._seen[1][0] <= now - self._id_delay_s:
             self._seen.popleft()
         return self._seen[0][1] if self._seen and self._seen[0][0] <= now - self._id_delay_s else None
+
+    def _greatest(self, number: sa.ColumnClause[Any], connection: sa.Connection) -> int | None:
+        """Return the greatest number, None if there is none. In SQLite's columns a text, or bytes, may be greater than all."""
+        query = sa.select(sa.func.max(number)).select_from(self.relation.source)
+        greatest = None
+        if self._options.backend == "sqlite":
+            greatest = connection.execute(query.where(sa.func.typeof(number) == "integer")).scalar()
+        if greatest is None:
+            greatest = connection.execute(query).scalar()
+        try:
+            return None if greatest is None else integer(greatest)
+        except MISFITS:
+            return None
 
     def _time(self) -> sa.ColumnElement[Any]:
         kind = self._time_kind()
@@ -355,7 +388,14 @@ class Reader:
         try:
             offsets = self._offsets(columns[len(fields) :], count)
         except MISFITS as error:
-            raise ConnectError(f"{relation.shown} has a value that can't be read: {error}") from None
+            if not self.passes_over or not self._by_id:
+                remedy = f". With {settings.ON_ERROR}=log such rows are passed over." if self._by_id else ""
+                raise ConnectError(f"{relation.shown} has a value that can't be read: {error}{remedy}") from None
+            places = self._numbered(columns, count)
+            columns, count = [[values[place] for place in places] for values in columns], len(places)
+            if not places:
+                return []
+            offsets = self._offsets(columns[len(fields) :], count)
         try:
             converted = [_converted(field, values) for field, values in zip(fields, columns)]
         except MISFITS:
@@ -378,7 +418,7 @@ class Reader:
                     _converted(field, values[place : place + 1])
             except MISFITS as error:
                 text = f"{self.relation.shown} has a value that can't be read{self._row(columns, place)}: {error}"
-                if self._passes_over:
+                if self.passes_over:
                     log.error("%s. It is passed over", names.printable(text))
                     self._count(1)
                     continue
@@ -389,6 +429,25 @@ class Reader:
                     times = columns[-1]
                     places = [before for before in places if times[before] != times[place]]
                 break
+            places.append(place)
+        return places
+
+    def _numbered(self, columns: Sequence[Sequence[Any]], count: int) -> list[int]:
+        """Return the places of the rows that say by a number, and by a time, where they are. The others are passed over."""
+        places: list[int] = []
+        for place in range(count):
+            number = columns[len(self.relation.fields)][place]
+            try:
+                self._number_of(number)
+                if self._by_time:
+                    self._moment()(columns[-1][place])
+            except MISFITS as error:
+                text = f"{self.relation.shown} has a value that can't be read{self._row(columns, place)}: {error}"
+                if len(self._odd_positions) < _MOST_ODD and f"{number!r:.100}" not in self._odd_positions:
+                    self._odd_positions.add(f"{number!r:.100}")
+                    log.error("%s. It is passed over", names.printable(text))
+                    self._count(1)
+                continue
             places.append(place)
         return places
 
@@ -407,7 +466,7 @@ class Reader:
     def _offsets(self, columns: Sequence[Sequence[Any]], count: int) -> Sequence[dict[str, Any] | None]:
         if not columns:
             return [None] * count
-        numbers = _whole_numbers(columns[0]) if self._by_id else []
+        numbers = self._whole_numbers(columns[0]) if self._by_id else []
         if not self._by_time:
             self.position = Position(numbers[-1])
             return positions.offsets(numbers=numbers)
@@ -415,6 +474,16 @@ class Reader:
         offset_moments = moments if self._by_id else self._held_back(moments)
         self.position = Position(numbers[-1] if self._by_id else None, moments[-1])
         return positions.offsets(numbers, offset_moments)
+
+    def _whole_numbers(self, column: Sequence[Any]) -> list[int]:
+        return list(column) if set(map(type, column)) == {int} else list(map(self._number_of, column))
+
+    def _number_of(self, number: Any) -> int:
+        whole = _whole(number)
+        if self._options.backend == "sqlite" and not -_END <= whole < _END:
+            # A floating point number may be greater, and then no statement could ask for what is behind it, now or later.
+            raise DataError(f"the number {number!r:.40}, which says what is new, is beyond all integers of SQLite")
+        return whole
 
     def _held_back(self, moments: Sequence[int]) -> list[int]:
         """A time is told by the last of its rows: who stops before that begins with the first one again."""
@@ -453,10 +522,6 @@ def _source_records(
 def _has_zone(kind: Any, backend: str) -> bool:
     """Whether its values are points in time: those of a TIMESTAMP of MySQL come in UTC."""
     return isinstance(kind, sa.TIMESTAMP) if backend in ("mysql", "mariadb") else bool(getattr(kind, "timezone", False))
-
-
-def _whole_numbers(column: Sequence[Any]) -> list[int]:
-    return list(column) if set(map(type, column)) == {int} else list(map(_whole, column))
 
 
 def _whole(number: Any) -> int:

@@ -20,7 +20,7 @@ from kconnect.api import (
     ExactlyOnceSupport,
     SourceTask,
 )
-from kconnect.connectors.common import CheckedSource
+from kconnect.connectors.common import MISFITS, CheckedSource
 from kconnect.connectors.libraries import Informed
 from kconnect.connectors.sql import connector, settings, source_settings
 
@@ -166,13 +166,14 @@ def _problems_of_tables(engine: sa.Engine, config: Mapping[str, Any]) -> list[tu
                 )
                 return [(source_settings.WHITELIST, f"There is no table {name} among {available or 'none'}.")]
         relations = [TableRelation(table, prefix) for table in tables[:_MOST_CHECKED]]
-    problems: list[tuple[str, str]] = []
+    found: list[list[tuple[str, str]]] = []
     with engine.connect() as connection:
         for relation in relations:
-            problems = _problems_of(relation, connection, config)
-            if problems:
-                break
-    return problems
+            found.append(_problems_of(relation, connection, config))
+            if found[-1] and config[source_settings.ON_ERROR].lower() == "fail":
+                return found[-1]
+    # Otherwise the task goes on with those that can be read, if there are any.
+    return found[0] if found and all(found) else []
 
 
 def _problems_of(relation: Relation, connection: sa.Connection, config: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -190,7 +191,10 @@ def _problems_of(relation: Relation, connection: sa.Connection, config: Mapping[
     except SQLAlchemyError as error:
         if database.passes(error):
             raise
+        connection.rollback()
         return [(place, f"{relation.shown} can't be read: {database.reason(error)}.")]
+    except MISFITS as error:
+        return [(place, f"{relation.shown} can't be read: what the database says of it is not understood ({error}).")]
     try:
         place = source_settings.INCREMENTING
         position_columns = []

@@ -239,7 +239,8 @@ CONFIG = ConfigDef(
             ON_ERROR,
             "fail",
             "What a row does that has a value of which there is no record. fail: the task fails, behind the rows before it. "
-            "log: it is passed over, and the log says so, with its key, the column and the reason.",
+            "log: it is passed over, and the log says so, with its key, the column and the reason. So is a table that can't be "
+            "read at all, as long as another one of the task can be.",
             OneOf(("fail", "log"), ignore_case=True),
             order=6,
         ),

@@ -18,14 +18,14 @@ import sqlalchemy as sa
 from sqlalchemy.exc import SQLAlchemyError
 
 from kconnect.api import ConnectError, SourceRecord
-from kconnect.connectors import interrupts
+from kconnect.connectors import interrupts, names
 from kconnect.connectors.common import Patience, Polling
 from kconnect.connectors.libraries import Informed
 from kconnect.connectors.sql import database, positions, settings, source_settings
 from kconnect.connectors.sql.connections import Connections
 from kconnect.connectors.sql.listing import TableName
 from kconnect.connectors.sql.positions import Position
-from kconnect.connectors.sql.reader import Reader
+from kconnect.connectors.sql.reader import Reader, UnreadableError
 from kconnect.connectors.sql.relations import QueryRelation, Relation, TableRelation
 
 log = logging.getLogger(__name__)
@@ -87,6 +87,9 @@ class SqlSourceTask(Informed, Polling):
         except SQLAlchemyError as error:
             self._failed(reader, error)
             return None
+        except UnreadableError as error:
+            self._refused(reader, error)
+            return None
         self._patience.succeeded()
         return records
 
@@ -99,9 +102,13 @@ class SqlSourceTask(Informed, Polling):
                 if self._isolation != "DEFAULT":
                     connection.execution_options(isolation_level=self._isolation)
             if not reader.begin(self._connection, now):
+                reader.refusal = ""
                 return self._over(reader)
             self._reader = reader
-        return reader.take(self._most) or self._over(reader)
+        if records := reader.take(self._most):
+            return records
+        reader.refusal = ""
+        return self._over(reader)
 
     def _over(self, reader: Reader) -> list[SourceRecord]:
         """The round is."""
@@ -122,11 +129,24 @@ class SqlSourceTask(Informed, Polling):
                 log.warning("%s is not there any more", reader.relation.shown)
                 self._over(reader)
                 return
-            raise ConnectError(f"{reader.relation.shown} can't be read. {text}") from None
+            self._refused(reader, ConnectError(f"{reader.relation.shown} can't be read. {text}"))
+            return
         again, pause_ms = self._patience.failed(text)
         for waiting in self._readers:
             waiting.due_at = max(waiting.due_at, time.monotonic() + pause_ms / 1000)
         raise again from None
+
+    def _refused(self, reader: Reader, error: ConnectError) -> None:
+        """
+        Go on with the other tables, if the config says so and any of them can be read: whoever may make a table, or a view that
+        fails, is not to end what is read of all others. Raise the error otherwise.
+        """
+        is_new, reader.refusal = str(error) != reader.refusal, str(error)
+        if not reader.passes_over or all(other.refusal for other in self._readers):
+            raise error from None
+        if is_new:
+            log.error("%s. It is passed over, and looked at again each time", names.printable(str(error)))
+        self._over(reader)
 
     def _is_there(self, reader: Reader) -> bool:
         assert self._engine is not None

@@ -17,6 +17,27 @@ in the process, too.
 """
 _FIRST = (f"PRAGMA hard_heap_limit={MOST}", "PRAGMA trusted_schema=OFF", "PRAGMA cell_size_check=ON")
 _LONG = 1024 * 1024
+_NO_TEXT = "Could not decode to UTF-8"
+"""How the driver begins what it says of a text that is none. Read by a function of Python's, all texts would take longer."""
+
+
+def take_any_text(connection: Any, error: Any) -> bool:
+    """
+    Have a connection of SQLAlchemy's read texts that are no UTF-8 as bytes, after an error for one of them, which does not say
+    of which row it is. Return False if it is another error, or they are read so already.
+    """
+    driver = connection.connection.dbapi_connection
+    if not str(error.orig).startswith(_NO_TEXT) or driver.text_factory is _text_or_bytes:
+        return False
+    driver.text_factory = _text_or_bytes
+    return True
+
+
+def _text_or_bytes(data: bytes) -> str | bytes:
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return data
 
 
 class Limited(sqlite3.Connection):

@@ -136,7 +136,8 @@ class Tables:
             if self._backend != "sqlite":
                 self._describe(topic, sa.table(name, schema=schema))
             try:
-                table = sa.Table(name, sa.MetaData(), schema=schema, autoload_with=self._engine)
+                # Tables that it refers to are none of ours, and may be any number.
+                table = sa.Table(name, sa.MetaData(), schema=schema, autoload_with=self._engine, resolve_fks=False)
             except NoSuchTableError:
                 return None
             for column, described in zip(table.columns, self._described.get(topic, ())):

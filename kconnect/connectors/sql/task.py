@@ -44,6 +44,14 @@ class _OverlapError(Exception):
         self.begins = begins
 
 
+class _UndoneError(Exception):
+    """A statement with these rows has undone the whole transaction, as a trigger or a constraint of SQLite's may."""
+
+    def __init__(self, rows: Rows) -> None:
+        super().__init__("the whole transaction was undone")
+        self.rows = rows
+
+
 class SqlSinkTask(Informed, SinkTask):
     reports_in_put_only = True
 
@@ -54,6 +62,10 @@ class SqlSinkTask(Informed, SinkTask):
         self._look_again_at = 0.0
         self._checks_rows = False
         """Whether constraints that are deferred are looked at behind each statement."""
+        self._undoing: dict[tuple[str, int, int], Exception] = {}
+        """The records of a put that would undo all others, by topic, partition and offset, with what the database says."""
+        self._is_singly = False
+        """Whether each row has a statement of its own."""
         self._stopped = threading.Event()
         self._offsets: Offsets | None = None
 
@@ -127,7 +139,7 @@ class SqlSinkTask(Informed, SinkTask):
     def _put(self, groups: Sequence[Group]) -> None:
         try:
             try:
-                self._write(groups)
+                self._write_but_undoing(groups)
             except SQLAlchemyError as error:
                 if faults.is_of_change(error):
                     # Somebody has dropped or renamed a column since the table was looked at, or the table.
@@ -137,13 +149,60 @@ class SqlSinkTask(Informed, SinkTask):
                     self._checks_rows = True
                 else:
                     raise
-                self._write(groups)
+                self._write_but_undoing(groups)
         except SQLAlchemyError as error:
             self._forget()
             self._failed(error)
         finally:
-            self._checks_rows = False
+            self._checks_rows = self._is_singly = False
+            self._undoing.clear()
         self._patience.succeeded()
+
+    def _write_but_undoing(self, groups: Sequence[Group]) -> None:
+        """Write all but those records that would undo what was written of the others, which are bad ones."""
+        while True:
+            try:
+                self._write(groups)
+                return
+            except _UndoneError as undone:
+                self._find_undoing(undone.rows)
+
+    def _find_undoing(self, rows: Rows) -> None:
+        """Note which rows of a statement undo a transaction: each is tried by itself, and what is written so is undone, too."""
+        before = len(self._undoing)
+        for at in range(len(rows)):
+            error = self._undone_by(rows.cut(at, at + 1))
+            if error is not None:
+                self._undoing[_identity(rows.record(at))] = error
+        if len(self._undoing) > before:
+            return
+        if len(rows) == 1:
+            # It does so behind others only.
+            self._undoing[_identity(rows.record(0))] = ConnectError("it undoes all that was written before it")
+        self._is_singly = True
+
+    def _undone_by(self, row: Rows) -> Exception | None:
+        """Return what the database says of a row that undoes a transaction, None for any other one."""
+        assert self._connection is not None
+        transaction = self._connection.begin()
+        try:
+            self._writer.write(self._connection, row)
+        except Exception as error:
+            if database.passes(error):
+                raise
+            return error if self._is_undone() else None
+        finally:
+            transaction.rollback()
+        return None
+
+    def _is_undone(self) -> bool:
+        """Whether SQLite has no transaction any more, though nobody has ended it."""
+        assert self._connection is not None
+        if self._connection.dialect.name != "sqlite" or self._connection.invalidated:
+            # A connection that is lost gives nothing to look at.
+            return False
+        driver: Any = self._connection.connection.dbapi_connection
+        return not driver.in_transaction
 
     def _may_be_deferred(self, error: SQLAlchemyError) -> bool:
         """Whether a constraint was looked at by the commit only, and so by nobody before."""
@@ -238,23 +297,27 @@ class SqlSinkTask(Informed, SinkTask):
     def _statements(self, rows: Sequence[Rows], bad: list[Bad]) -> None:
         for table_rows in rows:
             # What a statement has written before a bad row would stay there, and come again with the halves.
-            most = self._batch if database.has_transactions(table_rows.table) else 1
+            most = self._batch if database.has_transactions(table_rows.table) and not self._is_singly else 1
             for begin in range(0, len(table_rows), most):
                 self._statement(table_rows.cut(begin, begin + most) if len(table_rows) > most else table_rows, bad)
 
     def _statement(self, rows: Rows, bad: list[Bad]) -> None:
         assert self._connection is not None
+        if self._undoing:
+            rows = self._without_undoing(rows, bad)
+            if not len(rows):
+                return
         try:
             with self._connection.begin_nested() if database.has_transactions(rows.table) else contextlib.nullcontext():
                 self._writer.write(self._connection, rows)
                 if self._checks_rows:
                     self._connection.exec_driver_sql("SET CONSTRAINTS ALL IMMEDIATE")
         except Exception as error:
+            if self._is_undone() and not database.passes(error):
+                raise _UndoneError(rows) from error
             reason = f"The table {rows.table.fullname} refuses it: {database.reason(error)}"
-            # A table that records have chosen, and that can't be used for whatever reason, is their fault. Where a trigger has
-            # undone all that was written before, these alone can't be passed over.
-            is_whole = not str(getattr(error, "orig", "")).startswith("no such savepoint")
-            is_chosen = rows.have_chosen and isinstance(error, DBAPIError) and not database.passes(error) and is_whole
+            # A table that records have chosen, and that can't be used for whatever reason, is their fault.
+            is_chosen = rows.have_chosen and isinstance(error, DBAPIError) and not database.passes(error)
             if is_chosen and faults.is_of_right(error):
                 bad += [(rows.record(at), ConnectError(reason)) for at in range(len(rows))]
                 return
@@ -266,6 +329,18 @@ class SqlSinkTask(Informed, SinkTask):
                 half = len(rows) // 2
                 self._statement(rows.cut(0, half), bad)
                 self._statement(rows.cut(half, len(rows)), bad)
+
+    def _without_undoing(self, rows: Rows, bad: list[Bad]) -> Rows:
+        """Return the rows but those that would undo all others, which are bad ones."""
+        kept = []
+        for at in range(len(rows)):
+            error = self._undoing.get(_identity(rows.record(at)))
+            if error is None:
+                kept.append(at)
+            else:
+                reason = f"The table {rows.table.fullname} refuses it, and all others with it: {database.reason(error)}"
+                bad.append((rows.record(at), ConnectError(reason)))
+        return rows.only(kept)
 
     def _report(self, bad: Sequence[Bad]) -> None:
         """Report bad records before the rows are committed: a record may be reported twice, but it is not lost."""
@@ -284,6 +359,11 @@ class SqlSinkTask(Informed, SinkTask):
         again, pause_ms = self._patience.failed(text)
         self.context.timeout(pause_ms)
         raise again from None
+
+
+def _identity(record: SinkRecord) -> tuple[str, int, int]:
+    place = place_of(record)
+    return place.topic, place.partition, record.original_offset
 
 
 def _ends(groups: Sequence[Group]) -> tuple[dict[TopicPartition, int], dict[TopicPartition, int]]:

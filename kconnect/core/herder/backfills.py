@@ -29,6 +29,7 @@ _CLASSES = (
 )
 _SINKS = ("SparkSink", "SparkSinkConnector", "kconnect.connectors.spark.connector.SparkSinkConnector")
 SUFFIX = "-backfill"
+_MOST_DIGITS = 20
 _LEFT_OUT = ("connector.class", "connector.plugin.version", "name", "tasks.max")
 _HELD = {
     "snapshot_s": "backfill_snapshot_seconds",
@@ -89,9 +90,11 @@ def progress(desk: Desk, connector: str, offsets: Iterable[Mapping[str, Any]], r
     if told:
         counted = _counted(told[0], rows)
     if done is not None:
-        counted["rows"] = sum(offset.get("rows", 0) for partition, offset in rows if partition.get("lsn") == done.get("lsn"))
+        counted["rows"] = sum(
+            _whole(offset.get("rows")) for partition, offset in rows if partition.get("lsn") == done.get("lsn")
+        )
     elif not told:
-        counted["rows"] = sum(offset.get("rows", 0) for _, offset in rows)
+        counted["rows"] = sum(_whole(offset.get("rows")) for _, offset in rows)
     reported = current(desk, reports)
     own = [reported[unit] for number in numbers if (unit := UnitId(name, number)) in reported]
     rate = None if done is not None else total(own, "in_per_s")
@@ -118,7 +121,7 @@ def _begin(done: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return the offset for Debezium's connector; None if a version before wrote none, or what stands there is none."""
     try:
         begin = json.loads(done.get("debezium") or "null")
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return begin if isinstance(begin, dict) and begin.keys() == {"partition", "offset"} else None
 
@@ -132,14 +135,16 @@ def _counted(task: Properties, rows: Iterable[tuple[Mapping[str, Any], Mapping[s
     read = done = 0
     for partition, offset in rows:
         if partition.get("lsn") == snapshot["lsn"] and _beginning(partition) in ranges:
-            read += offset.get("rows", 0)
+            read += _whole(offset.get("rows"))
             done += bool(offset.get("done")) and offset.get("sees") == snapshot["sees"]
     return {"ranges": len(ranges), "ranges_done": done, "rows": read, "rows_in_all": guess if guess > 0 else None}
 
 
 def _beginning(partition: Mapping[str, Any]) -> tuple[Any, ...]:
     first = str(partition.get("pages")).partition("-")[0]
-    return partition.get("schema"), partition.get("table"), partition.get("file"), int(first) if first.isdecimal() else None
+    number = int(first) if first.isdecimal() and len(first) < _MOST_DIGITS else None
+    names = (name if isinstance(name, str) else None for name in (partition.get("schema"), partition.get("table")))
+    return *names, _whole(partition.get("file")), number
 
 
 def _largest(reports: Collection[UnitReport], name: str) -> float | None:

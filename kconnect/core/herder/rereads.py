@@ -82,7 +82,7 @@ def tables_of(offsets: Iterable[Mapping[str, Any]]) -> list[str]:
         text = (row["offset"] or {}).get(_READING)
         try:
             tables = json.loads(text) if isinstance(text, str) else []
-        except ValueError:
+        except (ValueError, RecursionError):
             continue
         if isinstance(tables, list):
             found += [str(table.get(f"{_READING}_id")) for table in tables if isinstance(table, dict)]

@@ -6,6 +6,7 @@ Debezium was 3.6.1. A test of `--long` has it make them anew (`tests/integration
 
 from __future__ import annotations
 
+import decimal
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -15,8 +16,11 @@ import pytest
 
 from kconnect.api import ConnectError, SourceRecord
 from kconnect.connectors.backfill.defaults import default_of
+from kconnect.connectors.backfill.mariadb import ddl
+from kconnect.connectors.backfill.mariadb import types as mariadb_types
+from kconnect.connectors.backfill.mariadb.types import Modes
 from kconnect.connectors.backfill.source import BackfillConnector
-from kconnect.connectors.backfill.types import ColumnType
+from kconnect.connectors.backfill.types import ColumnType, reading_of
 from kconnect.converters.json import JsonConverter
 from kconnect.testing import SourceRunner
 
@@ -138,3 +142,26 @@ def test_an_infinite_number_is_told(database: Callable[[str], dict[str, str]]) -
 )
 def test_a_default_is_read_from_its_expression(kind: ColumnType, expression: str, default: Any) -> None:
     assert default_of(kind, expression) == default
+
+
+@pytest.mark.parametrize("text", ["1E+999999999", "-1e5", "1E-999999999"])
+def test_a_number_with_an_exponent_is_written_out_by_nobody(text: str) -> None:
+    """Who answers as the database has a billion digits in twelve characters, for which the whole process waited."""
+    number = decimal.Decimal(text)
+    for kind in (ColumnType("numeric"), ColumnType("numeric", modifier=(10 << 16 | 2000) + 4)):
+        reading = reading_of(kind, True)
+        assert reading is not None and reading.convert is not None
+        assert reading.convert(decimal.Decimal("1.50")) is not None
+        with pytest.raises(ConnectError, match="has an exponent"):
+            reading.convert(number)
+    assert default_of(ColumnType("numeric"), f"'{text}'::numeric", "string") is None
+    plain = mariadb_types.reading_of(ddl.parse("CREATE TABLE t (`a` decimal(10,2) NOT NULL)").columns[0], Modes("string", "x"))
+    assert plain is not None and plain.convert is not None
+    assert plain.convert(decimal.Decimal("1.50")) == "1.50"
+    with pytest.raises(ConnectError, match="has an exponent"):
+        plain.convert(number)
+
+
+def test_a_default_of_an_interval_takes_time_by_its_length() -> None:
+    """Who answers as the database has a default of a megabyte."""
+    assert default_of(ColumnType("interval"), f"'{'1 day ' * 100_000}'::interval") == 100_000 * 86_400_000_000

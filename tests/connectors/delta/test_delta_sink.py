@@ -737,6 +737,29 @@ def test_an_upsert_reads_no_file_beside_the_table(lake: Lake, tmp_path: Path, pa
     assert lake.table().version() == 1
 
 
+@pytest.mark.parametrize("is_folder", [False, True], ids=["file", "folder"])
+def test_an_upsert_follows_no_link_in_the_table(lake: Lake, tmp_path: Path, is_folder: bool) -> None:
+    """Who may put a link into the table's folder leads it to another table, whose rows a merge would copy."""
+    with lake.sink(**UPSERTS) as runner:
+        put(runner, row(0, note="a"))
+    folder = lake.folder / "shop" / "orders"
+    secret = tmp_path / "secret"
+    secret.mkdir()
+    file = next(folder.glob("*.parquet"))
+    shutil.move(file, secret / file.name)
+    name = f"link/{file.name}" if is_folder else file.name
+    (folder / name.partition("/")[0]).symlink_to(secret if is_folder else secret / file.name)
+    log = sorted((folder / "_delta_log").glob("*.json"))[-1]
+    actions = [json.loads(line) for line in log.read_text("utf-8").splitlines()]
+    for action in actions:
+        if "add" in action:
+            action["add"]["path"] = name
+    log.write_text("\n".join(map(json.dumps, actions)), "utf-8")
+    with pytest.raises(ConnectError, match=r"names a file that a link leads to"), lake.sink(**UPSERTS) as runner:
+        put(runner, row(1, note="b"))
+    assert lake.table().version() == 1
+
+
 # Stores, configs.
 
 
@@ -871,3 +894,20 @@ def test_the_folders_are_those_that_the_worker_allows(lake: Lake, tmp_path: Path
     assert made(lake.folder).load("shop.orders") is None
     with pytest.raises(ConfigError, match="allows files below"):
         made(lake.folder).load("away.orders")
+    (lake.folder / "shop" / "lines").mkdir(parents=True)
+    (lake.folder / "shop" / "lines" / "_delta_log").symlink_to(tmp_path)
+    with pytest.raises(ConfigError, match="allows files below"):
+        made(lake.folder).load("shop.lines")
+
+
+def test_a_partition_is_in_the_folders_that_the_worker_allows(lake: Lake, tmp_path: Path) -> None:
+    """Who may put a link in place of a partition's folder had its rows written elsewhere."""
+    parts = {"delta.tables.default-partition-by": "note"}
+    with lake.sink(**parts) as runner:
+        put(runner, row(0, note="a"))
+    props = lake.config(**parts)
+    made = DeltaLake(settings.CONFIG.parse(props), props, {"connector.files.allowed.paths": str(lake.folder)}, Asker())
+    assert made.target("shop.orders", lambda topics: {}) is not None
+    (lake.folder / "shop" / "orders" / "note=b").symlink_to(tmp_path)
+    with pytest.raises(DeltaFault, match=r"leads out of what the worker's connector\.files\.allowed\.paths allows"):
+        made.target("shop.orders", lambda topics: {})

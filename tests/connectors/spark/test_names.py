@@ -65,6 +65,40 @@ def test_a_catalog_is_one_of_the_workers(tmp_path: Path, more: dict[str, str], s
     assert error in str(errors.get(setting or ""))
 
 
+AZURE = "abfss://lake@shop.dfs.core.windows.net/x"
+NODE = {"lake.spark.hadoop.fs.defaultFS": "hdfs://node-1:8020"}
+OWN_AZURE = {"lake.spark.hadoop.fs.azure.account.auth.type.lake.example.org": "OAuth"}
+
+
+@pytest.mark.parametrize(
+    ("url", "worker", "error"),
+    [
+        (AZURE, {}, ""),
+        ("abfss://lake@evil.example.org/x", {}, "leads the worker's login"),
+        ("abfss://lake@evil.example.org/shop.dfs.core.windows.net", {}, "leads the worker's login"),
+        ("abfss://lake@shop.dfs.core.windows.net@evil.example.org/x", {}, "leads the worker's login"),
+        ("abfss://lake@evil.example.org:443/x", OWN_AZURE, "leads the worker's login"),
+        ("abfss://lake/x", OWN_AZURE, "leads the worker's login"),
+        ("abfss://lake@lake.example.org/x", OWN_AZURE, ""),
+        ("hdfs://anywhere:8020/x", {}, ""),
+        ("hdfs:///x", NODE, ""),
+        ("hdfs://NODE-1:8020/x", NODE, ""),
+        ("hdfs://node-1:22/x", NODE, "names node-1:8020 as HDFS"),
+        ("hdfs://evil:8020/x", NODE, "names node-1:8020 as HDFS"),
+        ("hdfs://node-1:8020@evil:8020/x", NODE, "names node-1:8020 as HDFS"),
+        ("hdfs://evil/x", {"lake.spark.hadoop.dfs.nameservices": "one, two"}, "names one, two as HDFS"),
+        ("hdfs://two/x", {"lake.spark.hadoop.dfs.nameservices": "one, two"}, ""),
+    ],
+)
+def test_the_workers_login_goes_where_the_worker_allows(tmp_path: Path, url: str, worker: dict[str, str], error: str) -> None:
+    """Who may create a connector names a store elsewhere, to which Spark takes the login of the worker's file."""
+    connector = SparkSinkConnector()
+    connector.worker = {"lake.python": "/lake/python", **worker}
+    config = {**Plain(tmp_path).config(), "lake.store.url": url}
+    errors = [text for value in connector.validate(config).values if value.name == "lake.store.url" for text in value.errors]
+    assert (error in str(errors)) if error else not errors
+
+
 def test_a_folder_that_the_worker_does_not_allow_is_refused(tmp_path: Path) -> None:
     connector, props = SparkSinkConnector(), Plain(tmp_path).config()
     for allowed, refused in ((tmp_path / "other", True), (tmp_path, False)):

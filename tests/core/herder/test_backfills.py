@@ -434,3 +434,20 @@ def test_the_version_is_one_that_the_config_allows(cluster: MemoryCluster) -> No
     call(cluster, StartBackfill("cdc", 1))
     made = cluster.workers["a:1"].herder.log.config.connectors[READER].properties
     assert made["backfill.debezium.version"] == "3.6.1.Final"
+
+
+@pytest.mark.parametrize(
+    ("partition", "offset"),
+    [
+        ({"lsn": LSN, "schema": "public", "table": "t", "file": 5, "pages": "0-10"}, {"rows": "x", "done": True, "sees": SEES}),
+        ({"lsn": LSN, "schema": [1], "table": {}, "file": [], "pages": "9" * 5000 + "-"}, {"rows": [1]}),
+        ({"backfill": "done", "lsn": LSN}, {"rows": {}, "debezium": "[" * 100_000}),
+    ],
+)
+def test_odd_offsets_of_a_backfill_are_told_of(cluster: MemoryCluster, partition: Any, offset: Any) -> None:
+    """Who may write to the topic of offsets writes what is none: how far a backfill is can be asked for all the same."""
+    begun(cluster)
+    store(cluster, READER, partition, offset)
+    assert call(cluster, GetBackfill("cdc"))["rows"] == 0
+    store(cluster, "cdc", {"server": "p"}, {"incremental_snapshot_collections": "[" * 100_000})
+    assert call(cluster, GetReread("cdc"))["tables"] == []

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from kconnect.api import ConnectError, Schema, Struct, schema
 from kconnect.connectors.backfill.mariadb.ddl import Column
-from kconnect.connectors.backfill.types import POINT, PRECISE, Convert, Reading
+from kconnect.connectors.backfill.types import POINT, PRECISE, Convert, Reading, as_written
 
 LONG = "long"
 """The `bigint.unsigned.handling.mode` that writes longs."""
@@ -156,7 +156,7 @@ def _of_decimal(column: Column, mode: str) -> Reading:
 
 
 def _plain(number: decimal.Decimal) -> str:
-    return f"{number:f}"
+    return f"{as_written(number):f}"
 
 
 def _as_float(number: float) -> float:
