@@ -41,6 +41,7 @@ BENCHES = {
     "console": ("", "--connectors 100 --rounds 2 --seconds 5"),
     "apply": ("", "--connectors 20"),
     "offsets": ("", "--rounds 3"),
+    "cores": ("", "--records 20000 --rounds 1"),
     "cluster": ("", "--rounds 1 --connectors 3 --many 0"),
     "capacity": ("", "--connectors 15"),
     "topics": ("", "--topics 10 --rounds 1"),
