@@ -59,7 +59,7 @@ export class ApiError extends Error {
 /** @typedef {Record<string, string | null>} Config */
 /** @typedef {{partition: Record<string, unknown>, offset: Record<string, unknown> | null}} Offset */
 /** @typedef {{worker_id: string, host: number, node: string | null, pid: number | null}} Host */
-/** @typedef {{id: number, host: Host | null, memory: {used: number, max: number | null} | null, retrying: {since: number, reason: string} | null, since: number | null}} OwnTask */
+/** @typedef {{id: number, host: Host | null, memory: {used: number, max: number | null} | null, retrying: {since: number, reason: string} | null, cpu_s: number | null, since: number | null}} OwnTask */
 /** @typedef {{task: number | null, state: string, worker_id: string | null, host: Host | null, waits_for: string | null}} Placed */
 /** @typedef {{name: string, value: string | null, errors: string[], recommended_values: string[], visible: boolean}} ConfigValue */
 /** @typedef {{name: string, error_count: number, groups: string[], configs: import("./form.js").Entry[]}} Validation */

@@ -118,6 +118,28 @@ function overview({ api, name, hurry }) {
   const open = new Set();
   let reading = false;
   let again = false;
+  /** What tasks had taken of processors when that last changed, and when that was seen. @type {Map<number, {seconds: number, at: number, share: string}>} */
+  const taken = new Map();
+
+  /** How much of a core a task takes. @param {number} id @param {number | null | undefined} seconds */
+  function share(id, seconds) {
+    const before = taken.get(id);
+    const at = Date.now();
+    if (seconds === null || seconds === undefined) {
+      taken.delete(id);
+      return "";
+    }
+    if (before === undefined || seconds < before.seconds) {
+      taken.set(id, { seconds, at, share: "" });
+      return "";
+    }
+    if (at - before.at < 5000) {
+      return before.share;
+    }
+    const text = `${((100000 * (seconds - before.seconds)) / (at - before.at)).toFixed(0)} %`;
+    taken.set(id, { seconds, at, share: text });
+    return text;
+  }
 
   /** @param {string} key @param {string} trace */
   function folded(key, trace) {
@@ -157,6 +179,7 @@ function overview({ api, name, hurry }) {
         placed.worker_id,
         host,
         size(more?.memory?.used),
+        share(id, more?.cpu_s),
         reason,
         api.may("operate") ? button("Restart", restart, { "aria-label": `Restart task ${id}` }) : "",
       ];
@@ -177,7 +200,9 @@ function overview({ api, name, hurry }) {
         : null,
       instance ? h("div", { class: "instance" }, h("h2", null, "The connector itself"), instance) : null,
       h("h2", null, "Tasks"),
-      rows.length ? table(["Task", "State", "Since", "Worker", "Host", "Memory", "Why", ""], rows, { caption: "Tasks" }) : h("p", null, "It has no tasks."),
+      rows.length
+        ? table(["Task", "State", "Since", "Worker", "Host", "Memory", "CPU", "Why", ""], rows, { caption: "Tasks" })
+        : h("p", null, "It has no tasks."),
     ];
   }
 

@@ -100,6 +100,10 @@ _OWN_TASK: dict[str, Schema] = {
             {"since": _NUMBER, "reason": _TEXT},
         )
     ),
+    "cpu_s": {
+        "type": ["number", "null"],
+        "description": "CPU seconds of the task's own threads in its life, without those of Kafka's clients; some seconds old.",
+    },
     "since": {"type": ["integer", "null"], "description": "When it came into its state, in ms since 1970."},
 }
 _OWN = {

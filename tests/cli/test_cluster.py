@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from kconnect.core.herder.request import Request
-from kconnect.core.herder.requests.cluster import GetCluster
+from kconnect.core.herder.requests.cluster import GetCluster, GetDemand
 from tests.cli.calls import call, serving
 from tests.rest.herder import MemoryHerder
 
@@ -51,11 +51,14 @@ VIEW = {
 }
 
 
+DEMAND = {"workers": 3, "workers_now": 2, "cores": 3.9, "cores_per_worker": 2, "target": 0.7}
+
+
 class Herder(MemoryHerder):
     def submit(self, request: Request[Any]) -> Future[Any]:
-        if isinstance(request, GetCluster):
+        if isinstance(request, (GetCluster, GetDemand)):
             future: Future[Any] = Future()
-            future.set_result(VIEW)
+            future.set_result(VIEW if isinstance(request, GetCluster) else DEMAND)
             return future
         return super().submit(request)
 
@@ -77,6 +80,7 @@ def test_the_table(url: str) -> None:
     assert ["n4:8083", "starting", "1", "2"] in lines
     told = "Host 0 of n2:8083 has plugins of /p/a-1, is for x-0 alone"
     assert [line for line in lines if line[:1] == ["Host"]] == [told.split()]
+    assert "All hosts take 3.9 cores, which want 3 workers".split() in lines
     assert ["Moving:", "x-0", "from", "n2:8083", "to", "(not", "decided", "yet)"] in lines
     assert ["Moving:", "y", "from", "nowhere", "to", "n1:8083"] in lines
 

@@ -118,14 +118,14 @@ def _tasks(report: Mapping[str, Any], now: float, verbose: bool) -> list[str]:
         states[task["state"]] = states.get(task["state"], 0) + 1
     count = ", ".join(f"{many} {paint(state)}" for state, many in states.items())
     lines = labelled("Tasks", [f"{len(tasks)}: {count}"])
-    headings = ("TASK", "STATE", "FOR", "WORKER", "IN/S", "OUT/S", "LAG", "ERRORS")
+    headings = ("TASK", "STATE", "FOR", "WORKER", "IN/S", "OUT/S", "LAG", "ERRORS", "CPU S")
     rows = []
     for task in tasks:
         numbers = task["numbers"] or {}
         since = "" if task["since_ms"] is None else age(now - task["since_ms"] / 1000)
-        counted = [number(numbers.get(key)) for key in ("in_per_s", "out_per_s", "lag", "errors")]
+        counted = [number(numbers.get(key)) for key in ("in_per_s", "out_per_s", "lag", "errors", "cpu_seconds")]
         rows.append((str(task["id"]), task["state"], since, task["worker_id"], *counted))
-    lines += table(headings, rows, right=("TASK", "IN/S", "OUT/S", "LAG", "ERRORS"), lead="  ")
+    lines += table(headings, rows, right=("TASK", "IN/S", "OUT/S", "LAG", "ERRORS", "CPU S"), lead="  ")
     for task in tasks:
         lines += _retrying(f"  Task {task['id']}", task)
     for numbers, error in _failures(tasks, verbose):

@@ -62,12 +62,13 @@ def test_what_a_task_takes_that_has_a_host_of_its_own(cluster: MemoryCluster) ->
 def test_what_a_task_tries_again_by_its_present_host_and_for_any_worker(cluster: MemoryCluster) -> None:
     ((worker, number),) = cluster.running()[UNIT]
     now = UnitReport(worker, number, cluster.hosts[worker, number].incarnation, UNIT, retrying="put(): RetriableError: busy")
-    since: dict[str, float | None] = {"retrying-since-timestamp-seconds": 1_800_000_000.25, "total-records-skipped": None}
+    since: dict[str, float | None] = {"retrying-since-timestamp-seconds": 1_800_000_000.25, "cpu-seconds-total": 12.5}
     cluster.reports = [replace(now, values=since), replace(now, incarnation="an earlier one", values=since, retrying="old")]
     expected = {"since": 1_800_000_000_250, "reason": "put(): RetriableError: busy"}
     for asked in ("a:1", "b:1"):
         found = cluster.call(asked, ListOwn())
         assert [task["retrying"] for task in found["x"]["tasks"]] == [expected, None]
+        assert [task["cpu_s"] for task in found["x"]["tasks"]] == [12.5, None]
         advice = ["Its tasks are retrying, and will not fail: fix the cause; `kconnect logs x` shows more"]
         config = {**SOURCE, "name": "x"}
         assert cluster.call(asked, GetOwn("x")) == {"name": "x", **found["x"], "advice": advice, "config": config}

@@ -119,13 +119,13 @@ def _reach(now: Properties, changed: Set[str]) -> Callable[[Properties | None], 
 
 def _all_of(desk: Desk, reports: Collection[Report], names: Iterable[str]) -> Body:
     """
-    `{connector: {"retrying", "tasks": [{"id", "host", "memory", "retrying", "since"}]}}`; what does not apply, or is not known,
-    is null.
+    `{connector: {"retrying", "tasks": [{"id", "host", "memory", "retrying", "cpu_s", "since"}]}}`; what does not apply, or is
+    not known, is null.
 
     `host` is `{"worker_id", "host", "node", "pid"}`: the process that holds the task. `memory` is `{"used", "max"}` in bytes,
     of a task that has a host of its own; `max` null is no limit. `retrying` is `{"since", "reason"}`: a call that failed is
-    made again and again, since so many milliseconds after 1970; outside of `tasks` it is the connector instance's. `since` is
-    when the task came into its state.
+    made again and again, since so many milliseconds after 1970; outside of `tasks` it is the connector instance's. `cpu_s` is
+    what the task's own threads have taken of processors in its life. `since` is when the task came into its state.
     """
     config, state = desk.log.config, desk.log.assignment
     holders = {unit: held for held in state.held.values() for unit in held.units or ()}
@@ -140,7 +140,7 @@ def _all_of(desk: Desk, reports: Collection[Report], names: Iterable[str]) -> Bo
     def task(unit: UnitId) -> dict[str, Any]:
         held = holders.get(unit)
         if held is None:
-            return {"id": unit.task, "host": None, "memory": None, "retrying": None, "since": since(unit)}
+            return {"id": unit.task, "host": None, "memory": None, "retrying": None, "cpu_s": None, "since": since(unit)}
         where = (held.worker, held.host, held.incarnation)
         placement = state.placements.get(held.worker)
         alone = placement is not None and placement.spec(held.host).unit == unit
@@ -150,6 +150,7 @@ def _all_of(desk: Desk, reports: Collection[Report], names: Iterable[str]) -> Bo
             "host": host_of(held),
             "memory": memory,
             "retrying": _retrying(unit_reports.get(unit)),
+            "cpu_s": _cpu(unit_reports.get(unit)),
             "since": since(unit),
         }
 
@@ -169,6 +170,10 @@ def host_of(held: Held) -> Body:
 def _memory(report: HostReport | None) -> dict[str, Any] | None:
     usage = None if report is None else report.usage
     return None if usage is None else {"used": usage.memory, "max": usage.memory_max}
+
+
+def _cpu(report: UnitReport | None) -> float | None:
+    return None if report is None else report.values.get("cpu-seconds-total")
 
 
 def _retrying(report: UnitReport | None) -> dict[str, Any] | None:
