@@ -133,7 +133,8 @@ function overview({ api, name, hurry }) {
       taken.set(id, { seconds, at, share: "" });
       return "";
     }
-    if (at - before.at < 5000) {
+    // Hosts tell of it every ten seconds, or not at all while nothing is taken.
+    if (seconds === before.seconds && at - before.at < 30000) {
       return before.share;
     }
     const text = `${((100000 * (seconds - before.seconds)) / (at - before.at)).toFixed(0)} %`;
