@@ -8,6 +8,7 @@ counts tasks, sees nothing to mend afterwards, whoever leads then and of whichev
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_left
 from collections import deque
 from collections.abc import Collection, Iterator, Mapping
@@ -52,11 +53,11 @@ class Reading(NamedTuple):
     seconds: float
 
 
-@dataclass
+@dataclass(slots=True)
 class _Known:
     """What is known of a unit: its shares of a core in the last looks of its life, and what they were in the life before."""
 
-    shares: deque[float] = field(default_factory=lambda: deque(maxlen=_KEPT_LOOKS))
+    shares: array[float] = field(default_factory=lambda: array("f"))
     before: float | None = None
     silent: int = 0
     """Looks since it was last known what it had taken."""
@@ -108,10 +109,11 @@ class Loads:
                     # Started anew, perhaps elsewhere, it begins to count anew.
                     if len(of_unit.shares) >= _LOOKS:
                         of_unit.before = of_unit.share
-                    of_unit.shares.clear()
+                    del of_unit.shares[:]
                     of_unit.silent += 1
                 else:
                     of_unit.silent = 0
+                    del of_unit.shares[: 1 - _KEPT_LOOKS]
                     of_unit.shares.append((reading.seconds - before.seconds) / seconds)
         self._known, self._readings, self._looked_at = known, dict(readings), now
 
