@@ -13,6 +13,7 @@ from bisect import bisect_left
 from collections import deque
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import NamedTuple
 
 from kconnect.core.cluster.shares import Counts, group_of
@@ -126,18 +127,19 @@ class Loads:
         """
         moves: dict[UnitId, str] = {}
         self._rests_until = {unit: end for unit, end in self._rests_until.items() if end > now}
+        left = self._left(now)
+        if left <= 0:
+            return {}
         staying = {*weights, *self._rests_until}
-        sides = {name: _Side(name, units, self._known, weights, staying) for name, units in owners.items()}
-        sides = {name: side for name, side in sides.items() if side.is_measured}
+        sides = [_Side(name, units, self._known, weights, staying) for name, units in owners.items()]
+        sides = [side for side in sides if side.is_measured]
+        if not _are_apart(sides):
+            return {}
         counts = Counts()
         for name, units in owners.items():
             for unit in units:
                 counts.add(unit, name, 1)
-        while True:
-            most = self._left(now) - len(moves)
-            found = next(_pairs(sides, counts, most), None) if most > 0 and len(sides) > 1 else None
-            if found is None:
-                break
+        while found := next(_pairs(sides, counts, left - len(moves)), None):
             source, target, unit, back = found
             for moved, here, there in ((unit, source, target), (back, target, source)):
                 if moved is not None:
@@ -168,16 +170,21 @@ class _Side:
         staying: Collection[UnitId],
     ) -> None:
         self.name = name
-        self.is_measured = all(unit in known and known[unit].is_measured for unit in units)
-        self.load = sum(known[unit].share for unit in units if unit in known)
-        self.weight = sum(weights.get(unit, 1) for unit in units)
-        self._shares = {unit: known[unit].share for unit in units if unit in known}
-        able = (unit for unit in units if unit not in staying and unit in known and known[unit].may_move)
-        self.movable = sorted((self._shares[unit], unit) for unit in able)
+        self._units = [unit for unit in units if unit in known]
+        self._known, self._staying = known, staying
+        self.is_measured = len(self._units) == len(units) and all(known[unit].is_measured for unit in units)
+        self.load = sum(known[unit].share for unit in self._units)
+        self.weight = len(units) + sum(weights[unit] - 1 for unit in weights.keys() & units)
+
+    @cached_property
+    def movable(self) -> list[tuple[float, UnitId]]:
+        """Units that may move, and what they take, the least busy first."""
+        able = (unit for unit in self._units if unit not in self._staying and self._known[unit].may_move)
+        return sorted((self._known[unit].share, unit) for unit in able)
 
     def give(self, unit: UnitId, other: _Side) -> None:
         """What has just moved moves no further."""
-        share = self._shares[unit]
+        share = self._known[unit].share
         self.movable.remove((share, unit))
         self.load -= share
         other.load += share
@@ -185,12 +192,21 @@ class _Side:
         other.weight += 1
 
 
-def _pairs(sides: Mapping[str, _Side], counts: Counts, most: int) -> Iterator[tuple[_Side, _Side, UnitId, UnitId | None]]:
-    """Yield what gains most between the busiest worker and another one, the least busy first: who, to whom, and who back."""
-    by_load = sorted(sides.values(), key=lambda side: (side.load, side.name))
-    source = by_load.pop()
+def _are_apart(sides: Collection[_Side]) -> bool:
+    """Whether one of them has so much more to do than another one that something is to move."""
+    loads = [side.load for side in sides]
+    return len(loads) > 1 and max(loads) - min(loads) >= max(_APART, max(loads) * _APART_SHARE)
+
+
+def _pairs(sides: Collection[_Side], counts: Counts, most: int) -> Iterator[tuple[_Side, _Side, UnitId, UnitId | None]]:
+    """
+    Yield what gains most between the busiest worker and another one, the least busy first: who, to whom, and who back. At
+    `most` so many units move.
+    """
+    by_load = sorted(sides, key=lambda side: (side.load, side.name)) if most > 0 else []
+    source = by_load.pop() if by_load else None
     for target in by_load:
-        if source.load - target.load < max(_APART, source.load * _APART_SHARE):
+        if source is None or not _are_apart((source, target)):
             return
         best: tuple[float, UnitId, UnitId | None] | None = None
         for share, unit in source.movable[: -_CANDIDATES - 1 : -1]:
