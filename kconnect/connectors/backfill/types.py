@@ -268,10 +268,11 @@ def _hstore(text: str) -> str:
 
 _DATE = "CASE {0} WHEN 'infinity' THEN -622191234 WHEN '-infinity' THEN -625821272 ELSE {0} - DATE '1970-01-01' END"
 _INTERVAL = (
-    # The longest ones do not fit into so many microseconds: Java's numbers end there, too.
-    f"least({_MOST}, greatest({-_MOST - 1}, (extract(year from {{0}}) * 12 + extract(month from {{0}})) * {_MONTH_US} "
+    # The longest ones do not fit into so many microseconds: Java's numbers end there, too. Of a null these two make a number.
+    f"CASE WHEN {{0}} IS NOT NULL THEN least({_MOST}, greatest({-_MOST - 1}, "
+    f"(extract(year from {{0}}) * 12 + extract(month from {{0}})) * {_MONTH_US} "
     "+ extract(day from {0}) * 86400000000 + extract(hour from {0}) * 3600000000 + extract(minute from {0}) * 60000000 "
-    "+ extract(second from {0}) * 1000000))::int8"
+    "+ extract(second from {0}) * 1000000))::int8 END"
 )
 _AS_TEXT = Reading(schema.STRING_SCHEMA, "{}::text")
 _AS_PRINTED = Reading(schema.STRING_SCHEMA, "nullif(format('%s', {}), '')")

@@ -595,10 +595,10 @@ def test_an_array_of_labels_that_debeziums_schema_has_no_place_for_is_told_with_
 def test_the_longest_intervals_are_the_greatest_numbers(database: Make) -> None:
     config = database(
         "create table p (id int primary key, i interval);"
-        "insert into p values (1, '178000000 years'), (2, '-178000000 years'), (3, '1 day')"
+        "insert into p values (1, '178000000 years'), (2, '-178000000 years'), (3, '1 day'), (4, null)"
     )
     with SourceRunner(BackfillConnector, config) as source:
-        assert [record.value["after"]["i"] for record in rest(source)] == [2**63 - 1, -(2**63), 86_400_000_000]
+        assert [record.value["after"]["i"] for record in rest(source)] == [2**63 - 1, -(2**63), 86_400_000_000, None]
 
 
 def test_a_row_that_memory_has_no_room_for_is_told_for_good(database: Make) -> None:
