@@ -106,12 +106,17 @@ class RangeConnector(Informed, CheckedSource):
                 self._watching = threading.Thread(target=self._watch, name=name, daemon=True)
                 self._watching.start()
             snapshot, plans, ranges = self.divided()
-            count = min(max_tasks, ranges)
+            rate = self._config[settings.RATE]
+            # A task reads one row a second at least: of more tasks than that the rate would not be kept.
+            count = min(max_tasks, ranges, rate or ranges)
             more = {settings.SNAPSHOT: json.dumps(snapshot)}
-            if self._config[settings.RATE]:
-                more[settings.RATE] = str(-(-self._config[settings.RATE] // count))
-            shares = [{"tables": plans, "place": place, "of": count} for place in range(count)]
-            return [{**self._props, **more, settings.RANGES: json.dumps(share)} for share in shares]
+            configs = []
+            for place in range(count):
+                if rate:
+                    more[settings.RATE] = str(rate // count + (place < rate % count))
+                share = {"tables": plans, "place": place, "of": count}
+                configs.append({**self._props, **more, settings.RANGES: json.dumps(share)})
+            return configs
 
     @abstractmethod
     def divide(self) -> None:

@@ -12,7 +12,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
-from kconnect.api import ConfigDef, OffsetOnly, SourceRecord
+from kconnect.api import ConfigDef, ConnectError, OffsetOnly, SourceRecord
 from kconnect.connectors import interrupts
 from kconnect.connectors.backfill import settings
 from kconnect.connectors.common import Polling
@@ -21,6 +21,8 @@ from kconnect.connectors.sql.connections import Connections
 
 _PAUSE_S = 0.5
 _LONG_WAIT_S = 1.0
+_AT_ONCE_S = 5
+"""Of so many seconds rows are read at once at most, by the rate."""
 _CELL = 50
 _LONG = 1 << 20
 """So many bytes a row of a table may have, until the first ones are there."""
@@ -136,6 +138,8 @@ class RangeTask(Informed, Polling):
     def count(self) -> int:
         """Return how many rows are to be read at once."""
         most: int = min(self._config[settings.ROWS], self._config[settings.BYTES] // self._average)
+        if rate := self._config[settings.RATE]:
+            most = min(most, rate * _AT_ONCE_S)
         return max(1, most)
 
     def weigh(self, rows: Sequence[Sequence[Any]], long: Sequence[int]) -> None:
@@ -149,6 +153,11 @@ class RangeTask(Informed, Polling):
         """Another table's rows may be of any length."""
         self._average = _LONG
 
-    def distrust_weight(self) -> None:
-        """Rows before were shorter: read fewer at once."""
+    def distrust_weight(self, table: object) -> None:
+        """Note that rows before were shorter: fewer are read at once. Raise ConnectError if it was only one."""
+        if self.count() == 1:
+            raise ConnectError(
+                f"{table} has a row for which the database's answer takes more than {settings.ANSWER_BYTES >> 20} MiB: leave "
+                "its longest column out with column.exclude.list, of the backfill and of Debezium, or shorten the value"
+            )
         self._average = min(self._average * 16, self._config[settings.BYTES])

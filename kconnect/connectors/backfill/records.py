@@ -135,7 +135,10 @@ def _converted(shape: Shape, table: object, place: int, values: Sequence[Any]) -
     name, reading = shape.columns[place]
     convert = reading.convert
     if convert is not None:
-        values = [None if value is None else convert(value) for value in values]
+        try:
+            values = [None if value is None else convert(value) for value in values]
+        except ConnectError as error:
+            raise ConnectError(f"{table}.{name}: {error}") from None
     if not reading.schema.optional and None in values:
         raise ConnectError(f"{table}.{name} has a value, such as NaN, that Debezium has no place for")
     return values

@@ -64,6 +64,8 @@ REFUSED = (
     *("publish.via.partition.root", "sanitize.field.names", "slot.failover"),
 )
 """What a backfill does not do, and Debezium's records or its slot would be others by."""
+ANSWER_BYTES = 512 << 20
+"""The most memory that one answer of the database may take."""
 REMEDY = "let Debezium take its snapshot itself, or leave it out"
 _REFUSED_BEGINNINGS = ("column.mask.", "column.truncate.", "snapshot.select.statement.overrides.", "driver.")
 

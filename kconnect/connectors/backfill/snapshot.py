@@ -17,6 +17,7 @@ import contextlib
 import hashlib
 import logging
 import re
+import time
 import types
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -37,7 +38,9 @@ log = logging.getLogger(__name__)
 
 _CONNECT_S = 30.0
 _ANSWER_S = 3600.0
-_ANSWER_BYTES = 512 << 20
+_PAUSE_S = 0.1
+_TRIES = 5
+_NEW_TABLES = "Tables were made again and again while the copy was to begin: try again later"
 _WITH_FILTERS = 150000
 _WHICH_TABLES = (
     *(settings.TABLES_IN, settings.TABLES_OUT, settings.SCHEMAS_IN, settings.SCHEMAS_OUT),
@@ -126,7 +129,7 @@ class Sessions:
             _DRIVER,
             (),
             {"application_name": "kconnect backfill", **self._arguments, **more, "autocommit": True},
-            Limits(_ANSWER_BYTES, _ANSWER_S, are_set=False),
+            Limits(settings.ANSWER_BYTES, _ANSWER_S, are_set=False),
             self._connections.note,
             _CONNECT_S,
         )
@@ -167,11 +170,20 @@ class Sessions:
     def made(self, tables: Callable[[Any], Sequence[Name]]) -> tuple[Any, Snapshot]:
         """
         Make the slot anew, and return a connection within the snapshot at which it begins. `tables` gives those to publish.
-        ConnectError if that can't be had.
+        ConnectError if that can't be had, or if the backfill has begun with other tables.
         """
-        with contextlib.closing(self.plain()) as connection:
-            self._publish(connection, tables(connection))
-            self.drop(connection)
+        for _ in range(_TRIES):
+            with contextlib.closing(self.plain()) as connection:
+                self._require_only(connection)
+                published = tables(connection)
+                self._publish(connection, published)
+                self.drop(connection)
+            joined, snapshot = self._slot_made()
+            if self._are_all(joined, published, tables):
+                return joined, snapshot
+        raise ConnectError(_NEW_TABLES)
+
+    def _slot_made(self) -> tuple[Any, Snapshot]:
         with contextlib.closing(self.plain(replication="database")) as replication:
             made = replication.execute(
                 f"CREATE_REPLICATION_SLOT {quoted(self.slot)} LOGICAL pgoutput (SNAPSHOT 'export')"
@@ -187,16 +199,66 @@ class Sessions:
                 joined.close()
                 raise
 
-    def made_again(self) -> tuple[Any, Snapshot]:
-        """Return a connection within a new snapshot, with the slot that there is. LostError if there is none."""
-        connection = self.plain()
+    def _are_all(self, joined: Any, published: Sequence[Name], tables: Callable[[Any], Sequence[Name]]) -> bool:
+        """Return whether a snapshot has no table that is newer than what was published; else its connection is closed."""
         try:
-            lsn = self._begin(connection)
-            connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-            return connection, Snapshot(lsn, self._offer(connection, lsn))
+            are_all = set(tables(joined)) <= set(published)
         except BaseException:
-            connection.close()
+            joined.close()
             raise
+        if not are_all:
+            joined.close()
+        return are_all
+
+    def _require_only(self, connection: Any) -> None:
+        """
+        Raise ConnectError if the backfill has begun with other tables, or another publication. A slot that is made now begins
+        later than the first one: rows that were copied and deleted in between would stay in the topics.
+        """
+        other = connection.execute(
+            "SELECT slot_name::text FROM pg_replication_slots WHERE starts_with(slot_name::text, %s) AND slot_name <> %s "
+            "AND database = current_database()",
+            [self._slots, self.slot],
+        ).fetchone()
+        if other is not None:
+            raise ConnectError(
+                f"A backfill for the slot {self._config[settings.SLOT]} has begun with other tables or another publication, "
+                f"and its replication slot {other[0]} is there. Change them back, or cancel the backfill and begin it anew. "
+                f"If nobody needs that slot, drop it: SELECT pg_drop_replication_slot('{other[0]}')"
+            )
+
+    def made_again(self, tables: Callable[[Any], Sequence[Name]]) -> tuple[Any, Snapshot]:
+        """
+        Return a connection within a new snapshot, with the slot that there is. LostError if there is none. `tables` gives those
+        to publish, of which some may be newer than the slot: the publication has them before the snapshot is taken.
+        """
+        for _ in range(_TRIES):
+            connection = self.plain()
+            try:
+                lsn, published = self._begin(connection), tables(connection)
+                if self._publish(connection, published):
+                    self._await_writers(connection)
+                connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+                snapshot = Snapshot(lsn, self._offer(connection, lsn))
+            except BaseException:
+                connection.close()
+                raise
+            if self._are_all(connection, published, tables):
+                return connection, snapshot
+        raise ConnectError(_NEW_TABLES)
+
+    def _await_writers(self, connection: Any) -> None:
+        """
+        Wait until all transactions have ended that may have changed a table before its publication had it. Neither a snapshot
+        from before their end nor the stream has these changes. Who makes a slot waits for them, too.
+        """
+        [now] = connection.execute("SELECT pg_current_xact_id()::text").fetchone()
+        is_told = False
+        while connection.execute("SELECT pg_snapshot_xmin(pg_current_snapshot()) <= %s::xid8", [now]).fetchone() == (True,):
+            if not is_told:
+                log.info("The publication has got tables: transactions that may have changed them before are waited for")
+                is_told = True
+            time.sleep(_PAUSE_S)
 
     def drop(self, connection: Any, handed_over: bool = False) -> None:
         """
@@ -221,8 +283,11 @@ class Sessions:
                 f"SELECT pg_terminate_backend({left[1]})"
             )
 
-    def _publish(self, connection: Any, tables: Sequence[Name]) -> None:
-        """A slot can't tell of changes before its publication had their table: so that comes first."""
+    def _publish(self, connection: Any, tables: Sequence[Name]) -> bool:
+        """
+        Have all tables published. A slot can't tell of changes before its publication had their table: so that comes first.
+        Return whether the publication has changed.
+        """
         name, mode = self._config[settings.PUBLICATION], self._config[settings.PUBLISHING].lower()
         found = connection.execute(
             "SELECT pubinsert AND pubupdate AND pubdelete FROM pg_publication WHERE pubname = %s", [name]
@@ -233,8 +298,7 @@ class Sessions:
                     f"The publication {name} ({settings.PUBLICATION}) leaves out inserts, updates or deletions: "
                     f"ALTER PUBLICATION {quoted(name)} SET (publish = 'insert, update, delete, truncate'); or name another one"
                 )
-            self._add_missing(connection, name, mode, tables)
-            return
+            return self._add_missing(connection, name, mode, tables)
         if mode == "disabled":
             raise ConnectError(
                 f"There is no publication {name} ({settings.PUBLICATION}), and {settings.PUBLISHING}=disabled: make it, or "
@@ -242,8 +306,9 @@ class Sessions:
             )
         what = "ALL TABLES" if mode == "all_tables" else f"TABLE {', '.join(each.quoted for each in tables)}"
         connection.execute(f"CREATE PUBLICATION {quoted(name)} FOR {what}")
+        return True
 
-    def _add_missing(self, connection: Any, name: str, mode: str, tables: Sequence[Name]) -> None:
+    def _add_missing(self, connection: Any, name: str, mode: str, tables: Sequence[Name]) -> bool:
         """Have a publication that is there publish all tables as a whole. ConnectError if it does not, and is not ours."""
         there = connection.execute(
             "SELECT schemaname::text, tablename::text FROM pg_publication_tables WHERE pubname = %s", [name]
@@ -257,7 +322,7 @@ class Sessions:
                 f"{quoted(name)} ADD TABLE {', '.join(missing)}; or name another one"
             )
         if connection.info.server_version < _WITH_FILTERS:
-            return
+            return bool(missing)
         for table in tables:
             partly = connection.execute(
                 "SELECT FROM pg_publication_rel AS r JOIN pg_publication AS p ON p.oid = r.prpubid "
@@ -268,6 +333,7 @@ class Sessions:
                 raise ConnectError(
                     f"The publication {name} ({settings.PUBLICATION}) has only some rows or columns of {table}: name another"
                 )
+        return bool(missing)
 
     def _begin(self, connection: Any) -> int:
         found = connection.execute(

@@ -20,7 +20,7 @@ from kconnect.connectors.backfill.range_connector import RangeConnector
 
 if TYPE_CHECKING:
     from kconnect.connectors.backfill.snapshot import Sessions, Snapshot
-    from kconnect.connectors.backfill.tables import Plan
+    from kconnect.connectors.backfill.tables import Name, Plan
 
 log = logging.getLogger(__name__)
 
@@ -143,9 +143,13 @@ class BackfillConnector(RangeConnector):
             # Who did it has ended before that was noted.
             self._end(over)
             return None
+
+        def tables(connection: Any) -> list[Name]:
+            return [plan.name for plan in plans(connection, self._config)]
+
         with contextlib.suppress(LostError):
-            return sessions.made_again()
-        return sessions.made(lambda connection: [plan.name for plan in plans(connection, self._config)])
+            return sessions.made_again(tables)
+        return sessions.made(tables)
 
     def _end(self, snapshot: Snapshot) -> None:
         taken_us = self._taken_us or time.time_ns() // 1000

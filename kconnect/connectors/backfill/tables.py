@@ -20,7 +20,7 @@ _TABLES = """
 SELECT n.nspname, c.relname, c.relfilenode::int8, c.relkind::text,
        pg_relation_size(c.oid::regclass) / current_setting('block_size')::int8,
        EXISTS (SELECT FROM pg_inherits i WHERE i.inhparent = c.oid), greatest(c.reltuples, 0)::int8,
-       has_any_column_privilege(c.oid, 'SELECT'), row_security_active(c.oid)
+       has_table_privilege(c.oid, 'SELECT'), row_security_active(c.oid), c.relpersistence = 'u'
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE c.relkind IN ('r', 'p') AND c.relpersistence <> 't' AND n.nspname NOT IN ('pg_catalog', 'information_schema')
   AND n.nspname NOT LIKE 'pg\\_toast%'
@@ -158,7 +158,9 @@ def plans(connection: Any, config: Mapping[str, Any]) -> list[Plan]:
     """
     found: list[tuple[int, Plan]] = []
     user = config[settings.USER]
-    for schema_name, table, file, kind, pages, has_children, rows, may_read, is_partly in connection.execute(_TABLES):
+    for schema_name, table, file, kind, pages, has_children, rows, may_read, is_partly, is_unlogged in connection.execute(
+        _TABLES
+    ):
         name = Name(schema_name, table)
         if not _is_captured(name, config):
             continue
@@ -169,13 +171,18 @@ def plans(connection: Any, config: Mapping[str, Any]) -> list[Plan]:
             )
         if not may_read:
             raise ConnectError(
-                f"{user} may not read {name}: GRANT SELECT ON {name.quoted} TO {quoted(user)}; or leave it out by "
-                f"{settings.TABLES_OUT}"
+                f"{user} may not read {name}: GRANT SELECT ON {name.quoted} TO {quoted(user)}, of the whole table, for rows "
+                f"are read by their places (ctid); or leave it out by {settings.TABLES_OUT}"
             )
         if is_partly:
             raise ConnectError(
                 f"{user} sees only some rows of {name}, by row-level security, and the change stream has all: ALTER ROLE "
                 f"{quoted(user)} BYPASSRLS; or leave it out by {settings.TABLES_OUT}"
+            )
+        if is_unlogged:
+            raise ConnectError(
+                f"{name} is UNLOGGED, so the change stream never has its changes: ALTER TABLE {name.quoted} SET LOGGED; or "
+                f"leave it out by {settings.TABLES_OUT}"
             )
         # The borders stay where they are while a table grows.
         size: int = config[settings.RANGE_PAGES]

@@ -106,7 +106,7 @@ class BackfillTask(RangeTask):
         except (psycopg.Error, UnicodeError) as error:
             self.release()
             if isinstance(error, TooMuchError):
-                self.distrust_weight()
+                self.distrust_weight(self._ranges[0][0].name)
             elif not passes(error):
                 remedy = "If the table was altered since the snapshot was taken, cancel the backfill and begin it anew"
                 table = self._ranges[0][0].name

@@ -282,8 +282,11 @@ def _hstore(text: str) -> str:
 
 _DATE = "CASE {0} WHEN 'infinity' THEN -622191234 WHEN '-infinity' THEN -625821272 ELSE {0} - DATE '1970-01-01' END"
 _INTERVAL = (
-    f"((extract(year from {{0}}) * 12 + extract(month from {{0}})) * {_MONTH_US} + extract(day from {{0}}) * 86400000000 "
-    "+ extract(hour from {0}) * 3600000000 + extract(minute from {0}) * 60000000 + extract(second from {0}) * 1000000)::int8"
+    # The longest ones do not fit into so many microseconds: Java's numbers end there, too. Of a null these two make a number.
+    f"CASE WHEN {{0}} IS NOT NULL THEN least({_MOST}, greatest({-_MOST - 1}, "
+    f"(extract(year from {{0}}) * 12 + extract(month from {{0}})) * {_MONTH_US} "
+    "+ extract(day from {0}) * 86400000000 + extract(hour from {0}) * 3600000000 + extract(minute from {0}) * 60000000 "
+    "+ extract(second from {0}) * 1000000))::int8 END"
 )
 _AS_TEXT = Reading(schema.STRING_SCHEMA, "{}::text")
 _AS_PRINTED = Reading(schema.STRING_SCHEMA, "nullif(format('%s', {}), '')")
@@ -339,11 +342,22 @@ def _of_array(element: ColumnType, decimals: str) -> Reading | None:
         + " END FROM unnest({0}) WITH ORDINALITY AS _a(_e, _n) WHERE _n <= array_length({0}, 1) ORDER BY _n) END"
     )
     convert = one.convert
+    if element.labels:
+        return Reading(schema.array(one.schema), expression, _without_nulls)
     return Reading(
         schema.array(one.schema),
         expression,
         None if convert is None else lambda values: [None if value is None else convert(value) for value in values],
     )
+
+
+def _without_nulls(labels: list[str | None]) -> list[str | None]:
+    if None in labels:
+        raise ConnectError(
+            "An array of an enum has a null, or an array, among its elements, and Debezium's schema has labels only: change "
+            "it, or leave its column out"
+        )
+    return labels
 
 
 def is_text(reading: Reading) -> bool:

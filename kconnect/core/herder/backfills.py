@@ -189,9 +189,16 @@ def version_of(plugins: Iterable[Body], class_name: str, pinned: str | None) -> 
 
 
 _WHAT_IS_READ = ("table.", "schema.", "database.", "column.", "topic.", "slot.", "publication.")
+_NOT_WHAT = (
+    *("database.user", "database.password", "database.ssl", "database.server.id", "topic.creation."),
+    *("schema.history.internal.producer.", "schema.history.internal.consumer."),
+)
+"""Logins may be others by now, and topics and clients of the connector that reads its own, by `--set`."""
 
 
 def changed(config: Properties, reading: Properties) -> list[str]:
     """Return the settings, of those that say what is read and where the stream begins, that the two connectors have unlike."""
-    names = sorted(name for name in config.keys() | reading.keys() if name.startswith(_WHAT_IS_READ))
+    names = sorted(
+        name for name in config.keys() | reading.keys() if name.startswith(_WHAT_IS_READ) and not name.startswith(_NOT_WHAT)
+    )
     return [name for name in names if (config.get(name) or "") != (reading.get(name) or "")]

@@ -7,6 +7,7 @@ What Debezium makes of it: `tests/integration/test_backfill.py`.
 from __future__ import annotations
 
 import contextlib
+import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -263,6 +264,7 @@ def test_a_first_try_that_fails_hands_nothing_over(database: Make) -> None:
     runner = SourceRunner(BackfillConnector, {**config, "table.include.list": "public.t"}).start()
     connector.initialize(runner.connector.context)
     runner.stop()
+    connector.alter_offsets(config, [({"backfill": "done"}, None)])
     connector.start(dict(config))
     for _ in range(3):
         with pytest.raises(ConnectError, match="has partitions"):
@@ -300,17 +302,68 @@ def test_a_publication_of_parts_is_told(database: Make, how: str, text: str) -> 
         SourceRunner(BackfillConnector, config).start()
 
 
-def test_with_other_tables_another_slot_is_made_and_the_old_one_goes(database: Make) -> None:
+def test_other_tables_than_it_began_with_are_told(database: Make) -> None:
+    """A slot that is made later would not have the deletions of rows that were copied."""
     config = small(database(ROWS + "create table u (id int)"), **{"publication.autocreate.mode": "filtered"})
     query = "select slot_name from pg_replication_slots where database = current_database()"
     with SourceRunner(BackfillConnector, {**config, "table.include.list": "public.t"}) as source:
-        source.poll()
+        one_range(source)
     before = asked(config, query)
+    done(config, "delete from t where id = 1")
+    with pytest.raises(ConnectError, match="has begun with other tables"):
+        SourceRunner(BackfillConnector, config, offsets=source.offsets).start()
+    assert asked(config, query) == before
+    # Nor does another connector, whose slot has the same name, take the log away from this one.
+    BackfillConnector().alter_offsets(config, [(source.offsets[0][0], None)])
+    assert asked(config, query) == []
     with SourceRunner(BackfillConnector, config) as source:
-        source.poll()
-    after = asked(config, query)
-    assert len(before) == len(after) == 1
-    assert after != before
+        assert 1 not in ids([record for record in rest(source) if record.topic == "cdc.public.t"])
+
+
+def test_a_table_that_is_made_meanwhile_is_published_before_it_is_read(database: Make) -> None:
+    more = {"publication.autocreate.mode": "filtered", "table.include.list": "public.*"}
+    config = small(database(ROWS), **more)
+    with SourceRunner(BackfillConnector, config) as source:
+        one_range(source)
+        done(config, "create table u (id int primary key); insert into u values (1)")
+        with session(config) as writer:
+            writer.execute("begin")
+            writer.execute("insert into u values (2)")
+            end_sessions(config)
+            wait_until(lambda: _fails_or_waits(source), 60, "the task reads on")
+            published = "select from pg_publication_tables where tablename = 'u'"
+            wait_until(lambda: asked(config, published), 60, "the publication does not get the table")
+            # What was written before is in no stream: so the snapshot waits for it.
+            assert not source.reconfigurations
+            writer.execute("commit")
+        wait_until(lambda: source.reconfigurations, 60, "the connector does not notice")
+        source.restart()
+        later = rest(source)
+    assert sorted(ids([record for record in later if record.topic == "cdc.public.u"])) == [1, 2]
+
+
+def test_a_table_that_is_made_while_the_slot_is_made_is_published_before_it_is_read(database: Make) -> None:
+    more = {"publication.autocreate.mode": "filtered", "table.include.list": "public.*"}
+    config = small(database(ROWS), **more)
+    published = "select tablename::text from pg_publication_tables order by 1"
+    with session(config) as writer:
+        writer.execute("begin")
+        writer.execute("create table u (id int primary key)")
+        # The slot's snapshot is from after the end of this.
+        starting = threading.Thread(target=lambda: started.append(SourceRunner(BackfillConnector, config).start()))
+        started: list[SourceRunner] = []
+        starting.start()
+        try:
+            wait_until(lambda: asked(config, published) == [("t",)], 60, "nothing is published")
+        finally:
+            writer.execute("commit")
+            starting.join(120)
+    [source] = started
+    try:
+        assert asked(config, published) == [("t",), ("u",)]
+        assert source.poll()
+    finally:
+        source.stop()
 
 
 def test_functions_of_others_are_never_called(database: Make) -> None:
@@ -466,6 +519,7 @@ def test_tables_and_columns_are_chosen_as_by_debezium(database: Make) -> None:
     [
         ("create table p (id int) partition by range (id)", {}, "has partitions"),
         ("create table p (id int); create table q () inherits (p)", {}, "inherit"),
+        ("create unlogged table p (id int)", {}, "is UNLOGGED, so the change stream never has its changes"),
         ("create table p (id int)", {"table.include.list": "none"}, "no table that the config names"),
         ("create table p (id int)", {"publication.autocreate.mode": "disabled"}, "There is no publication"),
         ("create table p (id int)", {"database.password": "wrong"}, "password authentication failed"),
@@ -482,6 +536,7 @@ def test_what_can_not_be_read_is_told(database: Make, statements: str, settings:
     ("statement", "text"),
     [
         ("revoke select on t from reader", "reader may not read public.t: GRANT SELECT"),
+        ("revoke select on t from reader; grant select (id) on t to reader", "reader may not read public.t: GRANT SELECT"),
         ("alter table t enable row level security", "reader sees only some rows of public.t"),
         ("grant select on t to reader", ""),
     ],
@@ -522,6 +577,53 @@ def test_a_type_that_is_not_understood_is_told_with_its_column(database: Make) -
         pytest.raises(ConnectError, match=r"public\.p\.both_of: The type public.pair"),
     ):
         source.poll()
+
+
+@pytest.mark.parametrize("value", ["{a,null}", "{{a},{b}}"])
+def test_an_array_of_labels_that_debeziums_schema_has_no_place_for_is_told_with_its_column(database: Make, value: str) -> None:
+    config = database(
+        "create type mood as enum ('a', 'b'); create table p (id int primary key, m mood[]);"
+        f"insert into p values (1, '{value}')"
+    )
+    with (
+        SourceRunner(BackfillConnector, config) as source,
+        pytest.raises(ConnectError, match=r"public\.p\.m: An array of an enum has a null, or an array"),
+    ):
+        rest(source)
+
+
+def test_the_longest_intervals_are_the_greatest_numbers(database: Make) -> None:
+    config = database(
+        "create table p (id int primary key, i interval);"
+        "insert into p values (1, '178000000 years'), (2, '-178000000 years'), (3, '1 day'), (4, null)"
+    )
+    with SourceRunner(BackfillConnector, config) as source:
+        assert [record.value["after"]["i"] for record in rest(source)] == [2**63 - 1, -(2**63), 86_400_000_000, None]
+
+
+def test_a_row_that_memory_has_no_room_for_is_told_for_good(database: Make) -> None:
+    """How much memory an answer takes depends on what the process has: so only what follows from it is tried here."""
+    with SourceRunner(BackfillConnector, database(ROWS)) as source:
+        task = inside(source)
+        task._average = 50
+        counts = [task.count()]
+        with pytest.raises(ConnectError, match=r"public\.t has a row for which the database's answer takes more than 512 MiB"):
+            while True:
+                task.distrust_weight("public.t")
+                counts.append(task.count())
+    assert counts[0] == 5000 and counts[-1] == 1 and counts == sorted(counts, reverse=True) and len(counts) < 10
+
+
+@pytest.mark.parametrize(("rate", "tasks", "rates"), [(1, 8, [1]), (10, 4, [3, 3, 2, 2]), (4, 4, [1, 1, 1, 1])])
+def test_all_tasks_together_keep_to_the_rate(database: Make, rate: int, tasks: int, rates: list[int]) -> None:
+    config = small(database(ROWS), **{"backfill.rows.per.second": str(rate)})
+    with SourceRunner(BackfillConnector, config) as source:
+        configs = source.connector.task_configs(tasks)
+        assert [int(task[settings.RATE]) for task in configs] == rates
+        # Nor does the first batch have more than a few seconds' rows.
+        inside(source)._config = {**inside(source)._config, settings.RATE: 1}
+        inside(source)._average = 50
+        assert inside(source).count() == 5
 
 
 def test_a_slot_of_debeziums_that_is_there_already_is_not_touched(database: Make) -> None:

@@ -25,13 +25,13 @@ from kconnect.api import ConfigError, ConnectError
 from kconnect.connectors import databases
 from kconnect.connectors.backfill.mariadb import settings
 from kconnect.connectors.backfill.mariadb.tables import Name
+from kconnect.connectors.backfill.settings import ANSWER_BYTES
 from kconnect.connectors.sql import database
 from kconnect.connectors.sql.answers import Limits, connect
 from kconnect.connectors.sql.connections import Connections
 
 _CONNECT_S = 30.0
 _ANSWER_S = 3600.0
-_ANSWER_BYTES = 512 << 20
 _DRIVER = types.SimpleNamespace(driver="pymysql")
 _OLDEST = (10, 5)
 """Older versions, of whose rights and types other things hold, are no longer kept up by MariaDB."""
@@ -118,7 +118,7 @@ class Sessions:
             _DRIVER,
             (),
             {**self._arguments, **more},
-            Limits(_ANSWER_BYTES, _ANSWER_S, are_set=False),
+            Limits(ANSWER_BYTES, _ANSWER_S, are_set=False),
             self._connections.note,
             _CONNECT_S,
         )

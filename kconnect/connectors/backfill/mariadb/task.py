@@ -90,7 +90,7 @@ class MariaDbBackfillTask(RangeTask):
             if code_of(error) == _GONE:
                 raise ConnectError(f"{part.name} was dropped or renamed since the copy began. {BEGIN_ANEW}") from None
             if isinstance(error, TooMuchError):
-                self.distrust_weight()
+                self.distrust_weight(part.name)
             elif not passes(error):
                 raise ConnectError(f"{part.name} can't be read. The database says: {reason(error)}") from None
             raise RetriableError(f"The database says: {reason(error)}") from None
