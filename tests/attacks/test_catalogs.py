@@ -142,9 +142,14 @@ def test_a_catalog_s_answer_runs_no_command(catalog: Catalog, tmp_path: Path) ->
     """Whoever is the REST catalog answers properties that name subprocess.Popen: no validation and no task runs it."""
     file = tmp_path / "ran"
     catalog.config = {"defaults": shell(file), "overrides": {"py-io-impl": POPEN}}
-    with contextlib.suppress(ConnectError):
-        validated(of_rest(catalog), **{SWITCH: POPEN})
-    wait_until(file.exists, message="the control: with the switch open, the command did not run")
+
+    def ran() -> bool:
+        # On a slow machine a validation's time may be over before it comes so far.
+        with contextlib.suppress(ConnectError):
+            validated(of_rest(catalog), **{SWITCH: POPEN})
+        return file.exists()
+
+    wait_until(ran, 240, "the control: with the switch open, the command did not run")
     file.unlink()
     [message] = validated(of_rest(catalog))
     assert "What pyiceberg loads must be one of" in message
