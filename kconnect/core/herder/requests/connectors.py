@@ -73,8 +73,10 @@ def status_of(desk: Desk, name: str, kind: str) -> Body:
         return cached[1]
     waits = waiting(desk, name)
     body = views.connector_status(config, statuses, name, kind, waits)
-    # What a unit waits for may change with whatever is read.
-    if not waits:
+    # What a unit waits for may change with whatever is read. Nor does what was kept before stand: a list would be kept by it.
+    if waits:
+        statuses.shown.pop(name, None)
+    else:
         statuses.shown[name] = depends_on, body
     return body
 
