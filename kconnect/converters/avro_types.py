@@ -329,7 +329,7 @@ class Encoding:
         self._kept: list[Avro] = []
         self._branches: dict[int, list[str]] = {}
         self._names_of_branches: dict[tuple[int, int], str] = {}
-        """By the union and the branch."""
+        """Names of branches, by the union and the branch."""
         self._next = 0
         body = self._of(avro)
         self.wrapped = avro.type != "record"

@@ -1,8 +1,8 @@
 """
 The numbers of tasks, as workers hear them: `Feed` follows the metrics topic for `/metrics`.
 
-Held by `main.py`. Hosts write there, by `host/metrics.py`. Nothing depends on it: without the topic all goes on, and `/metrics`
-has states only. Read next: `core/metrics/report.py`, `core/herder/requests/metrics.py`.
+Held by `main.py`. Hosts write there, by `host/metrics.py`. Without the topic all goes on: `/metrics` has
+states only, and no task moves for its load. Read next: `core/metrics/report.py`, `core/herder/requests/metrics.py`.
 """
 
 from __future__ import annotations

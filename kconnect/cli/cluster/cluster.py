@@ -69,15 +69,15 @@ def cluster(context: click.Context, target: Target, form: str) -> None:
             if what := _purpose(host):
                 click.echo(f"Host {host['host']} of {worker['worker_id']} {what}")
     if demand is not None and demand["cores"] is not None:
-        wanted = demand["workers"]
-        click.echo(f"All hosts take {demand['cores']:g} cores, which want {wanted} worker{'s' * (wanted != 1)}")
+        workers = demand["workers"]
+        click.echo(f"All hosts take {demand['cores']:g} cores, which want {workers} worker{'s' * (workers != 1)}")
     for unit in answer["moving"]:
         name = unit["connector"] if unit["task"] is None else f"{unit['connector']}-{unit['task']}"
         click.echo(f"Moving: {name} from {unit['from'] or 'nowhere'} to {unit['to'] or '(not decided yet)'}")
 
 
 def _demand(client: ConnectClient) -> dict[str, Any] | None:
-    """What the load wants; None from a worker of an older version."""
+    """Return what the load wants; None if the worker is of a version that does not know it."""
     try:
         return client.demand()
     except RestError as error:

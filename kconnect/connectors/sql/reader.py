@@ -54,7 +54,7 @@ _PRESENT = {
 
 
 class UnreadableError(ConnectError):
-    """Nothing of a table or query can be read, for what it is."""
+    """A table or query of which nothing can be read, for what it is."""
 
 
 class Reader:

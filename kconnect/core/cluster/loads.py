@@ -24,6 +24,7 @@ LOOK_MS = 300_000
 _LOOKS = 3
 """A task is known, and may move, once it was looked at so often in one life: so none moves twice within that time."""
 _KEPT_LOOKS = 12
+"""Its share is the mean of so many looks, an hour, which evens out chance."""
 _STEADY = 2.0
 """What a task takes may differ by this factor from look to look, or by as little as counts for nothing: else it stays."""
 _NOTHING = 0.01
@@ -48,7 +49,7 @@ _NEIGHBOURS = 16
 
 
 class Reading(NamedTuple):
-    """What a task has taken in a life of its own or of its host, in seconds of CPU."""
+    """The CPU seconds that a task has taken in one life of its host."""
 
     life: str
     seconds: float
@@ -56,7 +57,7 @@ class Reading(NamedTuple):
 
 @dataclass(slots=True)
 class _Known:
-    """What is known of a unit: its shares of a core in the last looks of its life, and what they were in the life before."""
+    """Shares of a core that a unit took, look by look in its present life; `before` is the mean of the life before."""
 
     shares: array[float] = field(default_factory=lambda: array("f"))
     before: float | None = None
@@ -183,7 +184,7 @@ class _Side:
         return sorted((self._known[unit].share, unit) for unit in able)
 
     def give(self, unit: UnitId, other: _Side) -> None:
-        """What has just moved moves no further."""
+        """Count a unit as the other worker's, where it moves no further."""
         share = self._known[unit].share
         self.movable.remove((share, unit))
         self.load -= share

@@ -30,7 +30,7 @@ def group_of(unit: UnitId) -> str:
 
 
 class Counts:
-    """How many units of each group the workers have."""
+    """A count of the units of each group, by worker."""
 
     def __init__(self) -> None:
         self._by_group: dict[str, Counter[str]] = {}

@@ -7,14 +7,15 @@ Held by `leader.py`; `cluster/loads.py` decides, and `cluster/handover.py` has t
 from __future__ import annotations
 
 from kconnect.core.cluster.loads import Loads, Reading
-from kconnect.core.herder import effects
+from kconnect.core.herder import effects, overview
 from kconnect.core.herder.desk import Desk
 from kconnect.core.herder.procedures import Procedure, ask
-from kconnect.core.metrics.report import UnitReport
 from kconnect.core.settings.operation import WEIGHT, Operation
 from kconnect.core.state.records import UnitId, Units
 
 _CPU = "cpu-seconds-total"
+_MOST_S = 1e12
+"""No task has taken so many seconds, nor one that is no number."""
 
 
 class Weighing:
@@ -31,6 +32,9 @@ class Weighing:
         units = frozenset(desk.log.config.units())
         self._loads.hear(units, readings, desk.now)
         owners: dict[str, Units] = {worker: desk.log.units_of(worker) for worker in able}
+        if sum(map(len, owners.values())) < len(units):
+            # Some are on their way, or wait for room: where they will be is not known here.
+            return {}
         config = desk.log.config
         # Whoever says a weight, be it 1, has decided himself.
         weights = {
@@ -45,14 +49,9 @@ class Weighing:
         return moves
 
     def _readings(self) -> Procedure[dict[UnitId, Reading]]:
-        """Read what the hosts say that have the tasks now: others may have had them before."""
-        reports = yield from ask(effects.ReadReports())
-        hosts = {(held.worker, held.host): held for held in self._desk.log.assignment.held.values()}
-        readings = {}
-        for report in reports:
-            host = hosts.get((report.worker, report.host)) if isinstance(report, UnitReport) else None
-            if not isinstance(report, UnitReport) or host is None or host.incarnation != report.incarnation:
-                continue
-            if report.unit in (host.units or ()) and (seconds := report.values.get(_CPU)) is not None:
-                readings[report.unit] = Reading(report.incarnation, seconds)
-        return readings
+        reports = overview.current(self._desk, (yield from ask(effects.ReadReports())))
+        return {
+            unit: Reading(report.incarnation, seconds)
+            for unit, report in reports.items()
+            if (seconds := report.values.get(_CPU)) is not None and 0 <= seconds < _MOST_S
+        }

@@ -16,6 +16,9 @@ WINDOW_S = AGAIN_S
 TARGET = 0.7
 """Workers are wanted so that each takes this share of what it has."""
 
+_MOST_CORES = 1024.0
+"""No host takes more: whoever says so must not have thousands of workers started."""
+
 
 class Demand:
     """Of all workers' hosts. One thread takes reports, others may read."""
@@ -48,7 +51,7 @@ class Demand:
         for samples in list(self._samples.values()):
             (began, first), (_, last) = samples[0], samples[-1]
             if now - samples[-1][0] <= WINDOW_S + 60 and now > began:
-                total += max(0.0, last - first) / max(now - began, 1.0)
+                total += min(max(0.0, last - first) / max(now - began, 1.0), _MOST_CORES)
         return total
 
 

@@ -1,8 +1,9 @@
 """
 The bytes of the metrics topic: the reports of hosts about their units, for every worker to read.
 
-`host/metrics.py` writes the records, `worker/metrics.py` reads them. Only the output of `/metrics` depends on them: a record
-that can't be used, or that has a newer format, is skipped. The records hold names, classes, states, numbers and the texts of
+`host/metrics.py` writes the records, `worker/metrics.py` reads them. By them `/metrics` and what REST shows are made, and a
+few tasks change workers in an hour (`herder/weighing.py`). A record that can't be used, or that has a newer format, is
+skipped. The records hold names, classes, states, numbers and the texts of
 plugins' failures, with secrets hidden. They never hold a setting's value. Read next: `families.py`.
 """
 
@@ -20,6 +21,7 @@ from kconnect.core.task.meters import About, Values
 
 FORMAT = 1
 _LONGEST_UNREAD_S = 1e9
+_MOST_CPU_S = 1e12
 AGAIN_S = 300.0
 """After so long what has not changed is said again, for workers that have come since: the topic keeps it not much longer."""
 
@@ -154,7 +156,9 @@ def _usage(given: Any) -> Usage | None:
     if given is None:
         return None
     memory, most, cpu = given
-    return Usage(int(memory), None if most is None else int(most), float(cpu))
+    if not 0 <= (seconds := float(cpu)) < _MOST_CPU_S:
+        raise ValueError("no process has taken so much")
+    return Usage(int(memory), None if most is None else int(most), seconds)
 
 
 def _texts(given: Any) -> dict[str, str]:

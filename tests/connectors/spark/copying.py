@@ -81,6 +81,17 @@ class Copying:
 
         return wait_until(polled, 240, what)
 
+    def crash_amid_and_behind(self) -> None:
+        """Let it end amid the second range, and once more when all is committed, before that is known."""
+        self.until(lambda: self.ranges_left == 2, "it has but one range")
+        self.poll()
+        self.restart(crash=True)
+        self.until(lambda: not self.ranges_left)
+        task = self.task
+        wait_until(lambda: task.poll(), 240, "nothing is committed")
+        assert self.committed is None
+        self.restart(crash=True)
+
     @property
     def ranges_left(self) -> int:
         return len(self.task._ranges) + (self.task._sealing is not None)

@@ -152,16 +152,7 @@ def test_rows_are_added_once_whoever_ends_amid_a_range_or_behind_the_commit(
     copier: Callable[..., Copying], lake: Lake, one_spark: Application
 ) -> None:
     copying = copier(ROWS, APPENDS)
-    copying.until(lambda: copying.ranges_left == 2, "it has but one range")
-    # Amid the second range.
-    copying.poll()
-    copying.restart(crash=True)
-    copying.until(lambda: not copying.ranges_left)
-    # What is committed is not known to be so: its process ends.
-    task = copying.task
-    wait_until(lambda: task.poll(), 240, "nothing is committed")
-    assert copying.committed is None
-    copying.restart(crash=True)
+    copying.crash_amid_and_behind()
     assert not copying.ranges_left
     copying.until(lambda: copying.committed)
     assert changed_or_lost(lake) == Counter([*range(1, COUNT + 1), 5000])

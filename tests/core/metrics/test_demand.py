@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
+from kconnect.core.metrics import report
 from kconnect.core.metrics.demand import WINDOW_S, Demand, workers_wanted
 from kconnect.core.metrics.report import HostReport, Starts, Usage
 
@@ -51,6 +54,17 @@ def test_hosts_that_are_gone_are_forgotten() -> None:
     assert demand.cores(1600.0) == pytest.approx(0.1)
     demand.tidy(1600.0, 900.0)
     assert demand.cores(1600.0) == pytest.approx(0.1)
+
+
+def test_a_host_that_says_it_takes_a_thousand_machines_counts_as_one_large_one() -> None:
+    """A report is a record, which may be anybody's."""
+    demand = Demand()
+    for second in range(0, 601, 10):
+        demand.take(said(1e6 * second), second)
+    assert demand.cores(600.0) == 1024.0
+    for cpu in ("Infinity", "nan", -1):
+        text = report.encode(said(1.0))[1].replace(b"1.0", json.dumps(cpu).encode())
+        assert report.decode(text) is None
 
 
 @pytest.mark.parametrize(("cores", "each", "wanted"), [(0.0, 2, 1), (1.4, 2, 1), (1.41, 2, 2), (2.8, 2, 2), (7.1, 1, 11)])

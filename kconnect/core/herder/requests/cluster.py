@@ -90,15 +90,14 @@ class GetDemand(Request[Body]):
 
 
 def demand(desk: Desk, cores: float | None) -> Body:
-    each, now = (
-        desk.identity.hosts,
-        sum(_takes_units(desk, worker) for worker in desk.members.keys() - desk.log.assignment.drained),
-    )
+    """Return what `GetDemand` answers, if all task hosts take so many cores."""
+    workers = sum(_takes_units(desk, worker) for worker in desk.members.keys() - desk.log.assignment.drained)
+    hosts = desk.identity.hosts
     return {
-        "workers": max(1, now) if cores is None else workers_wanted(cores, each),
-        "workers_now": now,
+        "workers": max(1, workers) if cores is None else workers_wanted(cores, hosts),
+        "workers_now": workers,
         "cores": None if cores is None else round(cores, 2),
-        "cores_per_worker": each,
+        "cores_per_worker": hosts,
         "target": TARGET,
     }
 
