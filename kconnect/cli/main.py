@@ -41,7 +41,7 @@ _COMMANDS = {
     "doctor": ("kconnect.cli.checkup.doctor", "Check the machine, Kafka and the workers for problems."),
     "help": ("kconnect.cli.help:help_command", "Show the help of a command, or of all."),
     "lake": ("kconnect.cli.machine.lake", "Set up what SparkSink needs to write tables of Delta Lake and Apache Iceberg."),
-    "logs": ("kconnect.cli.connectors.logs", "Show what a worker's log says about a connector."),
+    "logs": ("kconnect.cli.connectors.logs", "Show what the logs of all workers and their hosts say about a connector."),
     "migrate": ("kconnect.cli.migrate.migrate", "Move connectors to another cluster, with their offsets, and back."),
     "offsets": ("kconnect.cli.offsets", "Show and change connectors' offsets."),
     "patch": ("kconnect.cli.connectors.patch", "Change or remove some settings of a connector."),
