@@ -1,22 +1,26 @@
-"""A Prometheus that scrapes a worker: an alert of docs/alerts.yml fires, its runbook is followed, and it is over."""
+"""
+A Prometheus that scrapes a worker: each query of the dashboard has a result; an alert fires until its runbook was
+followed.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import pytest
 
 from kconnect.testing.processes import WorkerProcess
 from tests.cli.calls import call
 from tests.docs.pages import DOCS
+from tests.rig import dashboard
 from tests.rig.systems.prometheus import Prometheus
 from tests.support import wait_until
 
 pytestmark = pytest.mark.integration
-
-Names = Callable[[str], str]
 
 
 @pytest.fixture(scope="module")
@@ -34,37 +38,82 @@ def prometheus(
         server.stop()
 
 
-def firing(prometheus: Prometheus, *connectors: str) -> set[tuple[str, str]]:
-    """Return the alerts that fire, with their connectors."""
+class Connectors(NamedTuple):
+    """The names of a source, a sink whose file's folder is not there, and a sink with dead letters. All records are bad."""
+
+    good: str
+    bad: str
+    letters: str
+    folder: Path
+    """What `bad` misses."""
+
+
+@pytest.fixture(scope="module")
+def connectors(worker: WorkerProcess, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Connectors]:
+    directory = tmp_path_factory.mktemp("connectors")
+    names = Connectors("alerts-good", "alerts-bad", "alerts-letters", directory / "later")
+    lines = directory / "in"
+    lines.write_text("no JSON\n" * 10)
+    sink = {"connector.class": "FileStreamSink", "topics": names.good}
+    json = {"value.converter": "org.apache.kafka.connect.json.JsonConverter"}
+    queue = {
+        "errors.tolerance": "all",
+        "errors.deadletterqueue.topic.name": "alerts-dead",
+        "errors.deadletterqueue.topic.replication.factor": "1",
+    }
+    create = worker.client.create
+    create(names.good, {"connector.class": "FileStreamSource", "file": str(lines), "topic": names.good})
+    create(names.bad, {**sink, "file": str(names.folder / "out")})
+    create(names.letters, {**sink, "file": str(directory / "out"), **json, **queue})
+    yield names
+    for name in names[:3]:
+        worker.client.delete(name)
+
+
+def test_each_query_of_the_dashboard_has_a_result(prometheus: Prometheus, connectors: Connectors) -> None:
+    variables = {"$job": "kconnect", "$connector": "alerts-.*", "$__rate_interval": "30s"}
+
+    def result(query: dashboard.Query) -> list[dict[str, Any]]:
+        expression = query.expression
+        for name, value in variables.items():
+            expression = expression.replace(name, value)
+        return prometheus.query(expression)
+
+    waiting = [query for query in dashboard.queries() if not query.needs]
+
+    def missing() -> list[str]:
+        return [query.expression for query in waiting if not result(query)]
+
+    with contextlib.suppress(AssertionError):
+        wait_until(lambda: not missing(), 240)
+    assert missing() == []
+    for query in dashboard.queries():
+        # What it needs may be the case here, or not; but Prometheus refuses none.
+        if query.needs:
+            result(query)
+    counts = {panel.title: result(panel.queries[0])[0]["value"][1] for panel in dashboard.ROWS["Cluster"]}
+    assert (counts["Workers"], counts["Failed"]) == ("1", "1")
+
+
+def firing(prometheus: Prometheus, connectors: Connectors) -> set[tuple[str, str]]:
+    """Return the alerts of these connectors that fire."""
     series = [each["metric"] for each in prometheus.query('ALERTS{alertstate="firing"}')]
-    return {(labels["alertname"], labels["connector"]) for labels in series if labels.get("connector") in connectors}
+    return {(labels["alertname"], labels["connector"]) for labels in series if labels.get("connector") in connectors[:3]}
 
 
 def test_an_alert_fires_until_its_runbook_was_followed(
-    worker: WorkerProcess, prometheus: Prometheus, unique: Names, tmp_path: Path
+    worker: WorkerProcess, prometheus: Prometheus, connectors: Connectors
 ) -> None:
-    good, bad, letters = unique("good"), unique("bad"), unique("letters")
-    (tmp_path / "in").write_text("no JSON\n" * 10)
-    topic, folder = unique("alerts"), tmp_path / "later"
-    sink = {"connector.class": "FileStreamSink", "topics": topic}
-    worker.client.create(good, {"connector.class": "FileStreamSource", "file": str(tmp_path / "in"), "topic": topic})
-    worker.client.create(bad, {**sink, "file": str(folder / "out")})
-    queue = {"errors.tolerance": "all", "errors.deadletterqueue.topic.name": f"{letters}-dead"}
-    replicas = {"errors.deadletterqueue.topic.replication.factor": "1"}
-    json = {"value.converter": "org.apache.kafka.connect.json.JsonConverter"}
-    worker.client.create(letters, {**sink, "file": str(tmp_path / "out"), **json, **queue, **replicas})
-    expected = {("KconnectTaskFailed", bad), ("KconnectDeadLetters", letters)}
-    wait_until(lambda: firing(prometheus, good, bad, letters) == expected, 240)
+    failed, letters = ("KconnectTaskFailed", connectors.bad), ("KconnectDeadLetters", connectors.letters)
+    wait_until(lambda: firing(prometheus, connectors) == {failed, letters}, 240)
 
     def run(*arguments: str) -> str:
         called = call(*arguments, env={"KAFKA_CONNECT_URL": worker.url})
         assert called.status == 0, called
         return called.out
 
-    assert str(folder / "out") in run("describe", "task", f"{bad}/0")
-    assert f"{bad}/0" in run("get", "tasks", "--state", "failed", "-o", "wide")
-    folder.mkdir()
-    run("restart", bad, "--failed", "--wait", "--timeout", "4m")
-    wait_until(lambda: firing(prometheus, good, bad, letters) == {("KconnectDeadLetters", letters)}, 120)
-    for name in (good, bad, letters):
-        worker.client.delete(name)
+    assert str(connectors.folder / "out") in run("describe", "task", f"{connectors.bad}/0")
+    assert f"{connectors.bad}/0" in run("get", "tasks", "--state", "failed", "-o", "wide")
+    connectors.folder.mkdir()
+    run("restart", connectors.bad, "--failed", "--wait", "--timeout", "4m")
+    wait_until(lambda: firing(prometheus, connectors) == {letters}, 120)
