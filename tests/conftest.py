@@ -26,7 +26,7 @@ from kconnect.local.broker import Broker
 from kconnect.testing.processes import WorkerProcess
 from tests.integration import harmful, versioned
 from tests.kip import scripted
-from tests.rig.systems import browser
+from tests.rig.systems import browser, prometheus
 from tests.rig.systems.connect import ConnectProcess
 from tests.rig.systems.hadoop import Hadoop
 from tests.rig.systems.opensearch import OpenSearch
@@ -179,6 +179,15 @@ def chromium() -> Path:
     if os.environ.get("CI") == "true":
         return browser.find_or_install(install=True)
     return browser.find() or pytest.skip("Chromium is not installed here (scripts/setup --browser): the console was not tried")
+
+
+@pytest.fixture(scope="session")
+@starts("process")
+def prometheus_programs() -> Path:
+    """The folder of Prometheus' programs. CI=true installs them, or fails; others who have none leave these tests out."""
+    if os.environ.get("CI") == "true":
+        return prometheus.find_or_install(install=True)
+    return prometheus.find() or pytest.skip("Prometheus is not installed here: alerts and the dashboard were not tried with it")
 
 
 @pytest.fixture(scope="session")

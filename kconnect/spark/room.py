@@ -12,7 +12,7 @@ import re
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -25,7 +25,8 @@ _YOUNG_S = 10.0
 """A process that began later has not yet taken what it will."""
 _AT_ONCE = 16
 """So many may be young."""
-_GROUP = Path("/sys/fs/cgroup")
+_GROUPS = Path("/sys/fs/cgroup")
+_OWN_GROUP = Path("/proc/self/cgroup")
 
 
 class Room:
@@ -57,12 +58,28 @@ class Room:
 
 
 def machine() -> tuple[int, int]:
-    """Return all memory that there is and what is available of it, in bytes, of the machine or of the container."""
+    """
+    Return all memory that there is and what is available of it, in bytes: of the machine, or of the container or the service of
+    systemd if these may take less.
+    """
     memory = psutil.virtual_memory()
     total, available = memory.total, memory.available
-    with suppress(OSError, ValueError):
-        most = int((_GROUP / "memory.max").read_text())  # "max" where there is no limit
-        cached = re.search(r"^inactive_file (\d+)$", (_GROUP / "memory.stat").read_text(), re.MULTILINE)
-        in_use = int((_GROUP / "memory.current").read_text()) - (int(cached[1]) if cached else 0)
-        total, available = min(total, most), min(available, max(0, most - in_use))
+    for group in _groups():
+        with suppress(OSError, ValueError):
+            most = int((group / "memory.max").read_text())  # "max" where there is no limit
+            cached = re.search(r"^inactive_file (\d+)$", (group / "memory.stat").read_text(), re.MULTILINE)
+            in_use = int((group / "memory.current").read_text()) - (int(cached[1]) if cached else 0)
+            total, available = min(total, most), min(available, max(0, most - in_use))
     return total, available
+
+
+def _groups() -> Iterator[Path]:
+    """Yield the control groups that limit this process: from the outermost, a container's own, to that of a service."""
+    group = _GROUPS
+    yield group
+    with suppress(OSError):
+        own = re.search(r"^0::/(.*)$", _OWN_GROUP.read_text(), re.MULTILINE)
+        parts = Path(own[1]).parts if own else ()
+        for part in () if ".." in parts else parts:  # It may be a group outside of the container's, which can't be seen.
+            group /= part
+            yield group

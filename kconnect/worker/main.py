@@ -14,6 +14,7 @@ import signal
 import socket
 import threading
 import time
+from concurrent import futures
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from kconnect.core.cluster.silence import silent_after_s
 from kconnect.core.herder import events
 from kconnect.core.herder.herder import Herder
 from kconnect.core.herder.identity import Identity
+from kconnect.core.herder.requests.worker import WhyNotReady
 from kconnect.core.settings import misnamed, references, secrets
 from kconnect.core.settings.worker import WorkerSettings, converters, for_clients, for_plugins
 from kconnect.core.state.assignment import AssignmentState
@@ -38,7 +40,7 @@ from kconnect.kafka.log import LogReader, Place
 from kconnect.plugins import chain, environments
 from kconnect.plugins.registry import Registry
 from kconnect.plugins.sandbox import Sandbox
-from kconnect.processes import process, shipping, worker_file
+from kconnect.processes import notify, process, shipping, worker_file
 from kconnect.spark import sizes
 from kconnect.worker import build
 from kconnect.worker.driver import Driver
@@ -51,6 +53,7 @@ from kconnect.worker.world import World
 log = logging.getLogger(__name__)
 
 _FRESH_S = 1.0
+_ANSWER_S = 2.0
 
 
 def run(path: Path) -> int:
@@ -66,17 +69,24 @@ def run(path: Path) -> int:
         log.warning("The setting %s is unknown and has no effect: %s", key, misnamed.remedy(key))
     for words, remedy in settings.passed_over.items():
         log.warning("%s This worker goes on, Kafka Connect 4 would not start: %s", words, remedy)
+    manager = notify.Manager()
     worker = Worker(settings, order)
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
     try:
         worker.start()
+        waits = manager.is_there
         while not stop.wait(0.5) and worker.fatal is None:
-            pass
+            if waits and (why_not := worker.why_not_ready()) is not None:
+                manager.tell(STATUS=why_not)
+            elif waits:
+                waits = False
+                manager.tell(READY="1", STATUS="")
         if worker.fatal is None:
             log.info("The worker was asked to stop")
     finally:
+        manager.tell(STOPPING="1")
         worker.stop()
     log.info("The worker has stopped")
     if worker.fatal is not None:
@@ -196,6 +206,16 @@ class Worker:
         self._feed.close()
         if self._watch is not None:
             self._watch.close()
+
+    def why_not_ready(self) -> str | None:
+        """Return what the worker still waits for, as `GET /ready` says; None once it is ready. It must have been started."""
+        assert self._loop is not None
+        answer = self._loop.submit(WhyNotReady())
+        try:
+            return answer.result(_ANSWER_S)
+        except futures.TimeoutError:  # Another class than Python's own before 3.11.
+            answer.cancel()
+            return "The worker does not answer."
 
     def _spark_ended(self, reason: str) -> None:
         if self._loop is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -35,6 +36,33 @@ def test_they_do_not_begin_all_at_once() -> None:
     assert refusals[-1] == "other dedicated tasks are starting"
     now = 11.0
     assert room_left.take() is None
+
+
+def test_the_least_of_the_groups_around_a_process_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A container's group is the outermost that it sees; a service of systemd has one within."""
+    own = tmp_path / "own"
+    monkeypatch.setattr(room, "_GROUPS", tmp_path / "groups")
+    monkeypatch.setattr(room, "_OWN_GROUP", own)
+    whole = room.machine()[0]
+    service = tmp_path / "groups" / "system.slice" / "kconnect.service"
+    service.mkdir(parents=True)
+
+    def limit(group: Path, most: str) -> None:
+        (group / "memory.max").write_text(f"{most}\n")
+        (group / "memory.current").write_text("60\n")
+        (group / "memory.stat").write_text("anon 40\ninactive_file 20\n")
+
+    limit(service, "100")
+    limit(service.parent, "max")
+    own.write_text("9:memory:/elsewhere\n0::/system.slice/kconnect.service\n")
+    assert room.machine() == (100, 60)
+    limit(tmp_path / "groups", "90")
+    assert room.machine() == (90, 50)
+    for outside in ("0::/\n", "0::/../system.slice/kconnect.service\n", "9:memory:/x\n"):
+        own.write_text(outside)
+        assert room.machine() == (90, 50)
+    (tmp_path / "groups" / "memory.max").unlink()
+    assert room.machine()[0] == whole
 
 
 def test_the_machine_s_memory() -> None:

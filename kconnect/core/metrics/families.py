@@ -53,6 +53,8 @@ class Snapshot:
     """By host, what no unit is known of."""
     silent_s: Mapping[int, float] = field(default_factory=dict)
     """By host, for how long it has not run what it has."""
+    started_at: Mapping[int, float] = field(default_factory=dict)
+    """By host, when its process started, in seconds since 1970."""
 
 
 def families(snapshot: Snapshot) -> Iterator[tuple[Metric, list[Sample]]]:
@@ -122,8 +124,9 @@ def _statuses(units: _Units) -> list[Sample]:
 
 
 def _hosts(attribute: str, snapshot: Snapshot) -> Iterator[Sample]:
-    if attribute == "silent-seconds":
-        yield from (((str(number),), seconds) for number, seconds in snapshot.silent_s.items())
+    if attribute in ("silent-seconds", "start-timestamp-seconds"):
+        seconds_by_host = snapshot.silent_s if attribute == "silent-seconds" else snapshot.started_at
+        yield from (((str(number),), seconds) for number, seconds in seconds_by_host.items())
         return
     for number, usage in snapshot.hosts.items():
         value = {"memory-bytes": usage.memory, "memory-max-bytes": usage.memory_max, "cpu-seconds-total": usage.cpu}[attribute]

@@ -195,6 +195,7 @@ TABLE: tuple[Metric, ...] = (
     Metric(COORDINATOR, "assigned-tasks", _G, "Tasks that the leader gave this worker"),
     Metric(HOST, "memory-bytes", _G, "Resident memory of a task host's process, in bytes", ours=True),
     Metric(HOST, "silent-seconds", _G, "For how long a task host has not run what it has; 0 while it does", ours=True),
+    Metric(HOST, "start-timestamp-seconds", _G, "When a task host's process started, in seconds since 1970", ours=True),
     Metric(HOST, "memory-max-bytes", _G, "Limit of a task host's resident memory, in bytes, if there is one", ours=True),
     Metric(HOST, "cpu-seconds-total", _C, "CPU seconds that a task host's process has used since its start", ours=True),
     Metric(REBALANCE, "info", Kind.INFO, "The leader and the protocol", ("leader-name", "connect-protocol")),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from kconnect.core.herder.herder import Herder
 from kconnect.core.herder.rebalances import Rebalances
 from kconnect.core.herder.requests.configs import CreateConnector, DeleteConnector
@@ -156,7 +158,18 @@ def test_hosts_show_what_they_take_as_long_as_they_live() -> None:
         "kafka_connect_task_host_memory_max_bytes": [],
         "kafka_connect_task_host_cpu_seconds_total": [((str(alive),), 1.5)],
         "kafka_connect_task_host_silent_seconds": [((str(number),), 0.0) for number in sorted((alive, other[0]))],
+        # Hosts in memory are no processes.
+        "kafka_connect_task_host_start_timestamp_seconds": [],
     }
+
+
+def test_a_host_that_starts_anew_has_another_start() -> None:
+    herder = cluster_with("a:1").workers["a:1"].herder
+    at, held = next((at, held) for at, held in herder.log.assignment.held.items() if at[0] == "a:1")
+    for began in (1000.5, 2000.5):
+        herder.log.assignment.held[at] = replace(held, process=("node", 7, began))
+        samples = {metric.shown: samples for metric, samples in families(snapshot(herder))}
+        assert samples["kafka_connect_task_host_start_timestamp_seconds"] == [((str(at[1]),), began)]
 
 
 def test_a_rebalance_is_over_when_the_hosts_hold_what_the_worker_was_given() -> None:

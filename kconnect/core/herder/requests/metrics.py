@@ -74,7 +74,11 @@ def _snapshot(desk: Desk, rebalances: Rebalances, reports: Collection[Report], w
     texts = {"leader-name": leader.worker if leader is not None and leads else "", "connect-protocol": PROTOCOL}
     usages = dict(sorted(usage_by_host.items()))
     silent_s = {host: _silent_s(desk, host, incarnation) for host, incarnation in sorted(hosts.items())}
-    return Snapshot(connectors, tasks, worker, _rebalances(desk, rebalances, leads), texts, usages, published, silent_s)
+    processes = ((held.host, held.process) for held in desk.log.assignment.hosts_of(me.worker_id))
+    started_at = {host: process[2] for host, process in processes if process is not None}
+    return Snapshot(
+        connectors, tasks, worker, _rebalances(desk, rebalances, leads), texts, usages, published, silent_s, started_at
+    )
 
 
 def _silent_s(desk: Desk, host: int, incarnation: str) -> float:
