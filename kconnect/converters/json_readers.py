@@ -8,15 +8,13 @@ text where a number should be is 0. Called by `json.py`, and for defaults by `js
 from __future__ import annotations
 
 import base64
-import contextlib
 import datetime
 import decimal
-import operator
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from kconnect.converters.json_text import MISSING, wrapped
+from kconnect.converters.json_text import MISSING, columns_of, wrapped
 from kconnect.data import schema as schemas
 from kconnect.data.column import Column
 from kconnect.data.conversion import convert_to_long
@@ -102,28 +100,28 @@ class Readers:
             return lambda plain: plain if type(plain) is int and least <= plain <= most else general(plain)
         return general
 
-    def column(self, schema: Schema, plains: list[Any]) -> Column:
+    def column(self, schema: Schema, plains: list[Any], by_name: Mapping[str, Sequence[Any]] | None = None) -> Column:
         """
         Read all of these with the reader of a schema. Any exception means that they are to be read one by one, where each has
-        a room of its own: `room` was begun for one message.
+        a room of its own: `room` was begun for one message. `by_name` has the values of objects, if they are known already.
         """
         if schema.type is not SchemaType.STRUCT or set(map(type, plains)) != {dict}:
             return Column(schema, list(map(self._reader(schema), plains)))
-        return self._structs(schema, plains)
+        return self._structs(schema, plains, by_name)
 
-    def _structs(self, schema: Schema, plains: Sequence[dict[str, Any]]) -> Column:
+    def _structs(
+        self, schema: Schema, plains: Sequence[dict[str, Any]], by_name: Mapping[str, Sequence[Any]] | None = None
+    ) -> Column:
         """Read objects as structs, field by field. It takes as much room as the greatest of them."""
         names, width = [field.name for field in schema.fields], len(schema.fields)
         least = min(map(len, plains), default=width)
         if least < width:
             self.room.take(width - least)
-        columns: Sequence[Sequence[Any]] | None = None
-        if least >= width > 1:
-            # Who has all names in the schema's order, or in another one. Another name may stand for one that is missing.
-            with contextlib.suppress(KeyError):
-                columns = list(zip(*map(operator.itemgetter(*names), plains)))
-        if not columns:
-            columns = [[plain.get(name) for plain in plains] for name in names]
+        if by_name is None:
+            columns = columns_of(plains, names)
+        else:
+            nulls = [None] * len(plains)
+            columns = [by_name.get(name, nulls) for name in names]
         return Column.by_field(schema, names, list(map(self._each, schema.fields, columns)), len(plains))
 
     def _reader(self, schema: Schema, strict: bool = False) -> Convert:
