@@ -38,6 +38,7 @@ class Outcome:
         errors = Errors(ErrorSettings(tolerant=True), self.failures.append, lambda s: True, lambda: 0.0, lambda s: s)
         chain = SinkChain(Converters(StringConverter(), made, lambda: None), errors)  # type: ignore[arg-type, return-value]
         intake = SinkConversion(chain, Steps([]), errors, TopicUse(set, lambda topic: None), columns=True)
+        self.intake = intake
         done = intake(messages) if together else [record for each in messages for record in chain.apply([each]) if record]
         records: list[Any] = []
         for part in done.parts if isinstance(done, Parts) else [done]:

@@ -317,3 +317,31 @@ def test_envelopes_are_known_by_what_is_around_their_payloads(text: bytes, remem
     quick, slow = (Outcome(made if way else converter(FIVE, "envelope", nulls=True), messages, way) for way in (True, False))
     assert (quick.values, quick.reasons, slow.reasons) == (slow.values, [], [])
     assert quick.batches == remembered
+
+
+@pytest.mark.parametrize(
+    ("bad", "batches"), [([], 1), ([77], 7), ([0, 399], 6), ([3, 50, 151, 160], 5), (list(range(0, 400, 9)), 0)]
+)
+def test_a_bad_message_throws_only_those_beside_it_off_the_columns(bad: list[int], batches: int) -> None:
+    texts: list[bytes | None] = [b"{" if at in bad else text_of({**WHOLE, "a": at}) for at in range(400)]
+    outcome = compare(FIVE, texts, "content")
+    assert outcome.batches == batches
+    assert [offset for offset, _, _ in outcome.reasons] == bad
+
+
+def test_tombstones_cut_a_batch() -> None:
+    texts: list[bytes | None] = [None if at in (100, 300) else text_of({**WHOLE, "a": at}) for at in range(400)]
+    texts[120] = b"x"
+    assert compare(FIVE, texts, "content").batches == 9
+
+
+def test_where_cutting_is_in_vain_it_is_tried_ever_more_seldom() -> None:
+    made, calls = converter(FIVE, "content", nulls=True), []
+    texts: list[bytes | None] = [b"{" if at % 9 == 0 else text_of(WHOLE) for at in range(400)]
+    read = made.to_connect_all
+    made.to_connect_all = lambda topic, data: (calls.append(len(data)), read(topic, data))[1]  # type: ignore[method-assign]
+    intake = Outcome(made, messages_of(FIVE, texts, "content"), together=True).intake
+    for _ in range(30):
+        intake(messages_of(FIVE, texts, "content"))
+    # Each batch as a whole, and eight pieces of the first, the third, the seventh, the fifteenth and the thirty-first.
+    assert (calls.count(400), calls.count(50)) == (31, 5 * 8)
