@@ -144,7 +144,8 @@ def conversion(kind: str, number: int) -> Callable[[Sequence[Message]], Any]:
     key.configure({}, True)
     tolerant = Errors(ErrorSettings(tolerant=True), lambda failure: None, lambda s: True, time.monotonic, lambda s: s)
     chain = SinkChain(Converters(key, value, lambda: header), tolerant)
-    convert = SinkConversion(chain, Steps([]), tolerant, TopicUse(lambda: {PLACE.topic}, lambda topic: None), columns=True)
+    use = TopicUse(lambda: {PLACE.topic}, lambda topic: None)
+    convert = SinkConversion(chain, Steps([]), tolerant, use, columns=True, headers=True)
     inferring = getattr(value, "inferring", None)
 
     def run(some: Sequence[Message]) -> Any:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from kconnect.api.converter import Converter
+from kconnect.converters.simple_header import SimpleHeaderConverter
 from kconnect.converters.string import StringConverter
 from kconnect.core.settings.errors import ErrorSettings
 from kconnect.core.task.batch import Batch
@@ -32,17 +33,18 @@ def shown(value: Any) -> str:
 class Outcome:
     """What a chain has made of messages: records by their offsets, and failures."""
 
-    def __init__(self, made: Converter, messages: Sequence[Message], together: bool) -> None:
+    def __init__(self, made: Converter, messages: Sequence[Message], together: bool, headers: bool = False) -> None:
         self.failures: list[Failure] = []
         self.batches = 0
         errors = Errors(ErrorSettings(tolerant=True), self.failures.append, lambda s: True, lambda: 0.0, lambda s: s)
-        chain = SinkChain(Converters(StringConverter(), made, lambda: None), errors)  # type: ignore[arg-type, return-value]
-        intake = SinkConversion(chain, Steps([]), errors, TopicUse(set, lambda topic: None), columns=True)
-        self.intake = intake
+        chain = SinkChain(Converters(StringConverter(), made, SimpleHeaderConverter), errors)
+        intake = SinkConversion(chain, Steps([]), errors, TopicUse(set, lambda topic: None), columns=True, headers=headers)
+        self.intake, self.chain = intake, chain
         done = intake(messages) if together else [record for each in messages for record in chain.apply([each]) if record]
         records: list[Any] = []
         for part in done.parts if isinstance(done, Parts) else [done]:
             self.batches += isinstance(part, Batch)
             records += part.records() if isinstance(part, Batch) else part
         self.values = [(record.offset, repr(record.value_schema), shown(record.value)) for record in records]
+        self.headers = [[(name, schema, shown(value)) for name, value, schema in record.headers] for record in records]
         self.reasons = [(failure.origin.offset(), failure.stage, str(failure.error)) for failure in self.failures]

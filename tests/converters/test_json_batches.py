@@ -16,7 +16,7 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from kconnect.converters.json import JsonConverter
-from kconnect.data.schema import DATE, DECIMAL, TIME, TIMESTAMP
+from kconnect.data.schema import DATE, DECIMAL, TIME, TIMESTAMP, SchemaAndValue
 from tests.converters.outcomes import Outcome
 from tests.core.task.records import Message
 
@@ -345,3 +345,43 @@ def test_where_cutting_is_in_vain_it_is_tried_ever_more_seldom() -> None:
         intake(messages_of(FIVE, texts, "content"))
     # Each batch as a whole, and eight pieces of the first, the third, the seventh, the fifteenth and the thirty-first.
     assert (calls.count(400), calls.count(50)) == (31, 5 * 8)
+
+
+MARKS = st.lists(
+    st.tuples(st.sampled_from("ab"), st.none() | st.sampled_from([b"x", b"[1]", b"{}", b"7", b"\xff", b"2020-01-01"]))
+)
+
+
+@given(st.lists(st.none() | MARKS, min_size=10, max_size=14))
+def test_headers_are_those_of_each_record(marks: list[Any]) -> None:
+    messages = [Message(("t", 0, at), text_of(WHOLE), marks=each) for at, each in enumerate(marks)]
+    slow = Outcome(converter(FIVE, "content", nulls=True), messages, together=False)
+    for takes in (True, False):
+        quick = Outcome(converter(FIVE, "content", nulls=True), messages, together=True, headers=takes)
+        assert (quick.values, quick.headers) == (slow.values, slow.headers)
+        assert quick.batches == (takes or not any(marks)), "a task that does not ask for such gets records"
+
+
+def test_what_a_header_holds_is_not_shared() -> None:
+    messages = [Message(("t", 0, at), text_of(WHOLE), marks=[("a", b"[1]"), ("b", b"x")]) for at in range(20)]
+    chain = Outcome(converter(FIVE, "content", nulls=True), messages, together=True).chain
+    batch = chain.at_once(messages)
+    assert batch is not None
+    lists = [next(iter(record.headers)).value for record in batch.records()]
+    assert lists == [[1]] * 20
+    assert len(set(map(id, lists))) == 20
+
+
+class ByHeaders(JsonConverter):
+    """A converter from elsewhere, to which a header says something."""
+
+    def to_connect_data(self, topic: str, data: bytes | None, headers: Any = None) -> SchemaAndValue:
+        return SchemaAndValue(None, len(list(headers or ())))
+
+
+def test_what_others_make_of_a_message_may_depend_on_its_headers() -> None:
+    made = ByHeaders()
+    made.configure({"schemas.enable": "false"})
+    messages = [Message(("t", 0, at), b"1", marks=[("a", b"x")] * (at % 2)) for at in range(20)]
+    outcome = Outcome(made, messages, together=True, headers=True)
+    assert (outcome.batches, [value for _, _, value in outcome.values]) == (0, ["int 0", "int 1"] * 10)

@@ -366,11 +366,14 @@ class Chain(Protocol):
 class SinkConversion:
     """
     The converters and transforms of one sink task, an `Intake`. With `columns`, the task takes batches: those that never were
-    records are given as they are.
+    records are given as they are. With `headers`, also those whose records have headers.
     """
 
-    def __init__(self, chain: Chain, steps: Steps, errors: Errors, use: TopicUse, columns: bool = False) -> None:
-        self._chain, self._steps, self._errors, self._use, self._columns = chain, steps, errors, use, columns
+    def __init__(
+        self, chain: Chain, steps: Steps, errors: Errors, use: TopicUse, columns: bool = False, headers: bool = False
+    ) -> None:
+        self._chain, self._steps, self._errors, self._use = chain, steps, errors, use
+        self._columns, self._takes_headers = columns, headers
         self._passed = self._patience = 0
 
     def __call__(self, messages: Sequence[Any]) -> list[SinkRecord] | Batch | Parts:
@@ -411,8 +414,9 @@ class SinkConversion:
 
     def _given(self, done: list[SinkRecord] | Batch) -> list[SinkRecord] | Batch:
         """Return the batch, as the task takes it. Steps may have made nulls, which no batch has for a task."""
-        whole = self._columns and isinstance(done, Messages) and not (self._steps and done.value.has_nulls)
-        return done if whole else _listed(done)
+        if not self._columns or not isinstance(done, Messages) or (done.has_headers and not self._takes_headers):
+            return _listed(done)
+        return _listed(done) if self._steps and done.value.has_nulls else done
 
     def _one(self, messages: Sequence[Any], batch: Batch | None) -> list[SinkRecord] | Batch:
         # Before the transforms: a topic is in use when a record of it can be read, whatever becomes of that.
