@@ -21,6 +21,7 @@ from kconnect.api.config import ConfigDef, ConfigKey, Importance, Type
 from kconnect.api.converter import Converter
 from kconnect.api.record import Header
 from kconnect.converters import avro_depth, avro_schema, avro_schema_readers
+from kconnect.converters.avro_column_readers import ColumnReaders, Read
 from kconnect.converters.avro_columns import ColumnWriters
 from kconnect.converters.avro_schema import Dialect
 from kconnect.converters.avro_types import Avro, Encoding, check_elements, dumps, parse
@@ -139,6 +140,8 @@ class Reading(NamedTuple):
     encoding: Encoding
     nested: Avro | None
     """The type, if it contains itself, so that its values may be nested as deeply as they like."""
+    columns: Callable[[], Read | None]
+    """Return what reads many values, which is made when it is first asked for; None if they are only read one by one."""
     weight: int = 0
     """What it weighs, with what the schema's text has beside the schema."""
 
@@ -268,7 +271,7 @@ class AvroConverter(Converter):
         else:
             reading = self._reading(topic, head)
             self._last = (topic, head, reading)
-        schema, read, encoding, nested, _ = reading
+        schema, read, encoding, nested, *_ = reading
         stream = io.BytesIO(data)
         stream.seek(5)
         try:
@@ -284,6 +287,20 @@ class AvroConverter(Converter):
             raise DataError(
                 f"Failed to deserialize data for topic {topic} to Avro: the bytes are not of schema {_HEAD.unpack(head)[1]}"
             ) from error
+
+    def to_connect_all(self, topic: str, data: list[bytes]) -> Column | None:
+        # A schema is asked for by a record, so that a registry that can't be reached is asked once.
+        last = self._last
+        if last is None or topic != last[0] or [1 for text in data if not text.startswith(last[1])]:
+            return None
+        read = last[2].columns()
+        if read is None:
+            return None
+        values, ends = read(data, [len(last[1])] * len(data))
+        # What is behind a value is no part of it, and nobody looks at it; but then something may be wrong.
+        if list(ends) != list(map(len, data)):
+            return None
+        return values if type(values) is Column else Column(last[2].schema, values)
 
     def _reading(self, topic: str, head: bytes) -> Reading:
         if len(head) < 5 or head[0] != 0:
@@ -319,7 +336,9 @@ class AvroConverter(Converter):
         encoding = Encoding(avro)
         nested = avro if avro_depth.contains_itself(avro) else None
         weight = weight_of(schema) + weight_of_text(len(registered.text))
-        return Reading(schema, Readers(encoding).of(avro, schema), encoding, nested, weight)
+        readers = Readers(encoding)
+        columns = functools.cache(lambda: None if nested is not None else ColumnReaders(readers).of(avro, schema))
+        return Reading(schema, readers.of(avro, schema), encoding, nested, columns, weight)
 
     # --- both ---
 
