@@ -50,6 +50,11 @@ _PROPERTIES = {
     "group.initial.rebalance.delay.ms": "0",
     # Tests that wait for a dead member would otherwise wait six seconds at least.
     "group.min.session.timeout.ms": "1000",
+    # The same for group.protocol=consumer, whose members ask for no session of their own: as long as a sink task's is else.
+    "group.consumer.min.session.timeout.ms": "1000",
+    "group.consumer.session.timeout.ms": "12000",
+    "group.consumer.min.heartbeat.interval.ms": "100",
+    "group.consumer.heartbeat.interval.ms": "500",
     "num.partitions": "1",
     # After kill -9 a broker must wait until the life before counts as dead.
     "broker.session.timeout.ms": "3000",
