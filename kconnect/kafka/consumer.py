@@ -218,7 +218,8 @@ class TaskConsumer:
         if self._beginnings.waiting:
             for place, offset in self._beginnings.found(self._consumer, self.assignment):
                 self._go_on_at(place, offset)
-        if self._pattern is not None and time.monotonic() - self._looked_at > self._look_s and self._look_for_topics():
+        looks = self._pattern is not None and self._rejoin_at is None and time.monotonic() - self._looked_at > self._look_s
+        if looks and self._look_for_topics():
             log.info("Topics that match topics.regex: %s", ", ".join(self._topics))
             self._subscribe()
         waits = bool(self._portions) and self._portions.waits(self._stopped)
@@ -453,7 +454,7 @@ class TaskConsumer:
         """
         if self.assignment:
             self._take_away(self._listener.revoked, places(self.assignment))
-        else:
+        elif not self._newer:
             # With a cooperative assignor, librdkafka (2.16) closes a member without partitions and does not leave the group: it
             # is a member until its session ends, and nobody can change the group's offsets meanwhile.
             self._consumer.unsubscribe()

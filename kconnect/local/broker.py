@@ -80,7 +80,7 @@ class Broker:
     `start` may be called again after `stop` or `kill`: same port, same data. A port of 0 takes a free one.
 
     `properties` are added to the broker's. A `detached` broker outlives this process; any other process can stop it, or ask
-    for it, with a `Broker` of the same directory.
+    for it, with a `Broker` of the same directory. `version` is Kafka's.
     """
 
     def __init__(
@@ -89,11 +89,13 @@ class Broker:
         port: int = 0,
         properties: Mapping[str, str] | None = None,
         detached: bool = False,
+        version: str = jars.KAFKA_VERSION,
     ) -> None:
         self.directory = Path(directory).expanduser().resolve()
         self._wanted_port = port
         self._properties = dict(properties or {})
         self._detached = detached
+        self._version = version
         self._process: subprocess.Popen[bytes] | None = None
         self._guard: Guard | None = None
 
@@ -134,7 +136,7 @@ class Broker:
             ConnectError: no Java, no jars and no network, a taken port, a directory that can't be written.
         """
         program = java.checked()
-        classes = jars.kafka()
+        classes = jars.kafka(self._version)
         try:
             with lock.hold(self.directory / "broker.lock"):
                 if not self.running():

@@ -13,8 +13,10 @@ import pytest
 from confluent_kafka.admin import AdminClient
 
 from kconnect.api.record import OffsetAndMetadata, TopicPartition
+from kconnect.core.task.errors import Counts
 from kconnect.kafka import identities
 from kconnect.kafka.consumer import TaskConsumer
+from kconnect.kafka.refusals import Access
 from kconnect.local.broker import Broker
 
 from .units import PROTOCOLS, create, numbers, until, write
@@ -56,9 +58,7 @@ class Listener:
 
 
 class Reading:
-    def __init__(
-        self, bootstrap: str, topic: str, patience_s: float, protocol: str = "classic", access: Any = None, **client: Any
-    ) -> None:
+    def __init__(self, bootstrap: str, topic: str, patience_s: float, protocol: str = "classic", **client: Any) -> None:
         session = {"session.timeout.ms": 30000} if protocol == "classic" else {}
         client = {
             "bootstrap.servers": bootstrap,
@@ -70,9 +70,11 @@ class Reading:
             **session,
             **{name.replace("_", "."): value for name, value in client.items()},
         }
+        self.protocol, self.counts = protocol, Counts()
         self.place = TopicPartition(topic, 0)
         self.listener = Listener()
         self.values: list[str] = []
+        access = Access(client, self.counts, time.monotonic)
         self.consumer = TaskConsumer(client, {"topics": topic}, self.listener, patience_s, access=access)
         self.consumer.subscribe()
 
