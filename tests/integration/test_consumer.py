@@ -23,6 +23,7 @@ from .units import PROTOCOLS, create, numbers, until, write
 
 pytestmark = pytest.mark.integration
 both = pytest.mark.parametrize("protocol", sorted(PROTOCOLS))
+both_if_long = pytest.mark.parametrize("protocol", ["classic", pytest.param("consumer", marks=pytest.mark.long)])
 
 
 class Listener:
@@ -223,7 +224,7 @@ def test_a_commit_that_is_refused_is_told(bootstrap: str, topic: str, protocol: 
     it.consumer.close(60)
 
 
-@both
+@both_if_long
 def test_lag_is_known_before_anything_is_read_and_falls_to_0(bootstrap: str, topic: str, protocol: str) -> None:
     create(bootstrap, topic, 2)
     empty, full = TopicPartition(topic, 1), TopicPartition(topic, 0)

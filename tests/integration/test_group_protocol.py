@@ -116,7 +116,9 @@ def test_one_that_is_out_commits_nothing_and_joins_again(brisk: str, topic: str)
     slow.close()
 
 
-@pytest.mark.parametrize("instance", [{}, {"group.instance.id": "one"}], ids=["dynamic", "static"])
+@pytest.mark.parametrize(
+    "instance", [pytest.param({}, marks=pytest.mark.long), {"group.instance.id": "one"}], ids=["dynamic", "static"]
+)
 def test_one_that_was_killed_holds_its_successor_up_for_a_session(brisk: str, topic: str, instance: dict[str, str]) -> None:
     """Of two with one `group.instance.id` brokers refuse the later one, whose client can't go on then."""
     create(brisk, topic)
@@ -180,6 +182,7 @@ def failure(it: Member, *others: Member) -> str:
     return str(raised.value)
 
 
+@pytest.mark.long
 def test_what_brokers_refuse_is_said_with_a_remedy(bootstrap: str, topic: str) -> None:
     create(bootstrap, topic)
     said = failure(Member(bootstrap, topic, group_remote_assignor="nonsense"))

@@ -219,7 +219,7 @@ def test_an_offset_that_was_set_meanwhile_counts(bootstrap: str, topic: str, wat
     it.consumer.close(60)
 
 
-@both
+@both_if_long
 def test_it_joins_its_group_now_and_then(bootstrap: str, topic: str, watchers: Watchers, protocol: str) -> None:
     """Brokers forget the offsets of groups that stay empty, and what somebody has set is to be noticed without a record."""
     create(bootstrap, topic)
@@ -252,7 +252,7 @@ def test_where_the_group_has_no_offset_it_goes_on_where_it_stood(
     it.consumer.close(60)
 
 
-@both
+@both_if_long
 def test_a_new_partition_ends_it(bootstrap: str, topic: str, watchers: Watchers, protocol: str) -> None:
     create(bootstrap, topic)
     it = Sleeper(bootstrap, topic, watchers, protocol)
@@ -285,7 +285,7 @@ def test_a_topic_that_is_made_anew_is_read_from_its_beginning(
     it.consumer.close(60)
 
 
-@both
+@both_if_long
 def test_who_shares_a_group_or_owes_a_commit_does_not_rest(
     bootstrap: str, topic: str, watchers: Watchers, protocol: str
 ) -> None:
