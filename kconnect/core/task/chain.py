@@ -34,6 +34,11 @@ _UNCHANGING = frozenset((type(None), bool, int, float, str, bytes))
 _CONVERTERS = (Stage.KEY_CONVERTER, Stage.VALUE_CONVERTER, Stage.HEADER_CONVERTER)
 
 
+def size_of(messages: Sequence[Outgoing]) -> int:
+    """Return the bytes of the values of messages."""
+    return sum([len(message[1]) for message in messages if message[1]])
+
+
 @dataclass(frozen=True)
 class Converters:
     """

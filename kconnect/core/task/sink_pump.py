@@ -142,7 +142,8 @@ class SinkPump:
         if self._errant is not None:
             self._errant.keep(messages)
         self._ends.update(self._offsets.read(messages, self._consumer.assignment))
-        self._ports.meter.read(len(messages))
+        # The length of a message is that of its value.
+        self._ports.meter.read(len(messages), sum(map(len, messages)))
         for part in records.parts if isinstance(records, Parts) else [records]:
             if self._batch and isinstance(part, list) and isinstance(self._batch[-1], list):
                 self._batch[-1] = [*self._batch[-1], *part]

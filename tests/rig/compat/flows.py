@@ -235,7 +235,7 @@ class Sink(Flow):
 
 
 class NewerSink(Sink):
-    """One whose group is of the protocol of KIP-848, as long as `protocol` says so; clients before 3.7 pass over the setting."""
+    """One whose group is of KIP-848's protocol, as long as `protocol` says so; clients before 3.7 pass over the setting."""
 
     protocol = "consumer"
 
