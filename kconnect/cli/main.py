@@ -58,6 +58,7 @@ _COMMANDS = {
     "topics": ("kconnect.cli.topics.topics", "Show, check, save and restore the workers' internal topics."),
     "user": ("kconnect.cli.cluster.user", "Print a line for the file of users, roles and tokens."),
     "validate": ("kconnect.cli.apply.validate", "Check connectors' configs as the worker would, and change nothing."),
+    "version": ("kconnect.cli.machine.version", "Show the versions of kconnect and of all that it runs on, on this machine."),
     "wait": ("kconnect.cli.connectors.wait", "Wait until connectors and all their tasks are in a state."),
     "worker": ("kconnect.cli.machine.worker", "Run a worker."),
 }
@@ -96,7 +97,7 @@ _SECTIONS = {
     "Data": ("backfill", "offsets", "dlq", "schemas", "topics", "migrate"),
     "Cluster": ("cluster", "plugin", "set", "doctor"),
     "Try a chain": ("preview", "test"),
-    "On this machine": ("worker", "broker", "demo", "lake", "user"),
+    "On this machine": ("worker", "broker", "demo", "lake", "user", "version"),
     "This command line": ("context", "completion", "help"),
 }
 
