@@ -41,10 +41,7 @@ def parts(changelog: str) -> dict[str, tuple[str, str]]:
     """Return the date, empty if there is none, and the text of each version, the newest first."""
     heads = list(_HEAD.finditer(changelog))
     ends = [head.start() for head in heads[1:]] + [len(changelog)]
-    return {
-        head["version"]: (head["date"] or "", changelog[head.end() : end].strip())
-        for head, end in zip(heads, ends, strict=True)
-    }
+    return {head["version"]: (head["date"] or "", changelog[head.end() : end].strip()) for head, end in zip(heads, ends)}
 
 
 def notes(changelog: str, version: str) -> str:

@@ -236,6 +236,7 @@ def test_a_worker_file_that_is_not_utf_8_is_named(tmp_path: Path, capsys: pytest
     assert f"{file} is not UTF-8 (invalid start byte at byte 0): save the worker file as UTF-8" in capsys.readouterr().err
 
 
+@pytest.mark.process
 def test_all_versions_that_matter() -> None:
     done = call("version", "-o", "json")
     rows = {row["name"]: row for row in json.loads(done.out)}
