@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 import io
 import struct
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -114,6 +115,8 @@ CONFIG = ConfigDef(
     _flag(IGNORE_DEFAULT, False, _MEDIUM, "Whether a null in a field with a default stays null."),
 )
 
+_AGAIN_S = 10.0
+"""So seldom a schema that can't be read is asked for again."""
 _HEAD = struct.Struct(">bI")
 
 
@@ -182,6 +185,8 @@ class AvroConverter(Converter):
         self._written: tuple[str, Schema | None, Writing] | None = None
         """The newest topic and schema written: mostly the next record's too."""
         self._last: tuple[str, bytes, Reading] | None = None
+        self._unreadable: Kept[tuple[str, int, int], str] = Kept(self._limit)
+        """Why schemas can't be read, by when that was found out: whoever sends such records has no request made for each."""
         """The newest topic and head read."""
         self._registry = open_registry(parsed)
 
@@ -311,16 +316,25 @@ class AvroConverter(Converter):
         id = _HEAD.unpack(head)[1]
         reading = self._readings.get((topic, id))
         if reading is None:
+            # A registry may have it, or another one for the id, later.
+            tried = (topic, id, int(time.monotonic() // _AGAIN_S))
+            if (reason := self._unreadable.get(tried)) is not None:
+                raise DataError(reason)
             try:
                 reading = self._new_reading(topic, id)
             except DataError as error:
-                raise DataError(f"Failed to deserialize data for topic {topic} to Avro: {error}") from error
+                raise self._bad(tried, str(error)) from error
             except ConnectError:
                 raise
             except Exception as error:
-                raise DataError(f"Failed to deserialize data for topic {topic} to Avro: {_unusable(error)}") from error
+                raise self._bad(tried, _unusable(error)) from error
             self._readings.put((topic, id), reading, reading.weight)
         return reading
+
+    def _bad(self, tried: tuple[str, int, int], reason: str) -> DataError:
+        text = f"Failed to deserialize data for topic {tried[0]} to Avro: {reason}"
+        self._unreadable.put(tried, text, weight_of_text(len(text)))
+        return DataError(text)
 
     def _new_reading(self, topic: str, id: int) -> Reading:
         # By topic, the subject is known beforehand; by record, only the schema tells it.
