@@ -58,7 +58,7 @@ _COMMANDS = {
     "topics": ("kconnect.cli.topics.topics", "Show, check, save and restore the workers' internal topics."),
     "user": ("kconnect.cli.cluster.user", "Print a line for the file of users, roles and tokens."),
     "validate": ("kconnect.cli.apply.validate", "Check connectors' configs as the worker would, and change nothing."),
-    "version": ("kconnect.cli.machine.version", "Show the versions of kconnect and of all that it runs on, on this machine."),
+    "version": ("kconnect.cli.cluster.version", "Show the versions of kconnect and of all that it runs on, on this machine."),
     "wait": ("kconnect.cli.connectors.wait", "Wait until connectors and all their tasks are in a state."),
     "worker": ("kconnect.cli.machine.worker", "Run a worker."),
 }

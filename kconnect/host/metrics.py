@@ -155,12 +155,14 @@ def _start(unit: Unit) -> Starts:
 
 
 def _told(unit: Unit) -> list[Published]:
-    """Return the numbers that a Python task has told of itself."""
+    """Return the numbers that a Python task has told of itself, and that its Kafka client has told."""
     if unit.meter is None:
         return []
+    own = [Published(OF_TASKS, *told) for told in unit.meter.numbers.by_labels().items()]
+    of_client = () if unit.statistics is None else unit.statistics.published()
     return [
-        Published(OF_TASKS, tuple((label, logs.hide(well_formed(text))) for label, text in labels), values)
-        for labels, values in unit.meter.numbers.by_labels().items()
+        told._replace(labels=tuple((label, logs.hide(well_formed(text))) for label, text in told.labels))
+        for told in (*own, *of_client)
     ]
 
 

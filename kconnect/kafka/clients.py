@@ -60,6 +60,11 @@ _SHARED = re.compile(
 )
 
 
+def library() -> str:
+    """Return the version of librdkafka, which all clients are."""
+    return str(ck.libversion()[0])
+
+
 def topics(settings: WorkerSettings) -> dict[Topic, str]:
     """The names of the internal topics."""
     return {

@@ -64,7 +64,7 @@ class TaskConsumer:
 
     Partitions are paused one by one, or held all together, which counts for those that are assigned later as well.
     `patience_s` is how long the group may owe an answer before the client is no longer trusted. `internal` are topics that a
-    pattern passes over. `access` is what was refused to the task's consumers, this one and others before.
+    pattern passes over. A `stats_cb` in `client` is told what the client says of itself, now and then. `access` is what was refused to the task's consumers, this one and others before.
 
     ConnectError for what can never be read: no broker to be found, no topic's name, or an internal topic.
     """
@@ -110,6 +110,8 @@ class TaskConsumer:
         self._waking = threading.Lock()
         self._error: Exception | None = None
         self._client = dict(client)
+        self._client.pop("statistics.interval.ms", None)
+        self._tells: Callable[[str], object] = self._client.pop("stats_cb", lambda _: None)
         self._beginnings = Beginnings(self._client.pop(RESET_AGE_MS, None))
         self._access = access or Access(self._client, Counts(), time.monotonic)
         self._patience_s = patience_s
@@ -513,6 +515,7 @@ class TaskConsumer:
 
         def looked(statistics: str) -> None:
             if number == self._number:
+                self._tells(statistics)
                 self._look_for_membership(statistics)
                 self._error = self._error or self._stalls.look(statistics, self.assignment if self._held else self._paused)
 

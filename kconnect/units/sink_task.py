@@ -30,6 +30,7 @@ from kconnect.kafka import clients
 from kconnect.kafka.consumer import TaskConsumer
 from kconnect.kafka.refusals import Access
 from kconnect.kafka.resting import RestingClients
+from kconnect.kafka.statistics import Statistics, of_consumer
 from kconnect.plugins.registry import class_name
 from kconnect.units import chains, owners, withdrawn
 from kconnect.units.life import Life, topic_use
@@ -79,6 +80,8 @@ class SinkLoop:
         unit, task, settings, errors = self._unit, self._task, self._unit.ports.settings, self._reports.errors
         windows = Windows.of(settings.metrics_sample_window_ms, settings.metrics_num_samples)
         unit.meter = meter = SinkMeter(windows, errors.counts, time.monotonic)
+        unit.statistics = statistics = Statistics(client, of_consumer)
+        client = {**client, **statistics.callbacks}
         self._limit = int(client.pop("max.poll.records", _BATCH))
         ports = Ports(
             Life(unit, self._flush_s),

@@ -33,6 +33,7 @@ from kconnect.errors import RetriableError
 from kconnect.kafka import clients
 from kconnect.kafka.producer import TaskProducer
 from kconnect.kafka.refusals import Access
+from kconnect.kafka.statistics import Statistics, of_producer
 from kconnect.kafka.transactions import TransactionalProducer
 from kconnect.units import chains, owners, withdrawn
 from kconnect.units.beside import Beside, no_use
@@ -114,14 +115,14 @@ class SourceLoop:
             # Its offsets say nothing that its sink has not: a repeat does no harm.
             return AtLeastOnce(ports, self._producer, self._interval_s)
         if not settings.exactly_once_enabled:
-            client = clients.producer(settings, connector, number, config)
+            client = self._counted(clients.producer(settings, connector, number, config))
             access = Access(client, self._counts, time.monotonic, "producer.override.")
             self._producer = TaskProducer(client, self._life.cancelled, tracks, access)
             return AtLeastOnce(ports, self._producer, self._interval_s)
         source = SourceSettings.from_config(config)
         self._offsets_topic = source.offsets_storage_topic or settings.offset_storage_topic
         boundary, longest_s = boundary_of(source, self._interval_s, time.monotonic())
-        client = clients.transactional_producer(settings, connector, number, config, round(longest_s * 1000))
+        client = self._counted(clients.transactional_producer(settings, connector, number, config, round(longest_s * 1000)))
         self._producer = producer = TransactionalProducer(
             client,
             self._life.cancelled,
@@ -131,6 +132,10 @@ class SourceLoop:
             Access(client, self._counts, time.monotonic, "producer.override."),
         )
         return ExactlyOnce(ports, producer, boundary, self._offsets_topic)
+
+    def _counted(self, client: dict[str, Any]) -> dict[str, Any]:
+        self._unit.statistics = statistics = Statistics(client, of_producer)
+        return {**client, **statistics.callbacks}
 
     def wake(self) -> None:
         """End a `poll` that is blocked, when the task is to stop. Called from the host's thread."""

@@ -28,6 +28,7 @@ from kconnect.core.task.meters import About, SinkMeter, SourceMeter, Times
 from kconnect.core.task.ports import OffsetStore
 from kconnect.errors import ConnectError, StartAgainError, WithdrawnError
 from kconnect.jvm import beans
+from kconnect.kafka.statistics import Statistics
 from kconnect.kafka.watch import Watchers
 from kconnect.plugins.providers import Providers
 from kconnect.plugins.registry import Registry
@@ -116,6 +117,8 @@ class Unit(ABC):
         self.about = About()
         self.meter: SourceMeter | SinkMeter | None = None
         """Of a task, once its parts have been built."""
+        self.statistics: Statistics | None = None
+        """Those of a task's producer or consumer."""
         self.retries = Counts()
         """Of a connector: since when a call is made again, in seconds since 1970, and why. Those of a task are its meter's."""
         self.came_up: bool | None = None

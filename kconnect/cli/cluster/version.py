@@ -38,9 +38,8 @@ def version(form: str) -> None:
 
 def versions() -> list[dict[str, Any]]:
     """Return `name`, `version` (None: not there) and a `note` of each."""
-    import confluent_kafka
-
     from kconnect.jvm import java
+    from kconnect.kafka import clients
     from kconnect.worker import build
 
     try:
@@ -48,7 +47,7 @@ def versions() -> list[dict[str, Any]]:
         java_version: tuple[str | None, str] = (str(java.version(program)), program)
     except ConnectError as error:
         java_version = (None, str(error))
-    notes = {"confluent-kafka": f"with librdkafka {confluent_kafka.libversion()[0]}"}
+    notes = {"confluent-kafka": f"with librdkafka {clients.library()}"}
     rows = [
         ("kconnect", kconnect.__version__, build.commit()),
         ("Kafka Connect", kconnect.CONNECT_VERSION, "whose REST API and topics these are"),
