@@ -20,7 +20,8 @@ from kconnect.java import properties
 from tests.docker import image, schemas
 from tests.docs.pages import DOCS
 
-pytestmark = pytest.mark.process
+# Where CI=true has to build helm first, that takes minutes.
+pytestmark = [pytest.mark.process, pytest.mark.timeout(1500)]
 
 CHART = image.ROOT / "docker" / "chart"
 VALUES = yaml.safe_load((CHART / "values.yaml").read_text("utf-8"))

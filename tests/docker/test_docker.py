@@ -12,7 +12,6 @@ import base64
 import importlib.metadata
 import itertools
 import json
-import os
 import re
 import shutil
 import subprocess
@@ -390,11 +389,11 @@ class Container:
             self._variables["CONNECT_LISTENERS"] = self.translate(WORKER_FILE["listeners"])
         self.log = directory / f"{service}.log"
         command = SERVICES[service].get("command") or image.only("CMD").words
-        # Only root can have a root that can't be written to; others run it without.
+        # Where that can't be had it runs without.
         read_only = ["unshare", "--mount", "--propagation", "private", "sh", "-c", _READ_ONLY, "sh", str(built.root)]
         with self.log.open("wb") as log:
             self._process = subprocess.Popen(
-                [*(read_only if os.geteuid() == 0 else []), *(self._place(word) for word in command)],
+                [*(read_only if image.can_mount() else []), *(self._place(word) for word in command)],
                 env=built.variables(self._variables),
                 cwd=built.path(built.workdir),
                 stdin=subprocess.DEVNULL,
@@ -482,7 +481,7 @@ def test_what_the_compose_file_starts_moves_lines_also_without_one_of_the_broker
     wait_until(lambda: out.exists() and out.read_text() == "a line\n", 300, f"no line; {worker.log}")
     # An executor's directory in the Spark worker's: it was Spark's worker that ran the hosts.
     assert list((tmp_path / "spark").glob("app-*/0/stderr"))
-    if os.geteuid() == 0:
+    if image.can_mount():
         client.create("elsewhere", {"connector.class": "FileStreamSink", "file": "/srv/out", "topics": "docker", **plain})
         client.wait_for("elsewhere", "FAILED", tasks=1)
         assert "Read-only file system" in client.status("elsewhere")["tasks"][0]["trace"]
