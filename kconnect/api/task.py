@@ -209,7 +209,10 @@ class SinkTaskContext(Protocol):
 
 
 class SinkBatch(Protocol):
-    """Records of one topic that have no headers and no null values, and whose schemas are the same, in the order of offsets."""
+    """
+    Records of one topic that have no null values, and whose schemas are the same, in the order of offsets. They have no
+    headers, unless the task says that it takes such (`SinkTask.takes_batches_with_headers`).
+    """
 
     @property
     def topic(self) -> str:
@@ -226,7 +229,7 @@ class SinkBatch(Protocol):
 
     def every(self, name: str) -> Sequence[Any]:
         """
-        Each record's `topic`, `partition`, `offset` or `timestamp`, or its `original_topic`, `original_partition` or
+        Each record's `topic`, `partition`, `offset`, `timestamp` or `headers`, or its `original_topic`, `original_partition` or
         `original_offset`, which transforms don't change.
         """
         ...
@@ -246,6 +249,11 @@ class SinkTask(Task):
     """
     Whether the task reports bad records only within the `put` or `put_batch` that has them. If so, the framework does not keep
     what was read until it is committed. Set it for a task that collects many records before it delivers them.
+    """
+    takes_batches_with_headers = False
+    """
+    Whether `put_batch` may be given records that have headers. Set it for a task that makes nothing of headers, or that looks
+    at `every("headers")`.
     """
 
     def initialize(self, context: SinkTaskContext) -> None:

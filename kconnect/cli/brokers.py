@@ -165,6 +165,11 @@ class Topics:
         return self._texts.get("metrics.storage.topic") or f"{self.config}-metrics"
 
     @property
+    def logs(self) -> str:
+        """kconnect's own; empty if there is none."""
+        return self._texts.get("log.storage.topic", f"{self.config}-logs")
+
+    @property
     def schemas(self) -> str:
         """kconnect's own, which Connect has not."""
         return self._texts.get("schema.storage.topic") or f"{self.config}-schemas"

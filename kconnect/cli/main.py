@@ -41,7 +41,7 @@ _COMMANDS = {
     "doctor": ("kconnect.cli.checkup.doctor", "Check the machine, Kafka and the workers for problems."),
     "help": ("kconnect.cli.help:help_command", "Show the help of a command, or of all."),
     "lake": ("kconnect.cli.machine.lake", "Set up what SparkSink needs to write tables of Delta Lake and Apache Iceberg."),
-    "logs": ("kconnect.cli.connectors.logs", "Show what a worker's log says about a connector."),
+    "logs": ("kconnect.cli.connectors.logs", "Show what the logs of all workers and their hosts say about a connector."),
     "migrate": ("kconnect.cli.migrate.migrate", "Move connectors to another cluster, with their offsets, and back."),
     "offsets": ("kconnect.cli.offsets", "Show and change connectors' offsets."),
     "patch": ("kconnect.cli.connectors.patch", "Change or remove some settings of a connector."),
@@ -58,6 +58,7 @@ _COMMANDS = {
     "topics": ("kconnect.cli.topics.topics", "Show, check, save and restore the workers' internal topics."),
     "user": ("kconnect.cli.cluster.user", "Print a line for the file of users, roles and tokens."),
     "validate": ("kconnect.cli.apply.validate", "Check connectors' configs as the worker would, and change nothing."),
+    "version": ("kconnect.cli.machine.version", "Show the versions of kconnect and of all that it runs on, on this machine."),
     "wait": ("kconnect.cli.connectors.wait", "Wait until connectors and all their tasks are in a state."),
     "worker": ("kconnect.cli.machine.worker", "Run a worker."),
 }
@@ -96,7 +97,7 @@ _SECTIONS = {
     "Data": ("backfill", "offsets", "dlq", "schemas", "topics", "migrate"),
     "Cluster": ("cluster", "plugin", "set", "doctor"),
     "Try a chain": ("preview", "test"),
-    "On this machine": ("worker", "broker", "demo", "lake", "user"),
+    "On this machine": ("worker", "broker", "demo", "lake", "user", "version"),
     "This command line": ("context", "completion", "help"),
 }
 

@@ -34,6 +34,7 @@ _TASK = {
     "task_error_deadletterqueue_produce_requests_total": "dead_letters",
     "connector_task_last_progress_timestamp_seconds": "progress_at",
     "connector_task_cpu_seconds_total": "cpu_seconds",
+    "connector_task_value_bytes_total": "bytes",
 }
 _HOST = {"task_host_memory_bytes": "memory_bytes", "task_host_cpu_seconds_total": "cpu_seconds"}
 _SHOWN = {_PREFIX + name: key for name, key in {**_TASK, **_HOST}.items()}

@@ -61,7 +61,7 @@ class FileStreamSinkConnector(SinkConnector):
 
 
 class FileStreamSinkTask(Informed, SinkTask):
-    reports_in_put_only = True
+    reports_in_put_only = takes_batches_with_headers = True
 
     def __init__(self) -> None:
         self._file: IO[bytes] | Any = None

@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 import io
 import struct
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -21,6 +22,7 @@ from kconnect.api.config import ConfigDef, ConfigKey, Importance, Type
 from kconnect.api.converter import Converter
 from kconnect.api.record import Header
 from kconnect.converters import avro_depth, avro_schema, avro_schema_readers
+from kconnect.converters.avro_column_readers import ColumnReaders, Read
 from kconnect.converters.avro_columns import ColumnWriters
 from kconnect.converters.avro_schema import Dialect
 from kconnect.converters.avro_types import Avro, Encoding, check_elements, dumps, parse
@@ -113,6 +115,8 @@ CONFIG = ConfigDef(
     _flag(IGNORE_DEFAULT, False, _MEDIUM, "Whether a null in a field with a default stays null."),
 )
 
+_AGAIN_S = 10.0
+"""So seldom a schema that can't be read is asked for again."""
 _HEAD = struct.Struct(">bI")
 
 
@@ -139,6 +143,8 @@ class Reading(NamedTuple):
     encoding: Encoding
     nested: Avro | None
     """The type, if it contains itself, so that its values may be nested as deeply as they like."""
+    columns: Callable[[], Read | None]
+    """Return what reads many values, which is made when it is first asked for; None if they are only read one by one."""
     weight: int = 0
     """What it weighs, with what the schema's text has beside the schema."""
 
@@ -179,6 +185,8 @@ class AvroConverter(Converter):
         self._written: tuple[str, Schema | None, Writing] | None = None
         """The newest topic and schema written: mostly the next record's too."""
         self._last: tuple[str, bytes, Reading] | None = None
+        self._unreadable: Kept[tuple[str, int, int], str] = Kept(self._limit)
+        """Why schemas can't be read, by when that was found out: whoever sends such records has no request made for each."""
         """The newest topic and head read."""
         self._registry = open_registry(parsed)
 
@@ -268,7 +276,7 @@ class AvroConverter(Converter):
         else:
             reading = self._reading(topic, head)
             self._last = (topic, head, reading)
-        schema, read, encoding, nested, _ = reading
+        schema, read, encoding, nested, *_ = reading
         stream = io.BytesIO(data)
         stream.seek(5)
         try:
@@ -285,6 +293,20 @@ class AvroConverter(Converter):
                 f"Failed to deserialize data for topic {topic} to Avro: the bytes are not of schema {_HEAD.unpack(head)[1]}"
             ) from error
 
+    def to_connect_all(self, topic: str, data: list[bytes]) -> Column | None:
+        # A schema is asked for by a record, so that a registry that can't be reached is asked once.
+        last = self._last
+        if last is None or topic != last[0] or [1 for text in data if not text.startswith(last[1])]:
+            return None
+        read = last[2].columns()
+        if read is None:
+            return None
+        values, ends = read(data, [len(last[1])] * len(data))
+        # What is behind a value is no part of it, and nobody looks at it; but then something may be wrong.
+        if list(ends) != list(map(len, data)):
+            return None
+        return values if type(values) is Column else Column(last[2].schema, values)
+
     def _reading(self, topic: str, head: bytes) -> Reading:
         if len(head) < 5 or head[0] != 0:
             raise DataError(
@@ -294,16 +316,25 @@ class AvroConverter(Converter):
         id = _HEAD.unpack(head)[1]
         reading = self._readings.get((topic, id))
         if reading is None:
+            # A registry may have it, or another one for the id, later.
+            tried = (topic, id, int(time.monotonic() // _AGAIN_S))
+            if (reason := self._unreadable.get(tried)) is not None:
+                raise DataError(reason)
             try:
                 reading = self._new_reading(topic, id)
             except DataError as error:
-                raise DataError(f"Failed to deserialize data for topic {topic} to Avro: {error}") from error
+                raise self._bad(tried, str(error)) from error
             except ConnectError:
                 raise
             except Exception as error:
-                raise DataError(f"Failed to deserialize data for topic {topic} to Avro: {_unusable(error)}") from error
+                raise self._bad(tried, _unusable(error)) from error
             self._readings.put((topic, id), reading, reading.weight)
         return reading
+
+    def _bad(self, tried: tuple[str, int, int], reason: str) -> DataError:
+        text = f"Failed to deserialize data for topic {tried[0]} to Avro: {reason}"
+        self._unreadable.put(tried, text, weight_of_text(len(text)))
+        return DataError(text)
 
     def _new_reading(self, topic: str, id: int) -> Reading:
         # By topic, the subject is known beforehand; by record, only the schema tells it.
@@ -319,7 +350,9 @@ class AvroConverter(Converter):
         encoding = Encoding(avro)
         nested = avro if avro_depth.contains_itself(avro) else None
         weight = weight_of(schema) + weight_of_text(len(registered.text))
-        return Reading(schema, Readers(encoding).of(avro, schema), encoding, nested, weight)
+        readers = Readers(encoding)
+        columns = functools.cache(lambda: None if nested is not None else ColumnReaders(readers).of(avro, schema))
+        return Reading(schema, readers.of(avro, schema), encoding, nested, columns, weight)
 
     # --- both ---
 

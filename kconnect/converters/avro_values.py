@@ -467,7 +467,11 @@ class Readers:
             return None if element is None else lambda plain: [element(item) for item in plain]
         if kind is SchemaType.MAP:
             return self._of_map(avro, schema)
-        logical = avro_logical.reader(schema)
+        return self.of_primitive(schema)
+
+    def of_primitive(self, schema: Schema) -> Convert | None:
+        """Return what makes a value of a primitive schema from fastavro's; None if it is so already."""
+        kind, logical = schema.type, avro_logical.reader(schema)
         if logical is not None:
             return logical
         if kind is SchemaType.INT8 or kind is SchemaType.INT16:

@@ -19,6 +19,7 @@ from typing import Any
 
 import orjson
 
+from kconnect.converters import json_text
 from kconnect.data import schema as schemas
 from kconnect.data.schema import Schema, SchemaType
 from kconnect.errors import DataError
@@ -161,13 +162,7 @@ def fit_together(shape: Shape, plains: Sequence[Any]) -> bool:
     if expected is Kind.TEXT:
         return kinds == {str} or shape.mixed
     if expected is Kind.OBJECT:
-        if kinds != {dict}:
-            return False
-        names: set[str] = set().union(*plains)
-        fields = shape.fields
-        return names <= fields.keys() and all(
-            fit_together(fields[name], [plain.get(name) for plain in plains]) for name in names
-        )
+        return kinds == {dict} and fitting_columns(shape, plains) is not None
     if expected is Kind.ARRAY:
         return kinds == {list} and fit_together(shape.element or NOTHING, list(itertools.chain.from_iterable(plains)))
     if expected is Kind.BOOLEAN:
@@ -179,6 +174,16 @@ def fit_together(shape: Shape, plains: Sequence[Any]) -> bool:
         and all(fits(shape, plain) for plain in (min(plains), max(plains)))
         and (kinds == {int} or all(fits(shape, plain) for plain in plains))
     )
+
+
+def fitting_columns(shape: Shape, plains: Sequence[dict[str, Any]]) -> Mapping[str, Sequence[Any]] | None:
+    """Return what objects have by each name that one of them has. None if not all of it fits."""
+    names: list[str] = list(set().union(*plains))
+    fields = shape.fields
+    if not fields.keys() >= set(names):
+        return None
+    columns = json_text.columns_of(plains, names)
+    return dict(zip(names, columns)) if all(map(fit_together, map(fields.__getitem__, names), columns)) else None
 
 
 def grown(shape: Shape, other: Shape, settled: Shape = NOTHING, path: str = "") -> Shape:

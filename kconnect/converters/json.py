@@ -11,6 +11,7 @@ Why not orjson alone, which does most of the work here: it would write 16 of 138
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -144,6 +145,11 @@ CONFIG = ConfigDef(
 
 
 _NO_SCHEMA = b'{"schema":null,"payload":'
+_BLANKS = b" \t\r\n"
+_PAYLOAD = re.compile(rb'(\A[ \t\r\n]*\{|,)[ \t\r\n]*"payload"[ \t\r\n]*:')
+_SCHEMA = re.compile(rb',[ \t\r\n]*"schema"[ \t\r\n]*:')
+_MOST_PLACES = 3
+"""So many times "schema" is looked for as the name of an envelope's: each time what is behind it is parsed."""
 
 
 class Reading(NamedTuple):
@@ -172,8 +178,8 @@ class JsonConverter(AnyConverter):
         self._read: Kept[bytes, Reading] = Kept(self._limit)
         self._written: tuple[Schema | None, bytes, Convert] = (None, _NO_SCHEMA, self._free)
         """The newest schema written, the head of its envelopes and its writer: it is mostly the next one's too."""
-        self._last: tuple[bytes, Reading] = (b"", Reading(None, json_text.free))
-        """The newest envelope read, up to its payload: where the next one begins alike, only its payload is parsed."""
+        self._last: tuple[bytes, bytes, Reading] = (b"", b"", Reading(None, json_text.free))
+        """What the newest envelope has around its payload: where the next one has the same, only its payload is parsed."""
         content = parsed[SCHEMA_CONTENT]
         self._fixed = self._parse_content(content.encode()) if content else None
         self.inferring: Inferring | None = None
@@ -252,9 +258,9 @@ class JsonConverter(AnyConverter):
         if not self._enveloped:
             return SchemaAndValue(None, json_text.loads_free(data))
         try:
-            head, reading = self._last
-            if head and data.startswith(head) and data.endswith(b"}"):
-                plain = json_text.loads_quickly(data[len(head) : -1])
+            head, tail, reading = self._last
+            if head and data.startswith(head) and data.endswith(tail):
+                plain = json_text.loads_quickly(data[len(head) : -len(tail)])
                 if plain is not json_text.MISSING:
                     return SchemaAndValue(reading.schema, reading.read(plain))
             return self._value(data, json_text.loads(data))
@@ -262,19 +268,26 @@ class JsonConverter(AnyConverter):
             return self._value(b"", json_text.loads_exactly(data))
 
     def to_connect_all(self, topic: str, data: list[bytes]) -> Column | None:
-        self._readers.room.begin(sum(map(len, data)), len(data))
+        # Of one message, so that none is read together with others that alone would stand for too much.
+        self._readers.room.begin(0)
         if self.inferring is not None:
             return self.inferring.many(topic, data)
         if not self._enveloped:
             values = json_text.loads_each(data)
             return None if values is None else Column(None, values)
-        head, reading = self._last
-        if not head or [text for text in data if not (text.startswith(head) and text.endswith(b"}"))]:
+        if self._fixed is not None:
+            plain = json_text.loads_each(data)
+            return None if plain is None else self._column(self._fixed, plain)
+        head, tail, reading = self._last
+        if not head or [text for text in data if not (text.startswith(head) and text.endswith(tail))]:
             return None
-        start = len(head)
-        plain = json_text.loads_each([text[start:-1] for text in data])
-        if plain is None or reading.schema is None:
-            return None if plain is None else Column(None, list(map(reading.read, plain)))
+        start, end = len(head), -len(tail)
+        plain = json_text.loads_each([text[start:end] for text in data])
+        return None if plain is None else self._column(reading, plain)
+
+    def _column(self, reading: Reading, plain: list[Any]) -> Column:
+        if reading.schema is None:
+            return Column(None, list(map(reading.read, plain)))
         return self._readers.column(reading.schema, plain)
 
     def _value(self, data: bytes, plain: Any) -> SchemaAndValue:
@@ -287,7 +300,7 @@ class JsonConverter(AnyConverter):
                 "configuration."
             )
         reading = self._known_reading(plain["schema"])
-        self._last = (_head(data), reading)
+        self._last = (*_around(data), reading)
         return SchemaAndValue(reading.schema, reading.read(plain["payload"]))
 
     def _known_reading(self, described: Any) -> Reading:
@@ -311,14 +324,28 @@ class JsonConverter(AnyConverter):
         return Reading(schema, json_text.free if schema is None else self._readers.of(schema))
 
 
-def _head(envelope: bytes) -> bytes:
+def _around(envelope: bytes) -> tuple[bytes, bytes]:
     """
-    Return the part of an envelope up to its payload, if nothing but one value follows, and nothing otherwise. Of a name
-    that comes twice the last one counts: behind a payload there may be another schema, and the next records that begin alike
-    would be read by that.
+    Return the parts of an envelope in front of its payload and behind it, if nothing but one value is between them, and nothing
+    otherwise. Of a name that comes twice the last one counts: behind a payload there may be another schema, and the next
+    records that begin alike would be read by that.
     """
-    schema, name, payload = envelope.partition(b',"payload":')
-    alone = json_text.loads_quickly(schema + b"}") if name else None
-    if type(alone) is not dict or alone.keys() != {"schema"}:
-        return b""
-    return b"" if json_text.loads_quickly(payload[:-1]) is json_text.MISSING else schema + name
+    payload = _PAYLOAD.search(envelope)
+    if payload is None:
+        return b"", b""
+    is_first = payload[1] != b","
+    if is_first:
+        # Python's and Connect's writers have the schema in front, those that sort names behind. Within it, and within the
+        # payload, there may be the same name.
+        places = [match.start() for match in _SCHEMA.finditer(envelope, payload.end())]
+        ends = [(payload.end(), place) for place in reversed(places[-_MOST_PLACES:])]
+    else:
+        ends = [(payload.end(), len(envelope.rstrip(_BLANKS)) - 1)]
+    for begin, end in ends:
+        head, tail = envelope[:begin], envelope[end:]
+        # Without the payload, and what stands between it and the schema.
+        alone = json_text.loads_quickly(b"{" + tail[1:] if is_first else head[: payload.start()] + tail)
+        if type(alone) is dict and alone.keys() == {"schema"}:
+            is_one_value = json_text.loads_quickly(envelope[begin:end]) is not json_text.MISSING
+            return (head, tail) if is_one_value else (b"", b"")
+    return b"", b""

@@ -8,7 +8,7 @@ as in previews, it is forgotten. Read next: `inference.py`, which has the rules.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -62,6 +62,8 @@ class Inferring:
         """Whether numbers are read digit by digit."""
         self._batch: dict[bytes, Any] = {}
         """The values of the batch that was learned last, or why one is none, by their texts."""
+        self._whole: tuple[list[bytes], list[Any], Mapping[str, Sequence[Any]] | None] = ([], [], None)
+        """The texts of that batch and their values, if all fitted what was known before; and by field, if all are objects."""
         self._topic = ""
 
     @property
@@ -93,11 +95,15 @@ class Inferring:
         load = json_text.loads_exactly if self._exactly else _load
         may_be_quick = data and not self._exactly and not json_text.has_long_fraction(b",".join(data))
         plains = json_text.loads_each(data) if may_be_quick else None
-        self._topic, self._batch = topic, {}
+        self._topic, self._batch, self._whole = topic, {}, ([], [], None)
         results = self._batch
-        if plains and self._pinned is None and inference.fit_together(shape, plains):
-            results.update(zip(data, plains))
-            return False
+        if plains and self._pinned is None:
+            are_objects = shape.kind is Kind.OBJECT and set(map(type, plains)) == {dict}
+            by_name = inference.fitting_columns(shape, plains) if are_objects else None
+            if by_name is not None or (not are_objects and inference.fit_together(shape, plains)):
+                results.update(zip(data, plains))
+                self._whole = (data, plains, by_name)
+                return False
         for text, plain in zip(data, plains if plains is not None else (_loaded(text, load) for text in data)):
             if isinstance(plain, DataError):
                 results[text] = plain
@@ -149,11 +155,18 @@ class Inferring:
 
     def many(self, topic: str, texts: Sequence[bytes]) -> Column | None:
         """Return all of them, or None if one of them has to be looked at by itself."""
-        if topic != self._topic or not all(map(self._batch.__contains__, texts)):
-            self.learn(topic, texts)
         subject = self.subject(topic)
-        plains = [self._batch[text] for text in texts]
-        if subject.schema is None or any(plain is None or isinstance(plain, DataError) for plain in plains):
+        # Mostly it is the very batch that was learned.
+        data, plains, by_name = self._whole
+        if topic == self._topic and data == texts:
+            if by_name is not None and not subject.mixed and subject.schema is not None:
+                return self._readers.column(subject.schema, plains, by_name)
+        else:
+            if topic != self._topic or not all(map(self._batch.__contains__, texts)):
+                self.learn(topic, texts)
+            plains = [self._batch[text] for text in texts]
+        kinds = set(map(type, plains))
+        if subject.schema is None or type(None) in kinds or any(issubclass(kind, DataError) for kind in kinds):
             return None
         if subject.mixed:
             plains = [inference.told(subject.shape, plain) for plain in plains]

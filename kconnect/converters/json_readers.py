@@ -11,12 +11,12 @@ import base64
 import datetime
 import decimal
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from kconnect.converters.json_text import MISSING, wrapped
+from kconnect.converters.json_text import MISSING, columns_of, wrapped
 from kconnect.data import schema as schemas
-from kconnect.data.column import Column, Unusual
+from kconnect.data.column import Column
 from kconnect.data.conversion import convert_to_long
 from kconnect.data.hashes import dict_of
 from kconnect.data.schema import Field, Schema, SchemaType, Struct
@@ -27,10 +27,12 @@ Convert = Callable[[Any], Any]
 
 _BITS = {SchemaType.INT8: 8, SchemaType.INT16: 16, SchemaType.INT32: 32, SchemaType.INT64: 64}
 _AS_IS = {SchemaType.BOOLEAN: bool, SchemaType.STRING: str}
+_NULL = type(None)
 _INFINITY = float("inf")
 _GREATEST_SCALE = 100_000
 _ROOM, _ROOM_OF_BYTE = 256 * 1024, 8
 _COMPILED = 64 * 1024
+_KEPT = 200
 _LIGHT = 16
 """A default of so many numbers is not counted."""
 
@@ -84,6 +86,7 @@ class Readers:
     def __init__(self, defaults: bool) -> None:
         self._defaults = defaults
         self.room = Room()
+        self._kept: dict[int, tuple[Schema, dict[bool, Convert]]] = {}
 
     def of(self, schema: Schema, strict: bool = False) -> Convert:
         """`strict` is for what is in a struct, however deep."""
@@ -97,32 +100,59 @@ class Readers:
             return lambda plain: plain if type(plain) is int and least <= plain <= most else general(plain)
         return general
 
-    def column(self, schema: Schema, plains: list[Any]) -> Column:
-        """Read all of these with the reader of a schema. An error of the reader is raised as it is."""
-        read = self.of(schema)
-        if schema.type is not SchemaType.STRUCT:
-            return Column(schema, list(map(read, plains)))
-        try:
-            names, columns = Column(None, plains).fields()
-        except Unusual:
-            names, columns = (), ()
-        if names != tuple([field.name for field in schema.fields]):
-            return Column(schema, list(map(read, plains)))
+    def column(self, schema: Schema, plains: list[Any], by_name: Mapping[str, Sequence[Any]] | None = None) -> Column:
+        """
+        Read all of these with the reader of a schema. Any exception means that they are to be read one by one, where each has
+        a room of its own: `room` was begun for one message. `by_name` has the values of objects, if they are known already.
+        """
+        if schema.type is not SchemaType.STRUCT or set(map(type, plains)) != {dict}:
+            return Column(schema, list(map(self._reader(schema), plains)))
+        return self._structs(schema, plains, by_name)
+
+    def _structs(
+        self, schema: Schema, plains: Sequence[dict[str, Any]], by_name: Mapping[str, Sequence[Any]] | None = None
+    ) -> Column:
+        """Read objects as structs, field by field. It takes as much room as the greatest of them."""
+        names, width = [field.name for field in schema.fields], len(schema.fields)
+        least = min(map(len, plains), default=width)
+        if least < width:
+            self.room.take(width - least)
+        if by_name is None:
+            columns = columns_of(plains, names)
+        else:
+            nulls = [None] * len(plains)
+            columns = [by_name.get(name, nulls) for name in names]
         return Column.by_field(schema, names, list(map(self._each, schema.fields, columns)), len(plains))
+
+    def _reader(self, schema: Schema, strict: bool = False) -> Convert:
+        """`of`, kept: for the many batches of one schema."""
+        kept = self._kept.get(id(schema))
+        if kept is None or kept[0] is not schema:
+            if len(self._kept) >= _KEPT:
+                self._kept.clear()
+            kept = self._kept[id(schema)] = (schema, {})
+        readers = kept[1]
+        if strict not in readers:
+            readers[strict] = self.of(schema, strict)
+        return readers[strict]
 
     def _each(self, field: Field, plains: Sequence[Any]) -> Sequence[Any]:
         """The values of one field of structs."""
         schema, kinds = field.schema, set(map(type, plains))
         if schema.optional and not (schema.default is not None and self._defaults):
-            kinds.discard(type(None))
+            kinds.discard(_NULL)
         if self._of_logical(schema) is None:
-            if kinds == {_AS_IS.get(schema.type, float if schema.type is SchemaType.FLOAT64 else None)}:
+            if kinds == {_AS_IS.get(schema.type)}:
                 return plains
-            if kinds == {int} and schema.type in _BITS and None not in plains:
+            if kinds == {int} and schema.type in _BITS:
                 limit = 1 << _BITS[schema.type] - 1
-                if -limit <= min(plains) and max(plains) < limit:
+                present = [plain for plain in plains if plain is not None] if None in plains else plains
+                if -limit <= min(present) and max(present) < limit:
                     return plains
-        return list(map(self.of(schema, True), plains))
+            if kinds == {float} and schema.type is SchemaType.FLOAT64:
+                # What is nearer to zero than any number is a negative zero for orjson.
+                return plains if 0.0 not in plains else [0.0 if plain == 0.0 else plain for plain in plains]
+        return list(map(self._reader(schema, True), plains))
 
     def _or_null(self, schema: Schema, read: Convert) -> Convert:
         if schema.default is not None and self._defaults:

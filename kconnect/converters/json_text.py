@@ -7,8 +7,10 @@ the converter need not know. Called by `json.py` only. Read next: `json_bytes.py
 
 from __future__ import annotations
 
+import contextlib
 import decimal
 import json
+import operator
 import re
 import secrets
 from collections.abc import Callable, Sequence
@@ -170,6 +172,15 @@ def loads_each(texts: list[bytes]) -> list[Any] | None:
     if type(values) is not list or len(values) != 2 * count + 1 or values[1::2].count(_MARK) != count:
         return None
     return values[::2]
+
+
+def columns_of(objects: Sequence[dict[str, Any]], names: Sequence[str]) -> Sequence[Sequence[Any]]:
+    """Return the values of each name. None stands for what an object has not."""
+    if len(names) > 1 and min(map(len, objects), default=0) >= len(names):
+        # In one call for each object, which takes a third of the time, if all of them have these names and maybe others.
+        with contextlib.suppress(KeyError):
+            return list(zip(*map(operator.itemgetter(*names), objects)))
+    return [[plain.get(name) for plain in objects] for name in names]
 
 
 def has_long_number(data: bytes) -> bool:

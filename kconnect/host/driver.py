@@ -29,7 +29,7 @@ from kconnect.errors import ConnectError
 from kconnect.host import main as host
 from kconnect.kafka import clients
 from kconnect.kafka.log import LogWriter, reader_once_up
-from kconnect.processes import logs, standard_error, worker_file
+from kconnect.processes import logs, shipping, standard_error, worker_file
 from kconnect.processes.levels import PythonLoggers
 from kconnect.spark import masters, session, sizes
 from kconnect.spark.errors import SparkLost
@@ -48,6 +48,7 @@ def main() -> int:
     direct = standard_error.take()
     order: dict[str, Any] = orjson.loads(sys.stdin.buffer.readline())
     settings = worker_file.of_order(order)
+    shipping.begin(settings, "driver")
     ended, up, orphaned = threading.Event(), threading.Event(), threading.Event()
     # Ctrl-C in a terminal reaches the whole group; the worker decides when this process ends.
     signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -47,7 +47,7 @@ from kconnect.kafka.watch import Watchers
 from kconnect.plugins import environments
 from kconnect.plugins.providers import Providers
 from kconnect.plugins.registry import Registry
-from kconnect.processes import logs, process, worker_file
+from kconnect.processes import logs, process, shipping, worker_file
 from kconnect.processes.levels import PythonLoggers
 from kconnect.units.gate import Gate
 from kconnect.units.offsets import OffsetStores
@@ -71,6 +71,7 @@ def run(payloads: Iterable[bytes]) -> None:
     for payload in payloads:
         order = orjson.loads(payload)
         settings = worker_file.of_order(order)
+        shipping.begin(settings, f"host-{order['host']}")
         incarnation = process.incarnation()
         contained = Containment(incarnation)
         spec = assignment_records.unpack_spec(order)
@@ -86,6 +87,7 @@ def run(payloads: Iterable[bytes]) -> None:
             host.run()
         finally:
             contained.close()
+            shipping.end()
 
 
 class Host:

@@ -15,7 +15,7 @@ import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import confluent_kafka as ck
@@ -27,7 +27,7 @@ from kconnect.core.settings.sink import GROUP_ID, group_errors
 from kconnect.core.settings.worker import WorkerSettings
 from kconnect.core.state.records import Topic
 from kconnect.errors import ConfigError
-from kconnect.kafka import fitting
+from kconnect.kafka import fitting, group_protocol
 from kconnect.kafka.servers import LEADERS_MS
 from kconnect.kafka.translation import translate
 
@@ -207,9 +207,12 @@ def consumer(settings: WorkerSettings, connector: str, task: int, config: Mappin
         "socket.timeout.ms": 30_000,
     }
     forced = {"enable.auto.commit": False, "enable.auto.offset.store": False}
-    client = {**tuned, **_translated(asked, origin(settings, "consumer.", config), "consumer"), **forced}
-    _settle_times(client, asked)
     where = origin(settings, "consumer.", config)
+    client = {**tuned, **_translated(asked, where, "consumer"), **forced}
+    for name in group_protocol.unfit(client):
+        if client.pop(name, None) is not None and name in asked:
+            _warn_of_protocol(*(where(name) or (name, "")), group_protocol.reason(name))
+    _settle_times(client, asked)
     fitting.require("consumer", client, where)
     for doubt in fitting.doubts(client, where):
         log.warning("The consumer of %s will not work well: %s", connector, doubt)
@@ -217,8 +220,15 @@ def consumer(settings: WorkerSettings, connector: str, task: int, config: Mappin
     return client if age_ms is None else {**client, RESET_AGE_MS: age_ms}
 
 
+@lru_cache(maxsize=1000)
+def _warn_of_protocol(setting: str, value: str, reason: str) -> None:
+    log.warning("The client setting %s=%s has no effect: %s", setting, value, reason)
+
+
 def _settle_times(client: Client, asked: Mapping[str, str]) -> None:
     """Have the times that nobody asked for fit to those that somebody did: Java's defaults differ from these."""
+    if group_protocol.is_new(client):
+        return
     session_ms, heartbeat_ms = int(client["session.timeout.ms"]), int(client["heartbeat.interval.ms"])
     if "heartbeat.interval.ms" not in asked:
         client["heartbeat.interval.ms"] = min(heartbeat_ms, max(1, session_ms // 3))
@@ -227,6 +237,12 @@ def _settle_times(client: Client, asked: Mapping[str, str]) -> None:
     if "max.poll.interval.ms" not in asked:
         # To Java's clients, one has nothing to do with the other.
         client["max.poll.interval.ms"] = max(session_ms, _JAVAS_POLL_MS)
+
+
+def apart(client: Client) -> Client:
+    """Return a task's consumer's settings for a consumer that reads without being a member of its group."""
+    not_for_it = ("max.poll.records", "group.instance.id", RESET_AGE_MS)
+    return {name: value for name, value in group_protocol.apart(client).items() if name not in not_for_it}
 
 
 def admin(settings: WorkerSettings, connector: str, config: Mapping[str, str | None]) -> Client:

@@ -26,7 +26,7 @@ from kconnect.core.task.ports import Listener
 from kconnect.core.task.resting import Standing
 from kconnect.errors import ConnectError
 from kconnect.java import regex
-from kconnect.kafka import identities, liveness, servers, unreadable
+from kconnect.kafka import group_protocol, identities, liveness, servers, unreadable
 from kconnect.kafka.beginnings import Beginnings
 from kconnect.kafka.clients import RESET_AGE_MS
 from kconnect.kafka.portions import Portions
@@ -47,6 +47,10 @@ _PROBE_S = 2.0
 _PROBE_PAUSE_S = 5.0
 _START_S = 1.0
 _GROUP_S = 60.0
+_REJOIN_S = (1.0, 2.0, 4.0, 5.0)
+"""The pauses before a new client of the newer protocol joins in place of one that can't go on; the last one again and again."""
+_MEMBER_AFTER, _UNKNOWN_AFTER = 3, 2
+"""Heartbeats, since one that is refused ends the client; statistics without one: a look may be older than the subscription."""
 _STEADY = '"join_state":"steady"'
 """What statistics say of a member that the group has taken in: without a partition, nothing else tells."""
 _STANDING_S = 5.0
@@ -89,7 +93,9 @@ class TaskConsumer:
         # Unless somebody wants it sooner: this is about all topics that there are.
         self._look_s = _LOOK_S if refresh_ms == servers.LEADERS_MS else refresh_ms / 1000
         self._looked_at = 0.0
-        self._cooperative = client["partition.assignment.strategy"] == "cooperative-sticky"
+        self._newer = group_protocol.is_new(client)
+        # By the newer protocol, partitions come and go one by one in any case.
+        self._cooperative = self._newer or client["partition.assignment.strategy"] == "cooperative-sticky"
         self._listener = listener
         self.assignment: set[TopicPartition] = set()
         self._taken: set[TopicPartition] = set()
@@ -114,6 +120,9 @@ class TaskConsumer:
         Since when the group owes an answer: to a commit, or to a member that lost its partitions. Answers come within `read`
         only, so what passes outside does not count.
         """
+        self._rejoin_at: float | None = None
+        """When another client takes the place of one that can't go on, and how many have before it."""
+        self._rejoins = self._silent_looks = 0
         self._left_at = time.monotonic()
         self._probe_at = self._left_at + patience_s
         self._commits = 0
@@ -130,8 +139,18 @@ class TaskConsumer:
         self._subscribe()
 
     def _subscribe(self) -> None:
+        if self._newer and self._pattern is None:
+            self._have_created()
         if self._topics:
             self._consumer.subscribe(self._topics, on_assign=self._assigned, on_revoke=self._revoked, on_lost=self._lost)
+
+    def _have_created(self) -> None:
+        """Ask for each topic, as a member of the classic protocol does: that has brokers create it, if they may."""
+        try:
+            for topic in self._topics:
+                self._consumer.list_topics(topic, timeout=_START_S)
+        except ck.KafkaException as error:
+            log.debug("The topics can't be asked for: %s", error.args[0].str())
 
     def _look_for_topics(self) -> bool:
         """Whether the topics that match the pattern are others than before."""
@@ -173,10 +192,15 @@ class TaskConsumer:
         Return up to `limit` messages, as soon as there is one; none after `timeout` seconds without, or once `wake` is called.
         """
         self._taken.clear()
-        if self._asked_at is not None:
+        if self._rejoin_at is not None:
+            if time.monotonic() >= self._rejoin_at:
+                self._rejoin()
+        elif self._asked_at is not None:
             self._asked_at += time.monotonic() - max(self._left_at, self._asked_at)
-            if time.monotonic() - self._asked_at > self._patience_s:
-                self._replace()
+            if time.monotonic() - self._asked_at > self._patience_s and not self._replace(
+                f"The group has not answered for {self._patience_s:.0f} s, but its brokers do"
+            ):
+                self._asked_at = time.monotonic() - self._patience_s + _PROBE_PAUSE_S
         elif not self.assignment and time.monotonic() > self._probe_at:
             self._probe()
         try:
@@ -194,7 +218,8 @@ class TaskConsumer:
         if self._beginnings.waiting:
             for place, offset in self._beginnings.found(self._consumer, self.assignment):
                 self._go_on_at(place, offset)
-        if self._pattern is not None and time.monotonic() - self._looked_at > self._look_s and self._look_for_topics():
+        looks = self._pattern is not None and self._rejoin_at is None and time.monotonic() - self._looked_at > self._look_s
+        if looks and self._look_for_topics():
             log.info("Topics that match topics.regex: %s", ", ".join(self._topics))
             self._subscribe()
         waits = bool(self._portions) and self._portions.waits(self._stopped)
@@ -216,7 +241,14 @@ class TaskConsumer:
             good = [message for message in messages if message.error() is None]
             for message in messages:
                 error = message.error()
-                if error is None or self._beginnings.takes(error, message) or self._access.heard(error, message.topic() or ""):
+                if error is not None and self._newer and error.code() == ck.KafkaError._FATAL:
+                    self._end_client(error)
+                    continue
+                if (
+                    error is None
+                    or self._beginnings.takes(error, message)
+                    or self._access.heard(error, self._topic(error, message))
+                ):
                     continue
                 self._error = self._error or _failure(error, message)
             if not good and not waits:
@@ -230,6 +262,26 @@ class TaskConsumer:
             # What is before it is read first, and committed.
             good, self._error = good[: failure[0]], failure[1]
         return good
+
+    def _topic(self, error: ck.KafkaError, message: ck.Message) -> str:
+        """Return the topic of an error. That of a heartbeat names none."""
+        is_heartbeats = self._newer and error.str().startswith("ConsumerGroupHeartbeat")
+        return message.topic() or (", ".join(self._topics) if is_heartbeats else "")
+
+    def _end_client(self, error: ck.KafkaError) -> None:
+        """
+        Give up a client of the newer protocol that can't go on. It has no partitions any more, and says so to nobody. Some of
+        what ends it passes: a member of the same name that was killed, a right that was taken away.
+        """
+        self._access.heard(error, "")
+        self._take_away(self._listener.lost, places(self.assignment))
+        self._rejoin_at = time.monotonic() + _REJOIN_S[min(self._rejoins, len(_REJOIN_S) - 1)]
+        self._rejoins += 1
+
+    def _rejoin(self) -> None:
+        self._rejoin_at = None
+        if not self._replace("The group's coordinator has refused this client"):
+            self._rejoin_at = time.monotonic() + _PROBE_PAUSE_S
 
     @property
     def _stopped(self) -> set[TopicPartition]:
@@ -402,7 +454,7 @@ class TaskConsumer:
         """
         if self.assignment:
             self._take_away(self._listener.revoked, places(self.assignment))
-        else:
+        elif not self._newer:
             # With a cooperative assignor, librdkafka (2.16) closes a member without partitions and does not leave the group: it
             # is a member until its session ends, and nobody can change the group's offsets meanwhile.
             self._consumer.unsubscribe()
@@ -433,14 +485,14 @@ class TaskConsumer:
                 self._consumer.list_topics(timeout=_PROBE_S)
         except ck.KafkaException as error:
             if liveness.is_lost(error.args[0]):
-                self._replace()
+                self._replace("The client finds no brokers, but another one does")
 
-    def _replace(self) -> None:
+    def _replace(self, why: str) -> bool:
+        """Join the group by a new client. False, with nothing changed, if brokers do not answer it."""
         fresh = liveness.successor(lambda: self._new(self._number + 1), lambda client: client.list_topics(timeout=_PROBE_S))
         if fresh is None:
-            self._asked_at = time.monotonic() - self._patience_s + _PROBE_PAUSE_S
-            return
-        log.warning("The group has not answered for %.0f s, but its brokers do: rejoining it", self._patience_s)
+            return False
+        log.warning("%s: rejoining the group", why)
         self._take_away(self._listener.lost, places(self.assignment))
         old, self._consumer = self._consumer, fresh
         self._wakeups.detach(old)
@@ -452,6 +504,7 @@ class TaskConsumer:
         self._stalls = unreadable.Stalls()
         liveness.retire(old)
         self.subscribe()
+        return True
 
     def _new(self, number: int) -> ck.Consumer:
         def answered(error: ck.KafkaError | None, partitions: list[ck.TopicPartition]) -> None:
@@ -460,17 +513,28 @@ class TaskConsumer:
 
         def looked(statistics: str) -> None:
             if number == self._number:
-                if _STEADY in statistics:
-                    self._access.is_member()
+                self._look_for_membership(statistics)
                 self._error = self._error or self._stalls.look(statistics, self.assignment if self._held else self._paused)
 
         def reported(error: ck.KafkaError) -> None:
             if number == self._number:
                 self._access.heard(error)
 
-        statistics = {"statistics.interval.ms": unreadable.STATISTICS_MS, "stats_cb": looked}
+        interval_ms = unreadable.STATISTICS_MS // 2 if self._newer else unreadable.STATISTICS_MS
+        statistics = {"statistics.interval.ms": interval_ms, "stats_cb": looked}
         reports = {"on_commit": answered, "error_cb": reported, "throttle_cb": self._access.throttled}
         return ck.Consumer({**self._client, **statistics, **reports})
+
+    def _look_for_membership(self, statistics: str) -> None:
+        if _STEADY in statistics:
+            self._access.is_member()
+        elif self._newer and self._topics and self._rejoin_at is None:
+            sent = group_protocol.heartbeats(statistics)
+            self._silent_looks = self._silent_looks + 1 if sent == 0 else 0
+            if self._silent_looks >= _UNKNOWN_AFTER:
+                self._access.knows_no_protocol()
+            elif sent is not None and sent >= _MEMBER_AFTER:
+                self._access.joined()
 
     def _is_old(self, consumer: ck.Consumer) -> bool:
         return consumer is not getattr(self, "_consumer", None)
@@ -495,6 +559,7 @@ class TaskConsumer:
             return
         partitions = self._asked_for(partitions)
         self._access.joined()
+        self._rejoins = 0
         if not self._commits:
             self._asked_at = None
         new = [TopicPartition(assigned.topic, assigned.partition) for assigned in partitions]

@@ -15,6 +15,7 @@ from typing import Any
 import confluent_kafka as ck
 
 from kconnect.errors import ConfigError
+from kconnect.kafka import group_protocol
 
 _GOOD: set[int] = set()
 """Hashes of settings with which a client could be made in this process."""
@@ -103,6 +104,13 @@ def doubts(client: Mapping[str, Any], origin: Origin) -> Iterator[ConfigError]:
     Yield what librdkafka does not refuse of a consumer's settings, and Kafka's Java clients do. It is refused when a config is
     submitted; a config that is stored runs with it.
     """
+    for name in group_protocol.unfit(client):
+        setting = origin(name)
+        # What the worker file says is about all sinks, and the connector's owner can't change it.
+        if setting is not None and ".override." in setting[0]:
+            yield ConfigError(*setting, f"it has no effect: {group_protocol.reason(name)}. Remove it, or change the protocol")
+    if group_protocol.is_new(client):
+        return
     session_ms, heartbeat_ms = int(client["session.timeout.ms"]), int(client["heartbeat.interval.ms"])
     if heartbeat_ms >= session_ms:
         name, value = origin("heartbeat.interval.ms") or ("heartbeat.interval.ms", str(heartbeat_ms))

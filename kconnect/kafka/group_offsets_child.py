@@ -29,6 +29,7 @@ _IN_USE = frozenset(
     (
         # Only members may commit to a group that has some.
         ck.KafkaError.UNKNOWN_MEMBER_ID,
+        ck.KafkaError.STALE_MEMBER_EPOCH,
         ck.KafkaError.ILLEGAL_GENERATION,
         ck.KafkaError.REBALANCE_IN_PROGRESS,
         ck.KafkaError.NON_EMPTY_GROUP,

@@ -21,7 +21,7 @@ import confluent_kafka as ck
 
 from kconnect.core.task.errors import Counts
 from kconnect.errors import ConnectError
-from kconnect.kafka import listeners
+from kconnect.kafka import group_protocol, listeners
 from kconnect.kafka.codes import sentence
 
 log = logging.getLogger(__name__)
@@ -52,7 +52,8 @@ class Outcome(enum.Enum):
 class Row:
     """
     `patience_s` is for how long it may pass by itself, even from the first try on. What is `final` fails a task that had
-    worked, too. What is said `once` is tried again in silence, and counts until brokers let the client in.
+    worked, too. What is said `once` is tried again in silence, and counts until brokers let the client in. `reason` stands for
+    the brokers' own, where that says little.
     """
 
     outcome: Outcome
@@ -61,6 +62,7 @@ class Row:
     tries: int = _TRIES
     final: bool = False
     once: bool = False
+    reason: str = ""
 
 
 _LOGIN = (
@@ -77,6 +79,9 @@ _SESSION = (
 )
 _RIGHTS = "Grant Read and Describe on {what} to the connector's user, or log in as one who has it ({prefix}sasl.jaas.config)"
 _INSTANCE = "Give each consumer a {prefix}group.instance.id of its own, or leave the setting out"
+_CLASSIC = "set {prefix}group.protocol=classic"
+_SESSION_ENDS = 120.0
+"""Members that were killed count until their session ends, which brokers may make as long as a minute."""
 _ERROR = ck.KafkaError
 
 TABLE: Mapping[int, Row] = {
@@ -87,14 +92,19 @@ TABLE: Mapping[int, Row] = {
     _ERROR._SSL: Row(Outcome.LOGIN, _TLS),
     _ERROR.INVALID_SESSION_TIMEOUT: Row(Outcome.JOIN, _SESSION),
     _ERROR.INVALID_GROUP_ID: Row(Outcome.JOIN, "Name another group in {prefix}group.id"),
-    # Members that were killed count until their session ends.
     _ERROR.GROUP_MAX_SIZE_REACHED: Row(
-        Outcome.JOIN, "Lower tasks.max, or raise the brokers' group.max.size; other consumers in the group count, too", 120.0
+        Outcome.JOIN,
+        "Lower tasks.max, or raise the brokers' {size}; other consumers in the group count, too",
+        _SESSION_ENDS,
     ),
     _ERROR.INCONSISTENT_GROUP_PROTOCOL: Row(
-        Outcome.JOIN, "Set {prefix}partition.assignment.strategy as the group's other members have it", 0.0, 1, True
+        Outcome.JOIN,
+        "Set {prefix}group.protocol and {prefix}partition.assignment.strategy as the group's other members have them",
+        0.0,
+        1,
+        True,
     ),
-    _ERROR.UNSUPPORTED_ASSIGNOR: Row(Outcome.JOIN, "Set {prefix}partition.assignment.strategy to one that the brokers know"),
+    _ERROR.UNSUPPORTED_ASSIGNOR: Row(Outcome.JOIN, "Set {prefix}{assignor} to one that the brokers know"),
     _ERROR.FENCED_INSTANCE_ID: Row(Outcome.JOIN, _INSTANCE, 0.0, 1, True),
     # A consumer of the classic protocol can't go on for that one reason, and is told so by this code.
     _ERROR._FATAL: Row(Outcome.JOIN, _INSTANCE, 0.0, 1, True),
@@ -103,6 +113,26 @@ TABLE: Mapping[int, Row] = {
 }
 """Errors that waiting alone does not mend. All others are the client's to get over."""
 
+NEWER: Mapping[int, Row] = {
+    _ERROR.UNRELEASED_INSTANCE_ID: Row(Outcome.JOIN, _INSTANCE, _SESSION_ENDS),
+    _ERROR.UNSUPPORTED_VERSION: Row(
+        Outcome.JOIN,
+        f"Have brokers from 4.0 on, with the feature group.version (kafka-features.sh describe), or {_CLASSIC}",
+        0.0,
+        1,
+        reason="the brokers do not take group.protocol=consumer",
+    ),
+    _ERROR.GROUP_ID_NOT_FOUND: Row(
+        Outcome.JOIN,
+        "Let the brokers' group.consumer.migration.policy be bidirectional or upgrade, end the group's members of the classic "
+        f"protocol first, or {_CLASSIC}",
+        _SESSION_ENDS,
+        reason="the group is not one of group.protocol=consumer, or brokers do not know it any more",
+    ),
+}
+"""The same of a member by the newer protocol (`group_protocol.py`), beside those above."""
+_UNKNOWN = Row(Outcome.JOIN, f"Look into the log of the group's coordinator, or {_CLASSIC}", _SESSION_ENDS)
+"""The row of a client of the newer protocol that can't go on for a reason which has no row."""
 _NO_TOKEN = "OAUTHBEARER token"
 """In the text of an error whose code is that of all failed logins: the client has no token to log in with."""
 _TOKEN = Row(Outcome.LOGIN, "Check {prefix}sasl.oauthbearer.* and {prefix}sasl.jaas.config", 30.0, 1, once=True)
@@ -157,7 +187,7 @@ class Access:
         its `error_cb`, which then logs, too. Return whether the table has it, so that it is settled here: by `failure`, or by
         waiting.
         """
-        now, row = self._clock(), TABLE.get(error.code())
+        now, row = self._clock(), self._row(error)
         if row is not None and row.outcome is Outcome.LOGIN and _NO_TOKEN in error.str():
             row = _TOKEN
         if topic is None:
@@ -169,7 +199,7 @@ class Access:
         if key == (Outcome.RIGHTS, ""):
             # It comes a second time, with the topic.
             return True
-        reason = _reason(error)
+        reason = row.reason or _reason(error)
         if key not in self._refusals:
             log.warning("%s was refused: %s", _begun(row.outcome.value), reason)
             self._refusals[key] = _Refusal(row, reason, now, now)
@@ -179,6 +209,17 @@ class Access:
         if row.outcome is Outcome.RIGHTS and self._joined_at is not None and now - self._joined_at >= _SETTLED_S:
             self._let_in(key)
         return True
+
+    def _row(self, error: ck.KafkaError) -> Row | None:
+        code, is_fatal = group_protocol.code_of(error), error.code() == _ERROR._FATAL
+        if not group_protocol.is_new(self._client):
+            return TABLE.get(code, TABLE[_ERROR._FATAL] if is_fatal else None)
+        row = NEWER.get(code) or (TABLE.get(code) if code != _ERROR._FATAL else None)
+        return row or (_UNKNOWN if is_fatal else None)
+
+    def knows_no_protocol(self) -> None:
+        """Take it that the coordinator does not know the protocol by which the client wants to join."""
+        self.heard(ck.KafkaError(_ERROR.UNSUPPORTED_VERSION), "")
 
     @property
     def callbacks(self) -> dict[str, Any]:
@@ -230,6 +271,8 @@ class Access:
             going_on = {(outcome, "") for outcome in Outcome} | {
                 (Outcome.RIGHTS, message.topic() or "") for message in messages
             }
+            # Of several topics a heartbeat does not say which one is refused.
+            going_on |= {key for key in self._refusals if ", " in key[1]}
             for key in going_on & self._refusals.keys():
                 del self._refusals[key]
                 self._let_in(key)
@@ -258,7 +301,13 @@ class Access:
 
     def _failure(self, outcome: Outcome, refusal: _Refusal) -> ConnectError:
         client = self._client
-        names = {"group": client.get("group.id"), "session": client.get("session.timeout.ms")}
+        is_new = group_protocol.is_new(client)
+        names = {
+            "group": client.get("group.id"),
+            "session": client.get("session.timeout.ms"),
+            "assignor": group_protocol.ASSIGNOR if is_new else "partition.assignment.strategy",
+            "size": "group.consumer.max.size" if is_new else "group.max.size",
+        }
         remedy = refusal.row.remedy.format(prefix=self._prefix, **names)
         tries = f", {refusal.tries} times in {refusal.last_at - refusal.first_at:.0f} s" if refusal.row.tries > 1 else ""
         return ConnectError(
@@ -316,4 +365,7 @@ def _begun(text: str) -> str:
 
 def _reason(error: ck.KafkaError) -> str:
     """Return the brokers' reason alone: what differs each time would be news each time."""
-    return _TIMES.sub("", _WHERE.sub("", sentence(error))).rstrip(". ")
+    text = _TIMES.sub("", _WHERE.sub("", sentence(error))).rstrip(". ")
+    code = group_protocol.code_of(error)
+    # Else it says everything twice.
+    return text if code == error.code() else ck.KafkaError(code).str()

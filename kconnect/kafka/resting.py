@@ -16,8 +16,7 @@ import confluent_kafka as ck
 from kconnect.api.record import TopicPartition
 from kconnect.core.task.ports import Listener
 from kconnect.core.task.resting import Standing
-from kconnect.kafka import identities, message_headers, unreadable
-from kconnect.kafka.clients import RESET_AGE_MS
+from kconnect.kafka import clients, identities, message_headers, unreadable
 from kconnect.kafka.consumer import TaskConsumer, known_offsets, places, seek
 from kconnect.kafka.offset_order import Asker, Order
 from kconnect.kafka.portions import MOST_HEADERS
@@ -36,8 +35,8 @@ class RestingClients:
     """
 
     def __init__(self, client: Mapping[str, Any], make: Callable[[Listener], TaskConsumer], watchers: Watchers | None) -> None:
-        # What librdkafka does not know is for the member.
-        self._client = {name: value for name, value in client.items() if name != RESET_AGE_MS}
+        # The rest of them is for the member.
+        self._client = clients.apart(dict(client))
         self._make, self._watchers, self._wakeups = make, watchers, Wakeups()
         self._waking = threading.Lock()
         self._is_closed = False

@@ -37,9 +37,7 @@ def messages(
     """
     if settings.internal_topics.protects(topic):
         raise BadRequestError(settings.internal_topics.refusal(topic))
-    client = clients.consumer(settings, config.get("name") or "preview", 0, config)
-    for name in ("max.poll.records", "group.instance.id", clients.RESET_AGE_MS):
-        client.pop(name, None)
+    client = clients.apart(clients.consumer(settings, config.get("name") or "preview", 0, config))
     consumer = ck.Consumer(
         {
             **client,

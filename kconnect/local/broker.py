@@ -50,6 +50,11 @@ _PROPERTIES = {
     "group.initial.rebalance.delay.ms": "0",
     # Tests that wait for a dead member would otherwise wait six seconds at least.
     "group.min.session.timeout.ms": "1000",
+    # The same for group.protocol=consumer, whose members ask for no session of their own: as long as a sink task's is else.
+    "group.consumer.min.session.timeout.ms": "1000",
+    "group.consumer.session.timeout.ms": "12000",
+    "group.consumer.min.heartbeat.interval.ms": "100",
+    "group.consumer.heartbeat.interval.ms": "500",
     "num.partitions": "1",
     # After kill -9 a broker must wait until the life before counts as dead.
     "broker.session.timeout.ms": "3000",
@@ -75,7 +80,7 @@ class Broker:
     `start` may be called again after `stop` or `kill`: same port, same data. A port of 0 takes a free one.
 
     `properties` are added to the broker's. A `detached` broker outlives this process; any other process can stop it, or ask
-    for it, with a `Broker` of the same directory.
+    for it, with a `Broker` of the same directory. `version` is Kafka's.
     """
 
     def __init__(
@@ -84,11 +89,13 @@ class Broker:
         port: int = 0,
         properties: Mapping[str, str] | None = None,
         detached: bool = False,
+        version: str = jars.KAFKA_VERSION,
     ) -> None:
         self.directory = Path(directory).expanduser().resolve()
         self._wanted_port = port
         self._properties = dict(properties or {})
         self._detached = detached
+        self._version = version
         self._process: subprocess.Popen[bytes] | None = None
         self._guard: Guard | None = None
 
@@ -129,7 +136,7 @@ class Broker:
             ConnectError: no Java, no jars and no network, a taken port, a directory that can't be written.
         """
         program = java.checked()
-        classes = jars.kafka()
+        classes = jars.kafka(self._version)
         try:
             with lock.hold(self.directory / "broker.lock"):
                 if not self.running():

@@ -14,6 +14,7 @@ import logging
 import re
 import sys
 from collections.abc import Mapping, MutableMapping
+from functools import partial
 from typing import IO, Any
 
 import structlog
@@ -35,6 +36,7 @@ _always = Covered()
 _LIKE_A_LINE = re.compile(r"\n(?=\d{4}-\d\d-\d\d[ T]\d\d:\d\d)")
 """Where a line begins as each of the log does."""
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+_LONGEST_TEXT = 32 << 10
 Line = MutableMapping[str, Any]
 
 _CHATTY = ("py4j", "httpx", "httpcore", "asyncio", "uvicorn.error")
@@ -43,22 +45,8 @@ _CHATTY = ("py4j", "httpx", "httpcore", "asyncio", "uvicorn.error")
 
 def configure(format: str = "text", level: str = "INFO", stream: IO[str] | None = None) -> None:
     """Log to `stream` (standard error by default) as `text` or `json`. May be called again."""
-    shared: list[Any] = [
-        structlog.contextvars.merge_contextvars,
-        structlog.stdlib.add_logger_name,
-        structlog.stdlib.add_log_level,
-        structlog.processors.TimeStamper(fmt="iso", utc=format == "json"),
-    ]
-    formatter = structlog.stdlib.ProcessorFormatter(
-        foreign_pre_chain=shared,
-        processors=[
-            structlog.stdlib.ProcessorFormatter.remove_processors_meta,
-            _java_trace,
-            structlog.processors.format_exc_info,
-            _json if format == "json" else _for_people,
-            _blot,
-        ],
-    )
+    shared = _shared(utc=format == "json")
+    formatter = _formatter(shared, _json if format == "json" else _for_people, _blot)
     # A plugin that logs with structlog comes out the same way.
     structlog.configure(
         processors=[
@@ -79,6 +67,35 @@ def configure(format: str = "text", level: str = "INFO", stream: IO[str] | None 
     root.setLevel(level)
     for chatty in _CHATTY:
         logging.getLogger(chatty).setLevel(logging.WARNING)
+
+
+def entries(place: Mapping[str, str]) -> logging.Formatter:
+    """
+    Return a formatter that makes each line a JSON object: `level`, `logger`, `connector`, `task`, `text` with the trace, and
+    what `place` has. Nothing in it is secret, and no text is longer than 32 KiB.
+    """
+    return _formatter(_shared(utc=True), partial(_entry, place))
+
+
+def _shared(utc: bool) -> list[Any]:
+    return [
+        structlog.contextvars.merge_contextvars,
+        structlog.stdlib.add_logger_name,
+        structlog.stdlib.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=utc),
+    ]
+
+
+def _formatter(shared: list[Any], *last: Any) -> logging.Formatter:
+    return structlog.stdlib.ProcessorFormatter(
+        foreign_pre_chain=shared,
+        processors=[
+            structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+            _java_trace,
+            structlog.processors.format_exc_info,
+            *last,
+        ],
+    )
 
 
 def set_level(loggers: Loggers, change: LoggerLevel) -> None:
@@ -150,6 +167,18 @@ def _json(_: Any, __: str, line: Line) -> str:
     ordered["logger"] = line.pop("logger", None)
     ordered["message"] = line.pop("event", "")
     return json.dumps({**ordered, **line}, default=str, ensure_ascii=False)
+
+
+def _entry(place: Mapping[str, str], _: Any, __: str, line: Line) -> str:
+    line.pop("timestamp", None)
+    event, trace = str(line.pop("event", "")), line.pop("exception", None)
+    level, name = str(line.pop("level", "")).upper(), str(line.pop("logger", ""))
+    connector, task = line.pop("connector", None), line.pop("task", None)
+    text = " ".join((event, *(f"{key}={value}" for key, value in line.items())))
+    # Hidden before it is cut, and before quotes are escaped: of a secret that looks otherwise nothing would be found.
+    text = printable(hide(text if trace is None else f"{text}\n{trace}"))[:_LONGEST_TEXT]
+    whose = {} if connector is None else {"connector": str(connector)} | ({} if task is None else {"task": task})
+    return json.dumps({**place, "level": level, "logger": name, **whose, "text": text}, default=str, ensure_ascii=False)
 
 
 def _for_people(_: Any, __: str, line: Line) -> str:

@@ -117,11 +117,9 @@ class Cluster:
     def client(self) -> dict[str, Any]:
         """librdkafka's settings for a consumer. They hold secrets."""
         try:
-            client = clients.consumer(self.worker, _NAME, 0, self._config)
+            client = clients.apart(clients.consumer(self.worker, _NAME, 0, self._config))
         except ConfigError as error:
             raise ConfigError(str(error).replace("consumer.override.", "kafka.")) from None
-        for name in ("max.poll.records", "group.instance.id", clients.RESET_AGE_MS):
-            client.pop(name, None)
         # Nothing is committed, but the client looks for the group's coordinator, which takes a right of its own.
         return {**client, "client.id": "kconnect-pyspark", "group.id": self._kafka.get("group.id", "kconnect-pyspark")}
 

@@ -29,6 +29,7 @@ from kconnect.rest import (
     documentation,
     errors,
     loggers,
+    logs,
     metrics,
     own,
     plugins,
@@ -53,6 +54,7 @@ OPERATIONS = (
     *preview.OPERATIONS,
     *dead_letters.OPERATIONS,
     *backfill.OPERATIONS,
+    *logs.OPERATIONS,
     *metrics.OPERATIONS,
     *documentation.OPERATIONS,
 )

@@ -258,6 +258,10 @@ class ConnectClient:
         """Have the inferred schemas of a stopped connector forgotten; return the answer's text."""
         return str(self._object("DELETE", _path("kconnect", "connectors", connector, "schemas"))["message"])
 
+    def log_lines(self, **wanted: Any) -> dict[str, Any]:
+        """Some lines of logs, as `GET /kconnect/logs` has them. NotFoundError if the worker keeps none."""
+        return self._object("GET", _path("kconnect", "logs"), params=wanted)
+
     def dead_letters(self, connector: str, **wanted: Any) -> dict[str, Any]:
         """Return letters of a connector's queue: `limit`, `oldest`, `stage`, `exception`, `topic`, `contains`."""
         return self._object("GET", _path("kconnect", "connectors", connector, "dead-letters"), params=wanted)

@@ -15,8 +15,8 @@ from contextlib import asynccontextmanager
 
 from kconnect.errors import UnavailableError
 
-AT_ONCE = {"preview": 2, "letters": 2, "topics": 1, "changes": 2}
-"""How many processes of each kind a worker has at once."""
+AT_ONCE = {"preview": 2, "letters": 2, "topics": 1, "changes": 2, "logs": 4}
+"""How many processes of each kind a worker has at once; of logs, which take none, how many clients of Kafka."""
 _A_CALLER_WAITS = 4
 _WAITS = 64
 

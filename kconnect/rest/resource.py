@@ -35,6 +35,7 @@ from kconnect.core.settings.browsers import Cors, HeaderRule
 from kconnect.core.state.records import SessionKey
 from kconnect.errors import ConnectError, RequestTimeoutError
 from kconnect.processes.levels import Loggers
+from kconnect.processes.log_lines import Wanted
 from kconnect.rest import bodies, browsers, errands, errors, host_names, places, signature
 from kconnect.rest.audit import AuditFile
 from kconnect.rest.authentication import Gate
@@ -89,6 +90,8 @@ class RestSettings:
     """Under which names browsers are served where no login is needed; None: the advertised one."""
     connections: int = 4096
     """How many connections the server has: places for requests follow from it."""
+    read_logs: Callable[[Wanted], dict[str, Any]] | None = None
+    """Reads lines of logs; a call takes some time, in any thread."""
     console: bool = True
     """Serve the web console."""
     audit_file: AuditFile | None = None

@@ -124,7 +124,8 @@ def of_sink(
             intake = MixedSink(task, chain, transforms.steps, errors, use)
         else:
             takes_columns = type(task).put_batch is not SinkTask.put_batch
-            intake = SinkConversion(chain, transforms.steps, errors, use, takes_columns)
+            takes_headers = getattr(task, "takes_batches_with_headers", False)
+            intake = SinkConversion(chain, transforms.steps, errors, use, takes_columns, takes_headers)
         return OfSink(inferring.around(intake, inferred, unit), parts.pop_all().close)
 
 

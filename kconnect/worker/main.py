@@ -40,7 +40,7 @@ from kconnect.kafka.log import LogReader, Place
 from kconnect.plugins import chain, environments
 from kconnect.plugins.registry import Registry
 from kconnect.plugins.sandbox import Sandbox
-from kconnect.processes import notify, process, worker_file
+from kconnect.processes import notify, process, shipping, worker_file
 from kconnect.spark import sizes
 from kconnect.worker import build
 from kconnect.worker.driver import Driver
@@ -140,6 +140,7 @@ class Worker:
         cluster_id = admin.cluster_id()
         topics = _internal_topics(settings)
         admin.ensure(list(topics.values()))
+        shipping.begin(settings, "worker", creates=True)
         self._watch = watch = TopicWatch(admin, topics)
         self._feed.start()
         log.info("Kafka cluster %s; this worker is %s", cluster_id, settings.worker_id)

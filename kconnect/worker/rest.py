@@ -11,11 +11,13 @@ import logging
 import socket
 import ssl
 import threading
+from functools import partial
 from urllib.parse import urlsplit
 
 from kconnect.core.settings import browsers
 from kconnect.core.settings.worker import WorkerSettings
 from kconnect.kafka import clients
+from kconnect.processes import log_lines
 from kconnect.rest import app, audit, authentication
 from kconnect.rest.connections import limit
 from kconnect.rest.credentials_file import CredentialsFile
@@ -78,6 +80,7 @@ class Rest:
             audit_file=self._audit_file,
             host_names=_host_names(settings),
             connections=self._connections,
+            read_logs=partial(log_lines.read, settings),
             console=settings.console_enable,
         )
         forwarder = Forwarder(settings.inter_worker_signature_algorithm, tls=self._client_tls)

@@ -14,6 +14,7 @@ import fastavro
 import pytest
 
 from kconnect.api import SinkRecord, SourceRecord
+from kconnect.converters import avro
 from kconnect.converters.avro import AvroConverter
 from kconnect.converters.avro_depth import check_depth
 from kconnect.converters.avro_types import Avro, parse
@@ -228,6 +229,34 @@ def test_a_schema_that_cannot_be_is_its_records_fault(registry: MemoryRegistry, 
     id = registry.register("t-value", text)
     with pytest.raises(DataError, match="Failed to deserialize data for topic t to Avro"):
         converter().to_connect_data("t", message(id, b"\x02"))
+
+
+def test_a_schema_that_cannot_be_is_asked_for_once_in_a_while(
+    registry: MemoryRegistry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who may write to the topic sends a thousand records with it: a request, and the work of parsing, for each of them."""
+    bad = registry.register("t-value", "[]")
+    asked: list[int] = []
+    by_id = registry.by_id
+
+    def counted(id: int, subject: str | None = None) -> Any:
+        asked.append(id)
+        return by_id(id, subject)
+
+    monkeypatch.setattr(registry, "by_id", counted)
+    monkeypatch.setattr(avro, "_AGAIN_S", 1e9)
+    reader, missing = converter(), bad + 1
+    said = set()
+    for id in (bad, missing):
+        for _ in range(1000):
+            with pytest.raises(DataError, match="Failed to deserialize data for topic t to Avro") as raised:
+                reader.to_connect_data("t", message(id, b"\x02"))
+            said.add(str(raised.value))
+    assert asked == [bad, missing] and len(said) == 2
+    # One that is registered late is found.
+    assert registry.register("t-value", json.dumps(SIMPLE)) == missing
+    monkeypatch.setattr(avro, "_AGAIN_S", 1.0)
+    assert reader.to_connect_data("t", message(missing, b"\x02")).value is not None
 
 
 @pytest.mark.parametrize(

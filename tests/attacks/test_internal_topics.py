@@ -24,7 +24,14 @@ from tests.support import wait_until
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
 
 CONFIGS = "shared-configs"
-INTERNAL = (CONFIGS, "shared-offsets", "shared-status", "shared-configs-assignments", "shared-configs-metrics")
+INTERNAL = (
+    CONFIGS,
+    "shared-offsets",
+    "shared-status",
+    "shared-configs-assignments",
+    "shared-configs-metrics",
+    "shared-configs-logs",
+)
 SINK = {"connector.class": "FileStreamSink", "file": "/dev/null", "name": "looks"}
 REFUSED = r"connector\.internal\.topics\.allowed=true"
 

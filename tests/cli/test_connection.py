@@ -171,6 +171,7 @@ def test_the_names_of_topics(folder: Path) -> None:
     topics = ask("--context", "there", "--status-topic", "mine")[1].topics
     assert (topics.config, topics.offset, topics.status, topics.group) == ("their-configs", "their-offsets", "mine", "theirs")
     assert (topics.assignment, topics.metrics) == ("their-configs-assignments", "their-configs-metrics")
+    assert topics.logs == "their-configs-logs"
     assert topics.known() == {"config": "their-configs", "offset": "their-offsets", "status": "mine"}
     unknown = ask("--bootstrap-server", "x:1", "--config-topic", "c")[1].topics
     assert unknown.known() == {"config": "c"}

@@ -9,13 +9,19 @@ import sys
 import time
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
 
 from kconnect.cli import main as cli
-from kconnect.cli.connectors import log_lines
+from kconnect.cli.connectors import log_lines, log_pages
 from kconnect.cli.connectors.logs import moment
+from kconnect.errors import TABLE, UnavailableError
+from kconnect.processes.log_lines import Wanted
+from kconnect.rest.app import RestSettings
+from tests.cli.calls import call, serving
+from tests.rest.herder import MemoryHerder
 
 # As workers wrote them, but shorter: kconnect, the same with log.format=json, Kafka Connect 4.3.1 with Kafka's own file.
 KCONNECT = """\
@@ -145,16 +151,22 @@ def test_a_pipe_may_have_bytes_of_any_encoding(monkeypatch: pytest.MonkeyPatch, 
 
 
 LISTENS = """
-import socket, sys
-with socket.create_server(("127.0.0.1", 0)) as server:
-    print(server.getsockname()[1], flush=True)
+import http.server, sys, threading
+class Older(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_error(404)
+    def log_message(self, *_): pass
+with http.server.HTTPServer(("127.0.0.1", 0), Older) as server:
+    print(server.server_port, flush=True)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
     sys.stdin.read()
+    server.shutdown()
 """
 
 
 @pytest.mark.process
 @pytest.mark.parametrize("to_a_file", [True, False])
-def test_without_a_file_it_is_the_log_of_the_worker_on_this_machine(to_a_file: bool, tmp_path: Path) -> None:
+def test_of_a_worker_that_keeps_no_lines_it_is_the_log_on_this_machine(to_a_file: bool, tmp_path: Path) -> None:
     path = tmp_path / "worker.log"
     path.write_text(KCONNECT, "utf-8")
     with (
@@ -179,13 +191,72 @@ def test_without_a_file_it_is_the_log_of_the_worker_on_this_machine(to_a_file: b
         assert f"the worker's process {worker.pid} writes it to a terminal or a pipe. Give --file FILE" in done.stderr
 
 
-@pytest.mark.process
-def test_a_worker_of_another_machine_has_no_log_here(tmp_path: Path) -> None:
-    # 192.0.2.0/24 is nobody's.
-    command = [sys.executable, "-m", "kconnect", "logs", "orders", "--url", "http://192.0.2.1:8083"]
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, text=True, capture_output=True, check=False, timeout=120)
-    assert done.returncode == 2
-    assert "http://192.0.2.1:8083 was not found: it is on another machine" in done.stderr
+def test_a_worker_of_another_machine_that_does_not_answer_is_the_reason() -> None:
+    done = call("logs", "orders", "--url", "http://nowhere.invalid:8083", typed=True)
+    assert done.status == TABLE[UnavailableError].exit and "http://nowhere.invalid:8083" in done.err
+
+
+class Keeper:
+    """Lines that a worker keeps, as `log_lines.read` answers."""
+
+    def __init__(self) -> None:
+        self.lines = [
+            {
+                **{"timestamp": f"2026-11-22T03:44:{number:02}.000+00:00", "level": "INFO", "logger": "kconnect.x"},
+                **{"worker": "node-1:8083", "process": "host-0", "connector": "orders", "task": 0, "text": f"number {number}"},
+            }
+            for number in range(5)
+        ]
+        self.asked: list[Wanted] = []
+        self.comes: list[dict[str, Any]] = []
+
+    def read(self, wanted: Wanted) -> dict[str, Any]:
+        self.asked.append(wanted)
+        start = wanted.after or 0
+        if start >= len(self.lines):
+            if not self.comes:
+                raise UnavailableError("The worker ends")
+            self.lines.append(self.comes.pop())
+        end = min(start + 2, len(self.lines))
+        return {"lines": self.lines[start:end], "next": end, "more": end < len(self.lines)}
+
+
+def asked(keeper: Keeper, *arguments: str) -> tuple[list[str], str]:
+    with serving(MemoryHerder(), RestSettings("http://worker-1:8083/", read_logs=keeper.read)) as url:
+        done = call("logs", *arguments, "--url", url, typed=True)
+    return done.out.splitlines(), done.err
+
+
+def test_lines_that_workers_keep_come_from_all_machines() -> None:
+    keeper = Keeper()
+    keeper.lines[1]["text"] = "Failed\nTraceback"
+    keeper.lines[2] |= {"connector": None, "task": None}
+    lines, _ = asked(keeper, "orders/0", "--level", "warn", "--since", "10m", "--mentions")
+    assert len(lines) == 6 and lines[2] == "Traceback"
+    assert lines[0].endswith(" INFO  node-1:8083/host-0 kconnect.x [orders|task-0] number 0")
+    assert lines[3].endswith(" INFO  node-1:8083/host-0 kconnect.x number 2")
+    assert [wanted.after for wanted in keeper.asked] == [None, 2, 4]
+    first = keeper.asked[0]
+    assert (first.connector, first.task, first.level, first.mentions) == ("orders", 0, "WARN", True)
+    assert first.since_ms is not None and abs(first.since_ms / 1000 + 600 - time.time()) < 60
+    assert asked(Keeper(), "--tail", "2")[0] == asked(Keeper())[0][-2:]
+
+
+def test_new_lines_are_shown_as_they_come(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(log_pages, "_PAUSE_S", 0.0)
+    keeper = Keeper()
+    keeper.comes = [{**keeper.lines[0], "text": "new"}]
+    lines, said = asked(keeper, "orders", "-f", "--tail", "1")
+    assert [line.rpartition("] ")[2] for line in lines] == ["number 4", "new"]
+    assert "The worker ends" in said
+
+
+def test_no_line_that_is_kept_says_so() -> None:
+    keeper = Keeper()
+    keeper.lines = []
+    keeper.read = lambda wanted: {"lines": [], "next": 0, "more": False}  # type: ignore[method-assign]
+    lines, said = asked(keeper, "orders")
+    assert lines == [] and "No line of orders that matches" in said and "--mentions" in said
 
 
 @pytest.mark.process

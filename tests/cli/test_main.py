@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from collections.abc import Callable
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import click
 import pytest
 
+import kconnect
 from kconnect.cli import lazy
 from kconnect.cli import main as cli
 from kconnect.errors import ConfigError, ConnectError, NotFoundError, UnavailableError
+from tests.cli.calls import call
 
 HEAVY = (
     *("confluent_kafka", "pyspark", "starlette", "uvicorn", "httpx", "psutil", "structlog", "javaproperties"),
@@ -230,3 +234,14 @@ def test_a_worker_file_that_is_not_utf_8_is_named(tmp_path: Path, capsys: pytest
     file.write_bytes(b"\xff\xfe#")
     assert run("worker", str(file)) == 6
     assert f"{file} is not UTF-8 (invalid start byte at byte 0): save the worker file as UTF-8" in capsys.readouterr().err
+
+
+@pytest.mark.process
+def test_all_versions_that_matter() -> None:
+    done = call("version", "-o", "json")
+    rows = {row["name"]: row for row in json.loads(done.out)}
+    assert done.status == 0 and rows["kconnect"]["version"] == kconnect.__version__
+    assert rows["Kafka Connect"]["version"] == kconnect.CONNECT_VERSION
+    assert rows["pyspark"]["version"] == metadata.version("pyspark") and "librdkafka 2." in rows["confluent-kafka"]["note"]
+    without = call("version", env={"JAVA_HOME": "/nowhere"})
+    assert without.status == 0 and "JAVA_HOME is /nowhere" in without.out

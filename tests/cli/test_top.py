@@ -78,6 +78,17 @@ def test_cpu_needs_two_looks_and_a_new_process_counts_from_0() -> None:
     assert top.view({}, look(20, 0.5), look(10, 9.0))["workers"][0]["cpu_percent"] == 0.0
 
 
+def test_bytes_are_those_between_two_looks() -> None:
+    def seen(at: float, quick: float) -> Scrape:
+        return look(at, 1.0, tasks={("quick", 0): {"bytes": quick, "cpu_seconds": 3.0}, ("slow", 1): {"in_per_s": 1.0}})
+
+    rows = top.view(STATUSES, seen(30, 5_242_880.0), seen(10, 0.0), "name")["connectors"]
+    assert [(row["bytes_per_s"], row["cpu_percent"]) for row in rows] == [(None, None), (262_144, 0.0), (None, None)]
+    assert "256 KiB" in "\n".join(top.text({"workers": [], "connectors": rows, "more": 0}))
+    assert top.view(STATUSES, seen(30, 1.0), seen(10, 7.0), "name")["connectors"][1]["bytes_per_s"] == 0
+    assert top.view(STATUSES, seen(15, 7.0), seen(10, 0.0), "name")["connectors"][1]["bytes_per_s"] is None
+
+
 def test_the_tables() -> None:
     lines = [re.split(r"\s{2,}", line.strip()) for line in top.text(top.view(STATUSES, look(20, 3.0), look(10, 1.0)))]
     assert lines[:3] == [

@@ -107,8 +107,8 @@ def composed_schemas(draw: st.DrawFn, parts: st.SearchStrategy[Schema]) -> Schem
     return s.struct(fields, optional=optional, name=draw(st.sampled_from([None, name, f"ns.{name}"])))
 
 
-_SCHEMAS = st.recursive(_LEAVES, composed_schemas, max_leaves=8)
-_PAIRS = _SCHEMAS.flatmap(lambda schema: st.tuples(st.just(schema), values_of(schema)))
+SCHEMAS = st.recursive(_LEAVES, composed_schemas, max_leaves=8)
+_PAIRS = SCHEMAS.flatmap(lambda schema: st.tuples(st.just(schema), values_of(schema)))
 _SHARED = {
     flag: converter(ignore_default_for_nullables="true", enhanced_avro_schema_support=flag) for flag in ("true", "false")
 }
@@ -140,7 +140,7 @@ def _without_logical(text: str) -> str:
 
 
 @settings(deadline=None)
-@given(_SCHEMAS)
+@given(SCHEMAS)
 def test_a_type_and_its_text_are_one(schema: Schema) -> None:
     text = dumps(to_avro(schema, Dialect()))
     assert dumps(parse(text)) == text

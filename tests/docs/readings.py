@@ -189,7 +189,7 @@ READINGS = (
     ),
     Reading(
         "operating",
-        (Part("operating.md", ("A cluster", "The internal topics", "Plugins", "Metrics and logs")),),
+        (Part("operating.md", ("A cluster", "The internal topics", "Plugins", "Metrics")),),
         _some_orders,
         {"kconnect topics restore": _empty_cluster},
     ),

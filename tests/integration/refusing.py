@@ -25,7 +25,7 @@ from confluent_kafka.admin import (
 
 from kconnect.jvm import jars, java
 from kconnect.local.broker import Broker, free_port
-from tests.integration.units import read_all
+from tests.integration.units import PROTOCOLS, read_all
 from tests.tls.authority import STORE_PASSWORD, Authority, key_store
 
 _MODULE = "org.apache.kafka.common.security.plain.PlainLoginModule required"
@@ -73,6 +73,7 @@ class RefusingBroker:
                 "super.users": "User:ANONYMOUS;User:alice",
                 "group.max.session.timeout.ms": "60000",
                 "group.max.size": "2",
+                "group.consumer.max.size": "2",
             },
         )
 
@@ -118,15 +119,16 @@ class RefusingBroker:
         new = [message for message in messages if (message.offset() or 0) >= begin[message.partition() or 0]]
         return [(message.value() or b"").decode() for message in new]
 
-    def client(self, listener: str, **settings: Any) -> dict[str, Any]:
+    def client(self, listener: str, protocol: str = "classic", **settings: Any) -> dict[str, Any]:
         """Settings of a consumer at a listener, by librdkafka's names with underscores for dots."""
+        session = {"session.timeout.ms": 10000} if protocol == "classic" else {}
         return {
             "bootstrap.servers": f"127.0.0.1:{self.ports[listener]}",
-            "partition.assignment.strategy": "cooperative-sticky",
+            **PROTOCOLS[protocol],
+            **session,
             "auto.offset.reset": "earliest",
             "enable.auto.commit": False,
             "enable.auto.offset.store": False,
-            "session.timeout.ms": 10000,
             "reconnect.backoff.ms": 50,
             "reconnect.backoff.max.ms": 1000,
             "topic.metadata.refresh.interval.ms": 5000,
@@ -176,11 +178,16 @@ class Case:
     said: tuple[str, ...]
     others: int = 0
     """How many consumers are in the group before."""
+    protocols: tuple[str, ...] = ("classic",)
+    """By which protocols of groups brokers refuse it."""
 
 
 CASES: dict[str, Case] = {
     "a wrong user or password": Case(
-        "SASL", lambda broker: login("alice", "wrong"), ("Authentication failed", "sasl.jaas.config")
+        "SASL",
+        lambda broker: login("alice", "wrong"),
+        ("Authentication failed", "sasl.jaas.config"),
+        protocols=("classic", "consumer"),
     ),
     "a mechanism that the listener has not": Case(
         "SASL", lambda broker: login("alice", mechanism="SCRAM-SHA-256"), ("Unsupported SASL mechanism", "sasl.mechanism")
@@ -218,17 +225,29 @@ CASES: dict[str, Case] = {
         lambda broker: {"session_timeout_ms": 500, "heartbeat_interval_ms": 100},
         ("Invalid session timeout", "group.min.session.timeout.ms"),
     ),
-    "a group that is full": Case("PLAINTEXT", lambda broker: {}, ("maximum size", "group.max.size"), others=2),
+    "a group that is full": Case(
+        "PLAINTEXT", lambda broker: {}, ("maximum size", "max.size"), others=2, protocols=("classic", "consumer")
+    ),
+    "an assignor that the brokers have not": Case(
+        "PLAINTEXT",
+        lambda broker: {"group_remote_assignor": "ours"},
+        ("not supported by the consumer group", "group.remote.assignor to one"),
+        protocols=("consumer",),
+    ),
     "a group whose members share out in another way": Case(
         "PLAINTEXT", lambda broker: {"partition_assignment_strategy": "range"}, ("nconsistent group protocol",), others=1
     ),
     "no right to the group": Case(
-        "SASL", lambda broker: login("bob"), ("Group authorization failed", "Grant Read and Describe on the group")
+        "SASL",
+        lambda broker: login("bob"),
+        ("Group authorization failed", "Grant Read and Describe on the group"),
+        protocols=("classic", "consumer"),
     ),
     "no right to the topic": Case(
         "SASL",
         lambda broker: {**login("bob"), "group_id": ALLOWED_GROUP},
         ("Topic authorization failed", "Grant Read and Describe on the topic"),
+        protocols=("classic", "consumer"),
     ),
 }
 """By the first column of the page."""

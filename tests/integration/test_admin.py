@@ -21,7 +21,11 @@ def committed(asked: admin.Admin, group: str) -> object:
 
 
 @pytest.mark.parametrize(
-    "ask", [pytest.param(admin.Admin.members, id="members", marks=pytest.mark.long), pytest.param(committed, id="offsets")]
+    "ask",
+    [
+        pytest.param(admin.Admin.members, id="members", marks=pytest.mark.long),
+        pytest.param(committed, id="offsets", marks=pytest.mark.long),
+    ],
 )
 def test_a_question_that_had_no_answer_leaves_nothing_that_hurts_when_the_broker_is_back(
     broker: Broker, monkeypatch: pytest.MonkeyPatch, ask: Ask

@@ -40,7 +40,7 @@ _JSON = "org.apache.kafka.connect.json.JsonConverter"
 @pytest.mark.parametrize(
     ("database", "kills"),
     [
-        ("postgresql", 2),
+        ("postgresql", 1),
         pytest.param("postgresql", 10, marks=pytest.mark.long),
         pytest.param("mariadb", 1, marks=pytest.mark.long),
         pytest.param("mariadb", 10, marks=pytest.mark.long),

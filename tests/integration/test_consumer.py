@@ -13,13 +13,17 @@ import pytest
 from confluent_kafka.admin import AdminClient
 
 from kconnect.api.record import OffsetAndMetadata, TopicPartition
+from kconnect.core.task.errors import Counts
 from kconnect.kafka import identities
 from kconnect.kafka.consumer import TaskConsumer
+from kconnect.kafka.refusals import Access
 from kconnect.local.broker import Broker
 
-from .units import create, numbers, until, write
+from .units import PROTOCOLS, create, numbers, until, write
 
 pytestmark = pytest.mark.integration
+both = pytest.mark.parametrize("protocol", sorted(PROTOCOLS))
+both_if_long = pytest.mark.parametrize("protocol", ["classic", pytest.param("consumer", marks=pytest.mark.long)])
 
 
 class Listener:
@@ -55,20 +59,24 @@ class Listener:
 
 
 class Reading:
-    def __init__(self, bootstrap: str, topic: str, patience_s: float) -> None:
+    def __init__(self, bootstrap: str, topic: str, patience_s: float, protocol: str = "classic", **client: Any) -> None:
+        session = {"session.timeout.ms": 30000} if protocol == "classic" else {}
         client = {
             "bootstrap.servers": bootstrap,
             "group.id": f"group-of-{topic}",
-            "partition.assignment.strategy": "cooperative-sticky",
             "auto.offset.reset": "earliest",
             "enable.auto.commit": False,
             "enable.auto.offset.store": False,
-            "session.timeout.ms": 30000,
+            **PROTOCOLS[protocol],
+            **session,
+            **{name.replace("_", "."): value for name, value in client.items()},
         }
+        self.protocol, self.counts = protocol, Counts()
         self.place = TopicPartition(topic, 0)
         self.listener = Listener()
         self.values: list[str] = []
-        self.consumer = TaskConsumer(client, {"topics": topic}, self.listener, patience_s)
+        access = Access(client, self.counts, time.monotonic)
+        self.consumer = TaskConsumer(client, {"topics": topic}, self.listener, patience_s, access=access)
         self.consumer.subscribe()
 
     def read(self) -> bool:
@@ -80,10 +88,11 @@ class Reading:
         self.consumer.commit({self.place: OffsetAndMetadata(offset, "m")})
 
 
-def test_a_commit_is_answered_while_reading_goes_on(bootstrap: str, topic: str) -> None:
+@both
+def test_a_commit_is_answered_while_reading_goes_on(bootstrap: str, topic: str, protocol: str) -> None:
     create(bootstrap, topic)
     write(bootstrap, topic, numbers(10))
-    it = Reading(bootstrap, topic, 30)
+    it = Reading(bootstrap, topic, 30, protocol)
     until(lambda: it.read() and it.values == numbers(10))
     it.commit(10)
     assert it.consumer.commits
@@ -92,30 +101,32 @@ def test_a_commit_is_answered_while_reading_goes_on(bootstrap: str, topic: str) 
     it.consumer.close(60)
 
 
-def test_what_is_committed_last_counts_for_whoever_comes_next(bootstrap: str, topic: str) -> None:
+@both
+def test_what_is_committed_last_counts_for_whoever_comes_next(bootstrap: str, topic: str, protocol: str) -> None:
     create(bootstrap, topic)
     write(bootstrap, topic, numbers(10))
-    first = Reading(bootstrap, topic, 30)
+    first = Reading(bootstrap, topic, 30, protocol)
     first.listener.on_revoked = lambda: first.commit(8)
     until(lambda: first.read() and first.values == numbers(10))
     first.consumer.close(60)
     assert first.listener.names[-2:] == ["revoked", "committed"]
-    second = Reading(bootstrap, topic, 30)
+    second = Reading(bootstrap, topic, 30, protocol)
     until(lambda: second.read() and len(second.values) >= 2)
     assert second.values == numbers(10)[8:]
     second.consumer.close(60)
 
 
-def test_a_handover_within_the_group_repeats_nothing_and_waits_for_nobody(bootstrap: str, topic: str) -> None:
+@both
+def test_a_handover_within_the_group_repeats_nothing_and_waits_for_nobody(bootstrap: str, topic: str, protocol: str) -> None:
     create(bootstrap, topic, 2)
-    first = Reading(bootstrap, topic, 30)
+    first = Reading(bootstrap, topic, 30, protocol)
     ends: dict[TopicPartition, int] = {}
     first.listener.on_revoked = lambda: first.consumer.commit({p: OffsetAndMetadata(end) for p, end in ends.items()})
     for partition in (0, 1):
         write(bootstrap, topic, numbers(10), partition)
         ends[TopicPartition(topic, partition)] = 10
     until(lambda: first.read() and len(first.values) == 20)
-    second = Reading(bootstrap, topic, 30)
+    second = Reading(bootstrap, topic, 30, protocol)
     until(lambda: first.read() and second.read() and bool(second.consumer.assignment))
     for partition in (0, 1):
         write(bootstrap, topic, ["new"], partition)
@@ -125,7 +136,8 @@ def test_a_handover_within_the_group_repeats_nothing_and_waits_for_nobody(bootst
     second.consumer.close(60)
 
 
-def test_a_member_without_partitions_leaves_its_group_when_it_is_closed(bootstrap: str, topic: str) -> None:
+@both
+def test_a_member_without_partitions_leaves_its_group_when_it_is_closed(bootstrap: str, topic: str, protocol: str) -> None:
     create(bootstrap, topic)
     admin, group = AdminClient({"bootstrap.servers": bootstrap}), f"group-of-{topic}"
 
@@ -137,7 +149,7 @@ def test_a_member_without_partitions_leaves_its_group_when_it_is_closed(bootstra
             return None
         return sorted(len(member.assignment.topic_partitions) for member in described.members)
 
-    readers = [Reading(bootstrap, topic, 240) for _ in range(2)]
+    readers = [Reading(bootstrap, topic, 240, protocol) for _ in range(2)]
     until(lambda: [reader.read() for reader in readers] and members() == [0, 1])
     for reader in readers:
         reader.consumer.close(60)
@@ -145,10 +157,13 @@ def test_a_member_without_partitions_leaves_its_group_when_it_is_closed(bootstra
     until(lambda: members() == [], 120)
 
 
-def test_a_client_that_never_answers_is_replaced(bootstrap: str, topic: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@both
+def test_a_client_that_never_answers_is_replaced(
+    bootstrap: str, topic: str, protocol: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     create(bootstrap, topic)
     write(bootstrap, topic, numbers(10))
-    it = Reading(bootstrap, topic, 60)
+    it = Reading(bootstrap, topic, 60, protocol)
     until(lambda: it.read() and it.values == numbers(10))
     # The control: as long as answers come, it stays a member, however often it commits.
     for offset in (3, 4, 5):
@@ -176,10 +191,11 @@ def test_a_client_that_never_answers_is_replaced(bootstrap: str, topic: str, mon
     it.consumer.close(60)
 
 
-def test_nobody_waits_for_a_client_that_owes_an_answer_when_it_is_closed(broker: Broker, topic: str) -> None:
+@both
+def test_nobody_waits_for_a_client_that_owes_an_answer_when_it_is_closed(broker: Broker, topic: str, protocol: str) -> None:
     create(broker.bootstrap_servers, topic)
     write(broker.bootstrap_servers, topic, numbers(10))
-    it = Reading(broker.bootstrap_servers, topic, 30)
+    it = Reading(broker.bootstrap_servers, topic, 30, protocol)
     until(lambda: it.read() and it.values == numbers(10))
     process = psutil.Process(broker.pid)
     process.suspend()
@@ -196,10 +212,11 @@ def test_nobody_waits_for_a_client_that_owes_an_answer_when_it_is_closed(broker:
     until(lambda: AdminClient({"bootstrap.servers": broker.bootstrap_servers}).list_topics(timeout=60).brokers)
 
 
-def test_a_commit_that_is_refused_is_told(bootstrap: str, topic: str) -> None:
+@both
+def test_a_commit_that_is_refused_is_told(bootstrap: str, topic: str, protocol: str) -> None:
     create(bootstrap, topic)
     write(bootstrap, topic, numbers(1))
-    it = Reading(bootstrap, topic, 30)
+    it = Reading(bootstrap, topic, 30, protocol)
     until(lambda: it.read() and it.values == numbers(1))
     it.consumer.commit({it.place: OffsetAndMetadata(1, "m" * 10_000)})  # Longer than brokers take.
     until(lambda: it.read() and not it.consumer.commits)
@@ -207,17 +224,18 @@ def test_a_commit_that_is_refused_is_told(bootstrap: str, topic: str) -> None:
     it.consumer.close(60)
 
 
-def test_lag_is_known_before_anything_is_read_and_falls_to_0(bootstrap: str, topic: str) -> None:
+@both_if_long
+def test_lag_is_known_before_anything_is_read_and_falls_to_0(bootstrap: str, topic: str, protocol: str) -> None:
     create(bootstrap, topic, 2)
     empty, full = TopicPartition(topic, 1), TopicPartition(topic, 0)
     write(bootstrap, topic, numbers(10))
-    first = Reading(bootstrap, topic, 30)
+    first = Reading(bootstrap, topic, 30, protocol)
     first.listener.on_revoked = lambda: first.commit(10)
     assert first.consumer.lags() == {}
     until(lambda: first.read() and first.values == numbers(10))
     until(lambda: first.read() and first.consumer.lags() == {full: 0, empty: 0})
     first.consumer.close(60)
-    second = Reading(bootstrap, topic, 30)
+    second = Reading(bootstrap, topic, 30, protocol)
     until(lambda: second.read() and second.consumer.lags() == {full: 0, empty: 0})
     assert second.values == [], "so it is the group's offset that tells"
     write(bootstrap, topic, numbers(5))
@@ -227,10 +245,11 @@ def test_lag_is_known_before_anything_is_read_and_falls_to_0(bootstrap: str, top
     second.consumer.close(60)
 
 
-def test_a_wait_ends_with_the_next_record_and_when_somebody_calls(bootstrap: str, topic: str) -> None:
+@both
+def test_a_wait_ends_with_the_next_record_and_when_somebody_calls(bootstrap: str, topic: str, protocol: str) -> None:
     create(bootstrap, topic)
     write(bootstrap, topic, ["first"])
-    it = Reading(bootstrap, topic, 30)
+    it = Reading(bootstrap, topic, 30, protocol)
     until(lambda: it.read() and it.values == ["first"])
     began = time.monotonic()
     writer = threading.Thread(target=write, args=(bootstrap, topic, ["second"]))

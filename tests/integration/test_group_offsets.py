@@ -17,6 +17,8 @@ from kconnect.kafka.admin import committed
 from kconnect.local.broker import Broker
 from tests.support import wait_until
 
+from .units import PROTOCOLS
+
 
 @pytest.fixture
 def client(broker: Broker) -> dict[str, Any]:
@@ -48,10 +50,13 @@ def test_offsets_are_altered_forgotten_and_kept(client: dict[str, Any], topic: s
         assert committed(client, group) == []
 
 
-def test_a_group_with_members_is_left_alone(client: dict[str, Any], topic: str, unique: Callable[[str], str]) -> None:
+@pytest.mark.parametrize("protocol", sorted(PROTOCOLS))
+def test_a_group_with_members_is_left_alone(
+    client: dict[str, Any], topic: str, unique: Callable[[str], str], protocol: str
+) -> None:
     group, place = unique("group"), TopicPartition(topic, 0)
     group_offsets.alter(client, group, {place: 3})
-    member = ck.Consumer({**client, "group.id": group, "enable.auto.commit": False})
+    member = ck.Consumer({**client, "group.id": group, "enable.auto.commit": False, **PROTOCOLS[protocol]})
     member.subscribe([topic])
     try:
         wait_until(lambda: (member.poll(0.1), member.assignment())[1], 120)
@@ -63,6 +68,12 @@ def test_a_group_with_members_is_left_alone(client: dict[str, Any], topic: str, 
     finally:
         member.close()
     assert committed(client, group) == [(topic, 0, 3)]
+    # Empty again, it is of the member's protocol still, and offsets may be changed.
+    group_offsets.alter(client, group, {place: 4, TopicPartition(topic, 1): 5})
+    group_offsets.alter(client, group, {place: None})
+    assert committed(client, group) == [(topic, 1, 5)]
+    group_offsets.reset(client, group)
+    assert committed(client, group) == []
 
 
 def test_who_was_fenced_can_commit_nothing_more(client: dict[str, Any], topic: str, unique: Callable[[str], str]) -> None:

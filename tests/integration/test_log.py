@@ -71,6 +71,7 @@ def test_a_log_that_ends_with_a_transaction_marker_is_read_to_its_end(client: di
     reader.close()
 
 
+@pytest.mark.long
 @pytest.mark.integration
 def test_a_reader_may_wait_for_brokers_as_long_as_somebody_wants_it(tmp_path: Path) -> None:
     broker = Broker(tmp_path).start()

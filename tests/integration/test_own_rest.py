@@ -12,6 +12,7 @@ import pytest
 
 from kconnect.rest.client import RestError
 from kconnect.testing.processes import WorkerProcess
+from tests.cli.calls import call
 from tests.integration import units
 from tests.support import wait_until
 
@@ -85,3 +86,26 @@ def test_what_became_of_a_connector(worker: WorkerProcess, unique: Callable[[str
 def _offsets(worker: WorkerProcess, name: str) -> dict[int, int]:
     found = worker.client.offsets(name)
     return {each["partition"]["kafka_partition"]: each["offset"]["kafka_offset"] for each in found}
+
+
+def test_what_any_process_has_logged(worker: WorkerProcess, unique: Callable[[str], str], tmp_path: Path) -> None:
+    name, client = unique("lines"), worker.client
+    began = int(time.time() * 1000)
+    nowhere = {"connector.class": "FileStreamSource", "topic": name, "file": str(tmp_path), "a.password": "canary-3"}
+    client.create(name, nowhere)
+    try:
+        wait_until(lambda: client.log_lines(connector=name, task=0, level="ERROR")["lines"], LIMIT_S)
+        [line] = client.log_lines(connector=name, task=0, level="ERROR", limit=1)["lines"]
+        assert line["process"].startswith("host-") and line["level"] == "ERROR" and "Traceback" in line["text"]
+        assert line["worker"] == client.status(name)["tasks"][0]["worker_id"]
+        # What the worker itself says of it has no such context.
+        assert {each["connector"] for each in client.log_lines(connector=name)["lines"]} == {name}
+        wait_until(lambda: "worker" in {each["process"] for each in client.log_lines(since=began)["lines"]}, LIMIT_S)
+        everything = client.log_lines(since=began, limit=5000)["lines"]
+        assert not {"kconnect.audit", "kconnect.rest.access"} & {each["logger"] for each in everything}
+        assert "canary-3" not in str(everything)
+        said = call("logs", f"{name}/0", "--level", "ERROR", "--url", worker.url, typed=True)
+        assert said.status == 0 and f"/{line['process']} {line['logger']} [{name}|task-0] " in said.out
+        assert "Traceback" in said.out
+    finally:
+        client.delete(name)

@@ -34,7 +34,7 @@ from kconnect.units.unit import Unit
 
 from .refusing import ALLOWED_GROUP, CASES, TOPIC, RefusingBroker, Tokens, by_token, login
 from .test_consumer import Listener
-from .units import MemoryHost, Numbers, Plugins, end, source_of, until
+from .units import PROTOCOLS, MemoryHost, Numbers, Plugins, end, source_of, until
 
 pytestmark = [pytest.mark.integration, pytest.mark.long]
 PAGE = Path(__file__).parents[2] / "docs" / "operating.md"
@@ -87,9 +87,9 @@ def name_of(case: str) -> str:
     return f"group of {case}"
 
 
-@pytest.mark.parametrize("row", sorted(CASES))
+@pytest.mark.parametrize(("row", "protocol"), [(row, protocol) for row in sorted(CASES) for protocol in CASES[row].protocols])
 def test_what_is_refused_from_the_first_try_on_fails_the_task(
-    refusing: RefusingBroker, row: str, monkeypatch: pytest.MonkeyPatch
+    refusing: RefusingBroker, row: str, protocol: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # A member that was killed would be gone by then.
     full = ck.KafkaError.GROUP_MAX_SIZE_REACHED
@@ -97,9 +97,9 @@ def test_what_is_refused_from_the_first_try_on_fails_the_task(
     case = CASES[row]
     others: list[Reading] = []
     for _ in range(case.others):
-        others.append(Reading(refusing.client("PLAINTEXT"), name_of(row)))
+        others.append(Reading(refusing.client("PLAINTEXT", protocol), name_of(row)))
         until(lambda: all(member.read() and "assigned" in member.listener.names for member in others))
-    it = Reading(refusing.client(case.listener, **case.settings(refusing)), name_of(row))
+    it = Reading(refusing.client(case.listener, protocol, **case.settings(refusing)), name_of(row))
     said = it.failure(*others)
     assert all(part in said for part in case.said), said
     assert "secret" not in said and "wrong" not in said
@@ -114,6 +114,8 @@ def test_the_page_has_the_rows() -> None:
     assert refused_first == CASES.keys() | {
         "another consumer with the same `group.instance.id`",
         "a token that can't be had",
+        "a group of the other protocol, where brokers do not let it change",
+        "`group.protocol=consumer` by brokers that do not have it",
     }
     assert {name for name, outcome in rows.items() if outcome == "waits"} == {
         "a right that is taken away",
@@ -142,16 +144,35 @@ def produce(refusing: RefusingBroker) -> None:
     assert producer.flush(60) == 0
 
 
+def test_by_the_newer_protocol_the_second_one_of_an_instance_id_waits_until_the_first_has_ended(
+    refusing: RefusingBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_use = ck.KafkaError.UNRELEASED_INSTANCE_ID
+    monkeypatch.setitem(refusals.NEWER, in_use, replace(refusals.NEWER[in_use], patience_s=10.0))
+    client = refusing.client("PLAINTEXT", "consumer", group_instance_id="one")
+    first = Reading(client, "newer instances")
+    until(lambda: first.read() and first.consumer.assignment)
+    second = Reading(client, "newer instances")
+    until(lambda: first.read() and second.read() and second.counts.retrying)
+    first.consumer.close(60)
+    until(lambda: second.read() and second.consumer.assignment)
+    third = Reading(client, "newer instances")
+    assert "group.instance.id of its own" in third.failure(second)
+    for member in (second, third):
+        member.consumer.close(0)
+
+
+@pytest.mark.parametrize("protocol", sorted(PROTOCOLS))
 @pytest.mark.parametrize("kind", ["topic", "group"])
 def test_rights_that_are_taken_away_are_shown_and_it_goes_on_once_they_are_back(
-    refusing: RefusingBroker, kind: str, monkeypatch: pytest.MonkeyPatch
+    refusing: RefusingBroker, kind: str, protocol: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(refusals, "_SETTLED_S", 1.0)
     right = (ResourceType.TOPIC, TOPIC) if kind == "topic" else (ResourceType.GROUP, "revoked")
     refusing.allow(ResourceType.TOPIC, TOPIC)
     refusing.allow(ResourceType.GROUP, "revoked")
     produce(refusing)
-    it = Reading(refusing.client("SASL", **login("bob")), "revoked")
+    it = Reading(refusing.client("SASL", protocol, **login("bob")), "revoked")
     until(lambda: it.read() and it.messages)
     settled_at = time.monotonic() + 1.5
     until(lambda: it.read() and time.monotonic() > settled_at)
@@ -266,7 +287,7 @@ def test_a_topic_that_a_record_has_chosen_and_that_may_not_be_written_to_is_its_
     assert sorted(map(int, refusing.values(TOPIC, begin))) == [number for number in range(1, 41) if number % 10 != 3]
 
 
-LOGINS = [name for name, case in CASES.items() if not case.others and "session" not in name and "right" not in name]
+LOGINS = [name for name, case in CASES.items() if not case.others and not re.search("session|right|assignor", name)]
 """What a producer is refused, too."""
 
 

@@ -24,9 +24,11 @@ from kconnect.kafka.watch import Watchers
 from kconnect.local.broker import Broker
 
 from .test_consumer import Listener
-from .units import MemoryHost, Plugins, Shelf, committed, create, end, numbers, sink_of, until, write
+from .units import PROTOCOLS, MemoryHost, Plugins, Shelf, committed, create, end, numbers, sink_of, until, write
 
 pytestmark = pytest.mark.integration
+both = pytest.mark.parametrize("protocol", sorted(PROTOCOLS))
+both_if_long = pytest.mark.parametrize("protocol", ["classic", pytest.param("consumer", marks=pytest.mark.long)])
 
 DELAYED = {"group.initial.rebalance.delay.ms": "3000"}
 
@@ -47,12 +49,14 @@ def watchers() -> Iterator[Watchers]:
 
 
 class Sleeper:
-    def __init__(self, bootstrap: str, topic: str, watchers: Watchers, round_s: float = 600, **client: Any) -> None:
+    def __init__(
+        self, bootstrap: str, topic: str, watchers: Watchers, protocol: str = "classic", round_s: float = 600, **client: Any
+    ) -> None:
         self.topic, self.group, self.bootstrap = topic, f"group-of-{topic}", bootstrap
         settings = {
             "bootstrap.servers": bootstrap,
             "group.id": self.group,
-            "partition.assignment.strategy": "cooperative-sticky",
+            **PROTOCOLS[protocol],
             "auto.offset.reset": "earliest",
             "enable.auto.commit": False,
             "enable.auto.offset.store": False,
@@ -107,10 +111,13 @@ class Sleeper:
         return len(admin.describe_consumer_groups([self.group])[self.group].result(60).members)
 
 
-def test_one_that_rests_has_left_its_group_and_reads_on_where_it_was(bootstrap: str, topic: str, watchers: Watchers) -> None:
+@both
+def test_one_that_rests_has_left_its_group_and_reads_on_where_it_was(
+    bootstrap: str, topic: str, watchers: Watchers, protocol: str
+) -> None:
     create(bootstrap, topic, 2)
     write(bootstrap, topic, numbers(3))
-    it = Sleeper(bootstrap, topic, watchers)
+    it = Sleeper(bootstrap, topic, watchers, protocol)
     it.until(3)
     for number in range(4, 7):
         it.commit()
@@ -129,12 +136,13 @@ def test_one_that_rests_has_left_its_group_and_reads_on_where_it_was(bootstrap: 
     it.consumer.close(60)
 
 
+@both_if_long
 def test_another_thread_is_told_where_partitions_end_while_the_task_waits_for_it_in_open(
-    bootstrap: str, topic: str, watchers: Watchers
+    bootstrap: str, topic: str, watchers: Watchers, protocol: str
 ) -> None:
     create(bootstrap, topic)
     write(bootstrap, topic, numbers(3))
-    it = Sleeper(bootstrap, topic, watchers)
+    it = Sleeper(bootstrap, topic, watchers, protocol)
     told: list[dict[TopicPartition, int]] = []
 
     def ask() -> None:
@@ -195,10 +203,11 @@ def test_records_need_not_wait_for_the_group_and_are_committed_by_a_member(
     assert "lost" not in it.listener.names
 
 
-def test_an_offset_that_was_set_meanwhile_counts(bootstrap: str, topic: str, watchers: Watchers) -> None:
+@both
+def test_an_offset_that_was_set_meanwhile_counts(bootstrap: str, topic: str, watchers: Watchers, protocol: str) -> None:
     create(bootstrap, topic)
     write(bootstrap, topic, numbers(5))
-    it = Sleeper(bootstrap, topic, watchers)
+    it = Sleeper(bootstrap, topic, watchers, protocol)
     it.until(5)
     it.rest()
     other = ck.Consumer({"bootstrap.servers": bootstrap, "group.id": it.group})
@@ -210,11 +219,12 @@ def test_an_offset_that_was_set_meanwhile_counts(bootstrap: str, topic: str, wat
     it.consumer.close(60)
 
 
-def test_it_joins_its_group_now_and_then(bootstrap: str, topic: str, watchers: Watchers) -> None:
+@both_if_long
+def test_it_joins_its_group_now_and_then(bootstrap: str, topic: str, watchers: Watchers, protocol: str) -> None:
     """Brokers forget the offsets of groups that stay empty, and what somebody has set is to be noticed without a record."""
     create(bootstrap, topic)
     write(bootstrap, topic, numbers(5))
-    it = Sleeper(bootstrap, topic, watchers, round_s=0.5)
+    it = Sleeper(bootstrap, topic, watchers, protocol, round_s=0.5)
     it.until(5)
     it.rest()
     until(lambda: it.read() and it.members() == 1)
@@ -228,10 +238,13 @@ def test_it_joins_its_group_now_and_then(bootstrap: str, topic: str, watchers: W
     it.consumer.close(60)
 
 
-def test_where_the_group_has_no_offset_it_goes_on_where_it_stood(bootstrap: str, topic: str, watchers: Watchers) -> None:
+@both
+def test_where_the_group_has_no_offset_it_goes_on_where_it_stood(
+    bootstrap: str, topic: str, watchers: Watchers, protocol: str
+) -> None:
     """With `latest`, whoever joins anew would leave out what came while nobody read."""
     create(bootstrap, topic)
-    it = Sleeper(bootstrap, topic, watchers, auto_offset_reset="latest")
+    it = Sleeper(bootstrap, topic, watchers, protocol, auto_offset_reset="latest")
     it.rest()
     write(bootstrap, topic, numbers(3))
     it.until(3)
@@ -239,9 +252,10 @@ def test_where_the_group_has_no_offset_it_goes_on_where_it_stood(bootstrap: str,
     it.consumer.close(60)
 
 
-def test_a_new_partition_ends_it(bootstrap: str, topic: str, watchers: Watchers) -> None:
+@both_if_long
+def test_a_new_partition_ends_it(bootstrap: str, topic: str, watchers: Watchers, protocol: str) -> None:
     create(bootstrap, topic)
-    it = Sleeper(bootstrap, topic, watchers)
+    it = Sleeper(bootstrap, topic, watchers, protocol)
     it.rest()
     admin = AdminClient({"bootstrap.servers": bootstrap})
     admin.create_partitions([NewPartitions(topic, 2)])[topic].result(60)
@@ -252,10 +266,13 @@ def test_a_new_partition_ends_it(bootstrap: str, topic: str, watchers: Watchers)
     it.consumer.close(60)
 
 
-def test_a_topic_that_is_made_anew_is_read_from_its_beginning(bootstrap: str, topic: str, watchers: Watchers) -> None:
+@both_if_long
+def test_a_topic_that_is_made_anew_is_read_from_its_beginning(
+    bootstrap: str, topic: str, watchers: Watchers, protocol: str
+) -> None:
     create(bootstrap, topic)
     write(bootstrap, topic, numbers(3))
-    it = Sleeper(bootstrap, topic, watchers)
+    it = Sleeper(bootstrap, topic, watchers, protocol)
     it.until(3)
     it.rest()
     admin = AdminClient({"bootstrap.servers": bootstrap})
@@ -268,10 +285,13 @@ def test_a_topic_that_is_made_anew_is_read_from_its_beginning(bootstrap: str, to
     it.consumer.close(60)
 
 
-def test_who_shares_a_group_or_owes_a_commit_does_not_rest(bootstrap: str, topic: str, watchers: Watchers) -> None:
+@both_if_long
+def test_who_shares_a_group_or_owes_a_commit_does_not_rest(
+    bootstrap: str, topic: str, watchers: Watchers, protocol: str
+) -> None:
     create(bootstrap, topic, 2)
     write(bootstrap, topic, numbers(2))
-    first, second = Sleeper(bootstrap, topic, watchers), Sleeper(bootstrap, topic, watchers)
+    first, second = Sleeper(bootstrap, topic, watchers, protocol), Sleeper(bootstrap, topic, watchers, protocol)
     until(lambda: first.read() and second.read() and len(first.consumer.assignment) == len(second.consumer.assignment) == 1)
     assert not first.consumer.rest()
     assert not second.consumer.rest()
@@ -289,13 +309,14 @@ def test_who_shares_a_group_or_owes_a_commit_does_not_rest(bootstrap: str, topic
     first.consumer.close(60)
 
 
+@both_if_long
 def test_where_the_task_wants_to_read_counts_though_nothing_was_read_there(
-    bootstrap: str, topic: str, watchers: Watchers
+    bootstrap: str, topic: str, watchers: Watchers, protocol: str
 ) -> None:
     """Paused at once, it rests before the first record from there; what it joins for now and then must not forget that."""
     create(bootstrap, topic)
     write(bootstrap, topic, numbers(5))
-    it = Sleeper(bootstrap, topic, watchers, round_s=0.5)
+    it = Sleeper(bootstrap, topic, watchers, protocol, round_s=0.5)
     it.until(5)
     it.commit()
     until(lambda: it.read() and not it.consumer.commits)
@@ -377,13 +398,14 @@ def test_a_watcher_without_a_client_leaves_nobody_waiting() -> None:
     watchers.close()
 
 
+@both
 @pytest.mark.long
-def test_brokers_may_go_away_meanwhile(tmp_path: Path, topic: str, watchers: Watchers) -> None:
+def test_brokers_may_go_away_meanwhile(tmp_path: Path, topic: str, watchers: Watchers, protocol: str) -> None:
     broker = Broker(tmp_path).start()
     try:
         create(broker.bootstrap_servers, topic)
         write(broker.bootstrap_servers, topic, numbers(2))
-        it = Sleeper(broker.bootstrap_servers, topic, watchers)
+        it = Sleeper(broker.bootstrap_servers, topic, watchers, protocol)
         it.until(2)
         it.rest()
         broker.kill()

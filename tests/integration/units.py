@@ -31,6 +31,12 @@ from kconnect.units.units import make_unit
 
 Offset = dict[str, Any]
 
+PROTOCOLS: dict[str, dict[str, Any]] = {
+    "classic": {"partition.assignment.strategy": "cooperative-sticky"},
+    "consumer": {"group.protocol": "consumer"},
+}
+"""The settings of a member by each protocol that a group may have."""
+
 
 class Plugins:
     """The built-in plugins, and a test's own connector classes by name."""

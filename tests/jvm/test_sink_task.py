@@ -47,6 +47,9 @@ class Message(NamedTuple):
     def key(self) -> bytes | None:
         return self.raw_key
 
+    def __len__(self) -> int:
+        return len(self.value() or b"")
+
     def value(self) -> bytes | None:
         return self.raw
 

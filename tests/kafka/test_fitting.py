@@ -50,6 +50,13 @@ CONFLICTS = [
     ("sink", "consumer", {"heartbeat.interval.ms": "50000"}, ("heartbeat", "session.timeout.ms is 45000 unless it is set")),
     ("sink", "consumer", {"session.timeout.ms": "400000", "max.poll.interval.ms": "300000"}, ("session.timeout.ms",)),
     ("sink", "consumer", {"session.timeout.ms": "7200000"}, ("session.timeout.ms", "group.max.session.timeout.ms")),
+    (
+        "sink",
+        "consumer",
+        {"group.protocol": "consumer", "session.timeout.ms": "6000"},
+        ("session", "no effect", "brokers decide"),
+    ),
+    ("sink", "consumer", {"group.remote.assignor": "uniform"}, ("group.remote.assignor", "without group.protocol=consumer")),
     ("sink", "consumer", {"fetch.max.bytes": "5000000", "receive.message.max.bytes": "1000000"}, ("fetch.max.bytes",)),
 ]
 
@@ -75,6 +82,7 @@ def test_what_does_not_fit_is_refused_when_it_is_submitted(
         ("source", "producer", {"reconnect.backoff.ms": "5000", "reconnect.backoff.max.ms": "1000"}),
         ("sink", "consumer", {"session.timeout.ms": "400000"}),
         ("sink", "consumer", {"session.timeout.ms": "2000"}),
+        ("sink", "consumer", {"group.protocol": "CONSUMER", "group.remote.assignor": "range", "max.poll.interval.ms": "5000"}),
         ("sink", "consumer", {"heartbeat.interval.ms": "20000"}),
         ("sink", "consumer", {"auto.offset.reset": "by_duration:PT1H"}),
         ("sink", "consumer", {"max.poll.records": "1"}),

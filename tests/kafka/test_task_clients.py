@@ -83,7 +83,9 @@ def test_a_producer_that_sends_nothing_has_no_threads() -> None:
     producer = TaskProducer({**client, "client.id": "b"})
     assert producer.flush(0)
     producer.check()
-    assert (producer.active, threads() - before) == (0, set())
+    assert producer.active == 0
+    # A thread that a client of another test begins has its name for a moment.
+    wait_until(lambda: threads() <= before)
     producer.send([("t", b"v", b"k", 0, None, None, 0, None)])
     # The client counts what it has to say, too, as that no broker is there.
     assert producer.active >= 1

@@ -213,7 +213,10 @@ def test_a_source_goes_on_where_it_is_told_to(worker: WorkerProcess, broker: Bro
     client.delete(name)
 
 
-def test_a_sink_goes_on_where_it_is_told_to(worker: WorkerProcess, broker: Broker, unique: Names, tmp_path: Path) -> None:
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_a_sink_goes_on_where_it_is_told_to(
+    worker: WorkerProcess, broker: Broker, unique: Names, tmp_path: Path, protocol: str
+) -> None:
     client, name, topic, group, path = worker.client, unique("snk"), unique("topic"), unique("group"), tmp_path / "out"
     servers = {"bootstrap.servers": broker.bootstrap_servers}
     producer = ck.Producer(servers)
@@ -229,6 +232,7 @@ def test_a_sink_goes_on_where_it_is_told_to(worker: WorkerProcess, broker: Broke
         return path.read_text().splitlines() if path.exists() else []
 
     config = {"connector.class": "FileStreamSink", "file": str(path), "topics": topic, "consumer.override.group.id": group}
+    config["consumer.override.group.protocol"] = protocol
     # A new connector, too, may begin where the user says.
     client.create(name, config, "STOPPED")
     assert client.alter_offsets(name, at("2")) == ALTERED
@@ -322,9 +326,11 @@ def test_a_change_of_a_sink_s_offsets_that_is_allowed_in_part_is_not_made(
 ZOMBIE = """
 import sys
 import confluent_kafka as ck
-servers, group, topic = sys.argv[1:]
-timeouts = {"session.timeout.ms": 10000, "heartbeat.interval.ms": 300}
-consumer = ck.Consumer({"bootstrap.servers": servers, "group.id": group, "enable.auto.commit": False, **timeouts})
+servers, group, topic, protocol = sys.argv[1:]
+settings = {"group.protocol": "consumer"}
+if protocol == "classic":
+    settings = {"session.timeout.ms": 10000, "heartbeat.interval.ms": 300}
+consumer = ck.Consumer({"bootstrap.servers": servers, "group.id": group, "enable.auto.commit": False, **settings})
 consumer.subscribe([topic], on_assign=lambda c, p: None, on_revoke=lambda c, p: None, on_lost=lambda c, p: None)
 while not consumer.assignment():
     consumer.poll(0.1)
@@ -338,8 +344,17 @@ except ck.KafkaException as error:
 """
 
 
-@pytest.mark.parametrize("verb", ["alter", "reset"])
-def test_a_zombie_s_late_commit_can_t_undo_the_change(worker: WorkerProcess, broker: Broker, unique: Names, verb: str) -> None:
+@pytest.mark.parametrize(
+    ("verb", "protocol"),
+    [
+        ("alter", "classic"),
+        ("reset", "classic"),
+        *(pytest.param(v, "consumer", marks=pytest.mark.long) for v in ("alter", "reset")),
+    ],
+)
+def test_a_zombie_s_late_commit_can_t_undo_the_change(
+    worker: WorkerProcess, broker: Broker, unique: Names, verb: str, protocol: str
+) -> None:
     """A task's process that is suspended, and wakes up after its membership was over and the offsets were changed."""
     client, name = worker.client, unique("snk")
     topic, servers = f"{name}-topic", broker.bootstrap_servers
@@ -350,7 +365,7 @@ def test_a_zombie_s_late_commit_can_t_undo_the_change(worker: WorkerProcess, bro
     def change() -> str:
         return client.reset_offsets(name) if verb == "reset" else client.alter_offsets(name, [of_partition(topic, 0, 1)])
 
-    command = [sys.executable, "-c", ZOMBIE, servers, f"connect-{name}", topic]
+    command = [sys.executable, "-c", ZOMBIE, servers, f"connect-{name}", topic, protocol]
     zombie = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert zombie.stdin is not None and zombie.stdout is not None
     try:

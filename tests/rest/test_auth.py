@@ -135,7 +135,10 @@ def test_each_operation_asks_for_its_role(herder: MemoryHerder, guarded: Http, o
             needed, own = operation.role.name.lower(), ROLE[who].name.lower()
             assert_error(response, 403, f"This request needs the role {needed}; user {who} has the role {own}.")
     if not herder.seen:
-        assert operation.path.startswith(("/admin", "/openapi", "/docs", "/metrics")) or operation.role is Role.ADMIN
+        assert (
+            operation.path.startswith(("/admin", "/openapi", "/docs", "/metrics", "/kconnect/logs"))
+            or operation.role is Role.ADMIN
+        )
 
 
 def test_what_is_refused_reaches_nobody(herder: MemoryHerder, guarded: Http) -> None:
@@ -154,9 +157,10 @@ def test_changing_what_a_connector_is_takes_an_admin() -> None:
     assert roles["PUT /connector-plugins/{plugin}/config/validate"] is Role.ADMIN
     # Who may look at configs and states may not look at the records themselves.
     assert roles["GET /kconnect/connectors/{connector}/dead-letters"] is Role.OPERATE
+    assert roles["GET /kconnect/logs"] is Role.OPERATE
     assert roles["GET /kconnect/audit"] is Role.ADMIN
     for operation in ALL:
-        if operation.method == "GET" and not operation.path.endswith(("/dead-letters", "/audit")):
+        if operation.method == "GET" and not operation.path.endswith(("/dead-letters", "/audit", "/logs")):
             assert operation.role <= Role.READ
         else:
             assert operation.role != Role.READ

@@ -40,7 +40,7 @@ def snapshot(names: Iterable[str] = ("src", NASTY)) -> Snapshot:
     for name in names:
         meter: SourceMeter | SinkMeter = SourceMeter(Windows(), Counts(), lambda: 1000.6, lambda: 3)
         meter.polled(10, 1000)  # type: ignore[union-attr]
-        meter.sent(10)  # type: ignore[union-attr]
+        meter.sent(10, 90)  # type: ignore[union-attr]
         values = {**Times(0).values(1001), **meter.values(1001, 1.7e9)}
         about = About({"connector-class": "C", "task-class": "T"}, {"f": ("Filter", "1.10")}, {"p": ("HasHeaderKey", "1.9")})
         report = UnitReport("w", 0, "life", UnitId(name, 0), about, values)

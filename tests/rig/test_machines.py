@@ -94,7 +94,7 @@ def test_the_rights_are_the_commands_of_the_page() -> None:
     granted = [" ".join(words) for words in commands(PAGE.read_text("utf-8"))]
     both = "--operation Read --operation Write --topic"
     topics = ("connect-configs", "connect-offsets", "connect-status", "connect-configs-assignments", "connect-configs-metrics")
-    for topic in (*topics, "connect-configs-schemas"):
+    for topic in (*topics, "connect-configs-schemas", "connect-configs-logs"):
         assert f"{both} {topic}" in granted
     assert "--operation Read --group connect-cluster" in granted
     assert "--operation Write --transactional-id connect-cluster-connect-cluster" in granted

@@ -8,6 +8,7 @@ A part of `kconnect doctor`. Nothing is written: what may be done is asked of th
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from kconnect.cli.brokers import Brokers
@@ -113,6 +114,7 @@ def check_rights(brokers: Brokers) -> Iterator[Finding]:
             for name, allowed in rights.on_topics([brokers.topics.schemas]).items():
                 if not isinstance(allowed, NotFoundError):
                     yield from _rights_of_topic(name, allowed, may_create)
+            yield from _rights_of_lines(rights, brokers.topics.logs, may_create)
         yield from _policies(brokers)
         if (group := brokers.topics.known_group) is not None:
             yield _rights_of_group(rights, group)
@@ -158,6 +160,17 @@ def _rights_of_topic(name: str, allowed: set[str] | ConnectError, may_create: bo
     elif missing := [word for word in ("Read", "Write") if word not in allowed]:
         message = f"{' and '.join(missing)} on the topic {name}: not allowed"
         yield Finding(ERROR, "rights", where, message, _allow("topic", name, *missing))
+
+
+def _rights_of_lines(rights: probe.Rights, topic: str, may_create: bool) -> Iterator[Finding]:
+    """Workers do without the lines of logs."""
+    for name, allowed in rights.on_topics([topic] if topic else []).items():
+        for finding in _rights_of_topic(name, allowed, may_create):
+            if finding.severity == SKIPPED:
+                yield finding
+            else:
+                message = f"{finding.message}; `kconnect logs` reads files only"
+                yield replace(finding, severity=WARNING, message=message)
 
 
 def _rights_of_group(rights: probe.Rights, group: str) -> Finding:

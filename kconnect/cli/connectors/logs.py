@@ -1,4 +1,9 @@
-"""`kconnect logs`: the lines of a worker's log that are about one connector, or one task. `log_lines.py` knows their forms."""
+"""
+`kconnect logs`: the lines of logs that are about one connector, or one task.
+
+Those that workers keep come by `log_pages.py`; those of a file or of standard input are read here, in the forms that
+`log_lines.py` knows.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +18,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from http import HTTPStatus
 from pathlib import Path
 from typing import TextIO
 from urllib.parse import urlsplit
@@ -21,7 +27,7 @@ import click
 
 from kconnect.cli import connection, selection
 from kconnect.cli.connection import Target
-from kconnect.cli.connectors import log_lines
+from kconnect.cli.connectors import log_lines, log_pages
 from kconnect.cli.connectors.log_lines import Entry
 
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
@@ -60,33 +66,44 @@ def logs(
     target: Callable[[], Target],
 ) -> None:
     """
-    Show what a worker's log says about a connector.
+    Show what the logs of all workers and their hosts say about a connector.
 
     \b
-      kconnect logs orders                               the log of a worker on this machine
+      kconnect logs orders
+      kconnect logs orders/0 --level ERROR --since 10m
+      kconnect logs orders -f
       kconnect logs orders --file worker.log
-      kconnect logs orders/0 --file worker.log --level ERROR --since 1h
-      kconnect logs orders -f --file worker.log
       docker logs connect-1 2>&1 | kconnect logs orders --tail 20
 
-    A worker writes its log to standard error, and so do the hosts of its tasks where Spark runs on the worker's machine. On a
-    Spark cluster the hosts' lines are in the executors' standard error. The log is read from --file, or from standard input;
-    without both it is the file that this machine's worker at --url writes to, as `kconnect worker … 2> worker.log` has it.
+    The workers keep the lines of the last half hour, those of hosts on Spark's machines too, and the worker at --url has them
+    all. Older ones are in each process's standard error: give --file, or pipe a log in. Where the workers keep none
+    (`log.storage.topic=`), it is the file that this machine's worker writes to, as `kconnect worker … 2> worker.log` has it.
 
-    The lines are chosen by the connector's context, `[orders|task-0]`. kconnect always writes it; with `log.format=json` it is
-    in `connector` and `task`. Kafka Connect writes it if its Log4j pattern has `%X{connector.context}`, as Kafka's own file
-    does. Times without a zone are taken to be this machine's.
+    Lines of files are chosen by the connector's context, `[orders|task-0]`. kconnect always writes it; with `log.format=json`
+    it is in `connector` and `task`. Kafka Connect writes it if its Log4j pattern has `%X{connector.context}`, as Kafka's own
+    file does. Times without a zone are taken to be this machine's.
     """
     connector, number = _unit(name, task)
     filter_ = Wanted(connector, number, level, None if since is None else moment(since), mentions)
     if follow and len(files) > 1:
         raise click.UsageError("-f can follow only one --file.")
     if not files and not _is_fed(sys.stdin):
-        files = (_of_worker(target().url),)
+        from kconnect.rest.client import RestError
+
+        worker = target()
+        try:
+            with worker.connect() as client:
+                log_pages.show(client, _query(filter_), tail, follow)
+            return
+        except RestError as error:
+            # An older worker, one that keeps no lines, or one that does not answer, and its log may say why.
+            if error.status != HTTPStatus.NOT_FOUND and not (error.status is None and _is_here(_host(worker.url))):
+                raise
+            files = (_of_worker(worker.url),)
     with ExitStack() as opened:
         lines: Iterator[str | None]
         if not files:
-            # As the files: a worker's log may have bytes of any encoding in it.
+            # As with files: a worker's log may have bytes of any encoding in it.
             lines = (line.decode("utf-8", "replace") for line in sys.stdin.buffer)
         elif follow:
             lines = _followed(files[0])
@@ -95,8 +112,22 @@ def logs(
         _show(lines, filter_, tail)
 
 
+def _query(wanted: Wanted) -> dict[str, str]:
+    """Return the same as `GET /kconnect/logs` takes it."""
+    query = {
+        "connector": wanted.connector,
+        "task": wanted.task,
+        "level": wanted.level,
+        "since": None if wanted.since is None else int(wanted.since.timestamp() * 1000),
+        "mentions": "true" if wanted.mentions else None,
+    }
+    return {name: str(value) for name, value in query.items() if value is not None}
+
+
 def _is_fed(standard_input: TextIO) -> bool:
     """Whether somebody may write there: it is neither a terminal nor /dev/null."""
+    if standard_input.isatty():
+        return False
     try:
         return not stat.S_ISCHR(os.fstat(standard_input.fileno()).st_mode)
     except (OSError, ValueError):
@@ -111,7 +142,7 @@ def _of_worker(url: str) -> Path:
     port = parts.port or (443 if parts.scheme == "https" else 80)
     why = "it is on another machine, or belongs to another user"
     try:
-        if _is_here(parts.hostname or ""):
+        if _is_here(_host(url)):
             for connection in psutil.net_connections("tcp"):
                 if connection.status == psutil.CONN_LISTEN and connection.pid and connection.laddr.port == port:
                     files = {file.fd: file.path for file in psutil.Process(connection.pid).open_files()}
@@ -124,6 +155,10 @@ def _of_worker(url: str) -> Path:
         f"The log of the worker at {url} was not found: {why}. Give --file FILE, or pipe the log in: docker logs connect-1 "
         "2>&1 | kconnect logs NAME. A worker writes its log to standard error."
     )
+
+
+def _host(url: str) -> str:
+    return urlsplit(url).hostname or ""
 
 
 def _is_here(host: str) -> bool:

@@ -55,11 +55,12 @@ def top(target: connection.Target, form: str, once: bool, seconds: float, sort: 
       kconnect top --sort lag -n 20
       kconnect top --once -o json
 
-    IN/S are records a second from the source or from Kafka, OUT/S those that went to Kafka or to the sink, both over the last
-    30 to 60 seconds. LAG is what sinks still have to read, ERRORS are records that failed for good since their tasks started,
-    and IDLE is the time since a record was last moved. CPU, of hosts and of tasks' own threads, is that of the looks before, up
-    to twelve: it comes once these are ten seconds apart, and never with --once. A task that makes a call again and again is
-    RUNNING, and stands below with the reason. Hosts report their numbers every `metrics.report.interval.ms` (10 s).
+    IN/S are records a second from the source or from Kafka, OUT/S those that went to Kafka or to the sink, both over the
+    last 30 to 60 seconds. LAG is what sinks still have to read, ERRORS are records that failed for good since their tasks
+    started, and IDLE is the time since a record was last moved. BYTES/S, of the values in Kafka, and CPU, of hosts and of
+    tasks' own threads, are those of the looks before, up to twelve: they come once these are ten seconds apart, and never
+    with --once. A task that makes a call again and again is RUNNING, and stands below with the reason. Hosts report their
+    numbers every `metrics.report.interval.ms` (10 s).
 
     The workers must be kconnect's: a worker of Kafka Connect has no /metrics.
     """
@@ -106,13 +107,17 @@ def _connector(name: str, status: Mapping[str, Any], now: Scrape, before: Scrape
         return sum(values) if values else None
 
     seconds = now.at - before.at
-    earlier = {task["id"]: before.tasks.get((name, task["id"]), {}) for task in status["tasks"]}
-    cpu = [
-        # One that was started anew since counts from 0 again.
-        max(taken - earlier[task["id"]].get("cpu_seconds", taken), 0.0)
-        for task in status["tasks"]
-        if (taken := now.tasks.get((name, task["id"]), {}).get("cpu_seconds")) is not None
-    ]
+
+    def rate(key: str) -> float | None:
+        since = [
+            # One that was started anew since counts from 0 again.
+            max(taken - before.tasks.get((name, task["id"]), {}).get(key, taken), 0.0)
+            for task in status["tasks"]
+            if (taken := now.tasks.get((name, task["id"]), {}).get(key)) is not None
+        ]
+        return sum(since) / seconds if since and seconds >= _LEAST_S else None
+
+    cpu, data = rate("cpu_seconds"), rate("bytes")
     moved = [numbers["progress_at"] for numbers in of_tasks if "progress_at" in numbers]
     return {
         "name": name,
@@ -121,7 +126,8 @@ def _connector(name: str, status: Mapping[str, Any], now: Scrape, before: Scrape
         "tasks": states,
         "retrying": [{"task": task["id"], **task["retrying"]} for task in status["tasks"] if "retrying" in task],
         **{key: total(key) for key in ("in_per_s", "out_per_s", "lag", "errors", "skipped", "dead_letters")},
-        "cpu_percent": round(100 * sum(cpu) / seconds, 1) if cpu and seconds >= _LEAST_S else None,
+        "cpu_percent": None if cpu is None else round(100 * cpu, 1),
+        "bytes_per_s": None if data is None else round(data),
         "idle_s": max(now.wall - max(moved), 0.0) if moved else None,
     }
 
@@ -177,12 +183,13 @@ def text(found: Mapping[str, Any]) -> list[str]:
             row["state"],
             _tasks(row["tasks"]) + (f", {len(row['retrying'])} retrying" if row["retrying"] else ""),
             *(number(row[key]) for key in ("in_per_s", "out_per_s", "lag", "errors")),
+            "" if row["bytes_per_s"] is None else size(row["bytes_per_s"]),
             "" if row["cpu_percent"] is None else f"{row['cpu_percent']:.0f}%",
             "" if row["idle_s"] is None else age(row["idle_s"]),
         )
         for row in found["connectors"]
     ]
-    numbers = ("IN/S", "OUT/S", "LAG", "ERRORS", "CPU", "IDLE")
+    numbers = ("IN/S", "OUT/S", "LAG", "ERRORS", "BYTES/S", "CPU", "IDLE")
     lines += ["", *table(("CONNECTOR", "TYPE", "STATE", "TASKS", *numbers), rows, right=numbers)]
     if found["more"]:
         lines.append(f"and {found['more']} more")

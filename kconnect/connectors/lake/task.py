@@ -56,7 +56,7 @@ _MOST_REFUSED, _REFUSED_S = 1000, 60.0
 
 
 class LakeSinkTask(Informed, SinkTask):
-    reports_in_put_only = True
+    reports_in_put_only = takes_batches_with_headers = True
     commits_aside = False
     """Whether tables are `AsideTarget`s, which `commit_aside` is for."""
 

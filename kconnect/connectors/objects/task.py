@@ -36,7 +36,7 @@ _FULL_MS = 10_000
 
 
 class ObjectStoreSinkTask(Informed, SinkTask):
-    reports_in_put_only = True
+    reports_in_put_only = takes_batches_with_headers = True
 
     def __init__(self) -> None:
         self._files: dict[TopicPartition, Files] = {}

@@ -53,7 +53,7 @@ class _UndoneError(Exception):
 
 
 class SqlSinkTask(Informed, SinkTask):
-    reports_in_put_only = True
+    reports_in_put_only = takes_batches_with_headers = True
 
     def __init__(self) -> None:
         self._engine: sa.Engine | None = None

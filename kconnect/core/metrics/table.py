@@ -105,6 +105,13 @@ TABLE: tuple[Metric, ...] = (
         "CPU seconds of the task's own threads, in Python and in Java, without those of Kafka's clients",
         ours=True,
     ),
+    Metric(
+        TASK,
+        "value-bytes-total",
+        _C,
+        "Bytes of the values of records, as they are in Kafka: of those that a source has written, or a sink has read",
+        ours=True,
+    ),
     Metric(TASK, "batch-size-max", _G, "Records in the largest batch, in the windows"),
     Metric(TASK, "batch-size-avg", _G, "Average number of records in a batch, in the windows"),
     Metric(TASK, "offset-commit-max-time-ms", _G, "Milliseconds of the longest commit of offsets, in the windows"),

@@ -118,6 +118,7 @@ _PREFIXES = (
     "assignment.storage.",
     "metrics.storage.",
     "schema.storage.",
+    "log.storage.",
     "config.providers.",
     "key.converter.",
     "value.converter.",
@@ -185,6 +186,14 @@ class WorkerSettings:
     )
     _schema_storage_replication_factor = SHORT(
         "schema.storage.replication.factor", None, IfGiven(check_replication_factor), doc="default: that of the config topic"
+    )
+    _log_storage_topic = STRING(
+        "log.storage.topic",
+        None,
+        doc="topic of the last lines of logs, for `kconnect logs`; default <config.storage.topic>-logs, empty: none",
+    )
+    _log_storage_replication_factor = SHORT(
+        "log.storage.replication.factor", None, IfGiven(check_replication_factor), doc="default: that of the config topic"
     )
     metrics_report_interval_ms = LONG(
         "metrics.report.interval.ms", 10_000, Range.at_least(100), "how often hosts report metrics that have changed"
@@ -483,6 +492,17 @@ class WorkerSettings:
         return self.config_storage_replication_factor if configured is None else configured
 
     @property
+    def log_storage_topic(self) -> str:
+        """Empty if lines of logs are to be in no topic."""
+        topic = self._log_storage_topic
+        return f"{self.config_storage_topic}-logs" if topic is None else topic
+
+    @property
+    def log_storage_replication_factor(self) -> int:
+        configured = self._log_storage_replication_factor
+        return self.config_storage_replication_factor if configured is None else configured
+
+    @property
     def advertised_url(self) -> str:
         """The URL at which others reach this worker: `http://host:port/`."""
         scheme, host, port = self._advertised()
@@ -513,9 +533,11 @@ class WorkerSettings:
         """The topics that are no data."""
         names = (
             *(self.config_storage_topic, self.offset_storage_topic, self.status_storage_topic),
-            *(self.assignment_storage_topic, self.metrics_storage_topic, self.schema_storage_topic),
+            *(self.assignment_storage_topic, self.metrics_storage_topic, self.schema_storage_topic, self.log_storage_topic),
         )
-        return InternalTopics(frozenset(names), self.offset_storage_topic, self._connector_internal_topics_allowed)
+        return InternalTopics(
+            frozenset(filter(None, names)), self.offset_storage_topic, self._connector_internal_topics_allowed
+        )
 
     @property
     def exactly_once_enabled(self) -> bool:

@@ -4,7 +4,7 @@ Batches: the records of one step of a task, which exist as columns until somebod
 Record by record, a chain of transforms spends most of its time on calls and on making records that the next step takes apart
 again. So a batch whose records are alike goes through the converters and the built-in transforms as two columns, its keys and
 its values (`data/column.py`), and a sink task that takes columns gets them as they are. What is not alike (schemas that differ,
-headers in a sink, a null, an error) goes record by record, from the same values: nothing here is ever changed in place.
+a null, an error) goes record by record, from the same values: nothing here is ever changed in place.
 
 `chain.py` makes `Messages`, `source_pump.py` and `steps.py` make `Records`. Read next: `steps.py`.
 """
@@ -16,7 +16,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from kconnect.api.record import SinkRecord, SourceRecord, TimestampType
+from kconnect.api.record import Header, SinkRecord, SourceRecord, TimestampType
 from kconnect.data.column import Column, Unusual
 
 B = TypeVar("B", bound="Batch")
@@ -77,13 +77,27 @@ class Batch(ABC):
 
 
 class Messages(Batch):
-    """The records that a sink's chain has made of `messages`, which are of one topic and have no headers."""
+    """
+    The records that a sink's chain has made of `messages`, which are of one topic. `headers` are those of each record; None if
+    no record has any.
+    """
 
     topic: str
 
-    def __init__(self, messages: Sequence[Any], topic: str, key: Column, value: Column) -> None:
-        self.messages, self.topic, self.value = messages, topic, value
+    def __init__(
+        self,
+        messages: Sequence[Any],
+        topic: str,
+        key: Column,
+        value: Column,
+        headers: Sequence[tuple[Header, ...]] | None = None,
+    ) -> None:
+        self.messages, self.topic, self.value, self._headers = messages, topic, value, headers
         self._key, self._original_topic = key, topic
+
+    @property
+    def has_headers(self) -> bool:
+        return self._headers is not None
 
     @property
     def key(self) -> Column:
@@ -106,7 +120,7 @@ class Messages(Batch):
             return [message.offset() for message in self.messages]
         if name == "timestamp":
             return [at if kind else None for kind, at in [message.timestamp() for message in self.messages]]
-        return [()] * len(self)
+        return self._headers or [()] * len(self)
 
     def sample(self) -> SinkRecord:
         return Messages(self.messages[:1], self.topic, Column(None, (None,)), Column(None, (None,))).records()[0]
@@ -128,6 +142,8 @@ class Messages(Batch):
             record.timestamp_type = types[kind]
             record.headers = ()
             records.append(record)
+        for record, headers in zip(records, self._headers or ()):
+            record.headers = headers
         return records
 
 

@@ -30,7 +30,13 @@ A message for Kafka: topic, value, key, partition (-1: the partitioner's choice)
 _TOPICS = 1000
 """Of so many it is known what a converter makes of no key."""
 _BUILT_IN = "kconnect.converters."
+_UNCHANGING = frozenset((type(None), bool, int, float, str, bytes))
 _CONVERTERS = (Stage.KEY_CONVERTER, Stage.VALUE_CONVERTER, Stage.HEADER_CONVERTER)
+
+
+def size_of(messages: Sequence[Outgoing]) -> int:
+    """Return the bytes of the values of messages."""
+    return sum([len(message[1]) for message in messages if message[1]])
 
 
 @dataclass(frozen=True)
@@ -235,6 +241,8 @@ class SinkChain:
         self._value = converters.value.to_connect_data
         self._keys, self._values = converters.key.to_connect_all, converters.value.to_connect_all
         self._headers = converters.header
+        # What others make of keys and values may depend on the headers, which they are not given for a batch.
+        self._are_plain = all(type(each).__module__.startswith(_BUILT_IN) for each in (converters.key, converters.value))
         self._components = converters.components
         self._errors = errors or strict()
         self._null_keys: dict[str, tuple[Any, Any]] = {}
@@ -266,10 +274,13 @@ class SinkChain:
             return None
         topic: str = messages[0].topic()
         values = [message.value() for message in messages]
-        if None in values or [1 for message in messages if message.headers() or message.topic() != topic]:
+        packed = [message.headers() for message in messages]
+        has_headers = any(packed)
+        if None in values or (has_headers and not self._are_plain) or [1 for each in messages if each.topic() != topic]:
             return None
         try:
             value, key = self._values(topic, values), self._key_column(topic, [message.key() for message in messages])
+            headers = self._unpacked_all(topic, packed) if has_headers else None
         except Exception:  # noqa: BLE001 - the message that it failed on will fail alone
             return None
         # A message may hold a null without being a tombstone, such as `null` in JSON: steps and tasks get batches without any.
@@ -277,11 +288,15 @@ class SinkChain:
             return None
         self._topics.clear()
         self._topics.add(topic)
-        return Messages(messages, topic, key, value)
+        return Messages(messages, topic, key, value, headers)
 
     def runs(self, messages: Sequence[Any]) -> list[Sequence[Any]]:
         """The messages in their order, cut where `at_once` finds a difference; in one piece if there is too much of it."""
-        return runs(messages, lambda message: (message.topic(), message.value() is None, not message.headers()))
+
+        def kind(message: Any) -> tuple[str, bool, bool]:
+            return message.topic(), message.value() is None, not self._are_plain and not message.headers()
+
+        return runs(messages, kind)
 
     def _key_column(self, topic: str, raw: list[Any]) -> Column | None:
         """Convert the keys. Return None if they differ in their schemas."""
@@ -347,6 +362,25 @@ class SinkChain:
             schema, value = convert(topic, name, data)
             headers.append(Header(name, value, schema))
         return tuple(headers)
+
+    def _unpacked_all(self, topic: str, packed: Sequence[Any]) -> list[tuple[Header, ...]]:
+        """Convert the headers of many messages; what is mostly the same, such as a type or a version, once."""
+        convert = self._headers().to_connect_header
+        known: dict[tuple[str, bytes | None], Header] = {}
+        every = []
+        for pairs in packed:
+            headers = []
+            for pair in pairs or ():
+                header = known.get(pair)
+                if header is None:
+                    schema, value = convert(topic, *pair)
+                    header = Header(pair[0], value, schema)
+                    # Of others each record needs one of its own, which transforms and tasks may change.
+                    if value.__class__ in _UNCHANGING:
+                        known[pair] = header
+                headers.append(header)
+            every.append(tuple(headers))
+        return every
 
     def _alone(self, message: Any) -> SinkRecord | None:
         """Convert one message, each part by itself, in Connect's order."""

@@ -20,7 +20,7 @@ from typing import Any, Protocol
 
 from kconnect.api.record import RecordMetadata
 from kconnect.api.task import TransactionContext
-from kconnect.core.task.chain import Outgoing
+from kconnect.core.task.chain import Outgoing, size_of
 from kconnect.core.task.converted import Converted, Held, identity
 from kconnect.core.task.errors import PRODUCER, Errors, Stage
 from kconnect.core.task.meters import SourceMeter
@@ -266,7 +266,7 @@ class AtLeastOnce:
             self._held.drop()
             return False
         ports.use.sent(batch.topics, messages)
-        ports.meter.sent(len(messages))
+        ports.meter.sent(len(messages), size_of(messages))
         # Once a topic: it is in use when Kafka has the first record, and a topic that can't be written shows at once.
         if (new or ports.use.pending) and self._producer.flush(ports.flush_s):
             ports.topics.written(new)
@@ -518,7 +518,7 @@ class ExactlyOnce:
             # Of those that were dropped on the way it hears at the same time, and in the same order.
             self._given += batch.given
         self._size += len(messages)
-        ports.meter.sent(len(messages))
+        ports.meter.sent(len(messages), size_of(messages))
         return batch
 
     def _hold(self, batch: Converted) -> None:

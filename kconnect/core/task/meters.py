@@ -66,6 +66,7 @@ class TaskMeter:
         self._commits_ms = Sampled(windows)
         self._outcomes = Sampled(windows)
         self._progress_at: float | None = None
+        self._bytes = 0
         self._told: dict[str, tuple[float, float]] = {}
         """Times by what they are of: by `now`, and by the time of day."""
 
@@ -83,6 +84,7 @@ class TaskMeter:
         success, errors = self._outcomes.average(now), self._errors
         retrying = errors.retrying
         return {
+            "value-bytes-total": self._bytes,
             "batch-size-max": self._batches.highest(now),
             "batch-size-avg": _rounded(self._batches.average(now)),
             "offset-commit-max-time-ms": _rounded(self._commits_ms.highest(now)),
@@ -137,9 +139,10 @@ class SourceMeter(TaskMeter):
         self._batches.record(records, now)
         self._polls_ms.record((now - began) * 1000, now)
 
-    def sent(self, records: int) -> None:
-        """Count records, of those polled last, that were handed to Kafka's client."""
+    def sent(self, records: int, size: int) -> None:
+        """Count records, of those polled last, that were handed to Kafka's client, and the bytes of their values."""
         now = self.clock()
+        self._bytes += size
         self._sent += records
         self._writes.record(records, now)
         self._actives.record(self._active(), now)
@@ -179,8 +182,10 @@ class SinkMeter(TaskMeter):
         self._active = self._partitions = 0
         self._lags: Collection[int] | None = None
 
-    def read(self, records: int) -> None:
+    def read(self, records: int, size: int) -> None:
+        """Count records that Kafka's client has given, and the bytes of their values."""
         self._read += records
+        self._bytes += size
         self._batches.record(records, self.clock())
 
     def put(self, records: int, began: float) -> None:

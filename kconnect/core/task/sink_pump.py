@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, Protocol
 from kconnect.api.record import OffsetAndMetadata, SinkRecord, TopicPartition
 from kconnect.core.task import positions
 from kconnect.core.task.answers import AnswerError
-from kconnect.core.task.batch import Batch, Messages
+from kconnect.core.task.batch import FEW, Batch, Messages
 from kconnect.core.task.errant import Errant
 from kconnect.core.task.errors import Counts, Errors
 from kconnect.core.task.meters import SinkMeter
@@ -32,6 +32,9 @@ from kconnect.errors import ConnectError, RetriableError
 
 log = logging.getLogger(__name__)
 
+_PIECES = 8
+"""In so many pieces messages are cut that are no batch as a whole."""
+_MOST_PATIENCE = 1000
 _LOOK_S = 1.0
 """How often to look how far behind the task is: that costs some microseconds."""
 
@@ -139,7 +142,8 @@ class SinkPump:
         if self._errant is not None:
             self._errant.keep(messages)
         self._ends.update(self._offsets.read(messages, self._consumer.assignment))
-        self._ports.meter.read(len(messages))
+        # The length of a message is that of its value.
+        self._ports.meter.read(len(messages), sum(map(len, messages)))
         for part in records.parts if isinstance(records, Parts) else [records]:
             if self._batch and isinstance(part, list) and isinstance(self._batch[-1], list):
                 self._batch[-1] = [*self._batch[-1], *part]
@@ -363,24 +367,57 @@ class Chain(Protocol):
 class SinkConversion:
     """
     The converters and transforms of one sink task, an `Intake`. With `columns`, the task takes batches: those that never were
-    records are given as they are.
+    records are given as they are. With `headers`, also those whose records have headers.
     """
 
-    def __init__(self, chain: Chain, steps: Steps, errors: Errors, use: TopicUse, columns: bool = False) -> None:
-        self._chain, self._steps, self._errors, self._use, self._columns = chain, steps, errors, use, columns
+    def __init__(
+        self, chain: Chain, steps: Steps, errors: Errors, use: TopicUse, columns: bool = False, headers: bool = False
+    ) -> None:
+        self._chain, self._steps, self._errors, self._use = chain, steps, errors, use
+        self._columns, self._takes_headers = columns, headers
+        self._passed = self._patience = 0
 
     def __call__(self, messages: Sequence[Any]) -> list[SinkRecord] | Batch | Parts:
         batch = self._chain.at_once(messages)
         runs = [messages] if batch is not None else self._chain.runs(messages)
-        if len(runs) == 1:
-            return self._given(self._one(messages, batch))
-        parts = [self._given(self._one(run, self._chain.at_once(run))) for run in runs]
+        parts: list[list[Any] | Batch] = []
+        for run in runs:
+            if len(runs) > 1:
+                batch = self._chain.at_once(run)
+            if batch is None and self._pays_to_cut(run):
+                parts += self._pieces(run)
+            else:
+                parts.append(self._given(self._one(run, batch)))
+        if len(parts) == 1:
+            return parts[0]
         return Parts(parts) if self._columns else [record for part in parts for record in _listed(part)]
+
+    def _pays_to_cut(self, messages: Sequence[Any]) -> bool:
+        """
+        Whether pieces of messages that are no batch as a whole may be batches: a bad message, or one of its own kind, does not
+        throw the others off the columns. Where that was in vain it is tried again after ever more such messages.
+        """
+        if len(messages) < _PIECES * FEW:
+            return False
+        self._passed += 1
+        return self._passed > self._patience
+
+    def _pieces(self, messages: Sequence[Any]) -> list[list[Any] | Batch]:
+        size = -(-len(messages) // _PIECES)
+        pieces = [messages[first : first + size] for first in range(0, len(messages), size)]
+        parts = []
+        for piece in pieces:
+            batch = self._chain.at_once(piece)
+            parts.append((self._given(self._one(piece, batch)), batch is not None))
+        pays = sum(is_batch for _, is_batch in parts) >= len(parts) // 2
+        self._passed, self._patience = 0, 0 if pays else min(_MOST_PATIENCE, 2 * self._patience + 1)
+        return [part for part, _ in parts]
 
     def _given(self, done: list[SinkRecord] | Batch) -> list[SinkRecord] | Batch:
         """Return the batch, as the task takes it. Steps may have made nulls, which no batch has for a task."""
-        whole = self._columns and isinstance(done, Messages) and not (self._steps and done.value.has_nulls)
-        return done if whole else _listed(done)
+        if not self._columns or not isinstance(done, Messages) or (done.has_headers and not self._takes_headers):
+            return _listed(done)
+        return _listed(done) if self._steps and done.value.has_nulls else done
 
     def _one(self, messages: Sequence[Any], batch: Batch | None) -> list[SinkRecord] | Batch:
         # Before the transforms: a topic is in use when a record of it can be read, whatever becomes of that.

@@ -127,6 +127,7 @@ def as_changes(sample: SourceRecord, *changes: tuple[str, int, str]) -> list[Sou
     return records
 
 
+@pytest.mark.long
 def test_rows_of_several_moments_become_what_there_is_once_the_stream_is_read(
     copier: Callable[..., Copying],
     mariadb_server: MariaDB,  # noqa: F811

@@ -67,6 +67,9 @@ class Message(NamedTuple):
     def key(self) -> bytes | None:
         return self.name
 
+    def __len__(self) -> int:
+        return len(self.value() or b"")
+
     def value(self) -> bytes | None:
         return self.body
 

@@ -27,10 +27,11 @@ def test_a_source_counts_what_it_polled_and_what_kafka_acknowledged() -> None:
     clock.now = 1000.5
     meter.polled(100, 1000.0)
     waiting, clock.now = 90, 1000.6
-    meter.sent(90)
+    meter.sent(90, 900)
     values = meter.values(1001, 5001)
     assert (values["source-record-poll-total"], values["source-record-write-total"]) == (100, 0)
     assert values["source-record-active-count"] == 90
+    assert values["value-bytes-total"] == 900
     assert values["poll-batch-max-time-ms"] == 500
     waiting = 20
     assert meter.values(1002, 5002)["source-record-write-total"] == 70
@@ -44,7 +45,7 @@ def test_a_source_counts_what_it_polled_and_what_kafka_acknowledged() -> None:
 def test_a_counter_never_falls_while_a_batch_is_being_handed_over() -> None:
     waiting = 0
     meter = SourceMeter(W, Counts(), Clock(), lambda: waiting)
-    meter.sent(10)
+    meter.sent(10, 1)
     assert meter.values(1000, 1)["source-record-write-total"] == 10
     waiting = 5  # Of the next batch, which has not been counted yet.
     assert meter.values(1001, 2)["source-record-write-total"] == 10
@@ -54,7 +55,7 @@ def test_a_sink_counts_reads_puts_commits_and_lag() -> None:
     clock = Clock()
     meter = SinkMeter(W, Counts(), clock)
     assert meter.values(1000, 1)["sink-record-lag"] is None
-    meter.read(10)
+    meter.read(10, 70)
     clock.now = 1000.25
     meter.put(8, 1000)
     meter.looked(2, [3, 4], 10)
@@ -87,7 +88,7 @@ def test_a_sink_counts_reads_puts_commits_and_lag() -> None:
 def test_an_idle_task_has_no_news_once_its_windows_are_over() -> None:
     meter = SourceMeter(W, Counts(), Clock(), lambda: 0)
     meter.polled(100, 999.5)
-    meter.sent(100)
+    meter.sent(100, 0)
     times = Times(900)
     times.enter(Phase.RUNNING, 900.1)
     said = {**times.values(1100), **meter.values(1100, 5100)}

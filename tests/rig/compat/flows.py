@@ -234,4 +234,13 @@ class Sink(Flow):
             return []
 
 
+class NewerSink(Sink):
+    """One whose group is of KIP-848's protocol, as long as `protocol` says so; clients before 3.7 pass over the setting."""
+
+    protocol = "consumer"
+
+    def config(self) -> dict[str, Any]:
+        return {**super().config(), "consumer.override.group.protocol": self.protocol}
+
+
 Kind = type[Source] | type[Sink]

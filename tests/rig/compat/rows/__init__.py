@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from tests.rig.compat.flows import ExactSource, Kind, Sink, Source
+from tests.rig.compat.flows import ExactSource, Kind, NewerSink, Sink, Source
 from tests.rig.compat.row import Case, Row, Steps, Suite, Version
 from tests.rig.compat.rows import changes, internals, states
 
@@ -33,6 +33,22 @@ PLAIN_ROWS = (
     *_rows("a failed {} is mended there", states.failed_mended_there, short=(Source,)),
     *_rows("a failed {} fails there too, and is mended here", states.failed_mended_here, short=(Sink,)),
     *_rows("a {} is reconfigured by each", changes.reconfigured, short=()),
+    *_rows(
+        "a running {} of KIP-848 goes on there, and here again",
+        states.running,
+        (NewerSink,),
+        since=(3,),
+        before="its workers let connectors set nothing of their clients by default",
+        short=(NewerSink,),
+    ),
+    *_rows(
+        "the protocol of a {}'s group is changed by each",
+        changes.protocols,
+        (NewerSink,),
+        since=(4,),
+        before="its clients do not know the setting",
+        short=(),
+    ),
     *_rows("a {} is deleted, and made again, by each", changes.deleted, short=(Source,)),
     *_rows("kconnect moves the offsets of a {}, which goes on there", changes.moved_here, short=(Sink,)),
     *_rows(

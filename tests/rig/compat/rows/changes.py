@@ -4,7 +4,7 @@ Connectors that are reconfigured, deleted or made anew, and whose offsets are mo
 
 from __future__ import annotations
 
-from tests.rig.compat.flows import Flow, Kind
+from tests.rig.compat.flows import Flow, Kind, NewerSink
 from tests.rig.compat.row import Case, Failed, Steps, Until, Wait
 from tests.rig.compat.rows.states import STOP_SINCE
 
@@ -24,6 +24,20 @@ def reconfigured(kind: Kind, case: Case) -> Steps:
     yield Wait.NEXT
     yield from flow.runs()
     yield from flow.moves()
+
+
+def protocols(kind: Kind, case: Case) -> Steps:
+    """Each side changes the protocol of the sink's group while it runs, and the other one goes on with it."""
+    flow = kind(case)
+    assert isinstance(flow, NewerSink)
+    yield from flow.create()
+    yield from flow.flows()
+    for protocol in ("classic", "consumer"):
+        yield Wait.NEXT
+        yield from flow.runs()
+        flow.protocol = protocol
+        yield from flow.moves()
+        yield from flow.flows()
 
 
 def topics(kind: Kind, case: Case) -> Steps:

@@ -1,0 +1,115 @@
+"""What stands beside a release, by `scripts/release_parts.py`; `scripts/release` makes a real one."""
+
+from __future__ import annotations
+
+import importlib.util
+import io
+import os
+import sys
+import tarfile
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+_SCRIPT = Path(__file__).parent.parent / "scripts" / "release_parts.py"
+
+CHANGELOG = """# Changelog
+
+Words.
+
+## [Unreleased]
+
+## [0.2.0] - 2026-12-01
+
+### Security
+
+- A hole.
+
+### Added
+
+- A feature.
+
+### Breaking, for early users
+
+- A break.
+
+## [0.1.0] - 2026-11-23
+
+### Fixed
+
+- A fault.
+"""
+
+
+@pytest.fixture(scope="module")
+def parts() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("release_parts", _SCRIPT)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_who_upgrades_reads_what_may_concern_him(parts: ModuleType) -> None:
+    text = parts.notes(CHANGELOG, "0.2.0")
+    assert text.startswith("# Upgrading to kconnect 0.2.0 (2026-12-01)\n")
+    assert "## Security\n\n- A hole." in text and "## Breaking, for early users\n\n- A break." in text
+    assert "A feature" not in text and "A fault" not in text
+    assert "There is nothing to look at." in parts.notes(CHANGELOG, "0.1.0")
+    with pytest.raises(KeyError):
+        parts.notes(CHANGELOG, "0.3.0")
+
+
+def test_a_tag_is_of_the_head_and_only_if_nothing_stands_above_it(parts: ModuleType) -> None:
+    assert parts.newest(CHANGELOG) == "0.2.0"
+    assert parts.newest(CHANGELOG.replace("## [Unreleased]\n", "## [Unreleased]\n\n- More.\n")) is None
+    assert parts.newest(CHANGELOG.replace(" - 2026-12-01", "")) is None
+    assert parts.newest("# Changelog\n") is None
+
+
+@pytest.mark.parametrize(
+    ("licences", "problem"),
+    [
+        ([{"license": {"id": "Apache-2.0"}}], None),
+        ([{"license": {"name": "License :: OSI Approved :: MIT License"}}], None),
+        ([{"expression": "BSD-3-Clause AND ISC"}], None),
+        ([{"license": {"name": "Proprietary"}}, {"license": {"id": "MIT"}}], None),
+        ([{"license": {"id": "GPL-3.0-only"}}], "is under GPL-3.0-only"),
+        ([{"license": {"name": "Commit to nothing"}}], "is under Commit to nothing"),
+        ([], "names no licence"),
+    ],
+)
+def test_licences_that_nobody_has_agreed_to_are_found(parts: ModuleType, licences: list[Any], problem: str | None) -> None:
+    found = list(parts.licence_problems({"components": [{"name": "a", "version": "1", "licenses": licences}]}))
+    assert [problem in text for text in found] == ([] if problem is None else [True])
+
+
+def test_an_sdist_has_the_same_bytes_whoever_packs_it(parts: ModuleType, tmp_path: Path) -> None:
+    def packed(name: str, order: list[str], seconds: int, mode: int) -> bytes:
+        path = tmp_path / name
+        with tarfile.open(path, "w:gz") as archive:
+            for file in order:
+                member = tarfile.TarInfo(f"kconnect-1/{file}")
+                member.size, member.mtime, member.mode, member.uid, member.uname = len(file), seconds, mode, seconds, "ann"
+                archive.addfile(member, io.BytesIO(file.encode()))
+        before = path.read_bytes()
+        parts.again(path, 1_700_000_000)
+        assert path.read_bytes() != before
+        return path.read_bytes()
+
+    first, second = packed("a.tar.gz", ["b", "a"], 5, 0o600), packed("other.tar.gz", ["a", "b"], 7, 0o644)
+    assert first == second
+    with tarfile.open(tmp_path / "a.tar.gz") as archive:
+        assert [(each.name, each.mode, each.mtime) for each in archive] == [
+            ("kconnect-1/a", 0o644, 1_700_000_000),
+            ("kconnect-1/b", 0o644, 1_700_000_000),
+        ]
+        assert archive.extractfile("kconnect-1/b").read() == b"b"  # type: ignore[union-attr]
+
+
+def test_wrong_use_says_how_it_is_used(parts: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
+    assert parts.main(["nothing"]) == 2
+    assert "release_parts.py notes CHANGELOG VERSION" in capsys.readouterr().err
+    assert os.access(_SCRIPT.parent / "release", os.X_OK) and sys.version_info >= (3, 10)
