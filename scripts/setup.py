@@ -27,10 +27,11 @@ _LIGHT = "light"
 
 
 def main(root: Path, *options: str) -> None:
-    if options not in ((), ("--browser",), ("--light",)):
+    if options not in ((), ("--browser",), ("--kubernetes",), ("--light",)):
         fail(
-            f"unknown option {' '.join(options)}; there are --browser, which installs Chromium for tests of the console, and "
-            "--light, which leaves out what only tests and some connectors need"
+            f"unknown option {' '.join(options)}; there are --browser, which installs Chromium for tests of the console, "
+            "--kubernetes, which builds helm and kubeconform for tests of the chart, and --light, which leaves out what only "
+            "tests and some connectors need"
         )
     is_light = options == ("--light",)
     require_java()
@@ -58,7 +59,9 @@ def main(root: Path, *options: str) -> None:
             # It takes longer than all that the demo saves by it.
             prepare_spark(environment / "bin" / "python", log)
         if options == ("--browser",):
-            find_browser(environment / "bin" / "python", root, log)
+            find_tool("Looking for Chromium", "browser", environment / "bin" / "python", root, log)
+        if options == ("--kubernetes",):
+            find_tool("Building helm and kubeconform", "go_tools", environment / "bin" / "python", root, log)
 
 
 def fingerprint(root: Path) -> str:
@@ -145,11 +148,11 @@ def has_moved(environment: Path) -> bool:
         return True
 
 
-def find_browser(python: Path, root: Path, log: Path) -> None:
-    with Step("Looking for Chromium", 0) as step:
-        status, text = run(["env", f"PYTHONPATH={root}", str(python), "-m", "tests.rig.systems.browser"], log, step)
+def find_tool(title: str, module: str, python: Path, root: Path, log: Path) -> None:
+    with Step(title, 0) as step:
+        status, text = run(["env", f"PYTHONPATH={root}", str(python), "-m", f"tests.rig.systems.{module}"], log, step)
         if status != 0:
-            fail((text.strip().splitlines() or [f"Chromium can't be had; details are in {log}"])[-1])
+            fail((text.strip().splitlines() or [f"That failed; details are in {log}"])[-1])
 
 
 def fetch_kafka(python: Path, log: Path) -> None:

@@ -27,6 +27,7 @@ from kconnect.testing.processes import WorkerProcess
 from tests.integration import harmful, versioned
 from tests.kip import scripted
 from tests.rig.systems import browser, prometheus
+from tests.rig.systems import go_tools as programs
 from tests.rig.systems.connect import ConnectProcess
 from tests.rig.systems.hadoop import Hadoop
 from tests.rig.systems.opensearch import OpenSearch
@@ -188,6 +189,18 @@ def prometheus_programs() -> Path:
     if os.environ.get("CI") == "true":
         return prometheus.find_or_install(install=True)
     return prometheus.find() or pytest.skip("Prometheus is not installed here: alerts and the dashboard were not tried with it")
+
+
+@pytest.fixture(scope="session")
+@starts("process")
+def go_tools() -> dict[str, Path]:
+    """Where helm and kubeconform are. CI=true builds them, or fails; others who have none leave these tests out."""
+    if os.environ.get("CI") == "true":
+        return {name: programs.find_or_build(name, build=True) for name in programs.MODULES}
+    found = {name: path for name in programs.MODULES if (path := programs.find(name)) is not None}
+    if found.keys() != programs.MODULES.keys():
+        pytest.skip("helm or kubeconform are not here (scripts/setup --kubernetes): the chart was not tried")
+    return found
 
 
 @pytest.fixture(scope="session")

@@ -36,6 +36,14 @@ class Instruction:
         return json.loads(self.text) if self.text.startswith("[") else self.text.split()
 
 
+def can_mount() -> bool:
+    """Whether this user can make mount namespaces: root can, but in most containers."""
+    return (
+        shutil.which("unshare") is not None
+        and subprocess.run(["unshare", "--mount", "true"], capture_output=True).returncode == 0
+    )
+
+
 def instructions() -> list[Instruction]:
     # A comment line ends no continuation.
     lines = [line for line in DOCKERFILE.read_text("utf-8").splitlines() if line.strip() and not line.lstrip().startswith("#")]

@@ -8,6 +8,7 @@ compose.yml runs.
 
 from __future__ import annotations
 
+import base64
 import importlib.metadata
 import itertools
 import json
@@ -29,7 +30,7 @@ from kconnect.cli.main import cli
 from kconnect.core.settings.worker import WorkerSettings
 from kconnect.java import properties
 from kconnect.jvm import jars, java
-from kconnect.local.broker import Broker, free_port
+from kconnect.local.broker import free_port
 from kconnect.rest.app import RestSettings
 from kconnect.rest.client import ConnectClient, RestError
 from tests.docker import image
@@ -41,6 +42,7 @@ SERVICES: dict[str, dict[str, Any]] = FILE["services"]
 WORKER_FILE = properties.load((image.ROOT / "docker" / "worker.properties").read_text("utf-8"))
 SPARK = ("spark-master", "spark-worker")
 WORKERS = sorted(name for name in SERVICES if name.startswith("connect-"))
+BROKERS = sorted(name for name in SERVICES if name.startswith("kafka-"))
 
 _PORT_OPTIONS = ("--port", "--webui-port")
 _ADDRESS = re.compile(r"(?<![\w.-])([a-z][a-z0-9-]*):(\d{2,5})(?!\d)")
@@ -150,10 +152,10 @@ def test_its_port_is_the_listeners() -> None:
 
 
 def test_its_services() -> None:
-    assert list(SERVICES) == ["kafka", *SPARK, *WORKERS]
-    assert len(WORKERS) == 3
-    assert SERVICES["kafka"]["image"] == f"apache/kafka:{jars.KAFKA_VERSION}"
-    ours = {name: service for name, service in SERVICES.items() if name != "kafka"}
+    assert list(SERVICES) == [*BROKERS, *SPARK, *WORKERS]
+    assert len(WORKERS) == len(BROKERS) == 3
+    assert {SERVICES[name]["image"] for name in BROKERS} == {f"apache/kafka:{jars.KAFKA_VERSION}"}
+    ours = {name: service for name, service in SERVICES.items() if name not in BROKERS}
     # Hosts are sent to the executors as references to kconnect's own functions.
     assert {service["image"] for service in ours.values()} == {"kconnect:local"}
     # Two builds of one name that run at a time fail: "already exists".
@@ -186,7 +188,8 @@ def test_every_address_is_somebodys() -> None:
                 seen.add((owner, int(port)))
         for port in re.findall(r"'localhost', (\d+)", " ".join(health(name))):
             assert int(port) in listening(name)
-    assert {("kafka", 19092), ("kafka", 29093), ("kafka", 9092), ("spark-master", 7077)} == seen
+    inside = {(broker, port) for broker in BROKERS for port in (19092, 29093)}
+    assert seen == inside | {("kafka-1", 9092), ("kafka-2", 9093), ("kafka-3", 9094), ("spark-master", 7077)}
 
 
 def test_published_ports() -> None:
@@ -199,8 +202,9 @@ def test_published_ports() -> None:
             assert outside not in published
             published[outside] = name
     # What Kafka says of itself to those outside must be what is published.
-    assert published["9092"] == "kafka"
-    assert "OUTSIDE://localhost:9092" in environment("kafka")["KAFKA_ADVERTISED_LISTENERS"].split(",")
+    for port, broker in zip(("9092", "9093", "9094"), BROKERS):
+        assert published[port] == broker
+        assert f"OUTSIDE://localhost:{port}" in environment(broker)["KAFKA_ADVERTISED_LISTENERS"].split(",")
     page = (image.ROOT / "docs" / "getting-started.md").read_text("utf-8")
     assert "docker compose -f docker/compose.yml up" in page
     assert not [port for port in published if port not in page]
@@ -216,9 +220,10 @@ def test_settings_of_a_worker(worker: str) -> None:
     assert found.spark["spark.driver.host"] == worker
     assert found.spark["spark.master"] == "spark://spark-master:7077"
     # Hosts in spark-worker's executors use it too.
-    assert f"INSIDE://{found.bootstrap_servers}" in environment("kafka")["KAFKA_ADVERTISED_LISTENERS"].split(",")
+    inside = [f"INSIDE://{address}" for address in found.bootstrap_servers.split(",")]
+    assert inside == [environment(broker)["KAFKA_ADVERTISED_LISTENERS"].split(",")[0] for broker in BROKERS]
     copies = [found.config_storage_replication_factor, found.offset_storage_replication_factor]
-    assert {*copies, found.status_storage_replication_factor, found.assignment_storage_replication_factor} == {1}
+    assert {*copies, found.status_storage_replication_factor, found.assignment_storage_replication_factor} == {3}
 
 
 def test_workers_differ_in_their_names_only() -> None:
@@ -252,9 +257,43 @@ def test_spark_knows_every_name_that_is_spark_s() -> None:
     assert (package / "bin" / "spark-class").exists()
 
 
+def broker_settings(name: str) -> dict[str, str]:
+    """What the image makes of a broker's variables: those that its start script reads are no settings."""
+    own = {key: text for key, text in environment(name).items() if key not in ("CLUSTER_ID", "KAFKA_HEAP_OPTS")}
+    return {key.removeprefix("KAFKA_").lower().replace("_", "."): text for key, text in own.items()}
+
+
+def test_three_brokers_are_one_cluster_that_does_without_any_of_them() -> None:
+    found = [broker_settings(name) for name in BROKERS]
+    same = [{key: text for key, text in each.items() if "listeners" not in key and key != "node.id"} for each in found]
+    assert same[0] == same[1] == same[2]
+    voters = ",".join(f"{each['node.id']}@{name}:29093" for name, each in zip(BROKERS, found))
+    assert same[0]["controller.quorum.voters"] == voters
+    assert {text for key, text in same[0].items() if key.endswith("replication.factor")} == {"3"}
+    assert same[0]["min.insync.replicas"] == same[0]["transaction.state.log.min.isr"] == "2"
+    (cluster_id,) = {environment(name)["CLUSTER_ID"] for name in BROKERS}
+    assert len(base64.urlsafe_b64decode(f"{cluster_id}==")) == 16, "Kafka's ids are UUIDs"
+
+
+def test_containers_can_write_to_tmp_only() -> None:
+    for name in (*SPARK, *WORKERS):
+        service = SERVICES[name]
+        assert (service["read_only"], service["cap_drop"]) == (True, ["ALL"])
+        assert service["security_opt"] == ["no-new-privileges:true"]
+        (place,) = service["tmpfs"]
+        path, options = place.split(":")
+        # Docker's own default is noexec, and the JVM loads libraries from there.
+        assert path == "/tmp" and {"exec", "mode=1777"} <= set(options.split(","))
+        assert not [word for word in texts(name) if word.startswith("/") and not word.startswith(("/tmp/", "/etc/"))]
+    cache = dict(word.split("=") for step in image.instructions() if step.name == "ENV" for word in step.words)[
+        "KCONNECT_CACHE"
+    ]
+    assert cache.startswith("/tmp/")
+
+
 @pytest.mark.integration
 def test_kafka_knows_every_setting_of_the_broker() -> None:
-    names = {name.removeprefix("KAFKA_").lower().replace("_", ".") for name in environment("kafka")}
+    names = {name for broker in BROKERS for name in broker_settings(broker)}
     assert literals(sorted(jars.kafka().rglob("kafka*.jar")), names | {"node.ids"}) == names
 
 
@@ -283,10 +322,60 @@ def test_the_steps_of_the_image_install_kconnect(built: image.Image) -> None:
     assert "worker" in run(str(built.bin / "kconnect"), "--help")
     where = Path(run(str(built.bin / "python"), "-c", "import kconnect; print(kconnect.__path__[0])").strip())
     assert built.bin.parent in where.parents
-    sources = {Path(name).relative_to("kconnect"): image.ROOT / name for name in image.copied("kconnect")}
+    # Types of the console's JavaScript are for those who change it.
+    names = [name for name in image.copied("kconnect") if not name.endswith((".d.ts", "/jsconfig.json"))]
+    sources = {Path(name).relative_to("kconnect"): image.ROOT / name for name in names}
     installed = {path.relative_to(where) for path in where.rglob("*") if path.is_file() and path.suffix != ".pyc"}
     assert installed == set(sources)
     assert not [name for name, path in sources.items() if (where / name).read_bytes() != path.read_bytes()]
+
+
+_READ_ONLY = """
+set -e
+mount --bind /tmp /tmp
+mount --bind "$1" "$1"
+mount -o remount,ro,bind "$1"
+mount -o remount,ro,bind /
+shift
+exec "$@"
+"""
+"""What runs a command that can write to /tmp only, and not to the image in it: in a mount namespace, so for nobody else."""
+
+
+class BrokerContainer:
+    """A broker of compose.yml as a process of this machine; `here` has the free port for each port of each broker."""
+
+    def __init__(self, name: str, here: dict[tuple[str, str], int], directory: Path) -> None:
+        self.address = f"127.0.0.1:{here[name, '19092']}"
+
+        def translate(text: str) -> str:
+            for (broker, port), free in here.items():
+                own = r"|localhost|(?<=://)" if broker == name else ""
+                text = re.sub(rf"(?<![\w-])(?:{broker}{own}):{port}(?!\d)", f"127.0.0.1:{free}", text)
+            return text
+
+        found = {key: translate(text) for key, text in broker_settings(name).items()}
+        file = directory / f"{name}.properties"
+        found["log.dirs"] = str(directory / name)
+        file.write_text("".join(f"{key}={text}\n" for key, text in found.items()), "utf-8")
+        variables = environment(name)
+        start = [java.checked(), *variables["KAFKA_HEAP_OPTS"].split(), "-cp", jars.class_path(jars.kafka())]
+        form = ["kafka.tools.StorageTool", "format", "-t", variables["CLUSTER_ID"], "-c", str(file)]
+        done = subprocess.run([*start, *form], capture_output=True, text=True, timeout=240)
+        assert done.returncode == 0, done.stdout + done.stderr
+        with (directory / f"{name}.log").open("wb") as log:
+            self._process = subprocess.Popen(
+                [*start, "kafka.Kafka", str(file)], stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+            )
+
+    def stop(self) -> None:
+        self._process.terminate()
+        self._process.wait(120)
+
+    def kill(self) -> None:
+        """The last of three never ends in order: it waits for the others."""
+        self._process.kill()
+        self._process.wait(60)
 
 
 class Container:
@@ -300,9 +389,11 @@ class Container:
             self._variables["CONNECT_LISTENERS"] = self.translate(WORKER_FILE["listeners"])
         self.log = directory / f"{service}.log"
         command = SERVICES[service].get("command") or image.only("CMD").words
+        # Where that can't be had it runs without.
+        read_only = ["unshare", "--mount", "--propagation", "private", "sh", "-c", _READ_ONLY, "sh", str(built.root)]
         with self.log.open("wb") as log:
             self._process = subprocess.Popen(
-                [self._place(word) for word in command],
+                [*(read_only if image.can_mount() else []), *(self._place(word) for word in command)],
                 env=built.variables(self._variables),
                 cwd=built.path(built.workdir),
                 stdin=subprocess.DEVNULL,
@@ -341,11 +432,24 @@ class Container:
 
 
 @pytest.fixture
-def cluster(built: image.Image, broker: Broker, tmp_path: Path) -> Iterator[dict[str, Container]]:
+def brokers(tmp_path: Path) -> Iterator[dict[str, BrokerContainer]]:
+    here = {(name, str(port)): free_port() for name in BROKERS for port in sorted(listening(name))}
+    running: dict[str, BrokerContainer] = {}
+    try:
+        for name in BROKERS:
+            running[name] = BrokerContainer(name, here, tmp_path)
+        yield running
+    finally:
+        for each in running.values():
+            each.kill()
+
+
+@pytest.fixture
+def cluster(built: image.Image, brokers: dict[str, BrokerContainer], tmp_path: Path) -> Iterator[dict[str, Container]]:
     """Spark and one worker: what compose.yml starts, less two workers that are as the first."""
     ports = {str(port) for service in (*SPARK, WORKERS[0]) for port in listening(service)}
     here = {
-        "kafka:19092": broker.bootstrap_servers,
+        **{f"{name}:19092": each.address for name, each in brokers.items()},
         **{port: str(free_port()) for port in sorted(ports)},
         **dict.fromkeys((*SPARK, WORKERS[0]), "127.0.0.1"),
         "/tmp/spark": str(tmp_path / "spark"),
@@ -364,17 +468,27 @@ def cluster(built: image.Image, broker: Broker, tmp_path: Path) -> Iterator[dict
 @pytest.mark.integration
 @pytest.mark.long
 @pytest.mark.timeout(1200)
-def test_what_the_compose_file_starts_moves_a_line(cluster: dict[str, Container], tmp_path: Path) -> None:
+def test_what_the_compose_file_starts_moves_lines_also_without_one_of_the_brokers(
+    cluster: dict[str, Container], brokers: dict[str, BrokerContainer], tmp_path: Path
+) -> None:
     worker = cluster[WORKERS[0]]
     client = ConnectClient(worker.translate("http://127.0.0.1:8083/"))
     plain = {"value.converter": "org.apache.kafka.connect.storage.StringConverter"}
-    (tmp_path / "in").write_text("a line\n")
-    client.create("in", {"connector.class": "FileStreamSource", "file": f"{tmp_path}/in", "topic": "docker", **plain})
-    client.create("out", {"connector.class": "FileStreamSink", "file": f"{tmp_path}/out", "topics": "docker", **plain})
-    out = tmp_path / "out"
+    lines, out = tmp_path / "in", tmp_path / "out"
+    lines.write_text("a line\n")
+    client.create("in", {"connector.class": "FileStreamSource", "file": str(lines), "topic": "docker", **plain})
+    client.create("out", {"connector.class": "FileStreamSink", "file": str(out), "topics": "docker", **plain})
     wait_until(lambda: out.exists() and out.read_text() == "a line\n", 300, f"no line; {worker.log}")
     # An executor's directory in the Spark worker's: it was Spark's worker that ran the hosts.
     assert list((tmp_path / "spark").glob("app-*/0/stderr"))
+    if image.can_mount():
+        client.create("elsewhere", {"connector.class": "FileStreamSink", "file": "/srv/out", "topics": "docker", **plain})
+        client.wait_for("elsewhere", "FAILED", tasks=1)
+        assert "Read-only file system" in client.status("elsewhere")["tasks"][0]["trace"]
+    brokers.pop(BROKERS[1]).stop()
+    with lines.open("a") as more:
+        more.write("another\n")
+    wait_until(lambda: out.read_text() == "a line\nanother\n", 300, f"no second line; {worker.log}")
     assert worker.stop() == 0
     with pytest.raises(RestError):
         client.health()

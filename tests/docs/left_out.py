@@ -43,6 +43,7 @@ LEFT_OUT: dict[tuple[str, str], str] = {
     ("connectors/spark.md", "lake.spark.sql."): "lines of a worker's file: tests/connectors/spark/test_spark_application.py",
     ("connectors/spark.md", "spark.sql."): "a line of a file for logins: tests/connectors/spark/test_spark_application.py",
     ("connectors/spark.md", "lake.python="): "a line of a worker's file, which tests/integration/test_spark_sink.py has",
+    ("kubernetes.md", ""): "it needs a cluster: tests/docker/test_chart.py renders the chart",
     ("systemd.md", ""): "it needs systemd: tests/docker/test_systemd.py runs what the unit runs",
     ("cheat-sheet.md", "kconnect migrate"): "operating.md types it",
     **{("connectors/backfill.md", f"kconnect {words}"): _DATABASE for words in (

@@ -1,0 +1,244 @@
+"""
+The Helm chart: helm takes it, kubeconform finds that Kubernetes would, and what it sets is what a worker takes.
+
+No cluster has run it: docs/kubernetes.md says what was tried.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from kconnect.core.settings.worker import WorkerSettings
+from kconnect.java import properties
+from tests.docker import image, schemas
+from tests.docs.pages import DOCS
+
+# Where CI=true has to build helm first, that takes minutes.
+pytestmark = [pytest.mark.process, pytest.mark.timeout(1500)]
+
+CHART = image.ROOT / "docker" / "chart"
+VALUES = yaml.safe_load((CHART / "values.yaml").read_text("utf-8"))
+
+AT = ("--kube-version", "1.34.0")
+"""Of the schemas. A helm that Go has built from its module believes in a very old one."""
+
+FEW = {"bootstrapServers": "kafka:9092"}
+ALL = {
+    "bootstrapServers": "SASL_SSL://kafka-1:9093,SASL_SSL://kafka-2:9093",
+    "replicas": 5,
+    "image": {"repository": "registry.example.com/kconnect", "tag": "1", "pullSecrets": [{"name": "registry"}]},
+    "worker": {
+        "security.protocol": "SASL_SSL",
+        "sasl.jaas.config": "${secret:/run/secrets/kconnect/kafka.login:jaas}",
+        "offset.flush.interval.ms": "1000000",
+        "key.converter": "org.apache.kafka.connect.storage.StringConverter",
+        "rest.extension.note": r"a\b",
+    },
+    "secrets": ["kafka.login", "db"],
+    "env": [{"name": "APP_PASSWORD", "valueFrom": {"secretKeyRef": {"name": "db", "key": "password"}}}],
+    "plugins": {"images": [{"image": "registry.example.com/plugins:1", "path": "/opt/my plugins"}]},
+    "podDisruptionBudget": {"maxUnavailable": "20%"},
+    "networkPolicy": {"from": [{"namespaceSelector": {"matchLabels": {"team": "data"}}}]},
+    "serviceMonitor": {"enabled": True, "labels": {"release": "prometheus"}},
+    "autoscaling": {"enabled": True},
+    "serviceAccount": {"annotations": {"eks.amazonaws.com/role-arn": "arn:aws:iam::1:role/x"}},
+    "podAnnotations": {"a": "b"},
+    "podLabels": {"a": "b"},
+    "nodeSelector": {"disk": "ssd"},
+    "tolerations": [{"key": "a", "operator": "Exists"}],
+    "affinity": {"nodeAffinity": {}},
+}
+"""Every value that is more than a number or a text of another one."""
+
+both = pytest.mark.parametrize("values", [FEW, ALL], ids=["few", "all"])
+
+
+class Chart:
+    def __init__(self, programs: dict[str, Path], folder: Path) -> None:
+        self._programs, self._folder = programs, folder
+
+    def run(self, *words: str | Path) -> subprocess.CompletedProcess[str]:
+        command = [str(self._programs["helm"]), *map(str, words)]
+        return subprocess.run(command, capture_output=True, text=True, timeout=120)
+
+    def values(self, values: dict) -> Path:
+        path = self._folder / "values.yaml"
+        path.write_text(yaml.safe_dump(values), "utf-8")
+        return path
+
+    def rendered(self, values: dict, release: str = "prod") -> str:
+        done = self.run("template", release, CHART, *AT, "--namespace", "data", "-f", self.values(values))
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def objects(self, values: dict, release: str = "prod") -> dict[tuple[str, str], Any]:
+        """By kind and name."""
+        found = [each for each in yaml.safe_load_all(self.rendered(values, release)) if each]
+        return {(each["kind"], each["metadata"]["name"]): each for each in found}
+
+    def complaints(self, manifests: str) -> str:
+        command = [str(self._programs["kubeconform"]), "-strict", "-schema-location", schemas.LOCATION, "-"]
+        done = subprocess.run(command, input=manifests, capture_output=True, text=True, timeout=120)
+        return "" if done.returncode == 0 else done.stdout + done.stderr
+
+
+@pytest.fixture
+def chart(go_tools: dict[str, Path], tmp_path: Path) -> Chart:
+    return Chart(go_tools, tmp_path)
+
+
+@both
+def test_helm_takes_it(chart: Chart, values: dict) -> None:
+    done = chart.run("lint", "--strict", CHART, "-f", chart.values(values))
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@both
+def test_kubernetes_knows_every_field(chart: Chart, values: dict) -> None:
+    manifests = chart.rendered(values)
+    assert chart.complaints(manifests) == ""
+    kinds = {each["kind"].lower() for each in yaml.safe_load_all(manifests) if each}
+    if values is ALL:
+        assert kinds == {path.stem for path in schemas.FOLDER.glob("*.json")}
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("replicas: 3", "replicas: three"),
+        ("podManagementPolicy:", "podManagementPolice:"),
+        ("readOnlyRootFilesystem:", "readOnlyRoot:"),
+        ("maxUnavailable: 1", "maxUnavailable: [1]"),
+        ("publishNotReadyAddresses: true", "publishNotReadyAddresses: 1"),
+    ],
+)
+def test_a_field_that_kubernetes_does_not_know_is_found(chart: Chart, right: str, wrong: str) -> None:
+    manifests = chart.rendered(FEW)
+    assert right in manifests
+    assert chart.complaints(manifests.replace(right, wrong)) != ""
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"replicas": 0},
+        {"replica": 3},
+        {"worker": {"offset.flush.interval.ms": 1000000}},
+        {"worker": {"a": "b\nplugin.path=/"}},
+        {"service": {"port": 80}},
+        {"bootstrapServers": "kafka"},
+        {"secrets": ["../x"]},
+        {"plugins": {"images": [{"image": "x"}]}},
+        {"image": {"pullPolicy": "Sometimes"}},
+        {"terminationGracePeriodSeconds": 5},
+    ],
+    ids=str,
+)
+def test_values_that_make_no_sense_are_refused(chart: Chart, wrong: dict) -> None:
+    done = chart.run("template", "prod", CHART, *AT, "-f", chart.values({**FEW, **wrong}))
+    assert done.returncode != 0 and "values don't meet the specifications of the schema" in done.stderr
+
+
+def test_without_brokers_it_says_what_to_set(chart: Chart) -> None:
+    done = chart.run("template", "prod", CHART, *AT)
+    assert done.returncode != 0 and "bootstrapServers: name Kafka's brokers" in done.stderr
+
+
+def test_every_value_is_in_the_schema_and_on_the_page() -> None:
+    known = json.loads((CHART / "values.schema.json").read_text("utf-8"))["properties"].keys() - {"global"}
+    assert known == VALUES.keys()
+    page = (DOCS / "kubernetes.md").read_text("utf-8")
+    assert [name for name in VALUES if f"`{name}" not in page] == []
+
+
+@both
+def test_a_worker_takes_its_file(chart: Chart, values: dict) -> None:
+    objects = chart.objects(values)
+    loaded = properties.load(objects["ConfigMap", "kconnect-prod"]["data"]["worker.properties"])
+    container = objects["StatefulSet", "kconnect-prod"]["spec"]["template"]["spec"]["containers"][0]
+    own = {"POD_NAME": "kconnect-prod-0", "POD_NAMESPACE": "data"}
+    environment = {
+        each["name"]: re.sub(r"\$\((\w+)\)", lambda name: own[name[1]], each["value"])
+        for each in container["env"]
+        if "value" in each
+    }
+    found = WorkerSettings.from_properties(loaded, environment)
+    assert found.unknown_keys == ([] if values is FEW else ["rest.extension.note"])
+    # By this name the others reach it: the StatefulSet's, in the service without an address of its own.
+    assert found.advertised_url == "http://kconnect-prod-0.kconnect-prod-workers.data.svc:8083/"
+    assert objects["StatefulSet", "kconnect-prod"]["spec"]["serviceName"] == "kconnect-prod-workers"
+    headless = objects["Service", "kconnect-prod-workers"]["spec"]
+    assert (headless["clusterIP"], headless["publishNotReadyAddresses"]) == ("None", True)
+    assert found.group_id == "kconnect-prod"
+    for name, text in values.get("worker", {}).items():
+        assert loaded[name] == text
+    assert loaded["bootstrap.servers"] == values["bootstrapServers"]
+    if values is ALL:
+        mounts = {mount["mountPath"] for mount in container["volumeMounts"]}
+        assert {"/run/secrets/kconnect/kafka.login", "/run/secrets/kconnect/db", loaded["plugin.path"]} <= mounts
+        assert loaded["config.providers.secret.param.allowed.paths"] == "/run/secrets/kconnect"
+
+
+@both
+def test_ports_probes_and_selectors_fit(chart: Chart, values: dict) -> None:
+    objects = chart.objects({**values, "service": {"port": 9000}})
+    workers = objects["StatefulSet", "kconnect-prod"]
+    pod = workers["spec"]["template"]
+    (container,) = pod["spec"]["containers"]
+    assert container["ports"] == [{"name": "http", "containerPort": 9000}]
+    probes = {name: container[f"{name}Probe"]["httpGet"] for name in ("startup", "liveness", "readiness")}
+    assert {name: probe["path"] for name, probe in probes.items()} == {
+        "startup": "/live",
+        "liveness": "/live",
+        "readiness": "/ready",
+    }
+    assert {probe["port"] for probe in probes.values()} == {"http"}
+    labels = pod["metadata"]["labels"].items()
+    for kind, key in (("Service", "selector"), ("PodDisruptionBudget", "selector"), ("NetworkPolicy", "podSelector")):
+        selector = objects[kind, "kconnect-prod"]["spec"][key]
+        assert labels >= selector.get("matchLabels", selector).items()
+    assert pod["spec"]["terminationGracePeriodSeconds"] >= 45
+    mounted = {mount["name"] for mount in container["volumeMounts"]}
+    assert mounted == {volume["name"] for volume in pod["spec"]["volumes"]}
+    if values is ALL:
+        url = objects["ScaledObject", "kconnect-prod"]["spec"]["triggers"][0]["metadata"]["url"]
+        assert url == "http://kconnect-prod.data.svc:9000/cluster/demand"
+        assert "replicas" not in workers["spec"], "or each upgrade would take back what KEDA has set"
+
+
+@both
+def test_pods_are_as_the_restricted_standard_wants_them(chart: Chart, values: dict) -> None:
+    pod = chart.objects(values)["StatefulSet", "kconnect-prod"]["spec"]["template"]["spec"]
+    assert pod["securityContext"]["runAsNonRoot"] is True
+    assert str(pod["securityContext"]["runAsUser"]) == image.only("USER").text
+    assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+    for container in (*pod["containers"], *pod.get("initContainers", ())):
+        security = container["securityContext"]
+        assert (security["allowPrivilegeEscalation"], security["readOnlyRootFilesystem"]) == (False, True)
+        assert security["capabilities"] == {"drop": ["ALL"]}
+    assert not {"hostNetwork", "hostPID", "hostIPC"} & pod.keys()
+    assert all({"configMap", "emptyDir", "secret"} & volume.keys() for volume in pod["volumes"])
+    assert pod["automountServiceAccountToken"] is False
+
+
+def test_another_worker_file_is_another_pod(chart: Chart) -> None:
+    def pod(**worker: str) -> dict:
+        return chart.objects({**FEW, "worker": worker})["StatefulSet", "kconnect-prod"]["spec"]["template"]
+
+    assert pod(a="1") == pod(a="1") != pod(a="2")
+
+
+@pytest.mark.parametrize(
+    ("release", "name"), [("prod", "kconnect-prod"), ("kconnect", "kconnect"), ("kconnect-b", "kconnect-b")]
+)
+def test_names_begin_as_alerts_want_jobs_to(chart: Chart, release: str, name: str) -> None:
+    objects = chart.objects({**FEW, "serviceMonitor": {"enabled": True}}, release)
+    job = objects["ServiceMonitor", name]["spec"]["endpoints"][0]["relabelings"][-1]
+    assert (job["targetLabel"], job["replacement"]) == ("job", name)
