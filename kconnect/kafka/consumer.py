@@ -59,12 +59,13 @@ _STANDING_S = 5.0
 
 class TaskConsumer:
     """
-    `config` is the connector's: `topics`, or `topics.regex`, says what is read. Topics that come to match are found as often
-    as the client refreshes what it knows of topics.
+    `config` is the connector's: `topics`, or `topics.regex`, says what is read. Topics that come to match are found as
+    often as the client refreshes what it knows of topics.
 
     Partitions are paused one by one, or held all together, which counts for those that are assigned later as well.
-    `patience_s` is how long the group may owe an answer before the client is no longer trusted. `internal` are topics that a
-    pattern passes over. A `stats_cb` in `client` is told what the client says of itself, now and then. `access` is what was refused to the task's consumers, this one and others before.
+    `patience_s` is how long the group may owe an answer before the client is no longer trusted. `internal` are topics that
+    a pattern passes over. A `stats_cb` in `client` is told what the client says of itself, now and then. `access` is what
+    was refused to the task's consumers, this one and others before.
 
     ConnectError for what can never be read: no broker to be found, no topic's name, or an internal topic.
     """

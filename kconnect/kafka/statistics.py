@@ -1,9 +1,9 @@
 """
 What the Kafka clients of a task say of themselves, under the names that Kafka's own clients have in JMX.
 
-A client says it every half minute, a consumer more often, to whoever polls it: the task's thread, which keeps what is wanted of it
-here. A thread of the host reads that for `/metrics` (`host/metrics.py`). librdkafka counts other things than Kafka's Java client
-does, so here is what both have. Read next: `core/metrics/published.py`.
+A client says it every half minute, a consumer more often, to whoever polls it: the task's thread, which keeps what is
+wanted of it here. A thread of the host reads that for `/metrics` (`host/metrics.py`). librdkafka counts other things than
+Kafka's Java client does, so here is what both have. Read next: `core/metrics/published.py`.
 """
 
 from __future__ import annotations

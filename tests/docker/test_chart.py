@@ -21,7 +21,8 @@ from tests.docker import image, schemas
 from tests.docs.pages import DOCS
 
 # Where CI=true has to build helm first, that takes minutes.
-pytestmark = [pytest.mark.process, pytest.mark.timeout(1500)]
+# To build helm takes minutes, where nobody has yet.
+pytestmark = [pytest.mark.process, pytest.mark.long, pytest.mark.timeout(1500)]
 
 CHART = image.ROOT / "docker" / "chart"
 VALUES = yaml.safe_load((CHART / "values.yaml").read_text("utf-8"))
