@@ -61,13 +61,13 @@ def written(draw: st.DrawFn, odd: bool) -> tuple[AvroConverter, list[bytes | Non
 
 
 @given(written(odd=False))
-@settings(max_examples=300)
+@settings(max_examples=200)
 def test_whatever_was_written_is_read_together_as_alone(case: tuple[AvroConverter, list[bytes | None]]) -> None:
     event(f"{compare(*case).batches} batches")
 
 
 @given(written(odd=True))
-@settings(max_examples=400)
+@settings(max_examples=250)
 def test_whatever_was_written_and_then_broken(case: tuple[AvroConverter, list[bytes | None]]) -> None:
     outcome = compare(*case)
     event(f"{outcome.batches} batches, {bool(outcome.failures)}")

@@ -15,7 +15,10 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
+from kconnect.converters import json_schema, pinned
+from kconnect.converters.inference import Misfit
 from kconnect.converters.json import JsonConverter
+from kconnect.converters.json_readers import Readers
 from kconnect.data.schema import DATE, DECIMAL, TIME, TIMESTAMP, SchemaAndValue
 from tests.converters.outcomes import Outcome
 from tests.core.task.records import Message
@@ -161,14 +164,20 @@ def cases(draw: st.DrawFn, odd: bool) -> tuple[Json, list[bytes | None]]:
 
 def converter(schema: Json, way: str, nulls: bool) -> JsonConverter:
     made = JsonConverter()
-    replaced = {"replace.null.with.default": str(nulls).lower()}
-    made.configure({"schema.content": json.dumps(schema), **replaced} if way == "content" else replaced)
+    settings = {"replace.null.with.default": str(nulls).lower()}
+    if way in ("content", "pinned"):
+        settings["schema.content"] = json.dumps(schema)
+    if way in ("pinned", "inferred"):
+        settings |= {"schemas.enable": "false", "schemas.infer": "true"}
+    made.configure(settings)
     return made
 
 
 def messages_of(schema: Json, texts: Sequence[bytes | None], way: str) -> list[Message]:
-    """The messages; in envelopes if they are not of `schema.content`."""
-    head, tail = (b"", b"") if way == "content" else (b'{"schema":%b,"payload":' % text_of(schema), b"}")
+    """The messages, in envelopes if it is a way of those."""
+    head, tail = (
+        (b"", b"") if way not in ("envelope", "payload first") else (b'{"schema":%b,"payload":' % text_of(schema), b"}")
+    )
     if way == "payload first":
         head, tail = b'{"payload":', b',"schema":%b}' % text_of(schema)
     bodies = [None if text is None else head + text + tail for text in texts]
@@ -181,8 +190,14 @@ def compare(schema: Json, texts: Sequence[bytes | None], way: str, nulls: bool =
     outcomes = []
     for together in (True, False):
         made = converter(schema, way, nulls)
-        # Only what comes behind an envelope is read with what is known of it.
-        Outcome(made, messages_of(schema, [b"{}"], way), together=False)
+        if way == "inferred":
+            # Before anything is converted, as `units/inferring.py` has it.
+            assert made.inferring is not None
+            for some in (texts[: len(texts) // 2], texts):
+                made.inferring.learn("t", some)
+        else:
+            # Only what comes behind an envelope is read with what is known of it.
+            Outcome(made, messages_of(schema, [b"{}"], way), together=False)
         outcomes.append(Outcome(made, messages, together))
     quick, slow = outcomes
     assert quick.values == slow.values
@@ -190,18 +205,18 @@ def compare(schema: Json, texts: Sequence[bytes | None], way: str, nulls: bool =
     return quick
 
 
-WAYS = st.sampled_from(["content", "envelope", "payload first"])
+WAYS = st.sampled_from(["content", "envelope", "payload first", "pinned", "inferred"])
 
 
 @given(cases(odd=False), WAYS, st.booleans())
-@settings(max_examples=300)
+@settings(max_examples=200)
 def test_good_messages_are_read_together(case: tuple[Json, list[bytes | None]], way: str, nulls: bool) -> None:
     outcome = compare(*case, way, nulls)
     event(f"{outcome.batches} batches")
 
 
 @given(cases(odd=True), WAYS, st.booleans())
-@settings(max_examples=400)
+@settings(max_examples=250)
 def test_messages_among_which_some_are_odd_or_broken(case: tuple[Json, list[bytes | None]], way: str, nulls: bool) -> None:
     outcome = compare(*case, way, nulls)
     event(f"{outcome.batches} batches, {bool(outcome.failures)}")
@@ -385,3 +400,35 @@ def test_what_others_make_of_a_message_may_depend_on_its_headers() -> None:
     messages = [Message(("t", 0, at), b"1", marks=[("a", b"x")] * (at % 2)) for at in range(20)]
     outcome = Outcome(made, messages, together=True, headers=True)
     assert (outcome.batches, [value for _, _, value in outcome.values]) == (0, ["int 0", "int 1"] * 10)
+
+
+@pytest.mark.parametrize("way", ["pinned", "inferred"])
+def test_what_is_pinned_or_inferred_takes_the_quick_way(way: str) -> None:
+    kinds = [(name, with_options({"type": name}, True, None)) for name in ("int64", "double", "boolean", "string")]
+    schema = struct_of(
+        [*kinds, ("list", {"type": "array", "items": {"type": "int64", "optional": True}}), ("in", struct_of(kinds))]
+    )
+    row = {"int64": 1, "double": 1.5, "boolean": True, "string": "x"}
+    texts: list[bytes | None] = [text_of({**row, "list": [1, 2, None], "in": {**row, "string": None}}) for _ in range(20)]
+    assert compare(schema, texts, way).batches == 1
+
+
+@given(
+    SCHEMAS.flatmap(
+        lambda schema: st.tuples(st.just(schema), st.lists(fitting(schema) | fitting(schema, odd=True), max_size=4))
+    )
+)
+@settings(max_examples=250)
+def test_all_fit_a_pinned_schema_only_if_each_does(case: tuple[Json, list[Any]]) -> None:
+    described, plains = case
+    schema = json_schema.read(described, Readers(True))
+    assert schema is not None
+    each = True
+    for plain in plains:
+        try:
+            pinned.require(schema, plain)
+        except Misfit:
+            each = False
+    together = pinned.all_fit(schema, plains)
+    event(f"together {together}, each {each}")
+    assert each or not together
