@@ -13,8 +13,7 @@ from kconnect.api.record import Header, SinkRecord, SourceRecord, TimestampType
 from kconnect.data import schema as s
 from kconnect.data.schema import Float32, Int8, Int16, Int32, Schema, Struct
 from kconnect.data.values import date_of, milliseconds_of
-from tests.converters.test_avro_made_up import _SCHEMAS as SCHEMAS
-from tests.converters.test_avro_made_up import values_of
+from tests.converters.test_avro_made_up import SCHEMAS, values_of
 
 POINT = s.struct({"x": s.INT32_SCHEMA, "name": s.OPTIONAL_STRING_SCHEMA}, name="Point", version=2)
 
