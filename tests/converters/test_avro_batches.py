@@ -187,6 +187,14 @@ def test_blocks_that_tell_their_size() -> None:
     assert (outcome.batches, len(outcome.values)) == (0, 20)
 
 
+def test_lists_of_two_blocks() -> None:
+    """The second block's count is no end, even if what comes behind it would be another value of the same size."""
+    made, bodies = registered(record({"type": "array", "items": "int"}, "string"), [{"f0": [1, 2], "f1": "x"}])
+    bodies[4] = (bodies[4] or b"")[:5] + b"\4\2\4" + b"\2\6" + b"\0" + b"\2a"
+    outcome = compare(made, bodies)
+    assert (outcome.batches, len(outcome.values)) == (0, 20)
+
+
 def test_messages_of_two_schemas_and_heads_that_are_none() -> None:
     made, bodies = registered(record("int"), [{"f0": 1}])
     for odd in (b"\0\0\0\xff\xff\2", b"\1", b"", b"\0\0", None):

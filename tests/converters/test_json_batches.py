@@ -118,7 +118,8 @@ def fitting(schema: Json, odd: bool = False) -> st.SearchStrategy[Any]:
     else:
         values = GOOD[kind]
     if odd:
-        return st.one_of(values, values, values, values, ANYTHING)
+        beyond = st.sampled_from([at + by for bits in INTEGERS.values() for at in (2**bits, -(2**bits)) for by in (-1, 0)])
+        return st.one_of(values, values, values, values, ANYTHING, beyond if kind in INTEGERS else ANYTHING)
     return st.none() | values if schema.get("optional") else values
 
 
@@ -301,6 +302,17 @@ def test_what_stands_for_too_much_alone_is_refused_among_others() -> None:
     texts: list[bytes | None] = [text_of({"x": [{}] * (300 if at == 5 else 1)}) for at in range(20)]
     outcome = compare(struct_of([("x", kind)]), texts, "content")
     assert [offset for offset, _, _ in outcome.reasons] == [5]
+
+
+@pytest.mark.parametrize("name", [*INTEGERS, "float", "double", "boolean", "string"])
+def test_values_of_another_type_or_beyond_it(name: str) -> None:
+    """Connect takes the lower bits of a number, and makes 0, false or null of what is none."""
+    for odd in [128, -129, 2**15, 2**31, -(2**31) - 1, 2**62, 1.5, -1.5, 1e300, True, "7", [], {}]:
+        for optional in (True, False):
+            schema = struct_of([("x", with_options({"type": name}, optional, None))])
+            outcome = compare(schema, ordinary(ORDINARY[name], [odd]), "content")
+            # A text that is none is null, which only a struct refuses, in its own words.
+            assert outcome.batches == (0 if name == "string" and not optional and odd != "7" else 1)
 
 
 def test_what_is_nearer_to_zero_than_any_number() -> None:
