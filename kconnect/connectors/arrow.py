@@ -12,7 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from kconnect.api import DataError, Schema, SchemaType, schema, values
+from kconnect.api import Column, DataError, Schema, SchemaType, schema, values
 
 _SIMPLE = {
     SchemaType.INT8: pa.int8(),
@@ -68,12 +68,15 @@ def _type(own: Schema) -> pa.DataType:
     return _SIMPLE[own.type]
 
 
-def arrays(own: Schema, columns: Sequence[Sequence[Any]], made: pa.Schema) -> list[pa.Array]:
+def arrays(own: Schema, columns: Sequence[Sequence[Any]], made: Iterable[pa.Field]) -> list[pa.Array]:
     """The columns of a struct's fields. An exception if one has a value that its type has not."""
     return [_array(field.schema, column, arrow_field.type) for field, column, arrow_field in zip(own.fields, columns, made)]
 
 
 def _array(own: Schema, column: Sequence[Any], kind: pa.DataType) -> pa.Array:
+    if type(column) is Column and own.fields and column.as_field() is column and column.schema == own:
+        # Structs that nobody has made yet, none of which is null: their fields become arrays as those of the whole do.
+        return pa.StructArray.from_arrays(arrays(own, column.fields()[1], list(kind)), fields=list(kind))
     # Whether dates are such as Arrow has, the whole column is asked below.
     convert = None if own.name in (schema.TIMESTAMP, schema.DECIMAL) else conversion(own)
     default = _default(own)

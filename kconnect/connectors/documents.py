@@ -17,7 +17,7 @@ import math
 import re
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, cast
 
 import orjson
@@ -35,6 +35,7 @@ _GREATEST_SCALE = 100_000
 _MOST_ZEROS = 64
 """Of a decimal that are written out: four letters of a record stand for as many as its scale says, in each item of a list."""
 _MAY_BE_INFINITE = (SchemaType.FLOAT32, SchemaType.FLOAT64, SchemaType.ARRAY, SchemaType.MAP, SchemaType.STRUCT)
+_NUL = orjson.Fragment(b"\0")
 _OPTIONS = orjson.OPT_NON_STR_KEYS | orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_SUBCLASS
 
 
@@ -108,8 +109,9 @@ def to_lines(column: Column) -> list[bytes]:
         return [to_json(value, value_schema) for value in column.values]
     names, columns = column.fields()
     converted = [_converted(cells, field.schema) for cells, field in zip(columns, value_schema.fields)]
+    rows = [dict(zip(names, row)) for row in zip(*converted)] if names else [{}] * len(column)
     try:
-        lines = [orjson.dumps(dict(zip(names, row)), _other, _OPTIONS) for row in zip(*converted)]
+        lines = _lines(rows)
     except (TypeError, orjson.JSONEncodeError) as error:
         raise DataError(f"The value has no JSON: {error}") from None
     fractions = [cells for cells, field in zip(converted, value_schema.fields) if field.schema.type in _MAY_BE_INFINITE]
@@ -118,6 +120,19 @@ def to_lines(column: Column) -> list[bytes]:
             if b"null" in line:
                 check_finite([cells[at] for cells in fractions])
     return lines
+
+
+def _lines(rows: Sequence[Mapping[str, Any]]) -> list[bytes]:
+    if not rows:
+        return []
+    # In one call, with what no JSON has between two lines: a call for each takes half as long again.
+    marked: list[Any] = [_NUL] * (2 * len(rows) - 1)
+    marked[::2] = rows
+    try:
+        return orjson.dumps(marked, _other, _OPTIONS)[1:-1].split(b",\0,")
+    except (TypeError, orjson.JSONEncodeError):
+        # By itself a row is one level less deep.
+        return [orjson.dumps(row, _other, _OPTIONS) for row in rows]
 
 
 def _converted(column: Sequence[Any], own: Schema) -> Sequence[Any]:

@@ -28,6 +28,10 @@ Read a value of each text at its place. Return the values, and the places behind
 too few bytes, unless an exception says so.
 """
 
+_MORE = 128
+"""What a byte of a number has that is not its last one."""
+_SINGLE = [number >> 1 ^ -(number & 1) for number in range(_MORE)]
+"""The numbers of a single byte."""
 _LAST_SHIFT = 56
 """Of the ninth byte of a number. A tenth has bits that a number of 64 has no place for."""
 _MOST_ITEMS = 1000
@@ -197,20 +201,23 @@ def _read_booleans(texts: Texts, places: Places) -> tuple[Sequence[bool], Places
 
 
 def _read_longs(texts: Texts, places: Places) -> tuple[Sequence[int], Places]:
+    firsts = [text[at] for text, at in zip(texts, places)]
+    if max(firsts, default=0) < _MORE:
+        return list(map(_SINGLE.__getitem__, firsts)), [at + 1 for at in places]
     values, ends = [], []
-    for text, at in zip(texts, places):
-        number = text[at]
+    for text, at, number in zip(texts, places, firsts):
         at += 1
-        if number > 127:
-            number &= 127
-            for shift in range(7, _LAST_SHIFT + 1, 7):
-                byte = text[at]
+        if number >= _MORE:
+            number -= _MORE
+            shift = 7
+            while (byte := text[at]) >= _MORE:
+                if shift == _LAST_SHIFT:
+                    raise Unusual
+                number += byte - _MORE << shift
                 at += 1
-                number |= (byte & 127) << shift
-                if byte < 128:
-                    break
-            else:
-                raise Unusual
+                shift += 7
+            number += byte << shift
+            at += 1
         values.append(number >> 1 ^ -(number & 1))
         ends.append(at)
     return values, ends

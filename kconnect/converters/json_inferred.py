@@ -104,6 +104,10 @@ class Inferring:
                 results.update(zip(data, plains))
                 self._whole = (data, plains, by_name)
                 return False
+        elif plains and self._pinned is not None and pinned.all_fit(self._pinned, plains):
+            results.update(zip(data, plains))
+            self._whole = (data, plains, None)
+            return False
         for text, plain in zip(data, plains if plains is not None else (_loaded(text, load) for text in data)):
             if isinstance(plain, DataError):
                 results[text] = plain

@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import datetime
 import decimal
+import itertools
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -28,6 +29,7 @@ Convert = Callable[[Any], Any]
 _BITS = {SchemaType.INT8: 8, SchemaType.INT16: 16, SchemaType.INT32: 32, SchemaType.INT64: 64}
 _AS_IS = {SchemaType.BOOLEAN: bool, SchemaType.STRING: str}
 _NULL = type(None)
+_NESTED = {SchemaType.STRUCT: dict, SchemaType.ARRAY: list, SchemaType.MAP: dict}
 _INFINITY = float("inf")
 _GREATEST_SCALE = 100_000
 _ROOM, _ROOM_OF_BYTE = 256 * 1024, 8
@@ -110,19 +112,27 @@ class Readers:
         return self._structs(schema, plains, by_name)
 
     def _structs(
-        self, schema: Schema, plains: Sequence[dict[str, Any]], by_name: Mapping[str, Sequence[Any]] | None = None
+        self,
+        schema: Schema,
+        plains: Sequence[dict[str, Any]],
+        by_name: Mapping[str, Sequence[Any]] | None = None,
+        together: bool = False,
     ) -> Column:
-        """Read objects as structs, field by field. It takes as much room as the greatest of them."""
+        """
+        Read objects as structs, field by field. They take as much room as the greatest of them; with `together`, as all of
+        them, for one message may have them all.
+        """
         names, width = [field.name for field in schema.fields], len(schema.fields)
         least = min(map(len, plains), default=width)
         if least < width:
-            self.room.take(width - least)
+            self.room.take(sum([max(0, width - len(plain)) for plain in plains]) if together else width - least)
         if by_name is None:
             columns = columns_of(plains, names)
         else:
             nulls = [None] * len(plains)
             columns = [by_name.get(name, nulls) for name in names]
-        return Column.by_field(schema, names, list(map(self._each, schema.fields, columns)), len(plains))
+        values = [self._each(field.schema, column, together) for field, column in zip(schema.fields, columns)]
+        return Column.by_field(schema, names, values, len(plains))
 
     def _reader(self, schema: Schema, strict: bool = False) -> Convert:
         """`of`, kept: for the many batches of one schema."""
@@ -136,23 +146,49 @@ class Readers:
             readers[strict] = self.of(schema, strict)
         return readers[strict]
 
-    def _each(self, field: Field, plains: Sequence[Any]) -> Sequence[Any]:
-        """The values of one field of structs."""
-        schema, kinds = field.schema, set(map(type, plains))
+    def _each(self, schema: Schema, plains: Sequence[Any], together: bool) -> Sequence[Any]:
+        """Read the values of one field of structs, or all that is in lists or maps. `together` is as for `_structs`."""
+        kinds = set(map(type, plains))
         if schema.optional and not (schema.default is not None and self._defaults):
             kinds.discard(_NULL)
-        if self._of_logical(schema) is None:
-            if kinds == {_AS_IS.get(schema.type)}:
+        if len(kinds) == 1 and self._of_logical(schema) is None:
+            (kind,) = kinds
+            if kind is _AS_IS.get(schema.type):
                 return plains
-            if kinds == {int} and schema.type in _BITS:
+            if kind is int and schema.type in _BITS:
                 limit = 1 << _BITS[schema.type] - 1
                 present = [plain for plain in plains if plain is not None] if None in plains else plains
                 if -limit <= min(present) and max(present) < limit:
                     return plains
-            if kinds == {float} and schema.type is SchemaType.FLOAT64:
+            if kind is float and schema.type is SchemaType.FLOAT64:
                 # What is nearer to zero than any number is a negative zero for orjson.
                 return plains if 0.0 not in plains else [0.0 if plain == 0.0 else plain for plain in plains]
+            if kind is _NESTED.get(schema.type):
+                return self._nested(schema, plains, together)
         return list(map(self._reader(schema, True), plains))
+
+    def _nested(self, schema: Schema, plains: Sequence[Any], together: bool) -> Sequence[Any]:
+        """Read structs, lists or maps, of which all are what they should be, or None."""
+        present = [plain for plain in plains if plain is not None] if None in plains else plains
+        values: Sequence[Any]
+        if schema.type is SchemaType.STRUCT:
+            values = self._structs(schema, present, together=together)
+        elif schema.type is SchemaType.ARRAY:
+            assert schema.value_schema is not None
+            rest = iter(self._each(schema.value_schema, list(itertools.chain.from_iterable(present)), True))
+            values = [list(itertools.islice(rest, len(plain))) for plain in present]
+        else:
+            assert schema.key_schema is not None
+            assert schema.value_schema is not None
+            if schema.key_schema.type is not SchemaType.STRING:
+                return list(map(self._reader(schema, True), plains))
+            items = itertools.chain.from_iterable(map(dict.values, present))
+            rest = iter(self._each(schema.value_schema, list(items), True))
+            values = [dict(zip(plain, rest)) for plain in present]
+        if present is plains:
+            return values
+        rest = iter(values)
+        return [None if plain is None else next(rest) for plain in plains]
 
     def _or_null(self, schema: Schema, read: Convert) -> Convert:
         if schema.default is not None and self._defaults:

@@ -33,6 +33,7 @@ BENCHES = {
     "latency": ("", "--seconds 3 --rounds 1"),
     "chain": ("", TWO),
     "connectors": ("", "--records 20000 --rounds 1"),
+    "columns": ("", "--records 20000 --rounds 1"),
     "java": ("", "--records 20000 --rounds 1 --connectors 4"),
     "density": ("", "--connectors 20 --idle-seconds 5"),
     "growth": ("", "--sizes 10 30 --idle-seconds 5 --seconds 5"),

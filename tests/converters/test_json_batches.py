@@ -15,7 +15,10 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
+from kconnect.converters import json_schema, pinned
+from kconnect.converters.inference import Misfit
 from kconnect.converters.json import JsonConverter
+from kconnect.converters.json_readers import Readers
 from kconnect.data.schema import DATE, DECIMAL, TIME, TIMESTAMP, SchemaAndValue
 from tests.converters.outcomes import Outcome
 from tests.core.task.records import Message
@@ -115,7 +118,8 @@ def fitting(schema: Json, odd: bool = False) -> st.SearchStrategy[Any]:
     else:
         values = GOOD[kind]
     if odd:
-        return st.one_of(values, values, values, values, ANYTHING)
+        beyond = st.sampled_from([at + by for bits in INTEGERS.values() for at in (2**bits, -(2**bits)) for by in (-1, 0)])
+        return st.one_of(values, values, values, values, ANYTHING, beyond if kind in INTEGERS else ANYTHING)
     return st.none() | values if schema.get("optional") else values
 
 
@@ -161,14 +165,20 @@ def cases(draw: st.DrawFn, odd: bool) -> tuple[Json, list[bytes | None]]:
 
 def converter(schema: Json, way: str, nulls: bool) -> JsonConverter:
     made = JsonConverter()
-    replaced = {"replace.null.with.default": str(nulls).lower()}
-    made.configure({"schema.content": json.dumps(schema), **replaced} if way == "content" else replaced)
+    settings = {"replace.null.with.default": str(nulls).lower()}
+    if way in ("content", "pinned"):
+        settings["schema.content"] = json.dumps(schema)
+    if way in ("pinned", "inferred"):
+        settings |= {"schemas.enable": "false", "schemas.infer": "true"}
+    made.configure(settings)
     return made
 
 
 def messages_of(schema: Json, texts: Sequence[bytes | None], way: str) -> list[Message]:
-    """The messages; in envelopes if they are not of `schema.content`."""
-    head, tail = (b"", b"") if way == "content" else (b'{"schema":%b,"payload":' % text_of(schema), b"}")
+    """The messages, in envelopes if it is a way of those."""
+    head, tail = (
+        (b"", b"") if way not in ("envelope", "payload first") else (b'{"schema":%b,"payload":' % text_of(schema), b"}")
+    )
     if way == "payload first":
         head, tail = b'{"payload":', b',"schema":%b}' % text_of(schema)
     bodies = [None if text is None else head + text + tail for text in texts]
@@ -181,8 +191,14 @@ def compare(schema: Json, texts: Sequence[bytes | None], way: str, nulls: bool =
     outcomes = []
     for together in (True, False):
         made = converter(schema, way, nulls)
-        # Only what comes behind an envelope is read with what is known of it.
-        Outcome(made, messages_of(schema, [b"{}"], way), together=False)
+        if way == "inferred":
+            # Before anything is converted, as `units/inferring.py` has it.
+            assert made.inferring is not None
+            for some in (texts[: len(texts) // 2], texts):
+                made.inferring.learn("t", some)
+        else:
+            # Only what comes behind an envelope is read with what is known of it.
+            Outcome(made, messages_of(schema, [b"{}"], way), together=False)
         outcomes.append(Outcome(made, messages, together))
     quick, slow = outcomes
     assert quick.values == slow.values
@@ -190,18 +206,18 @@ def compare(schema: Json, texts: Sequence[bytes | None], way: str, nulls: bool =
     return quick
 
 
-WAYS = st.sampled_from(["content", "envelope", "payload first"])
+WAYS = st.sampled_from(["content", "envelope", "payload first", "pinned", "inferred"])
 
 
 @given(cases(odd=False), WAYS, st.booleans())
-@settings(max_examples=300)
+@settings(max_examples=200)
 def test_good_messages_are_read_together(case: tuple[Json, list[bytes | None]], way: str, nulls: bool) -> None:
     outcome = compare(*case, way, nulls)
     event(f"{outcome.batches} batches")
 
 
 @given(cases(odd=True), WAYS, st.booleans())
-@settings(max_examples=400)
+@settings(max_examples=250)
 def test_messages_among_which_some_are_odd_or_broken(case: tuple[Json, list[bytes | None]], way: str, nulls: bool) -> None:
     outcome = compare(*case, way, nulls)
     event(f"{outcome.batches} batches, {bool(outcome.failures)}")
@@ -286,6 +302,17 @@ def test_what_stands_for_too_much_alone_is_refused_among_others() -> None:
     texts: list[bytes | None] = [text_of({"x": [{}] * (300 if at == 5 else 1)}) for at in range(20)]
     outcome = compare(struct_of([("x", kind)]), texts, "content")
     assert [offset for offset, _, _ in outcome.reasons] == [5]
+
+
+@pytest.mark.parametrize("name", [*INTEGERS, "float", "double", "boolean", "string"])
+def test_values_of_another_type_or_beyond_it(name: str) -> None:
+    """Connect takes the lower bits of a number, and makes 0, false or null of what is none."""
+    for odd in [128, -129, 2**15, 2**31, -(2**31) - 1, 2**62, 1.5, -1.5, 1e300, True, "7", [], {}]:
+        for optional in (True, False):
+            schema = struct_of([("x", with_options({"type": name}, optional, None))])
+            outcome = compare(schema, ordinary(ORDINARY[name], [odd]), "content")
+            # A text that is none is null, which only a struct refuses, in its own words.
+            assert outcome.batches == (0 if name == "string" and not optional and odd != "7" else 1)
 
 
 def test_what_is_nearer_to_zero_than_any_number() -> None:
@@ -385,3 +412,35 @@ def test_what_others_make_of_a_message_may_depend_on_its_headers() -> None:
     messages = [Message(("t", 0, at), b"1", marks=[("a", b"x")] * (at % 2)) for at in range(20)]
     outcome = Outcome(made, messages, together=True, headers=True)
     assert (outcome.batches, [value for _, _, value in outcome.values]) == (0, ["int 0", "int 1"] * 10)
+
+
+@pytest.mark.parametrize("way", ["pinned", "inferred"])
+def test_what_is_pinned_or_inferred_takes_the_quick_way(way: str) -> None:
+    kinds = [(name, with_options({"type": name}, True, None)) for name in ("int64", "double", "boolean", "string")]
+    schema = struct_of(
+        [*kinds, ("list", {"type": "array", "items": {"type": "int64", "optional": True}}), ("in", struct_of(kinds))]
+    )
+    row = {"int64": 1, "double": 1.5, "boolean": True, "string": "x"}
+    texts: list[bytes | None] = [text_of({**row, "list": [1, 2, None], "in": {**row, "string": None}}) for _ in range(20)]
+    assert compare(schema, texts, way).batches == 1
+
+
+@given(
+    SCHEMAS.flatmap(
+        lambda schema: st.tuples(st.just(schema), st.lists(fitting(schema) | fitting(schema, odd=True), max_size=4))
+    )
+)
+@settings(max_examples=250)
+def test_all_fit_a_pinned_schema_only_if_each_does(case: tuple[Json, list[Any]]) -> None:
+    described, plains = case
+    schema = json_schema.read(described, Readers(True))
+    assert schema is not None
+    each = True
+    for plain in plains:
+        try:
+            pinned.require(schema, plain)
+        except Misfit:
+            each = False
+    together = pinned.all_fit(schema, plains)
+    event(f"together {together}, each {each}")
+    assert each or not together

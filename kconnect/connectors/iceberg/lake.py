@@ -24,6 +24,7 @@ from pyiceberg.exceptions import (
 )
 from pyiceberg.io.pyarrow import UnsupportedPyArrowTypeException
 from pyiceberg.table import Table
+from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.transforms import parse_transform
 from requests import RequestException
 
@@ -34,6 +35,8 @@ from kconnect.connectors.identity import Mark
 from kconnect.connectors.lake import lakes, partitions
 from kconnect.connectors.lake.columns import is_list
 from kconnect.connectors.lake.lakes import Lake, TopicIdsOf
+
+_KEPT = 100
 
 
 class IcebergLake(Lake[Table]):
@@ -54,6 +57,8 @@ class IcebergLake(Lake[Table]):
         super().__init__(config, props)
         self.errors = catalogs.errors()
         self.catalog, self._connector = catalog, connector
+        self._arrow: dict[tuple[str, ...], tuple[TableMetadata, pa.Schema]] = {}
+        """The columns of tables as rows are written, with the metadata that they were made of: many puts ask for them."""
         self._locations = config[settings.LOCATIONS]
         self._partitions = partitions.parsed(self.names.partitions, config[self.names.partitions])
 
@@ -85,7 +90,14 @@ class IcebergLake(Lake[Table]):
             raise lakes.other_table(name) from None
 
     def schema(self, table: Table) -> pa.Schema:
-        return columns.arrow_of(table)
+        name, metadata = table.name(), table.metadata
+        known = self._arrow.get(name)
+        if known is None or known[0] is not metadata:
+            # Metadata never changes: whatever changes a table gives it other metadata.
+            if len(self._arrow) >= _KEPT:
+                self._arrow.clear()
+            known = self._arrow[name] = (metadata, columns.arrow_of(table))
+        return known[1]
 
     def own_ids(self, table: Table) -> list[str]:
         schema = table.schema()

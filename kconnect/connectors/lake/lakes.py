@@ -62,6 +62,8 @@ class Lake(ABC, Generic[TableT]):
         self._upserts: bool = config[names.upsert]
         self._own = of_tables(names, props)
         self._known: dict[str, TableT] = {}
+        self._fitted: tuple[pa.Schema | None, tuple[pa.Schema, bool] | None] = (None, None)
+        """The columns of a table, and those that it was last found to have: many puts of the same records ask."""
 
     def forget(self, name: str) -> None:
         """Look at it anew: somebody may have changed it, or deleted it."""
@@ -142,9 +144,15 @@ class Lake(ABC, Generic[TableT]):
 
     def _fits(self, table: TableT, needed: pa.Schema, guessed: bool) -> bool:
         table_schema = self.schema(table)
+        fitting = (needed, guessed)
+        if table_schema is self._fitted[0] and fitting == self._fitted[1]:
+            return True
         if columns.lacking(table_schema, needed):
             return False
-        return guessed or all(self.takes(table_schema.field(field.name).type, field.type) for field in needed)
+        if not guessed and not all(self.takes(table_schema.field(field.name).type, field.type) for field in needed):
+            return False
+        self._fitted = (table_schema, fitting)
+        return True
 
     # Of each kind.
 

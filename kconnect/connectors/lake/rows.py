@@ -146,7 +146,8 @@ def _check_required(path: str, array: pa.Array) -> None:
 
 
 def _replaced(rows: pa.Table, kinds: Kinds) -> pa.Table:
-    return rows.cast(pa.schema([field.with_type(_kind(field.type, kinds)) for field in rows.schema]))
+    target = pa.schema([field.with_type(_kind(field.type, kinds)) for field in rows.schema])
+    return rows if target == rows.schema else rows.cast(target)
 
 
 def _kind(kind: pa.DataType, kinds: Kinds) -> pa.DataType:

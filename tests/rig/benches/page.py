@@ -40,6 +40,10 @@ _TITLES = {
         "Connectors in the box",
         "Tasks in one process, with their system beside it, without Kafka; and bare loops of their libraries.",
     ),
+    "columns": (
+        "Converters and sinks",
+        "From Kafka's messages of five fields to the system, in one process, without Kafka.",
+    ),
     "java": (
         "Connectors in Java",
         "The same jars and configs on both workers; rows of PostgreSQL are written by SqlSink on kconnect.",
