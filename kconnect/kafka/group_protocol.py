@@ -58,8 +58,8 @@ def reason(name: str) -> str:
 
 def apart(client: Mapping[str, Any]) -> dict[str, Any]:
     """
-    Return a consumer's settings for another consumer, which reads without being a member of the group. The coordinator takes a
-    client of the newer protocol for a member, and answers none that it does not know.
+    Return a consumer's settings for another consumer, which reads without being a member of the group: what it asks for any
+    broker knows.
     """
     return {name: value for name, value in client.items() if name not in (PROTOCOL, ASSIGNOR)}
 
