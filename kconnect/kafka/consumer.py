@@ -49,8 +49,11 @@ _START_S = 1.0
 _GROUP_S = 60.0
 _REJOIN_S = (1.0, 2.0, 4.0, 5.0)
 """The pauses before a new client of the newer protocol joins in place of one that can't go on; the last one again and again."""
-_MEMBER_AFTER, _UNKNOWN_AFTER = 3, 2
-"""Heartbeats, since one that is refused ends the client; statistics without one: a look may be older than the subscription."""
+_MEMBER_AFTER, _UNKNOWN_AFTER, _DOUBTS = 3, 2, 4
+"""
+Heartbeats, since one that is refused ends the client. Statistics without one, since one of these may be older than the
+subscription. Statistics in which some are unanswered, for a coordinator that answers seldom.
+"""
 _STEADY = '"join_state":"steady"'
 """What statistics say of a member that the group has taken in: without a partition, nothing else tells."""
 _STANDING_S = 5.0
@@ -124,8 +127,8 @@ class TaskConsumer:
         only, so what passes outside does not count.
         """
         self._rejoin_at: float | None = None
-        """When another client takes the place of one that can't go on, and how many have before it."""
-        self._rejoins = self._silent_looks = 0
+        """When another client takes the place of one that can't go on, or may not know its partitions."""
+        self._rejoins = self._silent_looks = self._unanswered = self._doubts = 0
         self._left_at = time.monotonic()
         self._probe_at = self._left_at + patience_s
         self._commits = 0
@@ -278,12 +281,15 @@ class TaskConsumer:
         """
         self._access.heard(error, "")
         self._take_away(self._listener.lost, places(self.assignment))
+        self._doubts = 0
         self._rejoin_at = time.monotonic() + _REJOIN_S[min(self._rejoins, len(_REJOIN_S) - 1)]
         self._rejoins += 1
 
     def _rejoin(self) -> None:
         self._rejoin_at = None
-        if not self._replace("The group's coordinator has refused this client"):
+        doubts = bool(self._doubts)
+        why = "An answer of the group's coordinator was lost" if doubts else "The group's coordinator has refused this client"
+        if not self._replace(why, in_order=doubts):
             self._rejoin_at = time.monotonic() + _PROBE_PAUSE_S
 
     @property
@@ -465,9 +471,7 @@ class TaskConsumer:
             self._closed = True
             self._wakeups.detach(self._consumer)
             self._wakeups.close()
-        end = time.monotonic() + limit
-        while self._commits and time.monotonic() < end:
-            self._consumer.poll(0.05)
+        self._wait_for_commits(limit)
         if self._commits:
             log.warning("No answer to an offset commit within %.0f s: the last records may be delivered again", limit)
             self._number += 1  # what it still hears concerns nobody
@@ -477,6 +481,11 @@ class TaskConsumer:
         # As in producer.py: the client's threads end now, not when the garbage collector comes by.
         del self._consumer
         self._raise()
+
+    def _wait_for_commits(self, limit: float) -> None:
+        end = time.monotonic() + limit
+        while self._commits and time.monotonic() < end:
+            self._consumer.poll(0.05)
 
     def _probe(self) -> None:
         """Ask the brokers something: a member that has nothing to read does not notice that it finds none."""
@@ -490,12 +499,18 @@ class TaskConsumer:
             if liveness.is_lost(error.args[0]):
                 self._replace("The client finds no brokers, but another one does")
 
-    def _replace(self, why: str) -> bool:
-        """Join the group by a new client. False, with nothing changed, if brokers do not answer it."""
+    def _replace(self, why: str, in_order: bool = False) -> bool:
+        """
+        Join the group by a new client. False, with nothing changed, if brokers do not answer it. `in_order`, what was delivered
+        is committed by the old one.
+        """
         fresh = liveness.successor(lambda: self._new(self._number + 1), lambda client: client.list_topics(timeout=_PROBE_S))
         if fresh is None:
             return False
         log.warning("%s: rejoining the group", why)
+        if in_order:
+            self._take_away(self._listener.revoked, places(self.assignment))
+            self._wait_for_commits(_LEAVE_S)
         self._take_away(self._listener.lost, places(self.assignment))
         old, self._consumer = self._consumer, fresh
         self._wakeups.detach(old)
@@ -504,6 +519,7 @@ class TaskConsumer:
         if self._commits:
             self._listener.commits_lost(self._commits)
         self._commits, self._asked_at = 0, None
+        self._silent_looks = self._unanswered = self._doubts = 0
         self._stalls = unreadable.Stalls()
         liveness.retire(old)
         self.subscribe()
@@ -530,15 +546,23 @@ class TaskConsumer:
         return ck.Consumer({**self._client, **statistics, **reports})
 
     def _look_for_membership(self, statistics: str) -> None:
-        if _STEADY in statistics:
+        is_steady = _STEADY in statistics
+        if is_steady:
             self._access.is_member()
-        elif self._newer and self._topics and self._rejoin_at is None:
-            sent = group_protocol.heartbeats(statistics)
-            self._silent_looks = self._silent_looks + 1 if sent == 0 else 0
-            if self._silent_looks >= _UNKNOWN_AFTER:
-                self._access.knows_no_protocol()
-            elif sent is not None and sent >= _MEMBER_AFTER:
-                self._access.joined()
+        coordinator = group_protocol.coordinator(statistics) if self._newer else None
+        if coordinator is None or not self._topics or self._rejoin_at is not None:
+            return
+        self._silent_looks = self._silent_looks + 1 if coordinator.is_up and not coordinator.heartbeats else 0
+        if self._silent_looks >= _UNKNOWN_AFTER:
+            self._access.knows_no_protocol()
+        elif coordinator.is_up and coordinator.heartbeats >= _MEMBER_AFTER and not is_steady:
+            self._access.joined()
+        has_lost = coordinator.unanswered > self._unanswered
+        self._unanswered = coordinator.unanswered
+        if has_lost or self._doubts:
+            self._doubts += 1
+            if coordinator.is_up and (not has_lost or self._doubts >= _DOUBTS):
+                self._rejoin_at = time.monotonic()
 
     def _is_old(self, consumer: ck.Consumer) -> bool:
         return consumer is not getattr(self, "_consumer", None)
@@ -617,6 +641,8 @@ class TaskConsumer:
     def _lost(self, consumer: ck.Consumer, partitions: list[ck.TopicPartition]) -> None:
         if not self._is_old(consumer):
             self._asked_at = self._asked_at or time.monotonic()
+            # It joins again, and is told all of its partitions then.
+            self._doubts = 0
             self._take_away(self._listener.lost, partitions)
         self._unassign(consumer, partitions)
 

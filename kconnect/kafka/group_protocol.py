@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 import confluent_kafka as ck
 import orjson
@@ -58,8 +58,8 @@ def reason(name: str) -> str:
 
 def apart(client: Mapping[str, Any]) -> dict[str, Any]:
     """
-    Return a consumer's settings for another consumer, which reads without being a member of the group. The coordinator takes a
-    client of the newer protocol for a member, and answers none that it does not know.
+    Return a consumer's settings for another consumer, which reads without being a member of the group: what it asks for any
+    broker knows.
     """
     return {name: value for name, value in client.items() if name not in (PROTOCOL, ASSIGNOR)}
 
@@ -73,17 +73,32 @@ def code_of(error: ck.KafkaError) -> int:
     return _CODES[max(reasons, key=len)] if reasons else error.code()
 
 
-def heartbeats(statistics: str) -> int | None:
-    """
-    Return how many heartbeats a client of the newer protocol has sent to its group's coordinator, by its statistics. None while
-    it has not been connected to one for long.
+class Coordinator(NamedTuple):
+    """A client's connection to its group's coordinator: whether it has been there for a while, and what was sent by it."""
 
-    Brokers before 4.0 do not know these heartbeats. The client then sends none, without an error, and looks for another
-    coordinator, for ever (librdkafka 2.16).
+    is_up: bool
+    heartbeats: int
     """
-    coordinator = orjson.loads(statistics)["brokers"].get("GroupCoordinator")
-    if coordinator is None or coordinator["state"] != "UP" or coordinator["stateage"] < _UP_US:
+    Brokers before 4.0 do not know these. The client then sends none, without an error, and looks for another coordinator, for
+    ever (librdkafka 2.16).
+    """
+    unanswered: int
+    """
+    Requests whose time was over. The answer to a heartbeat may have had another assignment, which brokers do not repeat unless
+    they are asked for all of it, and the client does not ask after this (librdkafka 2.16): partitions that were given to it are
+    read by nobody then, and those that it was to give up go to nobody else.
+    """
+
+
+def coordinator(statistics: str) -> Coordinator | None:
+    """Return what the statistics of a client of the newer protocol say of the coordinator; None while it knows none."""
+    connection = orjson.loads(statistics)["brokers"].get("GroupCoordinator")
+    if connection is None:
         return None
     # Of all that is sent, heartbeats alone are not counted by name.
-    sent = coordinator["req"].get("ConsumerGroupHeartbeat")
-    return int(coordinator["tx"] - sum(coordinator["req"].values()) if sent is None else sent)
+    sent = connection["req"].get("ConsumerGroupHeartbeat")
+    return Coordinator(
+        connection["state"] == "UP" and connection["stateage"] >= _UP_US,
+        connection["tx"] - sum(connection["req"].values()) if sent is None else sent,
+        connection["req_timeouts"],
+    )

@@ -54,7 +54,7 @@ _PROPERTIES = {
     "group.consumer.min.session.timeout.ms": "1000",
     "group.consumer.session.timeout.ms": "12000",
     "group.consumer.min.heartbeat.interval.ms": "100",
-    "group.consumer.heartbeat.interval.ms": "500",
+    "group.consumer.heartbeat.interval.ms": "2000",
     "num.partitions": "1",
     # After kill -9 a broker must wait until the life before counts as dead.
     "broker.session.timeout.ms": "3000",

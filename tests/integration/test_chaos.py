@@ -28,9 +28,10 @@ ALL = [
 ]
 
 
-@pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ChaosRun]:
-    made = ChaosRun(tmp_path_factory.mktemp("chaos"), seed("KCONNECT_CHAOS_SEED"))
+@pytest.fixture(scope="module", params=["classic", pytest.param("consumer", marks=pytest.mark.long)])
+def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ChaosRun]:
+    """By each protocol that the groups of sinks may have."""
+    made = ChaosRun(tmp_path_factory.mktemp("chaos"), seed("KCONNECT_CHAOS_SEED"), protocol=request.param)
     try:
         made.start()
         yield made

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,14 +19,16 @@ from confluent_kafka.admin import AdminClient
 from kconnect.api.record import OffsetAndMetadata, TopicPartition
 from kconnect.errors import ConnectError
 from kconnect.jvm import jars
-from kconnect.local.broker import Broker
+from kconnect.kafka import unreadable
+from kconnect.local.broker import Broker, free_port
+from tests.rig.systems.proxy import Link, Proxy, broker_behind
 
 from .test_consumer import Reading
 from .units import committed, create, numbers, until, write
 
 pytestmark = pytest.mark.integration
 
-BRISK = {"group.consumer.session.timeout.ms": "2000", "group.consumer.heartbeat.interval.ms": "200"}
+BRISK = {"group.consumer.session.timeout.ms": "4000", "group.consumer.heartbeat.interval.ms": "500"}
 MEMBER = """
 import sys
 from tests.integration.test_consumer import Reading
@@ -116,9 +119,8 @@ def test_one_that_is_out_commits_nothing_and_joins_again(brisk: str, topic: str)
     slow.close()
 
 
-@pytest.mark.parametrize(
-    "instance", [pytest.param({}, marks=pytest.mark.long), {"group.instance.id": "one"}], ids=["dynamic", "static"]
-)
+@pytest.mark.long
+@pytest.mark.parametrize("instance", [{}, {"group.instance.id": "one"}], ids=["dynamic", "static"])
 def test_one_that_was_killed_holds_its_successor_up_for_a_session(brisk: str, topic: str, instance: dict[str, str]) -> None:
     """Of two with one `group.instance.id` brokers refuse the later one, whose client can't go on then."""
     create(brisk, topic)
@@ -137,6 +139,41 @@ def test_one_that_was_killed_holds_its_successor_up_for_a_session(brisk: str, to
         assert it.listener.names == ["assigned"]
     assert it.counts.retrying is None
     it.close()
+
+
+@pytest.mark.long
+def test_an_answer_that_was_lost_with_an_assignment_leaves_no_partition_to_nobody(
+    tmp_path: Path, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The coordinator took its time, and its answer had the partitions that the member is to give up."""
+    monkeypatch.setattr(unreadable, "STATISTICS_MS", 4000)
+    proxy = Proxy(free_port())
+    broker = broker_behind([proxy], tmp_path)
+    proxy.start()
+    broker.start()
+    try:
+        create(broker.bootstrap_servers, topic, 2)
+        first = Member(f"127.0.0.1:{proxy.port}", topic)
+        until(lambda: first.read() and len(first.consumer.assignment) == 2)
+        for partition in (0, 1):
+            write(broker.bootstrap_servers, topic, [f"{partition}-{number}" for number in range(5)], partition)
+        until(lambda: first.read() and len(first.values) == 10)
+        proxy.set(Link.LATE)
+        second = Member(broker.bootstrap_servers, topic)
+        late_until = time.monotonic() + 6
+        until(lambda: first.read() and second.read() and time.monotonic() > late_until)
+        proxy.set(Link.OPEN)
+        until(lambda: first.read() and second.read() and len(second.consumer.assignment) == 1, 60)
+        until(lambda: first.read() and second.read() and len(first.consumer.assignment) == 1)
+        for partition in (0, 1):
+            write(broker.bootstrap_servers, topic, [f"{partition}-new"], partition)
+        until(lambda: first.read() and second.read() and len(first.values + second.values) == 12)
+        assert len(set(first.values + second.values)) == 12
+        for member in (first, second):
+            member.close()
+    finally:
+        broker.stop()
+        proxy.close()
 
 
 def test_a_running_group_changes_to_the_newer_protocol_and_back(bootstrap: str, topic: str) -> None:

@@ -111,7 +111,7 @@ class Sleeper:
         return len(admin.describe_consumer_groups([self.group])[self.group].result(60).members)
 
 
-@both
+@both_if_long
 def test_one_that_rests_has_left_its_group_and_reads_on_where_it_was(
     bootstrap: str, topic: str, watchers: Watchers, protocol: str
 ) -> None:

@@ -65,22 +65,23 @@ def test_who_reads_outside_of_the_group_is_no_member_of_it() -> None:
     assert clients.apart(client)["group.id"] == client["group.id"]
 
 
-def statistics(state: str = "UP", age_us: int = 9_000_000, tx: int = 3, **requests: int) -> str:
-    coordinator = {"state": state, "stateage": age_us, "tx": tx, "req": {"Metadata": 1, "ApiVersion": 2, **requests}}
-    return orjson.dumps({"brokers": {"GroupCoordinator": coordinator}}).decode()
+def statistics(state: str = "UP", age_us: int = 9_000_000, tx: int = 3, unanswered: int = 0, **requests: int) -> str:
+    sent = {"Metadata": 1, "ApiVersion": 2, **requests}
+    connection = {"state": state, "stateage": age_us, "tx": tx, "req": sent, "req_timeouts": unanswered}
+    return orjson.dumps({"brokers": {"GroupCoordinator": connection}}).decode()
 
 
 def test_heartbeats_are_what_is_sent_and_not_counted_by_name() -> None:
-    assert group_protocol.heartbeats(statistics()) == 0
-    assert group_protocol.heartbeats(statistics(tx=7)) == 4
-    assert group_protocol.heartbeats(statistics(tx=9, ConsumerGroupHeartbeat=6)) == 6
+    assert group_protocol.coordinator(statistics()) == (True, 0, 0)
+    assert group_protocol.coordinator(statistics(tx=7, unanswered=2)) == (True, 4, 2)
+    assert group_protocol.coordinator(statistics(tx=9, ConsumerGroupHeartbeat=6)) == (True, 6, 0)
 
 
-@pytest.mark.parametrize(
-    "text", ['{"brokers":{}}', statistics(state="CONNECT"), statistics(age_us=1)], ids=["none", "connecting", "new"]
-)
-def test_nothing_is_known_of_heartbeats_until_a_coordinator_has_been_there_for_a_while(text: str) -> None:
-    assert group_protocol.heartbeats(text) is None
+def test_a_coordinator_is_there_once_a_connection_has_lasted_for_a_while() -> None:
+    assert group_protocol.coordinator('{"brokers":{}}') is None
+    for text in (statistics(state="CONNECT"), statistics(age_us=1)):
+        found = group_protocol.coordinator(text)
+        assert found is not None and not found.is_up
 
 
 def fatal(code: int) -> ck.KafkaError:

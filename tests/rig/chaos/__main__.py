@@ -49,6 +49,12 @@ def main() -> int:
         "--kills", type=int, help="with one of these two: end after so many, whatever the time; of Debezium's, 20"
     )
     parser.add_argument("--session", type=float, default=SESSION_S, help="of workers and hosts, in seconds; %(default)s")
+    parser.add_argument(
+        "--group-protocol",
+        choices=("classic", "consumer"),
+        default="classic",
+        help="of the groups of sinks; consumer is that of KIP-848",
+    )
     parser.add_argument("--directory", type=Path, help="where logs and data go; default: a new one for temporary files")
     options = parser.parse_args()
     directory = options.directory or Path(tempfile.mkdtemp(prefix="kconnect-chaos-"))
@@ -58,7 +64,10 @@ def main() -> int:
     kills = options.kills or (_CAPTURE_KILLS if options.debezium else None)
     faults = KILL_BURSTS if options.debezium else EXACTLY_ONCE if once else EVERYTHING
     run = (CaptureRun if options.debezium else ChaosRun)(
-        *(directory, options.seed, lambda line: print(line, flush=True)), exactly_once=once, session_s=options.session
+        *(directory, options.seed, lambda line: print(line, flush=True)),
+        exactly_once=once,
+        session_s=options.session,
+        protocol=options.group_protocol,
     )
     only = options.only.split(",") if options.only else None
     try:

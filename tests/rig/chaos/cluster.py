@@ -113,7 +113,14 @@ class ChaosCluster:
     """Of these connectors, which run all the time."""
     changing: tuple[str, ...] = (CHURN,)
 
-    def __init__(self, directory: Path, workers: int = 3, exactly_once: bool = False, session_s: float = SESSION_S) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        workers: int = 3,
+        exactly_once: bool = False,
+        session_s: float = SESSION_S,
+        protocol: str = "classic",
+    ) -> None:
         self.directory = directory
         self.exactly_once, self.session_s = exactly_once, session_s
         self._churn_tasks = CHURN_TASKS_ONCE if exactly_once else CHURN_TASKS
@@ -121,7 +128,7 @@ class ChaosCluster:
         """For `history.History.outages`."""
         listeners = [free_port() for _ in range(workers)]
         plugins = self.plugins()
-        settings = {"session.timeout.ms": str(int(session_s * 1000))}
+        settings = {"session.timeout.ms": str(int(session_s * 1000)), "consumer.group.protocol": protocol}
         if exactly_once:
             settings["exactly.once.source.support"] = "enabled"
         self.members = [Member(n + 1, directory / "workers", port, plugins, settings) for n, port in enumerate(listeners)]

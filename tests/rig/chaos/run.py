@@ -49,7 +49,9 @@ class ChaosRun:
         workers: int = 3,
         exactly_once: bool = False,
         session_s: float = SESSION_S,
+        protocol: str = "classic",
     ) -> None:
+        self._protocol = protocol
         self.seed = seed
         self.random = random.Random(seed)
         self.cluster = self.make(directory, workers, exactly_once, session_s)
@@ -67,7 +69,7 @@ class ChaosRun:
         self._commits: Commits | None = None
 
     def make(self, directory: Path, workers: int, exactly_once: bool, session_s: float) -> ChaosCluster:
-        return ChaosCluster(directory, workers, exactly_once, session_s)
+        return ChaosCluster(directory, workers, exactly_once, session_s, self._protocol)
 
     def start(self) -> None:
         self.say(f"seed {self.seed}; everything is in {self.cluster.directory}")

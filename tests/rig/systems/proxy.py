@@ -18,7 +18,7 @@ from typing import Any, Protocol
 from kconnect.local.broker import Broker, free_port
 
 _BLOCK = 64 * 1024
-_DELAY_S = 0.1
+_DELAY_S, _LOOK_S = 0.1, 0.02
 _BYTES_PER_S = 3_000_000 / 8
 
 
@@ -57,6 +57,7 @@ class Link(enum.Enum):
     HALF_OPEN = "half-open: connections are accepted, and whatever is sent is swallowed"
     ONLY_THERE = "one way: what comes back is swallowed"
     ONLY_BACK = "one way: what goes there is swallowed"
+    LATE = "late: what comes back waits until the link is open again"
     SLOW = "slow: 100 ms and 3000 kbit/s each way"
 
 
@@ -154,7 +155,7 @@ class _Connection:
     async def _pump(self, source: asyncio.StreamReader, target: asyncio.StreamWriter, way: str) -> None:
         loop = asyncio.get_running_loop()
         waiting: asyncio.Queue[tuple[float, bytes]] = asyncio.Queue(16)
-        sender = asyncio.ensure_future(self._send(waiting, target))
+        sender = asyncio.ensure_future(self._send(waiting, target, way))
         try:
             while data := await source.read(_BLOCK):
                 if way in _SWALLOWED.get(self._proxy.link, ()):
@@ -172,7 +173,7 @@ class _Connection:
         finally:
             sender.cancel()
 
-    async def _send(self, waiting: asyncio.Queue[tuple[float, bytes]], target: asyncio.StreamWriter) -> None:
+    async def _send(self, waiting: asyncio.Queue[tuple[float, bytes]], target: asyncio.StreamWriter, way: str) -> None:
         """
         In order: what is sent after the link was made quick again does not overtake what was delayed. Nothing is the end.
         """
@@ -183,6 +184,8 @@ class _Connection:
                 return
             if due > loop.time():
                 await asyncio.sleep(due - loop.time())
+            while way == "back" and self._proxy.link is Link.LATE:
+                await asyncio.sleep(_LOOK_S)
             try:
                 target.write(data)
                 await target.drain()
