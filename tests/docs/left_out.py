@@ -35,6 +35,7 @@ LEFT_OUT: dict[tuple[str, str], str] = {
     ("operating.md", ".venv/bin/kconnect cluster undrain"): "it needs a second machine: tests/integration/test_draining.py",
     ("operating.md", "kconnect logs orders -f"): "it never ends: tests/integration/test_own_rest.py",
     ("operating.md", "SSL_CERT_FILE=ca.pem"): "it needs certificates: tests/integration/test_https.py",
+    ("operating.md", "Joining the group was refused"): "it needs older brokers: tests/integration/test_group_protocol.py",
     ("operating.md", "2026-01-31T12:00:00.000Z"): "tests/docs/test_blocks.py compares it with what is written",
     ("operating.md", "kconnect plugin install 'acme-connector>=1.2'"): "there is no such package: plugins.md installs one",
     ("operating.md", "kconnect plugin install ./acme-connector-1.2.zip"): _ARCHIVE,
