@@ -94,7 +94,8 @@ def test_without_a_limit_a_host_takes_three_quarters_of_the_machine(
 
 
 def test_a_container_has_what_its_group_may_take(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
-    monkeypatch.setattr(room, "_GROUP", tmp_path)
+    monkeypatch.setattr(room, "_GROUPS", tmp_path)
+    monkeypatch.setattr(room, "_OWN_GROUP", tmp_path / "cgroup")
     whole = room.machine()
     (tmp_path / "memory.max").write_text("max\n")
     assert room.machine()[0] == whole[0]
@@ -102,6 +103,14 @@ def test_a_container_has_what_its_group_may_take(monkeypatch: pytest.MonkeyPatch
     (tmp_path / "memory.current").write_text(f"{2**20 - 4096}\n")
     (tmp_path / "memory.stat").write_text("anon 1\ninactive_file 8192\nactive_file 7\n")
     assert room.machine() == (2**20, 4096 + 8192)
+    # One of a service within it, which may take less.
+    (tmp_path / "cgroup").write_text("0::/system.slice/kconnect.service\n")
+    service = tmp_path / "system.slice" / "kconnect.service"
+    service.mkdir(parents=True)
+    (service / "memory.max").write_text(f"{2**19}\n")
+    (service / "memory.current").write_text("0\n")
+    (service / "memory.stat").write_text("")
+    assert room.machine() == (2**19, 4096 + 8192)
 
 
 @pytest.mark.parametrize("value", ["0", "1000000", "-2"])
