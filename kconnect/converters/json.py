@@ -179,7 +179,7 @@ class JsonConverter(AnyConverter):
         self._written: tuple[Schema | None, bytes, Convert] = (None, _NO_SCHEMA, self._free)
         """The newest schema written, the head of its envelopes and its writer: it is mostly the next one's too."""
         self._last: tuple[bytes, bytes, Reading] = (b"", b"", Reading(None, json_text.free))
-        """What the newest envelope has around its payload: where the next one has the same, only its payload is parsed."""
+        """Keeps what the newest envelope has around its payload: of a next one with the same only the payload is parsed."""
         content = parsed[SCHEMA_CONTENT]
         self._fixed = self._parse_content(content.encode()) if content else None
         self.inferring: Inferring | None = None

@@ -149,14 +149,14 @@ def _read(
         start = high if found.offset < 0 else min(found.offset, high)
     consumer.assign([ck.TopicPartition(topic, 0, start)])
     lines: list[Line] = []
-    seen = 0
-    while start < high and len(lines) < most and seen < _MOST_BYTES and time.monotonic() < end_at:
+    size = 0
+    while start < high and len(lines) < most and size < _MOST_BYTES and time.monotonic() < end_at:
         for message in consumer.consume(min(500, most - len(lines)), timeout=_TURN_S):
             if (error := message.error()) is not None:
                 raise ck.KafkaException(error)
             value = message.value() or b""
             line = Line(message.timestamp()[1], value)
-            seen += len(value)
+            size += len(value)
             start = (message.offset() or 0) + 1
             if take(line):
                 lines.append(line)

@@ -41,11 +41,11 @@ class Statistics:
 
     def _take(self, text: str) -> None:
         try:
-            found = self._read(orjson.loads(text))
+            numbers = self._read(orjson.loads(text))
         except (ValueError, TypeError, KeyError, AttributeError):
             # Of another librdkafka, which counts otherwise: a task does not fail for its numbers.
             return
-        self._latest = time.monotonic(), [Published(prefix, self._labels, values) for prefix, values in found.items()]
+        self._latest = time.monotonic(), [Published(prefix, self._labels, values) for prefix, values in numbers.items()]
 
 
 def of_producer(said: Mapping[str, Any]) -> Mapping[str, Values]:

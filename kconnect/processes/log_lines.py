@@ -7,7 +7,6 @@ written anything: what has not the form of a line is passed over. Read next: `pr
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timezone
@@ -20,9 +19,8 @@ from kconnect.errors import NotFoundError
 from kconnect.kafka import clients, log_topic
 from kconnect.kafka.log_topic import Line
 from kconnect.processes import logs
+from kconnect.processes.line_forms import LEVELS, level_of, mentions
 
-LEVELS = ("TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL")
-_SAME = {"WARNING": "WARN", "CRITICAL": "FATAL"}
 _LIMIT_S = 8.0
 _TEXTS = ("worker", "process", "level", "logger", "text")
 _LONGEST_TEXT = 64 << 10
@@ -85,7 +83,7 @@ def _entry(line: Line) -> dict[str, Any] | None:
         return None
     if not isinstance(body, dict) or not all(isinstance(body.get(name), str) for name in _TEXTS):
         return None
-    level = _SAME.get(body["level"], body["level"])
+    level = level_of(body["level"])
     connector, task = body.get("connector"), body.get("task")
     if level not in LEVELS or not isinstance(connector, str | None) or not isinstance(task, int | None):
         return None
@@ -97,8 +95,6 @@ def _entry(line: Line) -> dict[str, Any] | None:
 def _filter(wanted: Wanted) -> Callable[[dict[str, Any]], bool]:
     lowest = 0 if wanted.level is None else LEVELS.index(wanted.level)
     unit = wanted.connector if wanted.task is None else f"{wanted.connector}-{wanted.task}"
-    # `orders` is not in `orders-eu`; its task `orders-0` counts.
-    named = re.compile(rf"(?<![\w.-]){re.escape(unit or '')}(?:-\d+)?(?![\w-]|\.\w)")
 
     def is_wanted(entry: dict[str, Any]) -> bool:
         if LEVELS.index(entry["level"]) < lowest or wanted.worker not in (None, entry["worker"]):
@@ -107,6 +103,6 @@ def _filter(wanted: Wanted) -> Callable[[dict[str, Any]], bool]:
             return True
         if entry["connector"] is not None:
             return entry["connector"] == wanted.connector and wanted.task in (None, entry["task"])
-        return wanted.mentions and named.search(entry["text"]) is not None
+        return wanted.mentions and mentions(entry["text"], unit or "")
 
     return is_wanted

@@ -110,7 +110,7 @@ class Shipping(logging.Handler):
             return
         settings = self._settings
         try:
-            config = {name: text for name, text in settings.with_prefix("log.storage.").items() if name not in _NO_CONFIG}
+            config = settings.topic_settings("log.storage.")
             client = clients.internal(settings, "log-lines")
             log_topic.ensure(client, settings.log_storage_topic, settings.log_storage_replication_factor, config)
         except ConnectError as error:
@@ -126,11 +126,8 @@ class Shipping(logging.Handler):
             )
 
 
-_NO_CONFIG = frozenset(("topic", "partitions", "replication.factor"))
-
-
 class _Allowance:
-    """How many bytes of lines may go to the topic now. Threads may be off by a line."""
+    """Says whether a line may still go to the topic, by its bytes. Threads may be off by a line."""
 
     def __init__(self) -> None:
         self._left, self._at = float(_BURST), time.monotonic()

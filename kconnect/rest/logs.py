@@ -7,7 +7,8 @@ import asyncio
 from starlette.responses import Response
 
 from kconnect.errors import BadRequestError, NotFoundError
-from kconnect.processes.log_lines import LEVELS, Wanted
+from kconnect.processes.line_forms import LEVELS
+from kconnect.processes.log_lines import Wanted
 from kconnect.rest import bodies, schemas
 from kconnect.rest.operation import Answer, Parameter, Role, refused
 from kconnect.rest.resource import Call, ok

@@ -118,7 +118,7 @@ class Unit(ABC):
         self.meter: SourceMeter | SinkMeter | None = None
         """Of a task, once its parts have been built."""
         self.statistics: Statistics | None = None
-        """Those of a task's producer or consumer."""
+        """What the Kafka client of a task says of itself, once there is a task."""
         self.retries = Counts()
         """Of a connector: since when a call is made again, in seconds since 1970, and why. Those of a task are its meter's."""
         self.came_up: bool | None = None

@@ -15,9 +15,10 @@ import click
 import pytest
 
 from kconnect.cli import main as cli
-from kconnect.cli.connectors import log_lines, log_pages
+from kconnect.cli.connectors import log_pages
 from kconnect.cli.connectors.logs import moment
 from kconnect.errors import TABLE, UnavailableError
+from kconnect.processes import line_forms
 from kconnect.processes.log_lines import Wanted
 from kconnect.rest.app import RestSettings
 from tests.cli.calls import call, serving
@@ -93,10 +94,10 @@ def test_mentions_are_whole_names_only(log: Path, capsys: pytest.CaptureFixture[
     without = shown(capsys, "orders", "--file", log)[1]
     more = [line for line in shown(capsys, "orders", "--file", log, "--mentions")[1] if line not in without]
     assert more == [line for line in log.read_text().splitlines() if 'connector="orders"' in line or "About orders" in line]
-    assert not log_lines.mentions("orders-eu started", "orders")
-    assert not log_lines.mentions("my.orders started", "orders")
-    assert log_lines.mentions("Stopping orders-12.", "orders")
-    assert log_lines.mentions("of orders.", "orders")
+    assert not line_forms.mentions("orders-eu started", "orders")
+    assert not line_forms.mentions("my.orders started", "orders")
+    assert line_forms.mentions("Stopping orders-12.", "orders")
+    assert line_forms.mentions("of orders.", "orders")
 
 
 def test_since_and_level(log: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -28,12 +28,12 @@ def version(form: str) -> None:
 
     `kconnect get workers` shows those of a cluster's workers.
     """
-    found = versions()
+    listed = versions()
     if form == "table":
-        rows = [(row["name"], row["version"] or "not there", row["note"]) for row in found]
+        rows = [(row["name"], row["version"] or "not there", row["note"]) for row in listed]
         click.echo("\n".join(table(("WHAT", "VERSION", ""), rows)))
     else:
-        output.write(found, form)
+        output.write(listed, form)
 
 
 def versions() -> list[dict[str, Any]]:

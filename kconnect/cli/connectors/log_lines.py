@@ -12,8 +12,7 @@ import re
 from dataclasses import dataclass
 from datetime import datetime, timezone
 
-LEVELS = ("TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL")
-_SAME = {"WARNING": "WARN", "CRITICAL": "FATAL"}
+from kconnect.processes.line_forms import LEVELS, level_of
 
 _KCONNECT = re.compile(r"(?P<time>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d+)?) (?P<level>[A-Z]+) +\S+(?: \[(?P<whose>[^\]]*)\])? ")
 _CONNECT = re.compile(r"\[(?P<time>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3})\] (?P<level>[A-Z]+) +(?:\[(?P<whose>[^\]]*)\] )?")
@@ -53,18 +52,13 @@ def begin(line: str) -> Entry | None:
         if match := form.match(line):
             level = match["level"]
             connector, task = _whose(match["whose"])
-            return Entry(line, _local(match["time"]), _SAME.get(level, level), connector, task)
+            return Entry(line, _local(match["time"]), level_of(level), connector, task)
     return None
 
 
 def severity(level: str | None) -> int:
     """A line without a level is as severe as any: it may be what a crash has left."""
     return LEVELS.index(level) if level in LEVELS else len(LEVELS)
-
-
-def mentions(text: str, name: str) -> bool:
-    """Whether the name stands there by itself: `orders` is not in `orders-eu`; its task `orders-0` counts."""
-    return re.search(rf"(?<![\w.-]){re.escape(name)}(?:-\d+)?(?![\w-]|\.\w)", text) is not None
 
 
 def _json(line: str) -> Entry | None:
@@ -81,7 +75,7 @@ def _json(line: str) -> Entry | None:
     return Entry(
         line,
         _iso(str(body.get("timestamp", ""))),
-        _SAME.get(level, level),
+        level_of(level),
         connector if isinstance(connector, str) else None,
         task if isinstance(task, int) else None,
     )

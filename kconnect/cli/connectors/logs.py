@@ -29,6 +29,7 @@ from kconnect.cli import connection, selection
 from kconnect.cli.connection import Target
 from kconnect.cli.connectors import log_lines, log_pages
 from kconnect.cli.connectors.log_lines import Entry
+from kconnect.processes import line_forms
 
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 _PAUSE_S = 0.25
@@ -47,7 +48,7 @@ _PAUSE_S = 0.25
 @click.option("--since", metavar="TIME", help="Only newer entries: `10m`, `2h`, `1d`, or a time such as 2026-01-31T12:00.")
 @click.option(
     "--level",
-    type=click.Choice(log_lines.LEVELS, case_sensitive=False),
+    type=click.Choice(line_forms.LEVELS, case_sensitive=False),
     help="Only this level and more severe ones.",
 )
 @click.option("--task", type=click.IntRange(0), help="Only this task of the connector.")
@@ -198,7 +199,7 @@ class Wanted:
         if entry.connector is not None:
             return entry.connector == self.connector and self.task in (None, entry.task)
         unit = self.connector if self.task is None else f"{self.connector}-{self.task}"
-        return self.mentions and log_lines.mentions(entry.first, unit)
+        return self.mentions and line_forms.mentions(entry.first, unit)
 
     def why_nothing(self) -> str:
         """Return a sentence for standard error that explains why no line was shown."""

@@ -54,7 +54,7 @@ class Snapshot:
     silent_s: Mapping[int, float] = field(default_factory=dict)
     """By host, for how long it has not run what it has."""
     started_at: Mapping[int, float] = field(default_factory=dict)
-    """By host, when its process started, in seconds since 1970."""
+    """When the process of each host has started, in seconds since 1970."""
 
 
 def families(snapshot: Snapshot) -> Iterator[tuple[Metric, list[Sample]]]:

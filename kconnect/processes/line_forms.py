@@ -1,0 +1,19 @@
+"""Levels of log lines, and when a text names a connector. Used by `log_lines.py`, here and in the command line."""
+
+from __future__ import annotations
+
+import re
+
+LEVELS = ("TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL")
+"""The least severe first."""
+_PYTHONS = {"WARNING": "WARN", "CRITICAL": "FATAL"}
+
+
+def level_of(word: str) -> str:
+    """Return the level that a line's word means; a word that is none stays."""
+    return _PYTHONS.get(word, word)
+
+
+def mentions(text: str, name: str) -> bool:
+    """Whether the name stands there by itself: `orders` is not in `orders-eu`; its task `orders-0` counts."""
+    return re.search(rf"(?<![\w.-]){re.escape(name)}(?:-\d+)?(?![\w-]|\.\w)", text) is not None
