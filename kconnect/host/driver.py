@@ -63,7 +63,7 @@ def main() -> int:
         standard_error.report(2, 0, absent)
     try:
         name = f"kconnect {settings.group_id} {settings.worker_id}"
-        spark = session.start(settings.spark, "kconnect.host.main", host_count, output, order["references"], name)
+        context = session.start(settings.spark, "kconnect.host.main", host_count, output, order["references"], name)
     except SparkLost as error:
         output.drain(1.0)
         log.error("%s", error)
@@ -71,8 +71,7 @@ def main() -> int:
         os._exit(1)
     up.set()
     report = standard_error.become(direct)
-    context = spark.sparkContext
-    log.info("Spark %s is up at %s after %.1f s", spark.version, context.master, time.monotonic() - started)
+    log.info("Spark %s is up at %s after %.1f s", context.version, context.master, time.monotonic() - started)
 
     is_local = str(context.master).startswith("local")
     hosts = Hosts(context, host.run, report, Room() if is_local else None)
@@ -112,7 +111,7 @@ def main() -> int:
         _give_up(settings, last_placement, order["incarnation"])
     hosts.close(3.0 if status == 0 else 0.0)
     if status == 0:
-        spark.stop()
+        context.stop()
     output.drain(1.0)
     # Threads that wait for a JVM that is gone would keep the process from ending.
     logging.shutdown()

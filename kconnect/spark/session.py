@@ -29,7 +29,7 @@ from kconnect.spark.output import Output
 from kconnect.spark.sizes import ROOM
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark import SparkContext
 
 log = logging.getLogger(__name__)
 
@@ -165,7 +165,7 @@ def _address_towards(master: str) -> str | None:
 
 def start(
     user: Mapping[str, str], preload: str, hosts: int, output: Output, hidden: Iterable[str] = (), name: str = "kconnect"
-) -> SparkSession:
+) -> SparkContext:
     """
     Start the JVM and the session: 2 to 8 seconds, or a minute if the cluster does not answer. `output` is for its standard
     error; other arguments as of `settings`.
@@ -176,7 +176,6 @@ def start(
     """
     from pyspark import SparkContext
     from pyspark.java_gateway import launch_gateway
-    from pyspark.sql import SparkSession
 
     conf = settings({_DRIVER_JVM: JVM + class_archive.options(), **user}, preload, hosts, hidden, name)
     home.name_it(os.environ)
@@ -199,10 +198,10 @@ def start(
                 raise
             finally:
                 output.started()
-            SparkContext(gateway=gateway)
-            spark = SparkSession.builder.getOrCreate()
+            # No SparkSession: hosts need none, and it would cost the JVM half as much again.
+            context = SparkContext(gateway=gateway)
             output.up()
-            return spark
+            return context
         except Exception as error:
             where = (
                 "" if conf["spark.master"].startswith("local") else (": check that it runs, and that it can reach this machine")
