@@ -19,11 +19,11 @@ from kconnect.errors import NotFoundError
 from kconnect.kafka import clients, log_topic
 from kconnect.kafka.log_topic import Line
 from kconnect.processes import logs
-from kconnect.processes.line_forms import LEVELS, level_of, mentions
+from kconnect.processes.line_forms import LEVELS, level_of, mentions, set_in
 
 _LIMIT_S = 8.0
 _TEXTS = ("worker", "process", "level", "logger", "text")
-_LONGEST_TEXT = 64 << 10
+_LONGEST_TEXT, _LONGEST_NAME = 64 << 10, 1024
 _MOST_BYTES = 8 << 20
 """Of the texts of one answer."""
 
@@ -85,11 +85,16 @@ def _entry(line: Line) -> dict[str, Any] | None:
         return None
     level = level_of(body["level"])
     connector, task = body.get("connector"), body.get("task")
-    if level not in LEVELS or not isinstance(connector, str | None) or not isinstance(task, int | None):
+    if level not in LEVELS or not isinstance(connector, str | None) or not (task is None or (type(task) is int and task >= 0)):
         return None
-    texts = {name: logs.printable(body[name])[:_LONGEST_TEXT] for name in _TEXTS}
-    whose = {"connector": connector and logs.printable(connector), "task": task}
+    texts = {name: _of_one_line(body[name]) for name in _TEXTS}
+    texts["text"] = set_in(logs.printable(body["text"]))[:_LONGEST_TEXT]
+    whose = {"connector": connector and _of_one_line(connector), "task": task}
     return {"timestamp": at.isoformat(timespec="milliseconds"), **texts, "level": level, **whose}
+
+
+def _of_one_line(text: str) -> str:
+    return logs.printable(text).replace("\n", "\\n")[:_LONGEST_NAME]
 
 
 def _filter(wanted: Wanted) -> Callable[[dict[str, Any]], bool]:

@@ -25,6 +25,7 @@ from kconnect.errors import NotFoundError
 from kconnect.processes import traces
 from kconnect.processes.covered import Covered
 from kconnect.processes.levels import LEVELS, Loggers
+from kconnect.processes.line_forms import set_in
 
 log = logging.getLogger(__name__)
 
@@ -33,8 +34,6 @@ _covered = Covered()
 """What references of configs stand for."""
 _always = Covered()
 """The same of the worker's own texts."""
-_LIKE_A_LINE = re.compile(r"\n(?=\d{4}-\d\d-\d\d[ T]\d\d:\d\d)")
-"""Where a line begins as each of the log does."""
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 _LONGEST_TEXT = 32 << 10
 Line = MutableMapping[str, Any]
@@ -176,7 +175,7 @@ def _entry(place: Mapping[str, str], _: Any, __: str, line: Line) -> str:
     connector, task = line.pop("connector", None), line.pop("task", None)
     text = " ".join((event, *(f"{key}={value}" for key, value in line.items())))
     # Hidden before it is cut, and before quotes are escaped: of a secret that looks otherwise nothing would be found.
-    text = printable(hide(text if trace is None else f"{text}\n{trace}"))[:_LONGEST_TEXT]
+    text = set_in(printable(hide(text if trace is None else f"{text}\n{trace}")))[:_LONGEST_TEXT]
     whose = {} if connector is None else {"connector": str(connector)} | ({} if task is None else {"task": task})
     return json.dumps({**place, "level": level, "logger": name, **whose, "text": text}, default=str, ensure_ascii=False)
 
@@ -188,5 +187,4 @@ def _for_people(_: Any, __: str, line: Line) -> str:
     whose = "" if connector is None else f" [{connector}{'' if task is None else f'|task-{task}'}]"
     extra = "".join(f" {key}={value}" for key, value in line.items())
     text = f"{time[:23].replace('T', ' ')} {level.upper():7} {name}{whose} {event}{extra}"
-    # What follows may quote a record, or a service: no line of it is to look like one of the log's own.
-    return _LIKE_A_LINE.sub("\n  ", text if trace is None else f"{text}\n{trace}")
+    return set_in(text if trace is None else f"{text}\n{trace}")

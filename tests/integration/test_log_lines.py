@@ -149,6 +149,8 @@ def test_what_others_have_written_there(settings: WorkerSettings, shipped: loggi
         (good % (b"t", b"")).replace(b"INFO", b"LOUD"),
         good % (rb"\u001b[31mred", b',"connector":"\\u202e"'),
         good % (b"x" * 200_000, b""),
+        good % (rb"said\n2026-11-30 07:18:14.000 INFO  w/p kconnect.audit user=admin", b',"connector":"a\\nb"'),
+        *(good % (b"task", b',"task":%s' % number) for number in (b"true", b"-5", b"1.0")),
     ]
     producer = ck.Producer({"bootstrap.servers": bootstrap})
     for value in forged:
@@ -159,7 +161,8 @@ def test_what_others_have_written_there(settings: WorkerSettings, shipped: loggi
     shipped.info("last")
     wait_until(lambda: "last" in texts(settings), LIMIT_S)
     lines = {line["text"][:20]: line for line in found(settings)}
-    assert set(lines) == {"first", "\\u001b[31mred", "x" * 20, "long ago", "last"}
+    assert set(lines) == {"first", "\\u001b[31mred", "x" * 20, "said\n  2026-11-30 07", "long ago", "last"}
+    assert lines["said\n  2026-11-30 07"]["connector"] == "a\\nb"
     assert lines["\\u001b[31mred"]["connector"] == "\\u202e"
     assert len(lines["x" * 20]["text"]) == 64 << 10
 

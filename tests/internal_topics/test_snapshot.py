@@ -6,6 +6,7 @@ import gzip
 import json
 import os
 import stat
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -148,3 +149,19 @@ class TestComparing:
         (partition,) = {step.partition(record) for record in step.records}
         there = [Stored(Topic.STATUS, partition, n, r.key, r.value, r.timestamp_ms, 1) for n, r in enumerate(log.records)]
         assert restoring.difference(step, there) == "", "the older of the two comes first"
+
+
+@pytest.mark.parametrize(
+    "content", [b"\0", b"x\n", b'{"kconnect_topics_snapshot": 1}\n'], ids=["zeros", "no snapshot", "many heads"]
+)
+def test_a_file_that_becomes_too_large_is_not_unpacked(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "s.jsonl.gz"
+    with gzip.open(path, "wb") as zipped:
+        zipped.write(content * (300 * (1 << 20) // len(content)))
+    tracemalloc.start()
+    try:
+        with pytest.raises(BadRequestError, match=r"is not a snapshot|times as large when it is unpacked"):
+            snapshot.read(path)
+        assert tracemalloc.get_traced_memory()[1] < 1200 << 20
+    finally:
+        tracemalloc.stop()

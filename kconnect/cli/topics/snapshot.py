@@ -17,7 +17,7 @@ import os
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import IO, Any, BinaryIO
 
 import orjson
 
@@ -30,6 +30,8 @@ FORMAT = 2
 What this kconnect reads. A snapshot without inferred schemas is written in format 1, which those before it read, too: they know
 four topics.
 """
+_SMALL, _MOST_RATIO, _LONGEST_LINE, _LONGEST_END = 64 << 20, 200, 64 << 20, 1 << 20
+"""Bytes that any file may become, and how many times its own; of a line, which has one record; of the first and last line."""
 _NEVER_WHOLE = "It was cut short, or changed later. Export again, or use another snapshot"
 
 
@@ -111,6 +113,32 @@ def _lines(contents: Contents) -> Iterator[dict[str, Any]]:
         yield line
 
 
+def _lines_of(stream: IO[bytes] | gzip.GzipFile, path: Path, most: int) -> list[bytes]:
+    """All lines, or the first one of a file that is no snapshot. BadRequestError for more than `most` bytes."""
+    lines: list[bytes] = []
+    while line := stream.readline(_LONGEST_LINE):
+        if not lines:
+            # What is no JSON is quoted by its error, at four times its size.
+            _head(line[:_LONGEST_END], path)
+        most -= len(line)
+        if most < 0 or len(line) == _LONGEST_LINE:
+            raise BadRequestError(
+                f"The snapshot {path} has a line of {_LONGEST_LINE >> 20} MiB, or becomes {_MOST_RATIO} times as large when it "
+                "is unpacked, as none does that `kconnect topics export` has written. Use another one"
+            )
+        lines.append(line)
+    return lines
+
+
+def _head(line: bytes, path: Path) -> dict[str, Any]:
+    try:
+        head: dict[str, Any] = orjson.loads(line)
+        head["kconnect_topics_snapshot"]
+    except (orjson.JSONDecodeError, KeyError, TypeError):
+        raise BadRequestError(f"{path} is not a snapshot; `kconnect topics export` writes them") from None
+    return head
+
+
 def read(path: Path) -> Contents:
     """
     NotFoundError if there is no such file, BadRequestError if it is no snapshot, one of a newer kconnect, or not complete.
@@ -119,22 +147,19 @@ def read(path: Path) -> Contents:
         with path.open("rb") as raw:
             zipped = raw.read(2) == b"\x1f\x8b"
         with gzip.open(path, "rb") if zipped else path.open("rb") as stream:
-            lines = stream.read().splitlines(keepends=True)
+            lines = _lines_of(stream, path, _SMALL + _MOST_RATIO * path.stat().st_size)
     except FileNotFoundError:
         raise NotFoundError(f"The file {path} does not exist") from None
     except (EOFError, gzip.BadGzipFile, zlib.error):
         raise BadRequestError(f"The snapshot {path} is not complete. {_NEVER_WHOLE}") from None
-    try:
-        head = orjson.loads(lines[0])
-        format_number = head["kconnect_topics_snapshot"]
-    except (orjson.JSONDecodeError, IndexError, KeyError, TypeError):
-        raise BadRequestError(f"{path} is not a snapshot; `kconnect topics export` writes them") from None
+    head = _head(lines[0][:_LONGEST_END] if lines else b"", path)
+    format_number = head["kconnect_topics_snapshot"]
     if format_number not in (1, FORMAT):
         raise BadRequestError(
             f"{path} is a snapshot of format {format_number}, but this kconnect reads formats up to {FORMAT}: upgrade kconnect"
         )
     try:
-        tail = orjson.loads(lines[-1])
+        tail = orjson.loads(lines[-1][:_LONGEST_END])
         whole = tail["sha256"] == hashlib.sha256(b"".join(lines[:-1])).hexdigest() and tail["records"] == len(lines) - 2
         records = [_record(orjson.loads(line)) for line in lines[1:-1]] if whole else []
     except (orjson.JSONDecodeError, KeyError, TypeError, ValueError, binascii.Error):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -71,6 +71,19 @@ def shape_of(topic: str, columns: Sequence[tuple[str, Reading]], key_names: Sequ
 def topic_of(delimiter: str, *parts: str) -> str:
     """Return the name of a table's topic, by the connector's prefix and the names of the table."""
     return _UNFIT.sub("_", delimiter.join(parts))
+
+
+def refuse_shared(topics: Iterable[tuple[object, str]], excluding: str) -> None:
+    """
+    ConnectError if two tables have one topic: whoever may make a table would write into another's. `topics` has each table's
+    name and topic, `excluding` is the setting that leaves one out.
+    """
+    names: dict[str, object] = {}
+    for name, topic in topics:
+        if (other := names.setdefault(topic, name)) is not name:
+            raise ConnectError(
+                f"The tables {other} and {name} have one topic, {topic}: rename one of them, or leave it out by {excluding}"
+            )
 
 
 def matches(config: Mapping[str, Any], including: str, excluding: str, name: str) -> bool:

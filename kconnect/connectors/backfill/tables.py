@@ -13,7 +13,7 @@ from typing import Any
 from kconnect.api import ConnectError, schema
 from kconnect.connectors.backfill import settings
 from kconnect.connectors.backfill.defaults import default_of
-from kconnect.connectors.backfill.records import SNAPSHOT_FIELD, Shape, matches, shape_of, topic_of
+from kconnect.connectors.backfill.records import SNAPSHOT_FIELD, Shape, matches, refuse_shared, shape_of, topic_of
 from kconnect.connectors.backfill.types import ColumnType, Reading, reading_of
 
 _TABLES = """
@@ -194,6 +194,7 @@ def plans(connection: Any, config: Mapping[str, Any]) -> list[Plan]:
             f"The database {config[settings.DATABASE]} has no table that the config names: look at {settings.TABLES_IN} and "
             f"{settings.SCHEMAS_IN}"
         )
+    refuse_shared(((plan.name, _topic(plan.name, config)) for _, plan in found), settings.TABLES_OUT)
     found.sort(key=lambda each: -each[0])
     return [plan for _, plan in found]
 
@@ -246,8 +247,11 @@ def look(connection: Any, name: Name, config: Mapping[str, Any]) -> Table:
         numbers.append(number)
     if not columns:
         raise ConnectError(f"{name} has no column that can be read")
-    topic = topic_of(config[settings.DELIMITER], config[settings.PREFIX], name.schema, name.table)
-    return Table(name, numbers, shape_of(topic, columns, list(_key(connection, name)), SOURCE))
+    return Table(name, numbers, shape_of(_topic(name, config), columns, list(_key(connection, name)), SOURCE))
+
+
+def _topic(name: Name, config: Mapping[str, Any]) -> str:
+    return topic_of(config[settings.DELIMITER], config[settings.PREFIX], name.schema, name.table)
 
 
 def _type(connection: Any, oid: int, modifier: int) -> ColumnType:

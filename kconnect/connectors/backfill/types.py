@@ -122,9 +122,9 @@ def _of_scalar(kind: ColumnType, decimals: str) -> Reading:
         return Reading(_named(schema.STRING_SCHEMA, "io.debezium.data.Json"), where + "hstore_to_json({})::text", _hstore)
     digits = _MICROSECONDS if kind.modifier < 0 else kind.modifier
     if kind.labels:
-        return Reading(_named(schema.STRING_SCHEMA, "io.debezium.data.Enum", allowed=",".join(kind.labels)), "{}::text")
+        return Reading(_named(schema.STRING_SCHEMA, "io.debezium.data.Enum", allowed=",".join(kind.labels)), _PRINTED)
     if kind.is_range:
-        return Reading(schema.STRING_SCHEMA, "{}::text")
+        return Reading(schema.STRING_SCHEMA, _PRINTED)
     if kind.name == "numeric":
         return _of_numeric(kind.modifier)
     if kind.name == "time":
@@ -288,6 +288,8 @@ _INTERVAL = (
     "+ extract(day from {0}) * 86400000000 + extract(hour from {0}) * 3600000000 + extract(minute from {0}) * 60000000 "
     "+ extract(second from {0}) * 1000000))::int8 END"
 )
+_PRINTED = "CASE WHEN {0} IS DISTINCT FROM NULL THEN concat({0}) END"
+"""The own text of a type that is a user's: a cast may be a function of theirs, which would run with our rights."""
 _AS_TEXT = Reading(schema.STRING_SCHEMA, "{}::text")
 _AS_PRINTED = Reading(schema.STRING_SCHEMA, "nullif(format('%s', {}), '')")
 """For types whose cast to text adds something."""

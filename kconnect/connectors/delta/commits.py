@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
-from pathlib import PurePosixPath
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
@@ -31,6 +31,7 @@ from kconnect.connectors.lake.pending import Offsets, Part
 from kconnect.connectors.lake.stages import StaleError
 from kconnect.connectors.objects.options import local_path
 
+_ODD = re.compile(r"[\x00-\x1f\x7f\\]")
 _RETENTION = "delta.setTransactionRetentionDuration"
 Write = Callable[..., None]
 """Writes to a table; takes the properties of the commit."""
@@ -204,10 +205,20 @@ def check_inside(table: DeltaTable) -> None:
     folders: dict[str, bool] = {}
     for path in actions.column("path").to_pylist():
         plain = unquote(path)
-        if "://" in plain or ":" in plain.partition("/")[0] or plain.startswith("/") or ".." in PurePosixPath(plain).parts:
+        if _leads_out(path) or _leads_out(plain):
             raise DeltaFault("its log names a file that is not in its folder, so its rows are not read")
         if top is not None and not _is_here(top, plain, folders):
             raise DeltaFault("its log names a file that a link leads to, so its rows are not read")
+
+
+def _leads_out(name: str) -> bool:
+    """
+    Whether anything may take a file's name in a log for one elsewhere. The library reads it as browsers read URLs: backslashes
+    are slashes, ends of lines and tabulators are nowhere, and blanks at the ends are cut off.
+    """
+    if _ODD.search(name) or name != name.strip() or ":" in name.partition("/")[0]:
+        return True
+    return any(part in ("", ".", "..") for part in name.split("/"))
 
 
 def _is_here(top: str, name: str, folders: dict[str, bool]) -> bool:

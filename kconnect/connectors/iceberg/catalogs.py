@@ -144,6 +144,9 @@ def _bounded_database(kind: type[Catalog]) -> type[Catalog]:
     """Return a class like that of a catalog in a database, whose answers have the limits that those of a service have."""
 
     def init(self: Any) -> None:
+        from sqlalchemy import event
+
+        from kconnect.connectors.sql import owners
         from kconnect.connectors.sql.answers import Limits
         from kconnect.connectors.sql.connections import Connections
 
@@ -151,6 +154,8 @@ def _bounded_database(kind: type[Catalog]) -> type[Catalog]:
         connections = Connections()
         connections.attach(self.engine, limits, answers.SILENT_S)
         ends.note(connections)
+        told = f"the database of {settings.URI}"
+        event.listen(self.engine, "begin", lambda connection: owners.warn_of_open_schemas(connection, told), once=True)
         super(bounded_kind, self)._init_catalog()
 
     bounded_kind: type[Catalog] = type(f"Bounded{kind.__name__}", (kind,), {"_init_catalog": init})

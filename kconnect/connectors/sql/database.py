@@ -30,7 +30,7 @@ from sqlalchemy.exc import (
 
 from kconnect.api import ConfigError, ConnectError
 from kconnect.connectors import databases
-from kconnect.connectors.sql import settings, sqlite_tables
+from kconnect.connectors.sql import owners, settings, sqlite_tables
 from kconnect.connectors.sql.answers import CrowdedError, Limits, TooMuchError
 from kconnect.connectors.sql.connections import Connections
 from kconnect.connectors.sql.urls import url_of
@@ -99,7 +99,13 @@ def made_engine(
     try:
         # The task has one connection, and knows when it is lost; another one may look at tables meanwhile.
         engine = sa.create_engine(
-            url, pool_size=1, max_overflow=1, hide_parameters=True, connect_args=_arguments(url, timeout_s, writes)
+            url,
+            pool_size=1,
+            max_overflow=1,
+            hide_parameters=True,
+            connect_args=_arguments(url, timeout_s, writes),
+            # Its driver would ask for that type by an operator that anybody may have made.
+            **({"use_native_hstore": False} if url.get_driver_name() == "psycopg" else {}),
         )
     except NoSuchModuleError:
         text = f"There is no dialect {url.drivername} here: install SQLAlchemy's for this database"
@@ -121,6 +127,9 @@ def made_engine(
     if engine.dialect.name == "postgresql":
         as_they_are = for_a_transaction(NEEDED)
         sa.event.listen(engine, "begin", lambda connection: connection.exec_driver_sql(as_they_are))
+        if connections is not None:
+            told = shown(engine)
+            sa.event.listen(engine, "begin", lambda connection: owners.warn_of_open_schemas(connection, told), once=True)
     return engine
 
 

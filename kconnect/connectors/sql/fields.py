@@ -24,7 +24,7 @@ from sqlalchemy.types import NullType
 
 from kconnect.api import DataError, Schema, SchemaType, schema
 from kconnect.connectors.common import point_in_time
-from kconnect.connectors.sql import loose
+from kconnect.connectors.sql import loose, owners
 from kconnect.connectors.sql import source_settings as settings
 
 Convert = Callable[[Any], Any]
@@ -92,7 +92,8 @@ def _asked(column: sa.ColumnClause[Any], own: Schema | None, options: Options) -
         text = sa.func.ST_AsText(column)
         return sa.case((srid == 0, text), else_=sa.func.concat("SRID=", srid, ";", text))
     if own is None:
-        return sa.cast(column, sa.Text())
+        is_own = options.backend == "postgresql" and not owners.is_built_in(kind)
+        return _printed(column) if is_own else sa.cast(column, sa.Text())
     if options.backend != "postgresql":
         # The server writes six digits of a FLOAT.
         return column + sa.literal_column("0e0") if isinstance(kind, mysql.FLOAT) else column
@@ -105,8 +106,17 @@ def _asked(column: sa.ColumnClause[Any], own: Schema | None, options: Options) -
         and (inner.type is SchemaType.STRING or isinstance(kind.item_type, sa.Time))
     ):
         # As for arrays of an enumeration, of which the driver makes one text.
-        return sa.cast(column, ARRAY(sa.Text()))
+        return sa.cast(column if owners.is_built_in(kind) else _printed(column), ARRAY(sa.Text()))
     return column
+
+
+def _printed(column: sa.ColumnClause[Any]) -> sa.ColumnElement[Any]:
+    """
+    The text that PostgreSQL writes of any type. A cast may be a function of whoever owns the type, which would run with the
+    rights of this login.
+    """
+    text = sa.func.pg_catalog.concat(column, type_=sa.Text())
+    return sa.case((column.is_distinct_from(sa.null()), text))
 
 
 def by_text(field: ReadField, column: sa.ColumnClause[Any]) -> ReadField:
@@ -120,12 +130,16 @@ def by_text(field: ReadField, column: sa.ColumnClause[Any]) -> ReadField:
     if not isinstance(kind, sa.Date | sa.DateTime):
         return field
     near = (
-        sa.func.isfinite(column) & (column >= sa.literal_column("'0001-01-01'")) & (column < sa.literal_column("'10000-01-01'"))
+        sa.func.pg_catalog.isfinite(column)
+        & (column >= sa.literal_column("'0001-01-01'"))
+        & (column < sa.literal_column("'10000-01-01'"))
     )
-    moment = sa.func.timezone("UTC", column) if isinstance(kind, sa.DateTime) and kind.timezone else column
+    has_zone = isinstance(kind, sa.DateTime) and kind.timezone
+    # With its schema, each is PostgreSQL's own: in another of the path anybody may have made one that fits better.
+    moment = sa.func.pg_catalog.timezone("UTC", column) if has_zone else column
     form = "YYYY-MM-DD" if isinstance(kind, sa.Date) else 'YYYY-MM-DD"T"HH24:MI:SS.US'
-    zone = "+00:00" if isinstance(kind, sa.DateTime) and kind.timezone else ""
-    text = sa.case((near, sa.func.to_char(moment, form) + zone), else_=sa.cast(column, sa.Text()))
+    form += '"+00:00"' if has_zone else ""
+    text = sa.case((near, sa.func.pg_catalog.to_char(moment, form)), else_=sa.cast(column, sa.Text()))
     convert = field.convert
 
     def read(value: str) -> Any:

@@ -15,6 +15,7 @@ import sqlalchemy as sa
 
 from kconnect.api import ConnectError
 from kconnect.connectors.patterns import Pattern
+from kconnect.connectors.sql import owners
 from kconnect.connectors.sql import source_settings as settings
 
 _OWN = {
@@ -46,19 +47,24 @@ def tables(engine: sa.Engine, config: Mapping[str, Any]) -> list[TableName]:
 
 def all_tables(engine: sa.Engine, config: Mapping[str, Any]) -> list[TableName]:
     """Return the tables as `tables` does, whatever their names."""
-    inspector = sa.inspect(engine)
     kinds = {kind.upper() for kind in config[settings.KINDS]}
+    with owners.inspected(engine) as (inspector, _):
+        return sorted(name for name in _of_kinds(inspector, config, kinds) if _is_wanted(name, config))
+
+
+def _of_kinds(inspector: sa.Inspector, config: Mapping[str, Any], kinds: set[str]) -> list[TableName]:
+    backend = inspector.dialect.name
     table_names: list[TableName] = []
-    for schema in _schemas(engine, inspector, config):
+    for schema in _schemas(inspector, config):
         names: list[str] = []
         if kinds.intersection(_TABLES):
-            names += _tables(engine, inspector, schema, kinds)
+            names += _tables(inspector, schema, kinds)
         if "VIEW" in kinds:
             names += inspector.get_view_names(schema)
-        if "MATERIALIZED VIEW" in kinds and engine.dialect.name == "postgresql":
+        if "MATERIALIZED VIEW" in kinds and backend == "postgresql":
             names += inspector.get_materialized_view_names(schema)
         table_names += [TableName(schema, name) for name in names]
-    return sorted(name for name in table_names if _is_wanted(name, config))
+    return table_names
 
 
 def check_distinct(tables: Sequence[TableName]) -> None:
@@ -73,8 +79,16 @@ def check_distinct(tables: Sequence[TableName]) -> None:
             )
 
 
-def _schemas(engine: sa.Engine, inspector: sa.Inspector, config: Mapping[str, Any]) -> Sequence[str | None]:
-    backend = engine.dialect.name
+def shared_topics(tables: Iterable[TableName]) -> dict[str, list[str]]:
+    """Return the names of tables that have one topic, as tables of one name in several schemas do, by that name."""
+    names: dict[str, list[str]] = {}
+    for table in tables:
+        names.setdefault(table.table, []).append(table.full)
+    return {topic: sorted(of_topic) for topic, of_topic in names.items() if len(of_topic) > 1}
+
+
+def _schemas(inspector: sa.Inspector, config: Mapping[str, Any]) -> Sequence[str | None]:
+    backend = inspector.dialect.name
     if backend == "sqlite":
         return [None]
     pattern = config[settings.SCHEMAS]
@@ -93,17 +107,17 @@ def _schemas(engine: sa.Engine, inspector: sa.Inspector, config: Mapping[str, An
     ]
 
 
-def _tables(engine: sa.Engine, inspector: sa.Inspector, schema: str | None, kinds: set[str]) -> list[str]:
+def _tables(inspector: sa.Inspector, schema: str | None, kinds: set[str]) -> list[str]:
     """
     Return the names of tables as drivers of JDBC do: PostgreSQL's partitions are tables, and what is partitioned is of its own
     kind.
     """
     names = inspector.get_table_names(schema)
-    if engine.dialect.name != "postgresql":
+    if inspector.dialect.name != "postgresql":
         return names
     query = "select relname from pg_class join pg_namespace n on n.oid = relnamespace where relkind = 'p' and nspname = :schema"
-    with engine.connect() as connection:
-        partitioned = set(connection.execute(sa.text(query), {"schema": schema}).scalars())
+    assert isinstance(inspector.bind, sa.Connection)
+    partitioned = set(inspector.bind.execute(sa.text(query), {"schema": schema}).scalars())
     plain = kinds.intersection(_TABLES[:2])
     return [name for name in names if (_PARTITIONED in kinds if name in partitioned else plain)]
 

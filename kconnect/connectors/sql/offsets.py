@@ -17,7 +17,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from kconnect.api import ConnectError, TopicPartition
 from kconnect.connectors.identity import Mark
-from kconnect.connectors.sql import database
+from kconnect.connectors.sql import database, owners
 
 log = logging.getLogger(__name__)
 
@@ -62,7 +62,8 @@ class Offsets:
 
     def create(self) -> None:
         """Create the table if it is missing, or the column that tables of older versions have not."""
-        self._table.create(self._engine, checkfirst=True)
+        if not self._is_there():
+            self._table.create(self._engine, checkfirst=False)
         self._look()
         if not self.with_rows:
             log.warning(
@@ -94,11 +95,15 @@ class Offsets:
             )
 
     def _look(self) -> None:
-        columns = sa.inspect(self._engine).get_columns(self._table.name, self._table.schema)
-        self._has_ids = any(column["name"].casefold() == _ID for column in columns)
-        if self._engine.dialect.name in ("mysql", "mariadb"):
-            options = sa.inspect(self._engine).get_table_options(self._table.name, self._table.schema)
-            self.with_rows = database.are_of_transactions(options)
+        with owners.inspected(self._engine, self._table.name, self._table.schema) as (inspector, schema):
+            columns = inspector.get_columns(self._table.name, schema)
+            self._has_ids = any(column["name"].casefold() == _ID for column in columns)
+            if self._engine.dialect.name in ("mysql", "mariadb"):
+                self.with_rows = database.are_of_transactions(inspector.get_table_options(self._table.name, schema))
+
+    def _is_there(self) -> bool:
+        with owners.inspected(self._engine, self._table.name, self._table.schema) as (inspector, schema):
+            return inspector.has_table(self._table.name, schema)
 
     def take(
         self,
@@ -151,7 +156,7 @@ class Offsets:
 
     def alter(self, offsets: Mapping[TopicPartition, int | None]) -> None:
         """Change the offsets of a connector that is stopped; None forgets a partition."""
-        if not sa.inspect(self._engine).has_table(self._table.name, self._table.schema):
+        if not self._is_there():
             return
         self._look()
         # Whatever topic there is by then, it is meant.
@@ -162,8 +167,9 @@ class Offsets:
                 connection.execute(self._update(partition).values(next_offset=-1 if offset is None else offset, **id_values))
 
     def _here(self, partition: TopicPartition) -> list[sa.ColumnElement[bool]]:
-        columns = self._table.columns
-        return [columns.connector == self._connector, columns.topic == partition.topic, columns.part == partition.partition]
+        columns, backend = self._table.columns, self._engine.dialect.name
+        wanted = {"connector": self._connector, "topic": partition.topic, "part": partition.partition}
+        return [owners.compared(backend, columns[name], "=", value) for name, value in wanted.items()]
 
     def _row(self, partition: TopicPartition) -> sa.Select[tuple[int, int, str | None]]:
         columns = self._table.columns

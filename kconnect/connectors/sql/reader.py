@@ -22,7 +22,7 @@ from sqlalchemy.types import NullType
 from kconnect.api import ConnectError, DataError, SchemaType, SourceRecord, Struct, schema
 from kconnect.connectors import names
 from kconnect.connectors.common import MISFITS, integer
-from kconnect.connectors.sql import database, positions, sqlite_files
+from kconnect.connectors.sql import database, owners, positions, sqlite_files
 from kconnect.connectors.sql import source_settings as settings
 from kconnect.connectors.sql.fields import Options, ReadField, may_be_null, moment_of, zone_of
 from kconnect.connectors.sql.positions import Position
@@ -254,10 +254,10 @@ class Reader:
                 bound = self._bound(number, connection, now)
                 if bound is None or (since is not None and since.number is not None and bound <= since.number):
                     return None
-                conditions.append(number <= bound)
+                conditions.append(self._than(number, "<=", bound))
             if since is not None and since.number is not None:
                 self._look_at_greatest(number, since.number, connection, now)
-                conditions.append(number > since.number)
+                conditions.append(self._than(number, ">", since.number))
             return query.where(*conditions).order_by(number)
         time = self._time()
         query = query.add_columns(sa.type_coerce(time, NullType()).label("_time"))
@@ -265,14 +265,18 @@ class Reader:
         if since is None and self._initial is not None:
             begin = present if self._initial == -1 else _EPOCH + datetime.timedelta(milliseconds=self._initial)
             since = self.position = Position(moment=(begin - _EPOCH) // _MICROSECOND * 1000 - 1000)
-        conditions.append(time < self._written(self._whole(present - self._delay)))
+        conditions.append(self._than(time, "<", self._written(self._whole(present - self._delay))))
         if since is not None and since.moment is not None:
             at = self._written(_EPOCH + since.moment // 1000 * _MICROSECOND)
             if number is not None and since.number is not None:
-                conditions.append(sa.or_(time > at, sa.and_(time == at, number > since.number)))
+                same = sa.and_(self._than(time, "=", at), self._than(number, ">", since.number))
+                conditions.append(sa.or_(self._than(time, ">", at), same))
             else:
-                conditions.append(time > at)
+                conditions.append(self._than(time, ">", at))
         return query.where(*conditions).order_by(time, *([] if number is None else [number]))
+
+    def _than(self, value: sa.ColumnElement[Any], sign: str, bound: Any) -> sa.ColumnElement[bool]:
+        return owners.compared(self._options.backend, value, sign, bound)
 
     def _number(self) -> sa.ColumnClause[Any]:
         if self._number_name:
@@ -308,7 +312,8 @@ class Reader:
 
     def _greatest(self, number: sa.ColumnClause[Any], connection: sa.Connection) -> int | None:
         """Return the greatest number, None if there is none. In SQLite's columns a text, or bytes, may be greater than all."""
-        query = sa.select(sa.func.max(number)).select_from(self.relation.source)
+        function = sa.func.pg_catalog.max if self._options.backend == "postgresql" else sa.func.max
+        query = sa.select(function(number)).select_from(self.relation.source)
         greatest = None
         if self._options.backend == "sqlite":
             greatest = connection.execute(query.where(sa.func.typeof(number) == "integer")).scalar()
@@ -344,7 +349,7 @@ class Reader:
     def _comparable(self, column: sa.ColumnClause[Any], kind: Any) -> sa.ColumnElement[Any]:
         backend = self._options.backend
         if backend == "postgresql" and _has_zone(kind, backend) and not _has_zone(column.type, backend):
-            return sa.func.timezone(self._options.zone.key, sa.cast(column, sa.DateTime()), type_=kind)
+            return sa.func.pg_catalog.timezone(self._options.zone.key, sa.cast(column, sa.DateTime()), type_=kind)
         if backend != "sqlite":
             return column
         # It has times as texts or as numbers: the milliseconds of either.

@@ -15,7 +15,7 @@ from sqlalchemy.dialects import mysql
 from sqlalchemy.types import NullType
 
 from kconnect.api import DataError, Schema, schema
-from kconnect.connectors.sql import positions
+from kconnect.connectors.sql import owners, positions
 from kconnect.connectors.sql.fields import Geometry, Options, ReadField, by_text, field_of
 from kconnect.connectors.sql.listing import TableName
 
@@ -34,7 +34,8 @@ class Relation(ABC):
         """Whether dates are to be read as texts, until the columns change."""
 
     def look(self, connection: sa.Connection, options: Options) -> None:
-        """Whether it has other columns than before. SQLAlchemyError if it is not there."""
+        """Look which columns it has now. SQLAlchemyError if it is not there, DataError if it can't be read."""
+        self._check_owner(connection)
         described = self._described(connection)
         if (described, self.reads_texts) == self._known:
             return
@@ -72,6 +73,9 @@ class Relation(ABC):
     def is_there(self, engine: sa.Engine) -> bool:
         return True
 
+    def _check_owner(self, connection: sa.Connection) -> None:
+        """DataError if to read it would run what somebody else has written with the rights of this login."""
+
     def _name(self) -> str | None:
         return None
 
@@ -92,20 +96,26 @@ class TableRelation(Relation):
         self._table = name
 
     def is_there(self, engine: sa.Engine) -> bool:
-        return sa.inspect(engine).has_table(self._table.table, schema=self._table.schema)
+        with owners.inspected(engine) as (inspector, _):
+            return inspector.has_table(self._table.table, schema=self._table.schema)
 
     def _name(self) -> str | None:
         return self._table.table
 
-    def _all(self) -> sa.FromClause:
+    def _check_owner(self, connection: sa.Connection) -> None:
+        if connection.dialect.name == "postgresql":
+            owners.check(connection, self._all(), self.shown)
+
+    def _all(self) -> sa.TableClause:
         return sa.table(self._table.table, schema=self._table.schema)
 
     def _found(
         self, connection: sa.Connection, described: Sequence[tuple[Any, ...]]
     ) -> tuple[sa.FromClause, Sequence[sa.ColumnClause[Any]]]:
-        table = sa.Table(
-            self._table.table, sa.MetaData(), schema=self._table.schema, autoload_with=connection, resolve_fks=False
-        )
+        with owners.in_catalog(connection):
+            table = sa.Table(
+                self._table.table, sa.MetaData(), schema=self._table.schema, autoload_with=connection, resolve_fks=False
+            )
         unseen = [name for name, *_ in described if name not in table.columns]
         if unseen:
             # It was changed in between, or the server describes it in a way that SQLAlchemy can't read.

@@ -88,9 +88,20 @@ class SqlSourceConnector(Informed, CheckedSource):
             asking.end()
         config = self._config if attempts is None else {**self._config, settings.ATTEMPTS: attempts}
         try:
-            return database.patiently(engine, config, lambda: listing.tables(engine, config), self._stopped.wait)
+            tables = database.patiently(engine, config, lambda: listing.tables(engine, config), self._stopped.wait)
         finally:
             engine.dispose()
+        if list(tables) != list(self._tables or ()):
+            for topic, names in listing.shared_topics(tables).items():
+                log.warning(
+                    "The tables %s have one topic, %s%s: who may make such a table writes there. Name those that are meant in "
+                    "%s",
+                    " and ".join(names),
+                    config[source_settings.PREFIX],
+                    topic,
+                    source_settings.WHITELIST,
+                )
+        return tables
 
     def _watch(self) -> None:
         try:

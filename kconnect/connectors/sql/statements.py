@@ -17,7 +17,7 @@ from sqlalchemy.dialects.postgresql import MONEY
 from sqlalchemy.exc import DBAPIError, StatementError
 
 from kconnect.api import ConnectError
-from kconnect.connectors.sql import database, faults, settings
+from kconnect.connectors.sql import database, faults, owners, settings
 from kconnect.connectors.sql.rows import Rows, unique_keys
 
 _TEMPORARY = "kconnect_rows"
@@ -140,7 +140,7 @@ def _copies(engine: sa.Engine, rows: Rows, mode: str) -> Callable[[sa.Connection
 
     if mode == "insert":
         return lambda connection, given: copy(connection, table, given)
-    same = " AND ".join(f"t.{name} = s.{name}" for name in keys)
+    same = " AND ".join(f"t.{name} {owners.equals(kind)} s.{name}" for name, kind in zip(keys, columns))
     sets = ", ".join(f"{name} = {'s' if mode == 'update' else 'excluded'}.{name}" for name in other_names)
     merge = {
         "delete": f"DELETE FROM {table} AS t USING {_TEMPORARY} AS s WHERE {same}",

@@ -19,7 +19,7 @@ from sqlalchemy.exc import DBAPIError, NoSuchTableError
 
 from kconnect.api import ConnectError, DataError, Schema
 from kconnect.connectors import names
-from kconnect.connectors.sql import database, faults, offsets, pg_texts, settings, types
+from kconnect.connectors.sql import database, faults, offsets, owners, pg_texts, settings, types
 from kconnect.connectors.targets import Targets
 
 log = logging.getLogger(__name__)
@@ -136,8 +136,12 @@ class Tables:
             if self._backend != "sqlite":
                 self._describe(topic, sa.table(name, schema=schema))
             try:
-                # Tables that it refers to are none of ours, and may be any number.
-                table = sa.Table(name, sa.MetaData(), schema=schema, autoload_with=self._engine, resolve_fks=False)
+                with owners.inspected(self._engine, name, schema) as (inspector, where):
+                    # Tables that it refers to are none of ours, and may be any number.
+                    table = sa.Table(name, sa.MetaData(), schema=where, autoload_with=inspector.bind, resolve_fks=False)
+                if where != schema:
+                    # Statements find it by the path, as before: it has a schema only while it is looked at.
+                    table = table.to_metadata(sa.MetaData(), schema=None)  # type: ignore[arg-type]
             except NoSuchTableError:
                 return None
             for column, described in zip(table.columns, self._described.get(topic, ())):

@@ -718,7 +718,14 @@ def test_without_the_setting_they_are_passed_over(lake: Lake) -> None:
     assert lake.ids() == [0]
 
 
-@pytest.mark.parametrize("path", ["file://{}", "../../secret.parquet", "..%2F..%2Fsecret.parquet", "{}"])
+ELSEWHERE = [
+    *("file://{}", "../../secret.parquet", "..%2F..%2Fsecret.parquet", "{}", " ../../secret.parquet", "\t../../secret.parquet"),
+    *("..\\..\\secret.parquet", "a\\..\\..\\..\\secret.parquet", ".\t./.\n./secret.parquet", "\x01../../secret.parquet", " {}"),
+    *("%2e%2e/%2E./secret.parquet", "../../secret.parquet ", "./../../secret.parquet", "a//../../../secret.parquet"),
+]
+
+
+@pytest.mark.parametrize("path", ELSEWHERE, ids=ascii)
 def test_an_upsert_reads_no_file_beside_the_table(lake: Lake, tmp_path: Path, path: str) -> None:
     """Who may put a file into the table's folder has its log name one of another table, whose rows a merge would copy."""
     with lake.sink(**UPSERTS) as runner:
@@ -735,6 +742,18 @@ def test_an_upsert_reads_no_file_beside_the_table(lake: Lake, tmp_path: Path, pa
     with pytest.raises(ConnectError, match=r"names a file that is not in its folder"), lake.sink(**UPSERTS) as runner:
         put(runner, row(1, note="b"))
     assert lake.table().version() == 1
+
+
+@pytest.mark.parametrize(
+    "value", ["..", ".", "../x", "a\\b", " a ", "a\tb", "a\nb", "%2e%2e", "a:b", "/x", "ü", "\x01", "x/"], ids=ascii
+)
+def test_no_value_of_a_record_looks_like_a_file_elsewhere(lake: Lake, value: str) -> None:
+    """The folders of partitions have their values as names: whoever writes one record must not end the upserts of all."""
+    more = {**UPSERTS, "delta.tables.default-partition-by": "note"}
+    with lake.sink(**more) as runner:
+        put(runner, row(0, note=value))
+        put(runner, row(0, note=value), row(1, note="b"))
+    assert lake.ids() == [0, 1]
 
 
 @pytest.mark.parametrize("is_folder", [False, True], ids=["file", "folder"])

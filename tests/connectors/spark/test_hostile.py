@@ -25,23 +25,38 @@ pytestmark = pytest.mark.timeout(900)
 
 @pytest.mark.long
 @pytest.mark.parametrize("lake", ["delta"], indirect=True)
-def test_rows_of_files_elsewhere_are_not_brought_into_a_table(lake: Lake, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "path",
+    ["file://{}", "%2e%2e/%2e%2e/elsewhere.parquet", ".%2E/..%2felsewhere.parquet", " ../../elsewhere.parquet", "%2F{}", "%zz"],
+)
+def test_rows_of_files_elsewhere_are_not_brought_into_a_table(lake: Lake, tmp_path: Path, path: str) -> None:
     """Whoever may write into its folder may have written its log."""
     with lake.sink(**UPSERTS) as runner:
         commit(runner, row(0))
-    secret = tmp_path / "elsewhere.parquet"
+    secret = lake.folder / "elsewhere.parquet"
     [file] = lake.files()
     shutil.copy(file.removeprefix("file://"), secret)
     log = lake.folder / "shop" / "orders" / "_delta_log"
     lines = [json.loads(line) for path in sorted(log.glob("*.json")) for line in path.read_text().splitlines()]
     [add] = [line for line in lines if "add" in line]
-    add["add"]["path"] = f"file://{secret}"
+    add["add"]["path"] = path.format(secret)
     (log / f"{len(list(log.glob('*.json'))):020}.json").write_text(json.dumps(add))
     with (
-        pytest.raises(ConnectError, match="names files that are not in its folder"),
+        pytest.raises(ConnectError, match=r"names files that are not in its folder|URISyntaxException"),
         lake.sink(**UPSERTS, **{"max.retries": "0"}) as runner,
     ):
         commit(runner, row(1))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("lake", ["delta"], indirect=True)
+def test_no_value_of_a_record_looks_like_a_file_elsewhere(lake: Lake) -> None:
+    """The folders of partitions have their values as names."""
+    values = ["..", ".", "../x", "a\\b", " a ", "a\tb", "a\nb", "%2e%2e", "a:b", "/x", "ü", "\x01", "x/", "a+b", "+"]
+    with lake.sink(**UPSERTS, **{"lake.tables.default-partition-by": "note"}) as runner:
+        commit(runner, *(row(number, note=value) for number, value in enumerate(values)))
+        commit(runner, *(row(number + 50, note=value) for number, value in enumerate(values)))
+    assert lake.ids() == [*range(len(values)), *range(50, 50 + len(values))]
 
 
 @pytest.mark.long

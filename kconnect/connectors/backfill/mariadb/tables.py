@@ -18,7 +18,7 @@ from kconnect.connectors.backfill.mariadb import ddl, keys, settings
 from kconnect.connectors.backfill.mariadb.defaults import default_of
 from kconnect.connectors.backfill.mariadb.keys import KeyColumn, quoted
 from kconnect.connectors.backfill.mariadb.types import Modes, reading_of
-from kconnect.connectors.backfill.records import SNAPSHOT_FIELD, Shape, matches, shape_of, topic_of
+from kconnect.connectors.backfill.records import SNAPSHOT_FIELD, Shape, matches, refuse_shared, shape_of, topic_of
 from kconnect.connectors.backfill.types import Reading
 
 _BUILT_IN = ("mysql", "information_schema", "performance_schema", "sys")
@@ -226,7 +226,7 @@ def plans(
     size = config[settings.RANGE_ROWS]
     while sum(each.rows // size + 1 for each in tables) > max(_MOST_RANGES, 2 * len(tables)):
         size *= 2
-    divided = []
+    divided, topics = [], []
     for each in sorted(tables, key=lambda table: -table.rows):
         if each.engine != _ENGINE:
             raise ConnectError(
@@ -236,6 +236,8 @@ def plans(
         table = look(connection, definition(each.name), each.name, config)
         borders = _borders(connection, table, each.rows, size) if table.order else []
         divided.append(Plan(each.name, each.rows, table.key, borders))
+        topics.append((each.name, table.shape.topic))
+    refuse_shared(topics, settings.TABLES_OUT)
     return divided
 
 

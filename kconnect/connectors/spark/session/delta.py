@@ -40,6 +40,8 @@ _DEEPEST = 6
 """So many parts a table's name may have more than another's that is looked for in its folder."""
 UPWARDS = "(^|/)[.][.](/|$)"
 """A path that leaves a folder again."""
+_ODD_NAMES = (r"^[A-Za-z][A-Za-z0-9+.-]*:", "(^|/)[.]{0,2}(/|$)", r"[\x00-\x1f\x7f\\]", r"^\s|\s$")
+"""What may be taken for a file elsewhere: an address, another part than a name, what URLs leave out or take for a slash."""
 _CHECKED = "spark.databricks.delta.retentionDurationCheck.enabled"
 _KEPT = 10_000
 
@@ -129,9 +131,10 @@ class Delta:
         """Raise ElsewhereError for a table whose log names files elsewhere: what reads them would copy their rows into it."""
         if self._inside.has(state):
             return
+        from pyspark.sql import DataFrame
+
         files = _snapshot(spark, where).allFiles().toDF()
-        odd = f"path RLIKE '^([A-Za-z][A-Za-z0-9+.-]*:|/)' OR path RLIKE '{UPWARDS}' OR deletionVector.storageType = 'p'"
-        if int(files.where(odd).limit(1).count()):
+        if int(DataFrame(files, spark).where(_leads_out()).limit(1).count()):
             raise ElsewhereError("its log names files that are not in its folder")
         self._inside.note(state.identity, state.version)
 
@@ -164,6 +167,24 @@ def merge_of(table: str, source: str, names: list[str], by: By) -> str:
         f"WHEN MATCHED AND COALESCE(s.{mark}, FALSE){newer} THEN DELETE WHEN MATCHED{newer} THEN UPDATE SET {sets} "
         f"WHEN NOT MATCHED AND NOT COALESCE(s.{mark}, FALSE) THEN INSERT ({columns}) VALUES ({values})"
     )
+
+
+def _leads_out() -> Any:
+    """
+    Whether a row of a log's files names one elsewhere. A path is an address's, so Delta decodes it; the name of a deletion
+    vector is made of 20 characters, behind letters and digits for a folder if there are any.
+    """
+    from pyspark.sql import functions as sql
+
+    path, vector = sql.col("path"), sql.col("deletionVector")
+    decoded = sql.try_url_decode(sql.replace(path, sql.lit("+"), sql.lit("%2B")))
+    odd = decoded.isNull() | (vector["storageType"] == "p")
+    for name in (path, decoded):
+        for pattern in _ODD_NAMES:
+            odd |= name.rlike(pattern)
+    folder = sql.expr("substring(deletionVector.pathOrInlineDv, 1, length(deletionVector.pathOrInlineDv) - 20)")
+    odd |= (vector["storageType"] == "u") & folder.rlike("[^A-Za-z0-9]")
+    return sql.coalesce(odd, sql.lit(False))
 
 
 @contextlib.contextmanager
