@@ -9,6 +9,7 @@ from random import Random
 import pytest
 
 from kconnect.core.settings.references import Reference, Resolved
+from kconnect.data import secret_texts
 from kconnect.processes.covered import Covered
 
 SECRET, SHOWN = "hunter2-very-secret", "${env:DB}"
@@ -54,3 +55,51 @@ def test_long_secrets_take_no_memory_and_uncover_nobody_elses() -> None:
     assert covered.hide(f"It is {SECRET}.") == "It is [hidden]."
     assert covered.hide("0019" + "x" * 60_000) == "[hidden]", "the latest is not there any more"
     assert covered._groups.keys() == shown.keys()
+
+
+LONG = "Sup3rSecretHead.eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIiwibmFtZSI6IkpvaG4ifQ.Tail9SecretEnd"
+
+
+@pytest.mark.parametrize("cut", [12, 40, len(LONG) - 1])
+@pytest.mark.parametrize("at", ["beginning", "end"])
+def test_what_is_left_of_a_secret_that_was_cut_is_covered(cut: int, at: str) -> None:
+    """Many a text is cut before anybody hides what is in it."""
+    covered = Covered()
+    covered.put({LONG: SHOWN})
+    part = LONG[:cut] if at == "beginning" else LONG[-cut:]
+    for text in (f"can't read '{part}...'", f"{part}", f"{part} and {LONG} and {part}", f"x{part}y"):
+        assert covered.hide(text) == text.replace(LONG, SHOWN).replace(part, SHOWN)
+        assert secret_texts.hide(text, [LONG]) == text.replace(LONG, "[hidden]").replace(part, "[hidden]")
+
+
+def test_what_is_no_more_than_a_word_of_a_secret_stays() -> None:
+    covered = Covered()
+    covered.put({"production-db-1.example.com": SHOWN})
+    assert covered.hide("the production topic of example.com") == "the production topic of example.com"
+
+
+@pytest.mark.parametrize(
+    "part",
+    ["Tail9SecretEnd", "tail9secretend", "More8Secret", "Amp5Secret", "SUP3RSECRETHEAD@TAIL9SECRETEND/MORE8SECRET&AMP5SECRET"],
+)
+def test_what_libraries_take_out_of_a_url_is_covered(part: str) -> None:
+    reference = Reference("file", "/f", "k", SHOWN)
+    value = "Sup3rSecretHead@Tail9SecretEnd/More8Secret&Amp5Secret"
+    covered = Covered()
+    covered.put(Resolved({reference: value}).cover({}))
+    assert covered.hide(f"http://{part}/x can't be reached") == f"http://{SHOWN}/x can't be reached"
+
+
+def test_as_requests_quotes_it() -> None:
+    covered = Covered()
+    covered.put({"p%ss w\"ö\rd<&>'tail": SHOWN})
+    assert covered.hide("p%25ss%20w%22%C3%B6%0Dd%3C&%3E'tail") == SHOWN
+
+
+def test_long_texts_of_one_letter_take_no_time() -> None:
+    """Each place of it may be the beginning, or the end, of a value."""
+    covered = Covered()
+    values = {f"{number}" + "x" * 50_000 + f"{number}": SHOWN for number in range(20)}
+    covered.put(values)
+    text = "x" * 100_000
+    assert covered.hide(text) == secret_texts.hide(text, values) == text

@@ -32,7 +32,7 @@ class Submitted:
 
     def text(self, text: str) -> str:
         """A text of plugin code, without what references stand for."""
-        return references.substitute(text, self.covered)
+        return references.hide(text, self.covered)
 
     def rows(self, rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
         """Entries of `configs`. What a setting's reference can't be resolved for is all that is said about the setting."""

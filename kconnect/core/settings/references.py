@@ -14,9 +14,12 @@ from dataclasses import dataclass, field
 
 from kconnect.core.settings import operation
 from kconnect.core.settings.setting import LIST
+from kconnect.data import secret_texts
 from kconnect.errors import ConfigError
 
 _LONGEST_WORD = 7
+_IN_URLS = re.compile("[@/?#&=]")
+_LEAST = 8
 _WORD = re.compile(rf"\w{{1,{_LONGEST_WORD}}}")
 
 PROVIDERS = "config.providers"
@@ -147,12 +150,23 @@ def _word_at_start(text: str, most: int) -> str:
 
 
 def _long_forms(value: str) -> list[str]:
-    """The value, also without the blanks around it, and, of one with several lines, those that could not be anything else."""
+    """
+    The value, also without the blanks around it, and those parts that could not be anything else: lines, and what libraries
+    take for a part of a URL that has it, where hosts become lower case.
+    """
     forms = [value, value.strip()]
     lines = value.splitlines()
     if len(lines) > 1:
         forms += [line.strip() for line in lines if len(line.strip()) >= 16]
+    else:
+        forms += [part for part in _IN_URLS.split(value) if len(part) >= _LEAST and not _is_plain(part)]
+        forms += [other for form in forms if len(form) >= _LEAST for other in (form.lower(), form.upper())]
     return [form for form in dict.fromkeys(forms) if telling(form)]
+
+
+def _is_plain(text: str) -> bool:
+    """Whether a part of a URL may as well be a word, or a name of several."""
+    return text in (text.lower(), text.upper()) and not any(map(str.isdigit, text))
 
 
 def telling(text: str) -> bool:
@@ -192,6 +206,12 @@ def put_back(configs: Sequence[Mapping[str, str]], raw: Mapping[str, str], resol
         }
         for config in configs
     ]
+
+
+def hide(text: str, covered: Mapping[str, str]) -> str:
+    """The text with each of `covered` replaced, and what it has of those that somebody has cut in two."""
+    parts = {part: shown for value, shown in covered.items() for part in secret_texts.cut(text, value)}
+    return substitute(text, {**parts, **covered})
 
 
 def substitute(text: str, replacements: Mapping[str, str]) -> str:
