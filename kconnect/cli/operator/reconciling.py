@@ -115,7 +115,8 @@ def _perform(client: ConnectClient, resource: Resource, decision: Decision) -> O
         try:
             _do(client, resource.connector, action)
         except (ConnectError, OSError) as error:
-            return Outcome(done, _one_line(error))
+            status = error.status if isinstance(error, RestError) else None
+            return Outcome(done, _one_line(error), refused=status is not None and status < 500)
         done += 1
     return Outcome(done)
 

@@ -19,13 +19,15 @@ import kopf
 
 from kconnect.cli.connection import Target
 from kconnect.cli.operator import resource as resources
+from kconnect.cli.operator.decision import SOON_S
 from kconnect.cli.operator.reconciling import Result, reconcile
 from kconnect.cli.operator.resource import CLUSTER_LABELS, FINALIZER, GROUP, Resource
 from kconnect.errors import ConnectError, ForbiddenError, NotFoundError, UnavailableError
-from kconnect.rest.client import ConnectClient
+from kconnect.rest.client import ConnectClient, RestError
 
-_ANSWER_S = 30.0
-_SOON_S = 1.0
+_ANSWER_S = 95.0
+"""As the client's own: to check a config may take a worker long."""
+_CHECK_S = 30.0
 _OWN_WRITE_S = 5.0
 """How long a round waits until what the one before has written comes back: else it would do the same again."""
 
@@ -50,6 +52,11 @@ def run(target: Target, options: Options) -> None:
     with target.connect(_ANSWER_S) as client:
         registry = kopf.OperatorRegistry()
         _Handlers(client, options).register(registry)
+        try:
+            client.root()
+        except RestError as error:
+            # It may come up later. Each resource says so, too.
+            _log.warning("%s", error)
         _log.info("Watching %s for the worker at %s", ", ".join(options.namespaces) or "all namespaces", client.url)
         kopf.run(
             registry=registry,
@@ -84,7 +91,7 @@ class _Handlers:
             kinds.append((resources.STRIMZI_GROUP, resources.STRIMZI_PLURAL))
         kopf.on.login(registry=registry)(_login)
         for kind in kinds:
-            kopf.on.event(*kind, registry=registry, when=self._is_meant)(self._wake)
+            kopf.on.event(*kind, registry=registry)(self._wake)
             kopf.on.timer(*kind, registry=registry, when=self._is_meant, interval=0.05, id="keep")(self._keep)
             kopf.on.delete(*kind, registry=registry, when=self._is_meant, id="end")(self._end)
 
@@ -92,9 +99,10 @@ class _Handlers:
         wanted = self._options.cluster
         return wanted is None or any(labels.get(label) == wanted for label in CLUSTER_LABELS)
 
-    async def _wake(self, event: Any, body: kopf.Body, memo: kopf.Memo, **_: Any) -> None:
+    async def _wake(self, event: Any, body: kopf.Body, memo: kopf.Memo, labels: Mapping[str, str], **_: Any) -> None:
         """Have a resource looked at now if it is another one than at the last look, but for what the operator writes itself."""
-        self._rivals.note(_plain(body), is_gone=event["type"] == "DELETED")
+        # One that has lost its label is another operator's.
+        self._rivals.note(_plain(body), is_gone=event["type"] == "DELETED" or not self._is_meant(labels))
         seen = (body.metadata.get("generation"), dict(body.metadata.annotations), body.metadata.get("deletionTimestamp"))
         if memo.get("seen") != seen:
             memo["seen"] = seen
@@ -115,12 +123,12 @@ class _Handlers:
             return
         _woken(memo).clear()
         result = await self._look(body, memo, patch)
-        memo["delay"] = _SOON_S if result.soon else self._options.interval
+        memo["delay"] = SOON_S if result.soon else self._options.interval
 
     async def _end(self, body: kopf.Body, memo: kopf.Memo, patch: kopf.Patch, **_: Any) -> None:
         result = await self._look(body, memo, patch)
         if not result.released:
-            raise kopf.TemporaryError(result.message, delay=_SOON_S if result.soon else min(self._options.interval, 10.0))
+            raise kopf.TemporaryError(result.message, delay=SOON_S if result.soon else min(self._options.interval, 10.0))
 
     async def _look(self, body: kopf.Body, memo: kopf.Memo, patch: kopf.Patch) -> Result:
         raw = _plain(body)
@@ -224,7 +232,7 @@ def _check(connection: kopf.ConnectionInfo | None, options: Options) -> None:
     try:
         verify = connection.as_ssl_context() if is_https else False
         answer = httpx.get(
-            connection.server.rstrip("/") + path, headers=connection.as_http_headers(), verify=verify, timeout=_ANSWER_S
+            connection.server.rstrip("/") + path, headers=connection.as_http_headers(), verify=verify, timeout=_CHECK_S
         )
     except (httpx.HTTPError, OSError, ValueError) as error:
         raise UnavailableError(f"No API server of Kubernetes answers at {connection.server} ({error})") from None

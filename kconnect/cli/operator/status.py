@@ -41,10 +41,14 @@ class Event:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What was done of a decision: how many of its actions, and the sentence of the one that failed, if one did."""
+    """
+    What was done of a decision: how many of its actions, and the sentence of the one that failed, if one did. `refused` says
+    that the worker has understood that one, and does not want it as it is.
+    """
 
     done: int = 0
     failure: str | None = None
+    refused: bool = True
 
 
 def status(
@@ -109,7 +113,7 @@ def _readiness(
 ) -> tuple[str, str, str]:
     """Return the status, the reason and the message of the condition Ready."""
     if outcome.failure is not None:
-        return "False", "Refused", outcome.failure
+        return "False", "Refused" if outcome.refused else "RequestFailed", outcome.failure
     if decision.reason or isinstance(observed, Unreachable):
         return ("Unknown" if decision.reason == "WorkerUnreachable" else "False"), decision.reason, decision.message
     if decision.actions or decision.owner == CLAIMED or observed.status is None or observed.config is None:
@@ -141,14 +145,12 @@ def _of_worker(resource: Resource, observed: Observed) -> dict[str, Any]:
     if observed.config is None or observed.status is None:
         return {"state": None, "tasks": None, "connectorStatus": None, "topics": None, "tasksMax": None}
     tasks = observed.status["tasks"]
-    units = [observed.status["connector"], *tasks]
     running = sum(task["state"] == "RUNNING" for task in tasks)
     state = observed.status["connector"]["state"]
-    rows = [{**unit, "trace": _shown(resource, observed, unit["trace"])} if unit.get("trace") else dict(unit) for unit in units]
     return {
         "state": "FAILED" if failed_units(observed.status) else state,
         "tasks": f"{running}/{len(tasks)}",
-        "connectorStatus": {**observed.status, "connector": rows[0], "tasks": rows[1:]},
+        "connectorStatus": _all_shown(resource, observed, observed.status),
         "topics": sorted(observed.topics) or None,
         "tasksMax": _number(observed.config.get("tasks.max")),
     }
@@ -209,3 +211,14 @@ def _shown(resource: Resource, observed: Observed | Unreachable, text: str) -> s
         if config:
             text = secrets.hide(text, secrets.values(config))
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+
+
+def _all_shown(resource: Resource, observed: Observed, value: Any) -> Any:
+    """Return what the worker says with each text in it as `_shown` has it."""
+    if isinstance(value, str):
+        return _shown(resource, observed, value)
+    if isinstance(value, Mapping):
+        return {key: _all_shown(resource, observed, inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_all_shown(resource, observed, inner) for inner in value]
+    return value

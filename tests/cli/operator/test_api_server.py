@@ -209,11 +209,22 @@ def test_only_resources_of_its_cluster(server: ApiServer, worker: MemoryHerder, 
         assert worker.configs.keys() == {"mine"} and "finalizers" not in (resources.get("other") or {})["metadata"]
 
 
+def test_two_resources_for_one_connector(resources: Resources, worker: MemoryHerder, operator: Operator) -> None:
+    resources.create("first", name="orders", **SPEC)
+    resources.wait("first", "Running")
+    resources.create("second", name="orders", **SPEC)
+    assert f"{resources.namespace}/first" in resources.wait("second", "NameTaken")["message"]
+    resources.delete("second")
+    resources.wait_gone("second")
+    assert worker.configs.keys() == {"orders"}
+
+
 def test_a_worker_that_is_away(server: ApiServer, resources: Resources, worker: MemoryHerder, tmp_path: Path) -> None:
     with Operator(server, "http://127.0.0.1:9", tmp_path / "log", "-n", resources.namespace) as operator:
         resources.create("orders", **SPEC)
         assert "127.0.0.1:9" in resources.wait("orders", "WorkerUnreachable")["message"]
         assert operator.stop() == 0
+        assert "WARNING No worker answers at http://127.0.0.1:9" in operator.log
 
 
 def test_a_cluster_without_the_resource(server: ApiServer, tmp_path: Path) -> None:

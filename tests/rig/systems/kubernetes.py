@@ -125,8 +125,9 @@ class ApiServer:
         return response.json()
 
     def define(self, definition: dict[str, Any]) -> None:
-        """Create a kind of resource, and wait until it is served."""
-        self.call("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition)
+        """Create a kind of resource, if there is none yet, and wait until it is served."""
+        response = self.request("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition)
+        assert response.is_success or response.status_code == 409, response.text
         spec = definition["spec"]
         paths = [f"/apis/{spec['group']}/{version['name']}/{spec['names']['plural']}" for version in spec["versions"]]
         wait_until(lambda: all(_answers(self.url + path) for path in paths), _PATIENCE_S, f"{paths} were not served")
