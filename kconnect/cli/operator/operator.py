@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import sys
 
 import click
@@ -68,9 +67,11 @@ def operator(
 
         click.echo(yaml.safe_dump(definition(), sort_keys=False, allow_unicode=True, width=120), nl=False)
         return 0
-    if importlib.util.find_spec("kopf") is None:
+    try:
+        import kopf  # noqa: F401 - to see whether it is there
+    except ImportError as error:
         version = "" if sys.version_info >= (3, 11) else ", which needs Python 3.11 or newer"
-        raise ConnectError(f"kopf is missing: install kconnect[kubernetes]{version}")
+        raise ConnectError(f"{error.name} is missing: pip install 'kconnect[kubernetes]'{version}") from None
     from kconnect.cli.operator import shell
 
     target.log_in()

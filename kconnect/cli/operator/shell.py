@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import httpx
 import kopf
+import yaml
 
 from kconnect.cli.connection import Target
 from kconnect.cli.operator import resource as resources
@@ -207,6 +208,8 @@ def _configure(settings: kopf.OperatorSettings) -> None:
     # With only what a role in a namespace allows: neither resources nor namespaces are looked for in the cluster.
     settings.scanning.disabled = True
     settings.background.cancellation_polling = 1.0
+    settings.posting.reporting_component = "kconnect-operator"
+    settings.posting.event_name_prefix = "kconnect-"
     # One that died unseen would be waited at for ever. The API server takes whole numbers only.
     settings.watching.server_timeout = 300
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s", force=True)
@@ -218,6 +221,9 @@ def _login(settings: kopf.OperatorSettings, **_: Any) -> kopf.ConnectionInfo | N
         return kopf.login_with_service_account(settings=settings) or kopf.login_with_kubeconfig(settings=settings)
     except OSError as error:
         raise UnavailableError(f"The kubeconfig {error.filename} can't be read ({error.strerror})") from None
+    except (kopf.LoginError, yaml.YAMLError, AttributeError, KeyError, TypeError, ValueError) as error:
+        reason = " ".join(str(error).split())
+        raise UnavailableError(f"The kubeconfig can't be used ({reason}). Check what KUBECONFIG names") from None
 
 
 def _check(connection: kopf.ConnectionInfo | None, options: Options) -> None:

@@ -127,7 +127,8 @@ class Resources:
         return [
             (event["type"], event["reason"], event["message"])
             for event in self._server.events
-            if (event["involvedObject"]["namespace"], event["involvedObject"]["name"]) == (self.namespace, name)
+            if event["reportingComponent"] == "kconnect-operator"
+            and (event["involvedObject"]["namespace"], event["involvedObject"]["name"]) == (self.namespace, name)
         ]
 
     def columns(self, name: str) -> dict[str, Any]:
