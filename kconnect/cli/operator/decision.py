@@ -21,6 +21,14 @@ from kconnect.cli.operator.resource import CLAIMED, KEEP, OWNED, REPORT, Resourc
 SOON_S = 1.0
 """After something was done, or while the connector starts: to see what has become of it."""
 
+_PATIENT_S = 120.0
+"""What has been on its way for so long is asked for as everything else is."""
+
+_NO_TASKS_S = 30.0
+
+STARTING, NO_TASKS = "Starting", "NoTasks"
+"""Reasons of the condition Ready."""
+
 _BACKOFF_MINUTES_AT_MOST = 60
 """As in Strimzi: the first restart is at once, the next ones after 2, 6, 12, 20, … minutes, and then each hour."""
 
@@ -194,7 +202,8 @@ def _keep_so(resource: Resource, observed: Observed, now: datetime, waiting: Dec
     count, automatic = _auto_restart(resource, observed, now)
     if automatic is not None and not actions:
         actions.append(automatic)
-    return replace(waiting, actions=tuple(actions), drift=drift, restarts=count, soon=bool(actions) or _is_moving(observed))
+    soon = bool(actions) or (is_moving(resource, observed, now) and _since_s(resource, now) < _PATIENT_S)
+    return replace(waiting, actions=tuple(actions), drift=drift, restarts=count, soon=soon)
 
 
 def _leaves_drift(resource: Resource) -> bool:
@@ -218,18 +227,36 @@ def _count(resource: Resource) -> int:
 
 
 def _last(resource: Resource) -> datetime | None:
-    text = (resource.status.get("autoRestart") or {}).get("lastRestartTimestamp")
+    return _time((resource.status.get("autoRestart") or {}).get("lastRestartTimestamp"))
+
+
+def _time(text: str | None) -> datetime | None:
     return None if text is None else datetime.fromisoformat(str(text).replace("Z", "+00:00"))
 
 
-def _is_moving(observed: Observed) -> bool:
+def is_moving(resource: Resource, observed: Observed, now: datetime) -> bool:
     """Whether the connector or a task of it is on its way to a state."""
     if observed.status is None:
         return True
     units = (observed.status["connector"], *observed.status["tasks"])
-    if observed.status["connector"]["state"] == "RUNNING" and not observed.status["tasks"]:
+    if any(unit["state"] not in ("RUNNING", "FAILED", *RESTING) for unit in units):
         return True
-    return any(unit["state"] not in ("RUNNING", "FAILED", *RESTING) for unit in units)
+    if observed.status["connector"]["state"] != "RUNNING" or observed.status["tasks"]:
+        return False
+    # A connector runs before its tasks are there. One that has none for so long has none.
+    ready = _ready(resource)
+    return ready.get("reason") != NO_TASKS and not (ready.get("reason") == STARTING and _since_s(resource, now) >= _NO_TASKS_S)
+
+
+def _ready(resource: Resource) -> Mapping[str, Any]:
+    rows: list[Mapping[str, Any]] = resource.status.get("conditions") or []
+    return next((row for row in rows if row.get("type") == "Ready"), {})
+
+
+def _since_s(resource: Resource, now: datetime) -> float:
+    """Return for how long the resource is Ready, or is not."""
+    since = _time(_ready(resource).get("lastTransitionTime"))
+    return 0.0 if since is None else (now - since).total_seconds()
 
 
 def _sentence(text: str) -> str:

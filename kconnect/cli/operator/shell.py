@@ -132,15 +132,16 @@ class _Handlers:
             raise kopf.TemporaryError(result.message, delay=SOON_S if result.soon else min(self._options.interval, 10.0))
 
     async def _look(self, body: kopf.Body, memo: kopf.Memo, patch: kopf.Patch) -> Result:
-        raw = _plain(body)
         lock = memo.setdefault("lock", threading.Lock())
 
-        def look() -> Result:
-            # A resource that is deleted while its loop waits for the worker is looked at by two threads otherwise.
+        def look() -> tuple[dict[str, Any], Result]:
+            # A resource that is deleted while its loop waits for the worker is looked at by two threads otherwise. What it says
+            # is read within: the loop must not create again what the deletion before it has deleted.
             with lock:
-                return reconcile(self._client, raw, self._rivals.of, datetime.now(timezone.utc))
+                raw = _plain(body)
+                return raw, reconcile(self._client, raw, self._rivals.of, datetime.now(timezone.utc))
 
-        result = await asyncio.to_thread(look)
+        raw, result = await asyncio.to_thread(look)
         if result.status is not None:
             before = raw.get("status") or {}
             after = {**result.status, **dict.fromkeys(result.removed)}
@@ -254,7 +255,8 @@ def _check(connection: kopf.ConnectionInfo | None, options: Options) -> None:
 
 
 def _plain(body: kopf.Body) -> dict[str, Any]:
-    return {key: body[key] for key in body}
+    # The loop may replace what it has meanwhile.
+    return {key: body.get(key) for key in body}
 
 
 def _woken(memo: kopf.Memo) -> asyncio.Event:

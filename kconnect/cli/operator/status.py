@@ -12,7 +12,9 @@ from datetime import datetime, timezone
 from typing import Any
 
 from kconnect.cli.operator.decision import (
+    NO_TASKS,
     RESTING,
+    STARTING,
     Apply,
     AutoRestart,
     Decision,
@@ -20,13 +22,14 @@ from kconnect.cli.operator.decision import (
     Observed,
     Unreachable,
     failed_units,
+    is_moving,
 )
 from kconnect.cli.operator.resource import CLAIMED, REPORT, STRIMZI_KIND, Resource
 from kconnect.core.settings import secrets
 
 _STRIMZI_FIELDS = ("conditions", "observedGeneration", "connectorStatus", "tasksMax", "topics", "autoRestart")
 _LONGEST = 500
-_QUIET = ("", "Creating", "Adopting", "Starting", "Deleting", "ReconciliationPaused")
+_QUIET = ("", "Creating", "Adopting", STARTING, "Deleting", "ReconciliationPaused")
 """Reasons that are worth no warning."""
 
 
@@ -56,7 +59,7 @@ def status(
 ) -> dict[str, Any]:
     """Return the whole status of a resource, as it stands in Kubernetes."""
     before = resource.status
-    is_ready, reason, message = _readiness(resource, observed, decision, outcome)
+    is_ready, reason, message = _readiness(resource, observed, decision, outcome, now)
     message = _shown(resource, observed, message)
     applied = any(isinstance(action, Apply) for action in decision.actions)
     state: dict[str, Any] = {
@@ -109,7 +112,7 @@ def timestamp(now: datetime) -> str:
 
 
 def _readiness(
-    resource: Resource, observed: Observed | Unreachable, decision: Decision, outcome: Outcome
+    resource: Resource, observed: Observed | Unreachable, decision: Decision, outcome: Outcome, now: datetime
 ) -> tuple[str, str, str]:
     """Return the status, the reason and the message of the condition Ready."""
     if outcome.failure is not None:
@@ -119,7 +122,7 @@ def _readiness(
     if decision.actions or decision.owner == CLAIMED or observed.status is None or observed.config is None:
         if decision.drift:
             return "False", "Missing", "The connector is missing, and the resource has drift only reported."
-        return "False", "Starting", "The worker was asked; its answer is awaited."
+        return "False", STARTING, "The worker was asked; its answer is awaited."
     failed = failed_units(observed.status)
     if failed:
         return "False", "Failed", f"FAILED: {', '.join(failed[:5])}. {_trace(observed.status)}{_advice(resource, decision)}"
@@ -128,8 +131,10 @@ def _readiness(
     if state in RESTING:
         return "True", state.capitalize(), f"It is {state.lower()}."
     running = sum(task["state"] == "RUNNING" for task in tasks)
-    if state != "RUNNING" or running < len(tasks) or not tasks:
-        return "False", "Starting", f"The connector is {state}; {running} of {len(tasks)} tasks run."
+    if is_moving(resource, observed, now) or running < len(tasks):
+        return "False", STARTING, f"The connector is {state}; {running} of {len(tasks)} tasks run."
+    if not tasks:
+        return "True", NO_TASKS, "It runs, and has no tasks."
     return "True", "Running", f"{running} of {len(tasks)} tasks run."
 
 

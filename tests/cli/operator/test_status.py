@@ -101,3 +101,20 @@ def test_strimzis_resource_gets_strimzis_fields() -> None:
     after, _ = shown(strimzi(annotations={"kconnect.dev/owner": "u1/owned"}), Observed({**CONFIG}, status()))
     fields = {"conditions", "observedGeneration", "connectorStatus", "tasksMax", "topics", "autoRestart"}
     assert after.keys() <= fields and after["connectorStatus"]["tasks"][0]["state"] == "RUNNING"
+
+
+def test_a_connector_without_tasks_is_waited_for_and_then_ready() -> None:
+    observed = Observed(CONFIG, {**status(), "tasks": []})
+    after, _ = shown(connector(owner="owned"), observed)
+    assert ready(after) == ("False", "Starting")
+    assert ready(shown(connector(owner="owned", status=after), observed, minutes=0.4)[0]) == ("False", "Starting")
+    after, events = shown(connector(owner="owned", status=after), observed, minutes=0.5)
+    assert ready(after) == ("True", "NoTasks") and events == []
+    assert shown(connector(owner="owned", status=after), observed, minutes=9)[0] == after
+
+
+def test_what_stays_on_its_way_is_not_asked_for_every_second() -> None:
+    observed = Observed(CONFIG, status("UNASSIGNED", "UNASSIGNED"))
+    after, _ = shown(connector(owner="owned"), observed)
+    body = resources.read(connector(owner="owned", status=after))
+    assert [decide(body, observed, later(minutes)).soon for minutes in (0, 1, 2)] == [True, True, False]
