@@ -30,8 +30,8 @@ def main(root: Path, *options: str) -> None:
     if options not in ((), ("--browser",), ("--kubernetes",), ("--light",)):
         fail(
             f"unknown option {' '.join(options)}; there are --browser, which installs Chromium for tests of the console, "
-            "--kubernetes, which builds helm and kubeconform for tests of the chart, and --light, which leaves out what only "
-            "tests and some connectors need"
+            "--kubernetes, which builds helm, kubeconform and an API server for tests of Kubernetes, and --light, which leaves "
+            "out what only tests and some connectors need"
         )
     is_light = options == ("--light",)
     require_java()
@@ -61,7 +61,7 @@ def main(root: Path, *options: str) -> None:
         if options == ("--browser",):
             find_tool("Looking for Chromium", "browser", environment / "bin" / "python", root, log)
         if options == ("--kubernetes",):
-            find_tool("Building helm and kubeconform", "go_tools", environment / "bin" / "python", root, log)
+            find_tool("Building tools of Kubernetes", "go_tools", environment / "bin" / "python", root, log)
 
 
 def fingerprint(root: Path) -> str:

@@ -17,7 +17,7 @@ import sys
 import time
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import hypothesis
 import pytest
@@ -34,6 +34,10 @@ from tests.rig.systems.opensearch import OpenSearch
 from tests.rig.systems.postgres_programs import find, find_or_install
 from tests.scheduling import EndingLoadFileScheduling
 from tests.support import EXPLORE, marks_of_fixtures, starts
+
+if TYPE_CHECKING:
+    # It needs Python 3.11.
+    from tests.rig.systems.kubernetes import ApiServer
 
 # How long an example takes says something about the machine only.
 hypothesis.settings.register_profile("kconnect", deadline=None, derandomize=not EXPLORE)
@@ -196,11 +200,29 @@ def prometheus_programs() -> Path:
 def go_tools() -> dict[str, Path]:
     """Where helm and kubeconform are. CI=true builds them, or fails; others who have none leave these tests out."""
     if os.environ.get("CI") == "true":
-        return {name: programs.find_or_build(name, build=True) for name in programs.MODULES}
-    found = {name: path for name in programs.MODULES if (path := programs.find(name)) is not None}
-    if found.keys() != programs.MODULES.keys():
+        return {name: programs.find_or_build(name, build=True) for name in programs.OF_THE_CHART}
+    found = {name: path for name in programs.OF_THE_CHART if (path := programs.find(name)) is not None}
+    if len(found) < len(programs.OF_THE_CHART):
         pytest.skip("helm or kubeconform are not here (scripts/setup --kubernetes): the chart was not tried")
     return found
+
+
+@pytest.fixture(scope="session")
+@starts("process")
+def api_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
+    """An API server for custom resources. CI=true builds it, or fails; others who have none leave these tests out."""
+    # kopf has it, which there is for Python 3.11 and newer.
+    pytest.importorskip("aiohttp")
+    from tests.rig.systems import kubernetes
+
+    found = kubernetes.find_or_build() if os.environ.get("CI") == "true" else kubernetes.find()
+    if found is None:
+        pytest.skip("an API server of Kubernetes or etcd is not here (scripts/setup --kubernetes): the operator was not tried")
+    server = kubernetes.ApiServer(found, tmp_path_factory.mktemp("kubernetes"))
+    try:
+        yield server.start()
+    finally:
+        server.stop()
 
 
 @pytest.fixture(scope="session")

@@ -44,6 +44,7 @@ _COMMANDS = {
     "logs": ("kconnect.cli.connectors.logs", "Show what the logs of all workers and their hosts say about a connector."),
     "migrate": ("kconnect.cli.migrate.migrate", "Move connectors to another cluster, with their offsets, and back."),
     "offsets": ("kconnect.cli.offsets", "Show and change connectors' offsets."),
+    "operator": ("kconnect.cli.operator.operator", "Keep connectors as resources of Kubernetes say."),
     "patch": ("kconnect.cli.connectors.patch", "Change or remove some settings of a connector."),
     "pause": ("kconnect.cli.connectors.pause", "Pause connectors: their tasks stay, and do nothing."),
     "plugin": ("kconnect.cli.plugins.plugin", "List, install, remove and check plugins."),
@@ -97,7 +98,7 @@ _SECTIONS = {
     "Data": ("backfill", "offsets", "dlq", "schemas", "topics", "migrate"),
     "Cluster": ("cluster", "plugin", "set", "doctor"),
     "Try a chain": ("preview", "test"),
-    "On this machine": ("worker", "broker", "demo", "lake", "user", "version"),
+    "On this machine": ("worker", "operator", "broker", "demo", "lake", "user", "version"),
     "This command line": ("context", "completion", "help"),
 }
 

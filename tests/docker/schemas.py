@@ -19,8 +19,11 @@ import yaml
 FOLDER = Path(__file__).with_name("schemas")
 KINDS = {
     "ConfigMap": "io.k8s.api.core.v1",
+    "Deployment": "io.k8s.api.apps.v1",
     "NetworkPolicy": "io.k8s.api.networking.v1",
     "PodDisruptionBudget": "io.k8s.api.policy.v1",
+    "Role": "io.k8s.api.rbac.v1",
+    "RoleBinding": "io.k8s.api.rbac.v1",
     "Service": "io.k8s.api.core.v1",
     "ServiceAccount": "io.k8s.api.core.v1",
     "StatefulSet": "io.k8s.api.apps.v1",

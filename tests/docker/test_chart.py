@@ -15,6 +15,8 @@ from typing import Any
 import pytest
 import yaml
 
+from kconnect.cli.operator import crd
+from kconnect.cli.operator.operator import operator
 from kconnect.core.settings.worker import WorkerSettings
 from kconnect.java import properties
 from tests.docker import image, schemas
@@ -49,6 +51,13 @@ ALL = {
     "networkPolicy": {"from": [{"namespaceSelector": {"matchLabels": {"team": "data"}}}]},
     "serviceMonitor": {"enabled": True, "labels": {"release": "prometheus"}},
     "autoscaling": {"enabled": True},
+    "operator": {
+        "enabled": True,
+        "namespaces": ["data", "more"],
+        "cluster": "my-connect",
+        "strimzi": True,
+        "env": [{"name": "KCONNECT_TOKEN", "valueFrom": {"secretKeyRef": {"name": "operator", "key": "token"}}}],
+    },
     "serviceAccount": {"annotations": {"eks.amazonaws.com/role-arn": "arn:aws:iam::1:role/x"}},
     "podAnnotations": {"a": "b"},
     "podLabels": {"a": "b"},
@@ -57,6 +66,8 @@ ALL = {
     "affinity": {"nodeAffinity": {}},
 }
 """Every value that is more than a number or a text of another one."""
+
+OPERATOR = ("Deployment", "kconnect-prod-operator")
 
 both = pytest.mark.parametrize("values", [FEW, ALL], ids=["few", "all"])
 
@@ -139,6 +150,9 @@ def test_a_field_that_kubernetes_does_not_know_is_found(chart: Chart, right: str
         {"plugins": {"images": [{"image": "x"}]}},
         {"image": {"pullPolicy": "Sometimes"}},
         {"terminationGracePeriodSeconds": 5},
+        {"operator": {"enabled": True, "interval": 0}},
+        {"operator": {"enabled": True, "namespace": "data"}},
+        {"operator": {"enabled": True, "url": "prod:8083"}},
     ],
     ids=str,
 )
@@ -214,9 +228,13 @@ def test_ports_probes_and_selectors_fit(chart: Chart, values: dict) -> None:
         assert "replicas" not in workers["spec"], "or each upgrade would take back what KEDA has set"
 
 
-@both
-def test_pods_are_as_the_restricted_standard_wants_them(chart: Chart, values: dict) -> None:
-    pod = chart.objects(values)["StatefulSet", "kconnect-prod"]["spec"]["template"]["spec"]
+@pytest.mark.parametrize(
+    ("values", "pods"),
+    [(FEW, ("StatefulSet", "kconnect-prod")), (ALL, ("StatefulSet", "kconnect-prod")), (ALL, OPERATOR)],
+    ids=["few", "all", "operator"],
+)
+def test_pods_are_as_the_restricted_standard_wants_them(chart: Chart, values: dict, pods: tuple[str, str]) -> None:
+    pod = chart.objects(values)[pods]["spec"]["template"]["spec"]
     assert pod["securityContext"]["runAsNonRoot"] is True
     assert str(pod["securityContext"]["runAsUser"]) == image.only("USER").text
     assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
@@ -226,7 +244,7 @@ def test_pods_are_as_the_restricted_standard_wants_them(chart: Chart, values: di
         assert security["capabilities"] == {"drop": ["ALL"]}
     assert not {"hostNetwork", "hostPID", "hostIPC"} & pod.keys()
     assert all({"configMap", "emptyDir", "secret"} & volume.keys() for volume in pod["volumes"])
-    assert pod["automountServiceAccountToken"] is False
+    assert pod["automountServiceAccountToken"] is (pods == OPERATOR), "only the operator asks Kubernetes anything"
 
 
 def test_another_worker_file_is_another_pod(chart: Chart) -> None:
@@ -243,3 +261,53 @@ def test_names_begin_as_alerts_want_jobs_to(chart: Chart, release: str, name: st
     objects = chart.objects({**FEW, "serviceMonitor": {"enabled": True}}, release)
     job = objects["ServiceMonitor", name]["spec"]["endpoints"][0]["relabelings"][-1]
     assert (job["targetLabel"], job["replacement"]) == ("job", name)
+
+
+def test_the_operators_command_is_one_that_it_takes(chart: Chart) -> None:
+    pod = chart.objects(ALL)[OPERATOR]["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    assert container["args"][:2] == ["kconnect", "operator"]
+    context = operator.make_context("operator", container["args"][2:])
+    wanted = {
+        "url": "http://kconnect-prod.data.svc:8083",
+        "namespaces": ("data", "more"),
+        "cluster": "my-connect",
+        "strimzi": True,
+        "interval": 30.0,
+    }
+    assert wanted.items() <= context.params.items()
+    assert container["ports"][0]["containerPort"] == context.params["health_port"]
+    few = chart.objects({**FEW, "operator": {"enabled": True}})[OPERATOR]["spec"]["template"]["spec"]["containers"][0]
+    assert operator.make_context("operator", few["args"][2:]).params["namespaces"] == ("data",)
+
+
+def test_the_operator_may_do_nothing_but_its_work(chart: Chart) -> None:
+    rendered = [each for each in yaml.safe_load_all(chart.rendered(ALL)) if each]
+    assert not [each for each in rendered if each["kind"].startswith("Cluster")]
+    roles = [each for each in rendered if each["kind"] == "Role"]
+    assert [role["metadata"]["namespace"] for role in roles] == ["data", "more"]
+    for role in roles:
+        allowed = {resource: rule["verbs"] for rule in role["rules"] for resource in rule["resources"]}
+        assert allowed == {
+            **{kind: ["get", "list", "watch", "patch"] for kind in ("connectors", "kafkaconnectors")},
+            **{f"{kind}/status": ["patch"] for kind in ("connectors", "kafkaconnectors")},
+            "events": ["create"],
+        }
+    bindings = [each for each in rendered if each["kind"] == "RoleBinding"]
+    assert {(each["subjects"][0]["name"], each["subjects"][0]["namespace"]) for each in bindings} == {(OPERATOR[1], "data")}
+    assert not [each for each in chart.objects(FEW) if "operator" in each[1]]
+
+
+def test_the_operators_pod_is_none_of_the_workers_and_reaches_them(chart: Chart) -> None:
+    objects = chart.objects(ALL)
+    labels = objects[OPERATOR]["spec"]["template"]["metadata"]["labels"]
+    for kind, key in (("Service", "selector"), ("PodDisruptionBudget", "selector"), ("NetworkPolicy", "podSelector")):
+        selector = objects[kind, "kconnect-prod"]["spec"][key]
+        assert not labels.items() >= selector.get("matchLabels", selector).items()
+    peers = objects["NetworkPolicy", "kconnect-prod"]["spec"]["ingress"][0]["from"]
+    assert any(labels.items() >= peer.get("podSelector", {}).get("matchLabels", {"no": "one"}).items() for peer in peers)
+
+
+def test_the_chart_has_the_definition_that_the_operator_prints() -> None:
+    with (CHART / "crds" / "connectors.yaml").open(encoding="utf-8") as file:
+        assert yaml.safe_load(file) == crd.definition(), "write it: kconnect operator --crd > docker/chart/crds/connectors.yaml"

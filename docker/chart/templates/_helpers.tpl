@@ -9,6 +9,19 @@ app.kubernetes.io/name: kconnect
 app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end }}
 
+{{/* Another name than the workers': a service or a budget of theirs must not count the operator's pod. */}}
+{{- define "kconnect.operatorSelector" -}}
+app.kubernetes.io/name: kconnect-operator
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}
+
+{{- define "kconnect.operatorLabels" -}}
+{{ include "kconnect.operatorSelector" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
+{{- end }}
+
 {{- define "kconnect.labels" -}}
 {{ include "kconnect.selector" . }}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}

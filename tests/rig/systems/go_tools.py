@@ -1,7 +1,8 @@
 """
-Programs in Go that tests of the chart need: helm and kubeconform, built by Go from its module proxy into kconnect's cache.
+Programs in Go that tests of Kubernetes need, built by Go from its module proxy into kconnect's cache: helm and kubeconform for
+the chart, and an API server of custom resources for the operator.
 
-`scripts/setup --kubernetes` runs this module: with two cores it takes five minutes, once.
+`scripts/setup --kubernetes` runs this module: with two cores it takes ten minutes, once.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ from kconnect.jvm import jars, lock
 MODULES = {
     "helm": "helm.sh/helm/v3/cmd/helm@v3.22.0",
     "kubeconform": "github.com/yannh/kubeconform/cmd/kubeconform@v0.8.0",
+    "apiextensions-apiserver": "k8s.io/apiextensions-apiserver@v0.37.2",
 }
+OF_THE_CHART = ("helm", "kubeconform")
 _BUILD_S = 1800.0
 
 

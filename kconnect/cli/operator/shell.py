@@ -1,0 +1,279 @@
+"""
+The thin layer around kopf: watches the resources, has each looked at by `reconciling.py`, and writes what that returns.
+
+Each resource has a loop of its own (kopf's timer), which an event only wakes: so what is lost of events comes with the next
+round. Run by `operator.py`. kopf adds and takes away the finalizer, and stops the loop of a resource that is being deleted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections.abc import Collection, Mapping
+from datetime import datetime, timezone
+from typing import Any, NamedTuple
+
+import httpx
+import kopf
+import yaml
+
+from kconnect.cli.connection import Target
+from kconnect.cli.operator import resource as resources
+from kconnect.cli.operator.decision import SOON_S
+from kconnect.cli.operator.reconciling import Result, reconcile
+from kconnect.cli.operator.resource import CLUSTER_LABELS, FINALIZER, GROUP, Resource
+from kconnect.errors import ConnectError, ForbiddenError, NotFoundError, UnavailableError
+from kconnect.rest.client import ConnectClient, RestError
+
+_ANSWER_S = 95.0
+"""As the client's own: to check a config may take a worker long."""
+_CHECK_S = 30.0
+_OWN_WRITE_S = 5.0
+"""How long a round waits until what the one before has written comes back: else it would do the same again."""
+
+_log = logging.getLogger("kconnect.operator")
+
+
+class Options(NamedTuple):
+    """What the command line says. No `namespaces` are all; `interval` is in seconds, `port` of /healthz."""
+
+    namespaces: tuple[str, ...]
+    cluster: str | None
+    strimzi: bool
+    interval: float
+    port: int | None
+
+
+def run(target: Target, options: Options) -> None:
+    """Run the operator until SIGTERM or Ctrl-C. Raise ConnectError if there is no Kubernetes, or one without the resource."""
+    settings = kopf.OperatorSettings()
+    _check(_login(settings=settings), options)
+    _configure(settings)
+    with target.connect(_ANSWER_S) as client:
+        registry = kopf.OperatorRegistry()
+        _Handlers(client, options).register(registry)
+        try:
+            client.root()
+        except RestError as error:
+            # It may come up later. Each resource says so, too.
+            _log.warning("%s", error)
+        _log.info("Watching %s for the worker at %s", ", ".join(options.namespaces) or "all namespaces", client.url)
+        kopf.run(
+            registry=registry,
+            settings=settings,
+            standalone=True,
+            namespaces=options.namespaces,
+            clusterwide=not options.namespaces,
+            liveness_endpoint=None if options.port is None else f"http://0.0.0.0:{options.port}/healthz",
+        )
+
+
+class _NothingStored(kopf.DiffBaseStorage):
+    """kopf would keep a copy of the resource in an annotation, to tell what has changed. Nobody here asks that."""
+
+    def fetch(self, *, body: kopf.Body) -> None:
+        return None
+
+    def store(self, *, body: kopf.Body, patch: kopf.Patch, essence: Any) -> None:
+        pass
+
+
+class _Handlers:
+    """The handlers of a cluster's resources."""
+
+    def __init__(self, client: ConnectClient, options: Options) -> None:
+        self._client, self._options = client, options
+        self._rivals = Rivals()
+
+    def register(self, registry: kopf.OperatorRegistry) -> None:
+        kinds = [(resources.GROUP, resources.PLURAL)]
+        if self._options.strimzi:
+            kinds.append((resources.STRIMZI_GROUP, resources.STRIMZI_PLURAL))
+        kopf.on.login(registry=registry)(_login)
+        for kind in kinds:
+            kopf.on.event(*kind, registry=registry)(self._wake)
+            kopf.on.timer(*kind, registry=registry, when=self._is_meant, interval=0.05, id="keep")(self._keep)
+            kopf.on.delete(*kind, registry=registry, when=self._is_meant, id="end")(self._end)
+
+    def _is_meant(self, labels: Mapping[str, str], **_: Any) -> bool:
+        wanted = self._options.cluster
+        return wanted is None or any(labels.get(label) == wanted for label in CLUSTER_LABELS)
+
+    async def _wake(self, event: Any, body: kopf.Body, memo: kopf.Memo, labels: Mapping[str, str], **_: Any) -> None:
+        """Have a resource looked at now if it is another one than at the last look, but for what the operator writes itself."""
+        # One that has lost its label is another operator's.
+        self._rivals.note(_plain(body), is_gone=event["type"] == "DELETED" or not self._is_meant(labels))
+        seen = (body.metadata.get("generation"), dict(body.metadata.annotations), body.metadata.get("deletionTimestamp"))
+        if memo.get("seen") != seen:
+            memo["seen"] = seen
+            _woken(memo).set()
+        _changed(memo).set()
+
+    async def _keep(self, body: kopf.Body, memo: Any, patch: kopf.Patch, **others: Any) -> None:
+        # kopf's types leave it out for timers, which have it all the same.
+        stopped = others["stopped"]
+        await _first((_woken(memo).wait(), stopped.wait()), memo.get("delay", 0.0))
+        written = memo.get("written")
+        if written is not None and body.metadata.get("resourceVersion") == written:
+            _changed(memo).clear()
+            if body.metadata.get("resourceVersion") == written:
+                await _first((_changed(memo).wait(), stopped.wait()), _OWN_WRITE_S)
+        memo["written"] = None
+        if stopped:
+            return
+        _woken(memo).clear()
+        result = await self._look(body, memo, patch)
+        memo["delay"] = SOON_S if result.soon else self._options.interval
+
+    async def _end(self, body: kopf.Body, memo: kopf.Memo, patch: kopf.Patch, **_: Any) -> None:
+        result = await self._look(body, memo, patch)
+        if not result.released:
+            raise kopf.TemporaryError(result.message, delay=SOON_S if result.soon else min(self._options.interval, 10.0))
+
+    async def _look(self, body: kopf.Body, memo: kopf.Memo, patch: kopf.Patch) -> Result:
+        lock = memo.setdefault("lock", threading.Lock())
+
+        def look() -> tuple[dict[str, Any], Result]:
+            # A resource that is deleted while its loop waits for the worker is looked at by two threads otherwise. What it says
+            # is read within: the loop must not create again what the deletion before it has deleted.
+            with lock:
+                raw = _plain(body)
+                return raw, reconcile(self._client, raw, self._rivals.of, datetime.now(timezone.utc))
+
+        raw, result = await asyncio.to_thread(look)
+        if result.status is not None:
+            before = raw.get("status") or {}
+            after = {**result.status, **dict.fromkeys(result.removed)}
+            patch.status.update(merge_patch(before, after))
+        if result.annotations and not result.released:
+            patch.metadata.annotations.update(result.annotations)
+        if result.status is not None or result.annotations:
+            memo["written"] = raw["metadata"].get("resourceVersion")
+        for event in result.events:
+            place = f"{raw['metadata'].get('namespace')}/{raw['metadata']['name']}"
+            _log.log(
+                logging.WARNING if event.type == "Warning" else logging.INFO, "%s: %s: %s", place, event.reason, event.message
+            )
+            kopf.event(body, type=event.type, reason=event.reason, message=event.message)
+        return result
+
+
+class Rivals:
+    """The resources that are known, by uid: which of them have the same connector. Several threads ask."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[str, Resource]] = {}
+        self._lock = threading.Lock()
+
+    def note(self, body: Mapping[str, Any], is_gone: bool = False) -> None:
+        uid = body["metadata"]["uid"]
+        with self._lock:
+            if is_gone:
+                self._known.pop(uid, None)
+            else:
+                self._known[uid] = (str(body["metadata"].get("creationTimestamp")), resources.read(body))
+
+    def of(self, resource: Resource) -> str | None:
+        """
+        Return the place of another resource that has the connector of this one. Of two that say so of themselves, the older one
+        has it.
+        """
+        with self._lock:
+            age = self._known.get(resource.uid, ("", resource))[0]
+            for other_age, other in self._known.values():
+                if other.uid == resource.uid or other.connector != resource.connector or other.owner is None:
+                    continue
+                if resource.owner is None or (other_age, other.uid) < (age, resource.uid):
+                    return other.place
+        return None
+
+
+def merge_patch(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the merge patch (RFC 7386) that makes one object of another; None in `after` removes a field."""
+    patch: dict[str, Any] = {}
+    for key, value in after.items():
+        if isinstance(value, Mapping) and isinstance(before.get(key), Mapping):
+            gone = dict.fromkeys(name for name in before[key] if name not in value)
+            if inner := merge_patch(before[key], {**value, **gone}):
+                patch[key] = inner
+        elif before.get(key) != value:
+            patch[key] = value
+    return patch
+
+
+def _configure(settings: kopf.OperatorSettings) -> None:
+    settings.persistence.finalizer = FINALIZER
+    settings.persistence.progress_storage = kopf.AnnotationsProgressStorage(prefix=f"operator.{GROUP}")
+    settings.persistence.diffbase_storage = _NothingStored()
+    # With only what a role in a namespace allows: neither resources nor namespaces are looked for in the cluster.
+    settings.scanning.disabled = True
+    settings.background.cancellation_polling = 1.0
+    settings.posting.reporting_component = "kconnect-operator"
+    settings.posting.event_name_prefix = "kconnect-"
+    # One that died unseen would be waited at for ever. The API server takes whole numbers only.
+    settings.watching.server_timeout = 300
+    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s", force=True)
+    _log.setLevel(logging.INFO)
+
+
+def _login(settings: kopf.OperatorSettings, **_: Any) -> kopf.ConnectionInfo | None:
+    try:
+        return kopf.login_with_service_account(settings=settings) or kopf.login_with_kubeconfig(settings=settings)
+    except OSError as error:
+        raise UnavailableError(f"The kubeconfig {error.filename} can't be read ({error.strerror})") from None
+    except (kopf.LoginError, yaml.YAMLError, AttributeError, KeyError, TypeError, ValueError) as error:
+        reason = " ".join(str(error).split())
+        raise UnavailableError(f"The kubeconfig can't be used ({reason}). Check what KUBECONFIG names") from None
+
+
+def _check(connection: kopf.ConnectionInfo | None, options: Options) -> None:
+    """Raise ConnectError, which says what to do, if the operator could only wait for what nobody has installed."""
+    if connection is None:
+        raise UnavailableError(
+            "No Kubernetes cluster was found: this is no pod with a service account, and there is no kubeconfig. Name one in "
+            "KUBECONFIG"
+        )
+    path = f"/apis/{GROUP}/{resources.VERSION}"
+    is_https = connection.server.lower().startswith("https:")
+    try:
+        verify = connection.as_ssl_context() if is_https else False
+        answer = httpx.get(
+            connection.server.rstrip("/") + path, headers=connection.as_http_headers(), verify=verify, timeout=_CHECK_S
+        )
+    except (httpx.HTTPError, OSError, ValueError) as error:
+        raise UnavailableError(f"No API server of Kubernetes answers at {connection.server} ({error})") from None
+    if answer.status_code == 404:
+        raise NotFoundError(
+            f"The cluster at {connection.server} has no resource {resources.PLURAL}.{GROUP}: "
+            "`kconnect operator --crd | kubectl apply -f -` installs it"
+        )
+    if answer.status_code in (401, 403):
+        raise ForbiddenError(f"The cluster at {connection.server} lets this account read nothing (HTTP {answer.status_code})")
+    if answer.status_code != 200:
+        raise ConnectError(f"{connection.server} is no API server of Kubernetes (HTTP {answer.status_code})")
+
+
+def _plain(body: kopf.Body) -> dict[str, Any]:
+    # The loop may replace what it has meanwhile.
+    return {key: body.get(key) for key in body}
+
+
+def _woken(memo: kopf.Memo) -> asyncio.Event:
+    event: asyncio.Event = memo.setdefault("woken", asyncio.Event())
+    return event
+
+
+def _changed(memo: kopf.Memo) -> asyncio.Event:
+    event: asyncio.Event = memo.setdefault("changed", asyncio.Event())
+    return event
+
+
+async def _first(waits: Collection[Any], timeout: float) -> None:
+    """Wait until the first of these is there, for at most `timeout` seconds."""
+    tasks = [asyncio.ensure_future(wait) for wait in waits]
+    try:
+        await asyncio.wait(tasks, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
