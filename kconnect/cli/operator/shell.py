@@ -59,14 +59,20 @@ def run(target: Target, options: Options) -> None:
             # It may come up later. Each resource says so, too.
             _log.warning("%s", error)
         _log.info("Watching %s for the worker at %s", ", ".join(options.namespaces) or "all namespaces", client.url)
-        kopf.run(
-            registry=registry,
-            settings=settings,
-            standalone=True,
-            namespaces=options.namespaces,
-            clusterwide=not options.namespaces,
-            liveness_endpoint=None if options.port is None else f"http://0.0.0.0:{options.port}/healthz",
-        )
+        try:
+            kopf.run(
+                registry=registry,
+                settings=settings,
+                standalone=True,
+                namespaces=options.namespaces,
+                clusterwide=not options.namespaces,
+                liveness_endpoint=None if options.port is None else f"http://0.0.0.0:{options.port}/healthz",
+            )
+        except Exception as error:
+            # kopf has no public name for these. It has tried for a minute; who started this one does so again.
+            if not type(error).__module__.startswith(("kopf.", "aiohttp.")):
+                raise
+            raise UnavailableError(f"The API server of Kubernetes does not answer, or refuses a request ({error})") from error
 
 
 class _NothingStored(kopf.DiffBaseStorage):
