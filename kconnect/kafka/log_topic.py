@@ -99,12 +99,13 @@ def read(
     topic: str,
     since_ms: int | None,
     after: int | None,
-    take: Callable[[Line], bool],
+    take: Callable[[Line], bool | None],
     most: int,
     limit_s: float,
 ) -> Page:
     """
-    Read the lines that `take` wants, at most so many of them, from an offset on, or else from a time on; or all there are.
+    Read the lines that `take` wants, at most so many of them, from an offset on, or else from a time on; or all there are. It
+    ends before a line that `take` has no room for (None), and after `limit_s`, however long `take` takes for each.
 
     Raises:
         NotFoundError: there is no such topic
@@ -132,32 +133,43 @@ def _read(
     topic: str,
     since_ms: int | None,
     after: int | None,
-    take: Callable[[Line], bool],
+    take: Callable[[Line], bool | None],
     most: int,
     end_at: float,
 ) -> Page:
-    metadata = consumer.list_topics(topic, timeout=_TIMEOUT_S).topics[topic]
+    def left() -> float:
+        return max(_TURN_S, end_at - time.monotonic())
+
+    metadata = consumer.list_topics(topic, timeout=left()).topics[topic]
     if metadata.error is not None:
         if metadata.error.code() == ck.KafkaError.UNKNOWN_TOPIC_OR_PART:
             raise NotFoundError(f"There is no topic {topic}, which the lines of logs would be in")
         raise ck.KafkaException(metadata.error)
     # Others that somebody may have given it hold nothing of ours: lines have no key, but their writer has one partition.
-    low, high = consumer.get_watermark_offsets(ck.TopicPartition(topic, 0), timeout=_TIMEOUT_S)
+    low, high = consumer.get_watermark_offsets(ck.TopicPartition(topic, 0), timeout=left())
     start = low if after is None else min(max(after, low), high)
     if after is None and since_ms is not None:
-        [found] = consumer.offsets_for_times([ck.TopicPartition(topic, 0, since_ms)], timeout=_TIMEOUT_S)
+        [found] = consumer.offsets_for_times([ck.TopicPartition(topic, 0, since_ms)], timeout=left())
         start = high if found.offset < 0 else min(found.offset, high)
     consumer.assign([ck.TopicPartition(topic, 0, start)])
     lines: list[Line] = []
     size = 0
-    while start < high and len(lines) < most and size < _MOST_BYTES and time.monotonic() < end_at:
+    is_over = start >= high
+    while not is_over:
         for message in consumer.consume(min(500, most - len(lines)), timeout=_TURN_S):
             if (error := message.error()) is not None:
                 raise ck.KafkaException(error)
             value = message.value() or b""
             line = Line(message.timestamp()[1], value)
+            is_taken = take(line)
+            if is_taken is None:
+                # The next page begins with it.
+                return Page(lines, start, True)
             size += len(value)
             start = (message.offset() or 0) + 1
-            if take(line):
+            if is_taken:
                 lines.append(line)
+            if time.monotonic() > end_at:
+                break
+        is_over = start >= high or len(lines) >= most or size >= _MOST_BYTES or time.monotonic() > end_at
     return Page(lines, start, start < high)

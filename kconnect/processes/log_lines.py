@@ -60,9 +60,11 @@ def read(settings: WorkerSettings, wanted: Wanted) -> dict[str, Any]:
     size = 0
     is_wanted = _filter(wanted)
 
-    def take(line: Line) -> bool:
+    def take(line: Line) -> bool | None:
         nonlocal size
-        if size >= _MOST_BYTES or (entry := _entry(line)) is None or not is_wanted(entry):
+        if size >= _MOST_BYTES:
+            return None
+        if (entry := _entry(line)) is None or not is_wanted(entry):
             return False
         size += len(entry["text"])
         entries.append(entry)
@@ -88,13 +90,14 @@ def _entry(line: Line) -> dict[str, Any] | None:
     if level not in LEVELS or not isinstance(connector, str | None) or not (task is None or (type(task) is int and task >= 0)):
         return None
     texts = {name: _of_one_line(body[name]) for name in _TEXTS}
-    texts["text"] = set_in(logs.printable(body["text"]))[:_LONGEST_TEXT]
+    # What is cut off takes no time: a text of control characters takes very much.
+    texts["text"] = set_in(logs.printable(body["text"][:_LONGEST_TEXT]))[:_LONGEST_TEXT]
     whose = {"connector": connector and _of_one_line(connector), "task": task}
     return {"timestamp": at.isoformat(timespec="milliseconds"), **texts, "level": level, **whose}
 
 
 def _of_one_line(text: str) -> str:
-    return logs.printable(text).replace("\n", "\\n")[:_LONGEST_NAME]
+    return logs.printable(text[:_LONGEST_NAME]).replace("\n", "\\n")[:_LONGEST_NAME]
 
 
 def _filter(wanted: Wanted) -> Callable[[dict[str, Any]], bool]:

@@ -19,6 +19,7 @@ _LATEST = 2**53
 
 async def get_logs(call: Call) -> Response:
     connector = call.query("connector")
+    call.note("connector", connector)
     task, level = call.query("task"), (call.query("level") or "").upper() or None
     if task is not None and connector is None:
         raise BadRequestError(f"'task' is '{task[:100]}', and there is no 'connector': send its name, too.")
@@ -37,7 +38,11 @@ async def get_logs(call: Call) -> Response:
         _number(call, "after"),
         bodies.whole_text("limit", call.query("limit") or "1000", 1, _MOST),
     )
-    return ok(await asyncio.to_thread(read, wanted))
+    answer = await asyncio.to_thread(read, wanted)
+    if not answer["lines"]:
+        # Who follows asks all the time; an empty answer shows nothing.
+        call.note("reveals", False)
+    return ok(answer)
 
 
 def _number(call: Call, name: str) -> int | None:
@@ -77,6 +82,8 @@ OPERATIONS = (
         refused(400, "A parameter can't be used."),
         refused(404, "No lines are kept: `log.storage.topic` is empty, or the topic is gone."),
         notes="As `kconnect logs`. They are from a topic that keeps half an hour. Access logs and audit logs are not in it.",
+        # They may quote records.
+        reveals=True,
         errand="logs",
         query=(
             Parameter("connector", "Only lines of this connector and its tasks.", {"type": "string"}),

@@ -96,7 +96,7 @@ class Operation:
     probe: bool = False
     """Whatever looks whether the worker is up may ask it, under any name and while others are refused."""
     reveals: bool = False
-    """Whether it answers with records' data: then it is in the audit log, though it changes nothing."""
+    """Whether it answers with records' data, or what may quote it: then it is in the audit log, though it changes nothing."""
 
     @property
     def method(self) -> str:

@@ -10,11 +10,13 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import psutil
 import pyspark
 import pytest
 from pyspark.find_spark_home import _find_spark_home
 
 from kconnect import interpreter
+from kconnect.connectors.spark.application import PYTHON, Application, SparkFault
 from kconnect.core.settings.worker import WorkerSettings
 from kconnect.local.broker import Broker
 from kconnect.local.guard import Guard
@@ -23,6 +25,7 @@ from kconnect.plugins.pip import Pip, PipError
 from kconnect.spark import home
 from kconnect.testing.processes import WorkerProcess
 from kconnect.worker.errands import Errands
+from tests.attacks import search_paths
 from tests.conftest import QUICK
 from tests.support import wait_until
 
@@ -242,6 +245,50 @@ def test_no_process_of_a_worker_runs_what_is_in_its_directory(broker: Broker, tm
         worker.client.create("children", config)
         wait_until(lambda: worker.client.status("children")["connector"]["state"] == "RUNNING")
         assert not mark.exists(), mark.read_text()
+        places = {
+            place for process in psutil.Process(worker.pid).children(recursive=True) for place in search_paths.of(process)
+        }
+        assert any("jars" in place.parts for place in places)
+        assert not [place for place in places if search_paths.is_open(place)]
     finally:
         worker.stop()
     assert not mark.exists(), mark.read_text()
+
+
+def test_the_control_places_that_others_may_make(tmp_path: Path) -> None:
+    assert search_paths.is_open(Path("/tmp/kconnect-no-such-folder"))
+    assert search_paths.is_open(Path("/tmp/kconnect-no-such-folder/jars/a.jar"))
+    assert search_paths.is_open(Path("conf"))
+    (tmp_path / "open").mkdir()
+    (tmp_path / "open").chmod(0o777)
+    assert search_paths.is_open(tmp_path / "open" / "a")
+    assert not search_paths.is_open(tmp_path / "own")
+
+
+LAKE = """#!/bin/sh
+echo "$PYTHONPATH" > {told}
+echo "$TMPDIR" >> {told}
+(
+    for turn in 1 2 3 4 5 6 7 8 9 10; do
+        sleep 0.2
+        test -e "$PYTHONPATH/kconnect/__init__.py" && test -d "$TMPDIR" || echo gone >> {told}
+    done
+    echo end >> {told}
+) > /dev/null 2>&1 &
+"""
+
+
+def test_what_a_lake_s_processes_look_for_code_in_is_there_until_they_have_ended(tmp_path: Path) -> None:
+    """Whoever makes a folder in /tmp anew that Spark's JVM still has in its class path has his classes loaded into it."""
+    told, python = tmp_path / "told", tmp_path / "python"
+    python.write_text(LAKE.format(told=told))
+    python.chmod(0o755)
+    application = Application({PYTHON: str(python)})
+    with pytest.raises(SparkFault, match="has ended"):
+        # As a JVM does, one of its processes ends behind the first one.
+        application.ask({"do": "look"}).result(60)
+    wait_until(lambda: told.exists() and "end\n" in told.read_text())
+    modules, aside, *rest = told.read_text().splitlines()
+    assert rest == ["end"]
+    wait_until(lambda: not Path(modules).parent.exists())
+    assert Path(aside).parent == Path(modules).parent, "what is put aside, such as a folder of the class path, is in there, too"

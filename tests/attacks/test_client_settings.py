@@ -118,6 +118,14 @@ def test_brokers_of_a_reporter_are_brokers(service: Hostile, value: str) -> None
 
 
 @pytest.mark.process
+@pytest.mark.parametrize("name", ["default.topic.config", "delivery.report.only.error"])
+def test_what_python_s_library_alone_knows_is_no_setting_of_a_reporter(service: Hostile, name: str) -> None:
+    """Whoever may create connectors names a setting that the library takes no text for: it is refused by its name."""
+    found = validated({**http_sink(service), f"reporter.producer.{name}": "x"})
+    assert f"reporter.producer.{name}" in str(found) and "no setting of a producer" in str(found), found
+
+
+@pytest.mark.process
 def test_offsets_are_not_altered_by_code_that_a_config_would_load() -> None:
     """A config with a refused setting stands in the topic already: a change of offsets does not hand it to plugin code."""
     sandbox = Sandbox(Registry.scan(None))

@@ -39,13 +39,14 @@ ALL = {
     "image": {"repository": "registry.example.com/kconnect", "tag": "1", "pullSecrets": [{"name": "registry"}]},
     "worker": {
         "security.protocol": "SASL_SSL",
-        "sasl.jaas.config": "${secret:/run/secrets/kconnect/kafka.login:jaas}",
+        "rest.authentication.file": "/run/secrets/kconnect-worker/users/users",
         "offset.flush.interval.ms": "1000000",
         "key.converter": "org.apache.kafka.connect.storage.StringConverter",
         "rest.extension.note": r"a\b",
     },
-    "secrets": ["kafka.login", "db"],
-    "env": [{"name": "APP_PASSWORD", "valueFrom": {"secretKeyRef": {"name": "db", "key": "password"}}}],
+    "secrets": ["crm.login", "db"],
+    "workerSecrets": ["users"],
+    "env": [{"name": "CONNECT_SASL_JAAS_CONFIG", "valueFrom": {"secretKeyRef": {"name": "kafka", "key": "jaas"}}}],
     "plugins": {"images": [{"image": "registry.example.com/plugins:1", "path": "/opt/my plugins"}]},
     "podDisruptionBudget": {"maxUnavailable": "20%"},
     "networkPolicy": {"from": [{"namespaceSelector": {"matchLabels": {"team": "data"}}}]},
@@ -147,6 +148,7 @@ def test_a_field_that_kubernetes_does_not_know_is_found(chart: Chart, right: str
         {"service": {"port": 80}},
         {"bootstrapServers": "kafka"},
         {"secrets": ["../x"]},
+        {"workerSecrets": ["../x"]},
         {"plugins": {"images": [{"image": "x"}]}},
         {"image": {"pullPolicy": "Sometimes"}},
         {"terminationGracePeriodSeconds": 5},
@@ -197,8 +199,29 @@ def test_a_worker_takes_its_file(chart: Chart, values: dict) -> None:
     assert loaded["bootstrap.servers"] == values["bootstrapServers"]
     if values is ALL:
         mounts = {mount["mountPath"] for mount in container["volumeMounts"]}
-        assert {"/run/secrets/kconnect/kafka.login", "/run/secrets/kconnect/db", loaded["plugin.path"]} <= mounts
-        assert loaded["config.providers.secret.param.allowed.paths"] == "/run/secrets/kconnect"
+        assert {"/run/secrets/kconnect/crm.login", "/run/secrets/kconnect/db", loaded["plugin.path"]} <= mounts
+
+
+def test_no_config_of_a_connector_can_name_the_worker_s_own_secrets(chart: Chart) -> None:
+    """Whoever may create connectors would have Kafka's password, or the users file, sent to brokers of his own."""
+    objects = chart.objects(ALL)
+    loaded = properties.load(objects["ConfigMap", "kconnect-prod"]["data"]["worker.properties"])
+    container = objects["StatefulSet", "kconnect-prod"]["spec"]["template"]["spec"]["containers"][0]
+    found = WorkerSettings.from_properties(loaded, {"CONNECT_SASL_JAAS_CONFIG": "login"})
+    assert found.raw["sasl.jaas.config"] == "login"
+    mounts = {Path(mount["mountPath"]) for mount in container["volumeMounts"]}
+    worker_s = {mount for mount in mounts if "kconnect-worker" in mount.parts}
+    assert worker_s == {Path(loaded["rest.authentication.file"]).parent}
+    # There is one provider, which reads nothing else, and connectors open no other files: not /proc either.
+    assert loaded["config.providers"] == "secret"
+    reached = [
+        *loaded["config.providers.secret.param.allowed.paths"].split(","),
+        *loaded["connector.files.allowed.paths"].split(","),
+    ]
+    assert set(reached) == {"/tmp", "/run/secrets/kconnect"}
+    assert not [each for each in worker_s if any(each.is_relative_to(place) for place in reached)]
+    few = properties.load(chart.objects(FEW)["ConfigMap", "kconnect-prod"]["data"]["worker.properties"])
+    assert few["connector.files.allowed.paths"] == "/tmp"
 
 
 @both

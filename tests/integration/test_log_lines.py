@@ -14,6 +14,8 @@ import structlog
 
 from kconnect.core.settings.worker import WorkerSettings
 from kconnect.errors import NotFoundError
+from kconnect.kafka import clients, log_topic
+from kconnect.kafka.log_topic import Line
 from kconnect.processes import log_lines, logs, shipping
 from kconnect.processes.log_lines import Wanted
 from tests.integration import units
@@ -165,6 +167,56 @@ def test_what_others_have_written_there(settings: WorkerSettings, shipped: loggi
     assert lines["said\n  2026-11-30 07"]["connector"] == "a\\nb"
     assert lines["\\u001b[31mred"]["connector"] == "\\u202e"
     assert len(lines["x" * 20]["text"]) == 64 << 10
+
+
+def test_the_newest_lines_are_behind_all_that_a_page_has_no_room_for(
+    settings: WorkerSettings, shipped: logging.Logger, bootstrap: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever makes a process log much must not have the last lines of others left out in silence."""
+    monkeypatch.setattr(log_lines, "_MOST_BYTES", 100_000)
+    shipped.info("first")
+    wait_until(lambda: texts(settings), LIMIT_S)
+    producer = ck.Producer({"bootstrap.servers": bootstrap})
+    long = b'{"worker":"w","process":"p","level":"INFO","logger":"l","text":"%s"}' % (b"y" * 30_000)
+    for _ in range(10):
+        producer.produce(settings.log_storage_topic, long)
+    assert producer.flush(LIMIT_S) == 0
+    shipped.info("the last line")
+    seen: list[str] = []
+
+    def read_on() -> bool:
+        after, more = 0, True
+        seen.clear()
+        while more:
+            page = log_lines.read(settings, Wanted(after=after))
+            assert page["next"] > after and sum(len(line["text"]) for line in page["lines"]) < 150_000
+            seen.extend(line["text"] for line in page["lines"])
+            after, more = page["next"], page["more"]
+        return "the last line" in seen
+
+    wait_until(read_on, LIMIT_S)
+    assert [text[0] for text in seen] == ["f", *"y" * 10, "t"]
+
+
+def test_a_page_takes_no_longer_than_it_may(settings: WorkerSettings, shipped: logging.Logger, bootstrap: str) -> None:
+    """Lines that take long, each of them: what is behind them has the next page."""
+    shipped.info("first")
+    wait_until(lambda: texts(settings), LIMIT_S)
+    producer = ck.Producer({"bootstrap.servers": bootstrap})
+    for _ in range(100):
+        producer.produce(settings.log_storage_topic, b"x")
+    assert producer.flush(LIMIT_S) == 0
+    taken = 0
+
+    def slow(line: Line) -> bool:
+        nonlocal taken
+        taken += 1
+        time.sleep(0.1)
+        return True
+
+    client = clients.reader(settings, "log-lines")
+    page = log_topic.read(client, settings.log_storage_topic, None, 0, slow, 5000, 0.5)
+    assert 0 < taken < 50 and (page.next, page.more) == (taken, True)
 
 
 def test_without_a_topic_it_says_so(settings: WorkerSettings, bootstrap: str) -> None:

@@ -17,6 +17,7 @@ from collections.abc import Iterator
 import confluent_kafka as ck
 import pytest
 
+from kconnect.core.settings.overrides import Policy, sections
 from kconnect.core.settings.worker import WorkerSettings
 from kconnect.errors import ConfigError
 from kconnect.kafka import clients
@@ -104,6 +105,17 @@ def test_no_setting_ends_the_process() -> None:
 def test_what_would_end_it_is_refused_before_a_client_is_made(given: dict[str, str]) -> None:
     with pytest.raises(ConfigError, match=r"group\.id\0? can't be used"):
         settings_of("consumer", given)
+
+
+@pytest.mark.parametrize("name", ["default.topic.config", "delivery.report.only.error"])
+@pytest.mark.parametrize("text", ["", "x", "{}", "true"])
+@pytest.mark.parametrize("kind", ["consumer", "producer"])
+def test_what_python_s_library_takes_no_text_for_is_refused_by_its_name(kind: str, name: str, text: str) -> None:
+    with pytest.raises(ConfigError, match=rf"{name} can't be used"):
+        settings_of(kind, {name: text})
+    values = [value for section in sections("sink", {f"consumer.override.{name}": text}, Policy()) for value in section.values]
+    assert [(value.name, len(value.errors)) for value in values] == [(name, 1)]
+    assert name in values[0].errors[0]
 
 
 def test_it_is_refused_in_the_worker_file_too() -> None:

@@ -89,6 +89,26 @@ def test_what_can_t_change_anything_is_not(audited: Http, path: Path) -> None:
     assert len(lines(path)) == 1, "the control"
 
 
+def test_looks_at_lines_of_logs_are_written_down(herder: MemoryHerder, path: Path) -> None:
+    """They may quote records. Who follows asks all the time: an answer without lines shows nothing."""
+    answers = [{"lines": [{}], "next": 1, "more": False}, {"lines": [], "next": 1, "more": False}]
+    api = Http(
+        build(
+            herder,
+            RestSettings(ADVERTISED, audit_file=audit.open_file(str(path)), read_logs=lambda wanted: answers.pop(0)),
+        )
+    )
+    assert api("GET", "/kconnect/logs?connector=x").status_code == 200
+    assert api("GET", "/kconnect/logs?connector=x&after=1").status_code == 200
+    assert api("GET", "/kconnect/logs?task=0").status_code == 400
+    assert not answers
+    seen = [line.partition("request=")[2] for line in lines(path)]
+    assert seen == [
+        '"GET /kconnect/logs?connector=x" connector="x" status=200',
+        '"GET /kconnect/logs?task=0" connector=- status=400',
+    ]
+
+
 def test_what_fails_is_written_down_with_its_status(audited: Http, herder: MemoryHerder, path: Path) -> None:
     herder.fail_next = ConflictError("not now")
     audited("PUT", "/connectors/x/pause")

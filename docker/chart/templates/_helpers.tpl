@@ -42,7 +42,9 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
   "key.converter" "org.apache.kafka.connect.json.JsonConverter"
   "value.converter" "org.apache.kafka.connect.json.JsonConverter"
   "listeners" (printf "http://:%d" $port)
+  "connector.files.allowed.paths" (.Values.secrets | empty | ternary "/tmp" "/tmp,/run/secrets/kconnect")
 -}}
+{{- /* Connectors have this one, too: what the worker itself logs in with is in variables, or in workerSecrets. */}}
 {{- if .Values.secrets }}
 {{- $own = merge $own (dict
   "config.providers" "secret"

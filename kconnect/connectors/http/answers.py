@@ -48,7 +48,9 @@ class Answers:
         self._topic: str = config[settings.ANSWERS]
         _check_brokers(settings.BROKERS, config[settings.BROKERS])
         for name, value in producer_settings.items():
-            if ("." not in name and name not in _UNDOTTED) or name.startswith(("default.topic.config", "test.mock.")):
+            if ("." not in name and name not in _UNDOTTED) or name.startswith(
+                ("default.topic.config", "delivery.report.", "test.mock.")
+            ):
                 raise ConfigError(f"{OWN}{name}", "[hidden]", "It is no setting of a producer: leave it out")
             if name in ("bootstrap.servers", "metadata.broker.list"):
                 _check_brokers(f"{OWN}{name}", value)

@@ -9,9 +9,12 @@ Called by `lake.py` and `targets.py`. Read next: `session/main.py`, the other si
 from __future__ import annotations
 
 import _thread
+import atexit
 import contextlib
+import fcntl
 import logging
 import os
+import shutil
 import socket
 import struct
 import subprocess
@@ -23,6 +26,7 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import psutil
 import pyarrow as pa
 
 import kconnect
@@ -36,6 +40,8 @@ log = logging.getLogger(__name__)
 PYTHON, SETTINGS = "lake.python", "lake.spark."
 _TAKEN_S = 300
 _CHORES = ("maintain", "copy")
+_ENDS_S, _LOOKS_S = 30.0, 0.2
+"""How long its processes may take to end once their first one has, and how often that is looked at."""
 _WRITERS = 4
 """Commits at a time: most of one is Spark's planning, in the driver's JVM."""
 _DEFAULTS = {
@@ -171,11 +177,14 @@ class _Life:
         self._line, theirs = socket.socketpair()
         # Who asks is not to wait for ever for an application that takes nothing.
         self._line.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", _TAKEN_S, 0))
-        # Of this folder nothing but kconnect is to be found: not the packages of this Python.
-        self._folder = tempfile.TemporaryDirectory(prefix="kconnect-lake-")
-        os.symlink(Path(kconnect.__file__).parent, Path(self._folder.name, "kconnect"))
+        self._folder = _Folder()
         command = interpreter.command("kconnect.connectors.spark.session.main", str(theirs.fileno()), python=python)
-        environment = {**os.environ, "PYTHONPATH": self._folder.name, "PYSPARK_PYTHON": python, "PYSPARK_DRIVER_PYTHON": python}
+        environment = {
+            **os.environ,
+            **self._folder.environment,
+            "PYSPARK_PYTHON": python,
+            "PYSPARK_DRIVER_PYTHON": python,
+        }
         for name in ("SPARK_HOME", "SPARK_CONF_DIR", "PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET", "PYSPARK_SUBMIT_ARGS"):
             environment.pop(name, None)
         with theirs:
@@ -192,8 +201,10 @@ class _Life:
                 )
             except OSError as error:
                 self._line.close()
-                self._folder.cleanup()
+                self._folder.remove()
                 raise ConnectError(f"{PYTHON}={python} can't be run: {error.strerror}") from None
+        self._cleared = threading.Event()
+        atexit.register(self._leave)
         # Not threads of the task that asks first, which would be waited for at its end: others ask, too.
         _thread.start_new_thread(self._show, ())
         _thread.start_new_thread(self._hear, ())
@@ -265,7 +276,28 @@ class _Life:
         for future in waiting:
             future.set_exception(self._fault())
         self._line.close()
-        self._folder.cleanup()
+        self._clear()
+
+    def _clear(self) -> None:
+        """
+        Remove the folder once nobody looks for code in it: Spark's JVM ends behind the process that has started it. Before
+        that, another user of this machine could make the folder anew.
+        """
+        late_at = time.monotonic() + _ENDS_S
+        while left := _session(self._process.pid):
+            if time.monotonic() > late_at:
+                for process in left:
+                    with contextlib.suppress(psutil.Error):
+                        process.kill()
+            time.sleep(_LOOKS_S)
+        self._folder.remove()
+        self._cleared.set()
+        atexit.unregister(self._leave)
+
+    def _leave(self) -> None:
+        """At the end of this process, wait for that of the others."""
+        self.end()
+        self._cleared.wait(2 * _ENDS_S)
 
     def _fault(self) -> SparkFault:
         reason = f": {printable(self._last_lines[-1])}" if self._last_lines else ""
@@ -281,3 +313,36 @@ class _Life:
             log.debug("Spark: %s", text)
             if "Error" in text and not text.startswith(("at ", "\t")):
                 self._last_lines = [*self._last_lines[-3:], text[:500]]
+
+
+class _Folder:
+    """
+    Where the application's processes find kconnect, and have what they put aside: Spark's settings are in a folder of its JVM's
+    class path. Nobody else can make anything in it, whatever is removed there, and it stays for as long as they live.
+    """
+
+    def __init__(self) -> None:
+        self._path = Path(tempfile.mkdtemp(prefix="kconnect-lake-"))
+        # An application lives for weeks. What removes old files there (systemd-tmpfiles) leaves alone what is locked.
+        self._lock = os.open(self._path, os.O_RDONLY | os.O_DIRECTORY)
+        fcntl.flock(self._lock, fcntl.LOCK_SH)
+        # Of the first nothing but kconnect is to be found: not the packages of this Python.
+        modules, aside = self._path / "modules", self._path / "aside"
+        modules.mkdir()
+        aside.mkdir()
+        os.symlink(Path(kconnect.__file__).parent, modules / "kconnect")
+        self.environment = {"PYTHONPATH": str(modules), "TMPDIR": str(aside)}
+
+    def remove(self) -> None:
+        os.close(self._lock)
+        shutil.rmtree(self._path, ignore_errors=True)
+
+
+def _session(leader: int) -> list[psutil.Process]:
+    """Return the processes of a session that have not ended."""
+    found = []
+    for process in psutil.process_iter():
+        with contextlib.suppress(OSError, psutil.Error):
+            if os.getsid(process.pid) == leader and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(process)
+    return found

@@ -168,6 +168,8 @@ p   value.serializer CLASS HIGH !
 SHELL = frozenset(("sasl.kerberos.principal", "sasl.kerberos.keytab", "sasl.kerberos.service.name"))
 """What librdkafka puts into the command line of kinit, which it gives to a shell."""
 _SHELL_SAFE = re.compile(r"(?!-)[A-Za-z0-9_.@/:+=~-]*")
+_PYTHONS = frozenset(("default.topic.config", "delivery.report.only.error"))
+"""Settings with dots in their names that confluent-kafka itself has. They are none of texts, for which it raises anything."""
 _NO_TEXT = re.compile("[\0\ud800-\udfff]")
 """What C ends a text at, and what UTF-8 has not."""
 
@@ -179,6 +181,8 @@ def unfit(name: str, value: str) -> str | None:
     """
     if _NO_TEXT.search(name + value):
         return "it has a character that Kafka clients can't take (U+0000, or half of a surrogate pair): remove it"
+    if name in _PYTHONS:
+        return "kconnect's clients have no such setting: remove it"
     if name == "group.id" and not value.strip():
         return "it is empty: name a consumer group, or remove the setting"
     if name in SHELL and not is_safe_for_shell(value):

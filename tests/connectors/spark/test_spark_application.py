@@ -22,6 +22,7 @@ from kconnect.connectors.spark import application
 from kconnect.connectors.spark.connector import SparkSinkConnector
 from kconnect.connectors.spark.task import SparkSinkTask
 from kconnect.testing import SinkRunner
+from tests.attacks import search_paths
 from tests.connectors.spark.tables import PLACE, ROW, UPSERTS, Lake, commit, commit_again, gone, look, play, record, row, until
 from tests.rig.systems import lake as lakes
 from tests.rig.systems.iceberg_rest import IcebergRest
@@ -44,6 +45,21 @@ def test_a_commit_that_nobody_heard_of_is_not_made_again(lake: Lake, python: dic
         runner.rewinds.setdefault(PLACE, 3)
         commit_again(runner, 3)
     assert lake.ids() == [0, 1, 2, 3]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("lake", ["iceberg"], indirect=True)
+def test_nobody_else_can_make_what_spark_looks_for_code_in(lake: Lake, python: dict[str, str]) -> None:
+    """Whoever makes a folder of a class path has classes of his loaded, with all logins of the lake."""
+    spark = application.of(python)
+    with lake.sink() as runner:
+        commit(runner, row(0))
+    assert spark._life is not None
+    leader = psutil.Process(spark._life._process.pid)
+    processes = [leader, *leader.children(recursive=True)]
+    places = {place for each in processes for place in search_paths.of(each)}
+    assert any(place.name == "jars" for place in places)
+    assert not [place for place in places if search_paths.is_open(place)]
 
 
 def test_an_application_that_says_nothing_any_more_is_ended(lake: Lake, python: dict[str, str]) -> None:
