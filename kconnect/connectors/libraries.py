@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from kconnect.api import ConfigError
-from kconnect.connectors.host_files import ALLOWED_PATHS
+from kconnect.connectors.host_files import ALLOWED_PATHS, LINKS
 
 IMPLEMENTATIONS = "connector.library.implementations.allowed"
 UNSAFE = "connector.client.config.override.unsafe.allowlist"
@@ -21,7 +21,7 @@ UNSAFE = "connector.client.config.override.unsafe.allowlist"
 class Informed:
     """A connector or a task that the framework tells the worker's limits, before it is asked or started."""
 
-    worker_settings: tuple[str, ...] = (ALLOWED_PATHS, IMPLEMENTATIONS, UNSAFE)
+    worker_settings: tuple[str, ...] = (ALLOWED_PATHS, LINKS, IMPLEMENTATIONS, UNSAFE)
     worker: Mapping[str, str] = {}
 
 

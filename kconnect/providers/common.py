@@ -65,7 +65,8 @@ class AllowedPaths:
         try:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
                 raise ConnectError(f"{path} is not a file")
-            self._check(path, os.path.realpath(real))
+            # What was opened counts: a folder may have been a link in between, and none again by now.
+            self._check(path, os.readlink(f"/proc/self/fd/{descriptor}").removesuffix(" (deleted)"))
             with open(descriptor, "rb", closefd=False) as file:
                 data = file.read(_LARGEST + 1)
         finally:

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import ctypes
+import io
 import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import obstore
 import pytest
+from obstore.store import from_url
 
 from kconnect.api import ConfigError, ConnectError, SinkRecord
 from kconnect.connectors.datagen.connector import DatagenSourceConnector
 from kconnect.connectors.file_sink import FileStreamSinkTask
 from kconnect.connectors.file_source import FileStreamSourceConnector, FileStreamSourceTask
-from kconnect.connectors.host_files import HostFiles
+from kconnect.connectors.host_files import ALLOWED_PATHS as ALLOWED
+from kconnect.connectors.host_files import LINKS, AstrayError, HostFiles
 from kconnect.connectors.objects import opening, options
 from kconnect.connectors.objects.connector import ObjectStoreSinkConnector
 from kconnect.connectors.objects.settings import CONFIG
@@ -25,8 +30,7 @@ from kconnect.plugins.sandbox import Sandbox
 from kconnect.testing import SourceRunner
 from kconnect.units.unit import Unit
 from tests.integration.units import MemoryHost, Numbers, Plugins, end, source_of, until
-
-ALLOWED = "connector.files.allowed.paths"
+from tests.support import wait_until
 
 
 @pytest.fixture
@@ -167,14 +171,133 @@ def test_stores_stay_below_the_allowed_folders(place: Path, form: str, tmp_path_
     (place / "in" / "lake").mkdir()
     made = store(form.format(f"{place}/in/lake"), worker)
     (place / "in" / "lake" / "out").symlink_to(place)
-    with pytest.raises(ConfigError, match=ALLOWED):
+    with pytest.raises(AstrayError, match=LINKS):
         made.put("out/secret", file)
-    with pytest.raises(ConfigError, match=ALLOWED), open(file, "wb") as target:
+    with pytest.raises(AstrayError, match=LINKS), open(file, "wb") as target:
         made.get("out/secret", target)
     assert (place / "secret").read_text() == "canary\n"
     file.write_text("x")
     made.put("fine", file)
     assert (place / "in" / "lake" / "fine").read_text() == "x", "the control"
+
+
+ALL = {LINKS: "true"}
+
+
+@pytest.mark.parametrize(
+    ("worker", "leads"),
+    [({}, False), (ALL, True), ({ALLOWED: "{}"}, False), ({**ALL, ALLOWED: "{}"}, True), ({**ALL, ALLOWED: "{}/in"}, False)],
+)
+def test_a_link_leads_nothing_out_of_a_store(place: Path, worker: dict[str, str], leads: bool) -> None:
+    """Whoever may put a link into a store's folder has files of the host published, and files written: by neither."""
+    worker = {name: text.format(place) for name, text in worker.items()}
+    lake, outside, own = place / "in" / "lake", place / "outside", place / "own"
+    for folder in (lake, outside):
+        folder.mkdir()
+    (place / "top").symlink_to(lake)
+    (outside / "a").write_text("canary")
+    (lake / "kept").mkdir()
+    (lake / "kept" / "b").write_text("b")
+    (lake / "again").symlink_to(lake / "kept" / "b")
+    (lake / "folder").symlink_to(outside)
+    (lake / "file").symlink_to(place / "secret")
+    own.write_text("x")
+    allowed = worker.get(ALLOWED)
+    made = store(f"file://{lake if allowed == f'{place}/in' else place / 'top'}", worker)
+    listed = {each.name for each in made.names("")}
+    assert listed == {"kept/b", "again", *(("folder/a", "file") if leads else ())}
+    for name, content in (("again", "b"), ("folder/a", "canary"), ("file", "canary\n")):
+        target = io.BytesIO()
+        if name == "again" or leads:
+            made.get(name, target)
+            assert target.getvalue().decode() == content
+        else:
+            with pytest.raises(AstrayError, match=LINKS):
+                made.get(name, target)
+            assert target.getvalue() == b""
+    if leads:
+        made.put("folder/new/b", own)
+    else:
+        with pytest.raises(AstrayError, match=LINKS):
+            made.put("folder/new/b", own)
+    assert (outside / "new" / "b").exists() is leads
+    # What is a link itself is replaced, as what was a file is.
+    made.put("file", own)
+    assert (place / "secret").read_text() == "canary\n"
+    assert (lake / "file").read_text() == "x"
+
+
+ODD_NAMES = ("a b", "a%20b", "ü", "a=b+c", "x:y", "[x]", "a#b", "~", "{}", "a/b/c", "a?b", "a'b", 'a"b', "a&b", "a|b", "a\\b")
+
+
+@pytest.mark.parametrize("name", ODD_NAMES)
+def test_files_have_the_names_that_they_had(tmp_path: Path, name: str) -> None:
+    """Control: those that obstore gave them, so that a file which is sent again after an upgrade is the same one."""
+    own = tmp_path / "own"
+    own.write_text("x")
+    store(f"file://{tmp_path}/new", {}).put(name, own)
+    obstore.put(from_url(f"file://{tmp_path}/old", mkdir=True), name, own)
+    new, old = ([path.relative_to(tmp_path / at) for path in (tmp_path / at).rglob("*")] for at in ("new", "old"))
+    assert sorted(new) == sorted(old)
+
+
+def exchanged(one: Path, other: Path) -> None:
+    """Exchange two names at once, as whoever waits for the moment does."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    assert libc.renameat2(-100, bytes(one), -100, bytes(other), 2) == 0, os.strerror(ctypes.get_errno())
+
+
+def test_a_link_that_takes_a_folder_s_place_after_the_look_is_not_followed(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever may write into a store's folder exchanges a folder of it for a link, just after it was looked at."""
+    lake, outside, own = place / "in" / "lake", place / "outside", place / "own"
+    for folder in (lake / "d", outside):
+        folder.mkdir(parents=True)
+        (folder / "a").write_text(folder.name)
+    own.write_text("x")
+    (place / "link").symlink_to(outside)
+    made = store(f"file://{lake}", {})
+    looked = HostFiles.check_link
+
+    def late(files: HostFiles, setting: str, top: str, path: str) -> str:
+        real = looked(files, setting, top, path)
+        if not (lake / "d").is_symlink():
+            exchanged(lake / "d", place / "link")
+        return real
+
+    target = io.BytesIO()
+    for act in (lambda: made.get("d/a", target), lambda: made.put("d/b", own)):
+        with monkeypatch.context() as patch:
+            patch.setattr(HostFiles, "check_link", late)
+            with pytest.raises((AstrayError, OSError)):
+                act()
+        assert target.getvalue() == b""
+        exchanged(lake / "d", place / "link")
+    assert [path.name for path in outside.iterdir()] == ["a"]
+
+
+def test_a_link_that_comes_after_the_listing_does_not_end_a_source(tmp_path: Path) -> None:
+    """Whoever may write into the folder puts a link in a file's place once it was listed: that one is not read, others are."""
+    drop = tmp_path / "drop"
+    drop.mkdir()
+    (tmp_path / "secret").write_text("canary\n")
+    for name in ("a.txt", "b.txt", "c.txt"):
+        (drop / name).write_text(f"{name}\n")
+    config = {
+        **{"store": f"file://{drop}", "format.class": "ByteArrayFormat", "mode": "GENERIC", "topic.regex.list": "t:.*"},
+        **{"record.batch.max.size": "1", "s3.poll.interval.ms": "100", "topics.dir": ""},
+    }
+    with SourceRunner(ObjectStoreSourceConnector, config) as runner:
+        found = list(runner.poll())
+        (drop / "b.txt").unlink()
+        (drop / "b.txt").symlink_to(tmp_path / "secret")
+        wait_until(lambda: found.extend(runner.poll()) or len(found) >= 2, 30, "the other file is not read")
+        assert [each.value for each in found] == [b"a.txt", b"c.txt"]
+        (drop / "b.txt").unlink()
+        (drop / "b.txt").write_text("b again\n")
+        wait_until(lambda: found.extend(runner.poll()) or len(found) >= 3, 30, "the file that is there again is not read")
+        assert found[2].value == b"b again"
 
 
 OPTIONS = (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -170,3 +171,27 @@ def test_a_file_that_is_not_there_or_not_text(here: Path) -> None:
     missing.write_text("a=\\u12")
     with pytest.raises(ConnectError, match="malformed"):
         provider.get(str(missing), ["a"])
+
+
+def test_a_folder_that_is_a_link_for_a_moment_leads_nowhere(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever may write below an allowed path has a link there while the file is opened, and a folder before and after."""
+    folder, outside = here / "allowed" / "sub", here / "outside"
+    (folder / "db.properties").write_text("password=inside\n")
+    opened = os.open
+
+    def late(path: str, *arguments: Any, **more: Any) -> int:
+        if not str(path).endswith("db.properties"):
+            return opened(path, *arguments, **more)
+        folder.rename(here / "kept")
+        folder.symlink_to(outside)
+        try:
+            return opened(path, *arguments, **more)
+        finally:
+            folder.unlink()
+            (here / "kept").rename(folder)
+
+    provider = made(FileConfigProvider, **{"allowed.paths": str(here / "allowed")})
+    assert provider.get(str(folder / "db.properties"), {"password"}).data == {"password": "inside"}
+    monkeypatch.setattr(os, "open", late)
+    with pytest.raises(ConnectError, match="is not below a path"):
+        provider.get(str(folder / "db.properties"), {"password"})

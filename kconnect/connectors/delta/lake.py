@@ -24,7 +24,7 @@ from kconnect.connectors import names
 from kconnect.connectors.arrow import is_text
 from kconnect.connectors.delta import commits, settings
 from kconnect.connectors.delta.asking import Asker, ConflictError, DeltaFault, NoTableError, reason
-from kconnect.connectors.host_files import ALLOWED_PATHS, HostFiles
+from kconnect.connectors.host_files import LINKS, HostFiles
 from kconnect.connectors.identity import Mark
 from kconnect.connectors.lake import columns, lakes
 from kconnect.connectors.lake.columns import has_odd_numbers, longest_part
@@ -110,6 +110,7 @@ class DeltaLake(Lake[DeltaTable]):
             folder = "/".join((self._folder.rstrip("/"), *parts))
             for place in (folder, f"{folder}/{_LOG}"):
                 self._files.check(settings.STORE, place)
+                self._files.check_link(settings.STORE, self._folder, place)
         return "/".join((self._url, *(urllib.parse.quote(part) for part in parts)))
 
     def reread(self, name: str, table: DeltaTable) -> DeltaTable:
@@ -219,13 +220,13 @@ class DeltaLake(Lake[DeltaTable]):
         return commits.DeltaTarget(table, self._transactions, self._asker, self._connector, topic_ids, ids)
 
     def _check_folders(self, table: DeltaTable) -> None:
-        """Raise DeltaFault if a link in place of a partition's folder leads out of what the worker allows."""
+        """Raise DeltaFault if a link in place of a partition's folder leads to where none is followed."""
         top = options.local_path(table.table_uri)
-        folders = [top] if top is not None and self._files.limited else []
+        folders = [] if top is None else [top]
         for _ in table.metadata().partition_columns:
             entries = [entry for folder in folders for entry in os.scandir(folder) if entry.name != _LOG]
-            if any(entry.is_symlink() and not self._files.allows(entry.path) for entry in entries):
-                raise DeltaFault(f"a link in its folder leads out of what the worker's {ALLOWED_PATHS} allows")
+            if any(entry.is_symlink() and self._files.leads_out(str(top), entry.path) for entry in entries):
+                raise DeltaFault(f"a link in its folder leads out of it, which the worker's {LINKS} would have to allow")
             folders = [entry.path for entry in entries if entry.is_dir()]
 
     def lets_in(self) -> bool:

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from kconnect.connectors import names
+from kconnect.connectors.host_files import LINKS
 
 log = logging.getLogger(__name__)
 
@@ -26,7 +27,7 @@ _KEPT = 1000
 
 
 class LocalFiles:
-    """The files below `root`, but not those of which `leads_out` says that a link leads to where the worker allows none."""
+    """The files below `root`, but not those of which `leads_out` says that a link leads to where none is followed."""
 
     def __init__(self, root: str, leads_out: Callable[[str], bool]) -> None:
         self._root, self._leads_out = root, leads_out
@@ -58,7 +59,9 @@ class LocalFiles:
                 elif (status := self._stat(entry)) is None:
                     continue
                 elif entry.is_symlink() and self._leads_out(entry.path):
-                    self._pass_over(entry.path, "it leads out of the folders that the worker allows")
+                    self._pass_over(
+                        entry.path, f"a link leads it out of the store, which the worker's {LINKS} would have to allow"
+                    )
                 elif entry.is_dir():
                     (links if entry.is_symlink() else folders).append(entry.path)
                 elif not entry.is_file() or _UNFINISHED.search(entry.name):

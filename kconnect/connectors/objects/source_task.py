@@ -20,6 +20,7 @@ from typing import Any, BinaryIO, NamedTuple, NoReturn
 from kconnect.api import ConnectError, RetriableError, SourceRecord
 from kconnect.connectors import interrupts, names
 from kconnect.connectors.common import Patience, Polling
+from kconnect.connectors.host_files import AstrayError
 from kconnect.connectors.libraries import Informed
 from kconnect.connectors.limits import TooMuchError
 from kconnect.connectors.objects import opening, readers, settings, source_settings, spool, stores
@@ -233,6 +234,12 @@ class ObjectStoreSourceTask(Informed, Polling):
             copy.close()
             if isinstance(error, TooMuchError):
                 self._pass_over(file, error)
+                return
+            if isinstance(error, AstrayError):
+                # Somebody has put it there since names were asked for; a file that is there again is listed again.
+                log.warning("The file %s is passed over: %s", names.printable(file.name), error)
+                self._waiting.popleft()
+                self._known.pop(file.name, None)
                 return
             if stores.is_absent(error):
                 # Somebody has taken it away since names were asked for.

@@ -10,8 +10,12 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import errno
+import itertools
 import os
 import re
+import shutil
+import stat
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
@@ -21,12 +25,13 @@ from obstore import exceptions
 from obstore.store import S3Store, from_url
 
 from kconnect.api import ConfigError
-from kconnect.connectors.host_files import HostFiles
+from kconnect.connectors.host_files import AstrayError, HostFiles
 from kconnect.connectors.objects import listing, options, settings
 from kconnect.connectors.objects.asking import Asker
 from kconnect.connectors.objects.local_files import LocalFiles
 
 _PROBE = ".kconnect"
+_PIECE = 1 << 20
 _TIMES = 10
 """How many times the timeout of one answer a store may take until it lists another file."""
 _LONGEST = 300
@@ -53,8 +58,8 @@ def moment(seconds: float) -> datetime.datetime:
 class Store:
     """A store that obstore knows. What its methods raise is in `ERRORS`."""
 
-    _local: str | None = None
-    """Where the store is, if it is a folder that the worker's limits are for."""
+    _top: str | None = None
+    """Where the store is, if it is a folder of this machine."""
 
     def __init__(
         self, config: Mapping[str, Any], props: Mapping[str, str], longest_s: float, files: HostFiles = _NO_LIMITS
@@ -62,9 +67,10 @@ class Store:
         url: str = config[settings.STORE] or f"s3://{config[settings.BUCKET]}"
         user_options = options.given(props, files)
         folder = options.local_path(url)
-        if folder is not None and files.limited:
-            self._local = files.check(settings.STORE, folder)
+        if folder is not None:
+            files.check(settings.STORE, folder)
         self._files = files
+        self._top = None if folder is None else os.path.realpath(folder)
         self._files_here = None if folder is None else LocalFiles(folder, self._leads_out)
         timeout_s = min(config[settings.TIMEOUT] / 1000, longest_s)
         self._longest_s = timeout_s * _TIMES
@@ -100,9 +106,8 @@ class Store:
 
     def put(self, name: str, file: Path) -> None:
         """Send a whole file; what was there under that name is replaced."""
-        self._check(name)
-        if self._files_here is not None:
-            obstore.put(self._store, name, file)
+        if self._top is not None:
+            self._put_here(self._top, name, file)
         else:
             self._asker.ask(lambda: obstore.put_async(self._store, name, file))
 
@@ -121,19 +126,47 @@ class Store:
                 yield Listed(entry["path"], entry["last_modified"])
 
     def get(self, name: str, file: BinaryIO) -> None:
-        """Write a file's bytes into a local one."""
-        self._check(name)
+        """Write a file's bytes into a local one. AstrayError if a link of this machine leads out of the store."""
+        if self._top is not None:
+            self._get_here(self._top, name, file)
+            return
         answer = self._asker.ask(lambda: obstore.get_async(self._store, name))
         for chunk in answer.stream():
             file.write(chunk)
 
     def _leads_out(self, path: str) -> bool:
-        return self._files.limited and not self._files.allows(path)
+        return self._top is not None and self._files.leads_out(self._top, path)
 
-    def _check(self, name: str) -> None:
-        """Raise ConfigError if a link in a folder of this machine leads a name out of what the worker allows."""
-        if self._local is not None:
-            self._files.check(settings.STORE, os.path.join(self._local, name))
+    # A folder of this machine: by descriptors, so that nobody puts a link in place of a folder in between.
+
+    def _put_here(self, top: str, name: str, file: Path) -> None:
+        folder, last = os.path.split(os.path.join(top, name))
+        with self._files.folder(settings.STORE, top, folder, makes=True) as place, open(file, "rb") as source:
+            part, descriptor = _created(place, last)
+            try:
+                with open(descriptor, "wb") as target:
+                    shutil.copyfileobj(source, target, _PIECE)
+                os.replace(part, last, src_dir_fd=place, dst_dir_fd=place)
+            except BaseException:
+                with contextlib.suppress(OSError):
+                    os.unlink(part, dir_fd=place)
+                raise
+
+    def _get_here(self, top: str, name: str, file: BinaryIO) -> None:
+        path = os.path.join(top, name)
+        folder, last = os.path.split(self._files.check_link(settings.STORE, top, path))
+        with self._files.folder(settings.STORE, top, folder) as place:
+            try:
+                descriptor = os.open(last, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=place)
+            except OSError as error:
+                if error.errno == errno.ELOOP:
+                    raise AstrayError(settings.STORE, path, "A link has taken the file's place") from None
+                raise
+        with open(descriptor, "rb") as source:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                raise FileNotFoundError(errno.ENOENT, "It is no file any more", name)
+            while piece := source.read(_PIECE):
+                file.write(piece)
 
     def look(self) -> None:
         """Whether files can be listed."""
@@ -161,6 +194,16 @@ class Store:
         if isinstance(error, DENIED) or "AccessKey" in text:
             return settings.ACCESS_KEY
         return settings.ENDPOINT
+
+
+def _created(place: int, name: str) -> tuple[str, int]:
+    """Make a file beside another one, in a folder, and return its name: one that is not listed, since it is not whole."""
+    for number in itertools.count(1):
+        part = f"{name}#{number}"
+        with contextlib.suppress(FileExistsError):
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+            return part, os.open(part, flags, 0o666, dir_fd=place)
+    raise AssertionError
 
 
 async def _deleted(store: Any) -> bool:

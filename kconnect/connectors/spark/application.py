@@ -32,6 +32,7 @@ import pyarrow as pa
 import kconnect
 from kconnect import interpreter
 from kconnect.api import ConnectError
+from kconnect.connectors.host_files import HostFiles
 from kconnect.connectors.names import printable
 from kconnect.connectors.spark.session import wire
 
@@ -117,6 +118,7 @@ class Application:
         chosen = {name.removeprefix("lake."): value for name, value in worker.items() if name.startswith(SETTINGS)}
         is_local = {**_DEFAULTS, **chosen}["spark.master"].startswith("local")
         self._settings = {**_DEFAULTS, **chosen, **_OURS, **(_ALONE if is_local else {})}
+        self._links = HostFiles(worker).followed
         self._lock = threading.Lock()
         self._life: _Life | None = None
 
@@ -124,7 +126,7 @@ class Application:
         """Ask for something; the future fails with SparkFault. SparkFault if Spark can't be started."""
         with self._lock:
             if self._life is None or self._life.ended.is_set():
-                self._life = _Life(self._python, self._settings)
+                self._life = _Life(self._python, self._settings, self._links)
             life = self._life
         return life.ask(head, rows)
 
@@ -159,7 +161,7 @@ def of(worker: Mapping[str, str]) -> Application:
 class _Life:
     """One process of the application, from its start to its end."""
 
-    def __init__(self, python: str, settings: Mapping[str, str]) -> None:
+    def __init__(self, python: str, settings: Mapping[str, str], links: list[str] | None) -> None:
         if not python:
             raise ConnectError(
                 f"The worker's {PYTHON} is not set: run kconnect lake setup on each machine of the cluster, and set {PYTHON} "
@@ -210,7 +212,7 @@ class _Life:
         _thread.start_new_thread(self._hear, ())
         with contextlib.suppress(OSError):
             # It may have ended already, which whoever hears notices.
-            wire.send(self._line, {"spark": dict(settings), "writers": _WRITERS})
+            wire.send(self._line, {"spark": dict(settings), "writers": _WRITERS, "links": links})
 
     def ask(self, head: dict[str, Any], rows: pa.Buffer | None) -> Future[Answer]:
         future: Future[Answer] = Future()

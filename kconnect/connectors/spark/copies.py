@@ -27,7 +27,7 @@ from kconnect.connectors.spark.session.copies import TOPIC
 from kconnect.connectors.spark.staging import HEAD, MARK
 
 Where = Callable[[str], Mapping[str, Any]]
-"""Says where a table of the sink is."""
+"""Says where a table of the sink is, and what a commit of the sink's may do to it."""
 _WHERE = ("format", "where")
 _NAME = re.compile("[0-9a-f]{40}[.]parquet")
 

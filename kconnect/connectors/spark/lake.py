@@ -188,8 +188,10 @@ class SparkLake(Lake[SparkTable]):
         """Raise ConfigError for folders that the worker does not allow: links may have been put in their place since."""
         if self._files is not None:
             path = urllib.parse.unquote(url.removeprefix("file://"))
+            top = urllib.parse.unquote(self._url.removeprefix("file://"))
             for folder in (path, *(f"{path}/{name}" for name in within)):
                 self._files.check(settings.STORE, folder)
+                self._files.check_link(settings.STORE, top, folder)
 
     def head(self, name: str) -> dict[str, Any]:
         """Return how a question about a table begins."""

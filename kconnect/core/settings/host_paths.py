@@ -15,7 +15,7 @@ from urllib.parse import unquote, urlsplit
 
 from kconnect.core.settings import references
 
-ALLOWED_PATHS = "connector.files.allowed.paths"
+ALLOWED_PATHS, LINKS = "connector.files.allowed.paths", "connector.files.links.follow"
 
 _NAMES = re.compile(
     r"(?:|.*\.)("

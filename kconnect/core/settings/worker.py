@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 from kconnect.api.config import ConfigValue, Importance, NonEmptyString, OneOf, Range
 from kconnect.core.settings import browsers, gates, internal_topics, references, secrets
 from kconnect.core.settings.common import IfGiven
-from kconnect.core.settings.host_paths import ALLOWED_PATHS
+from kconnect.core.settings.host_paths import ALLOWED_PATHS, LINKS
 from kconnect.core.settings.internal_topics import InternalTopics
 from kconnect.core.settings.overrides import Policy, policy_name
 from kconnect.core.settings.setting import BOOLEAN, CLASS, INT, LIST, LONG, SHORT, STRING, table
@@ -87,7 +87,7 @@ _AUTHENTICATION_METHODS = {"basic", "token"}
 _HIGH, _MEDIUM = Importance.HIGH, Importance.MEDIUM
 
 _LAKE_PYTHON, _LAKE_SPARK = "lake.python", "lake.spark."
-_FOR_PLUGINS = ("python.transform.path", ALLOWED_PATHS, IMPLEMENTATIONS, UNSAFE_ALLOWLIST, _LAKE_PYTHON)
+_FOR_PLUGINS = ("python.transform.path", ALLOWED_PATHS, LINKS, IMPLEMENTATIONS, UNSAFE_ALLOWLIST, _LAKE_PYTHON)
 """What plugins may ask for by naming it in `worker_settings`, as all that begins with `_LAKE_SPARK`. No secrets."""
 
 _OF_CLIENTS = ("producer.", "consumer.", "admin.")
@@ -237,6 +237,12 @@ class WorkerSettings:
         _folders,
         "folders of this machine that connectors' configs may name files in; default: all that the worker's user may read or "
         "write",
+    )
+    _connector_files_links_follow = BOOLEAN(
+        LINKS,
+        False,
+        doc="whether links in the folders of stores and lakes are followed out of these, as far as "
+        f"{ALLOWED_PATHS} allows; who may put files there may put links there",
     )
     connector_library_implementations_allowed = LIST(
         IMPLEMENTATIONS,

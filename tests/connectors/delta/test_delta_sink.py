@@ -925,8 +925,32 @@ def test_a_partition_is_in_the_folders_that_the_worker_allows(lake: Lake, tmp_pa
     with lake.sink(**parts) as runner:
         put(runner, row(0, note="a"))
     props = lake.config(**parts)
-    made = DeltaLake(settings.CONFIG.parse(props), props, {"connector.files.allowed.paths": str(lake.folder)}, Asker())
-    assert made.target("shop.orders", lambda topics: {}) is not None
-    (lake.folder / "shop" / "orders" / "note=b").symlink_to(tmp_path)
-    with pytest.raises(DeltaFault, match=r"leads out of what the worker's connector\.files\.allowed\.paths allows"):
-        made.target("shop.orders", lambda topics: {})
+
+    def made(**worker: str) -> DeltaLake:
+        return DeltaLake(settings.CONFIG.parse(props), props, worker, Asker())
+
+    follows, allowed = {"connector.files.links.follow": "true"}, {"connector.files.allowed.paths": str(lake.folder)}
+    assert made(**allowed).target("shop.orders", lambda topics: {}) is not None
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (lake.folder / "shop" / "orders" / "note=b").symlink_to(outside)
+    for worker in ({}, allowed, {**follows, **allowed}, {"connector.files.allowed.paths": str(tmp_path)}):
+        with pytest.raises(DeltaFault, match=r"a link in its folder leads out of it"):
+            made(**worker).target("shop.orders", lambda topics: {})
+    assert made(**follows).target("shop.orders", lambda topics: {}) is not None
+    assert (
+        made(**follows, **{"connector.files.allowed.paths": str(tmp_path)}).target("shop.orders", lambda topics: {}) is not None
+    )
+
+
+def test_a_lake_may_be_where_a_link_leads_and_its_tables_may_not(lake: Lake, tmp_path: Path) -> None:
+    """Who may put a link into the lake's folder has a table elsewhere; a link to the lake is of who wrote the config."""
+    (tmp_path / "link").symlink_to(lake.folder)
+    with lake.sink(**{"delta.store.url": f"file://{tmp_path}/link"}) as runner:
+        put(runner, row(0))
+    props = lake.config()
+    made = DeltaLake(settings.CONFIG.parse(props), props, {}, Asker())
+    assert made.load("shop.orders") is not None
+    (lake.folder / "away").symlink_to(tmp_path)
+    with pytest.raises(ConfigError, match=r"leads out of it, which nothing follows"):
+        made.load("away.orders")

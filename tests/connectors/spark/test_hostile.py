@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+import http.server
 import json
 import os
 import shutil
+import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import fastavro
 import psutil
+import pyarrow as pa
 import pytest
 
 from kconnect.api import (
@@ -188,3 +193,176 @@ def test_a_table_whose_log_calls_methods_of_java_is_not_written_to(lake: Lake, e
             stack.enter_context(pytest.raises(ConnectError, match=r"(java_method|reflect)"))
         commit(stack.enter_context(lake.sink(**{"max.retries": "0"})), row(1))
     assert lake.ids() == ([0] if refused else [0, 1])
+
+
+@pytest.fixture
+def asked() -> Iterator[tuple[str, list[str]]]:
+    """The address of a service that nobody is to ask, and what it was asked."""
+    lines: list[str] = []
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            lines.append(self.path)
+            self.send_error(404)
+
+        do_HEAD = do_GET
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}", lines
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def metadata_of(lake: Lake, change: Callable[[dict[str, Any]], None]) -> None:
+    """Write a table's metadata anew, as whoever may write into its folder can."""
+    metadata = lake.folder / "shop" / "orders" / "metadata"
+    number = int((metadata / "version-hint.text").read_text())
+    content = json.loads((metadata / f"v{number}.metadata.json").read_text())
+    change(content)
+    (metadata / f"v{number + 1}.metadata.json").write_text(json.dumps(content))
+    (metadata / "version-hint.text").write_text(str(number + 1))
+    for file in metadata.glob(".*.crc"):
+        file.unlink()
+
+
+@pytest.mark.parametrize("lake", ["iceberg"], indirect=True)
+def test_nobody_is_asked_for_what_an_iceberg_table_s_metadata_name(lake: Lake, asked: tuple[str, list[str]]) -> None:
+    """Whoever may write into its folder names a list of manifests, or a list with manifests, at a service of the network."""
+    url, lines = asked
+    with lake.sink() as runner:
+        commit(runner, row(0))
+
+    def listed_elsewhere(content: dict[str, Any]) -> None:
+        for snapshot in content["snapshots"]:
+            snapshot["manifest-list"] = f"{url}/latest/meta-data/x.avro"
+
+    def removes_elsewhere(content: dict[str, Any]) -> None:
+        content["properties"]["write.metadata.delete-after-commit.enabled"] = "true"
+        content["metadata-log"][0]["metadata-file"] = f"{url}/v1.metadata.json"
+
+    for change in (removes_elsewhere, listed_elsewhere):
+        metadata_of(lake, change)
+        with (
+            pytest.raises(ConnectError, match="its metadata name files that are not in its folder"),
+            lake.sink(**{"max.retries": "0"}) as runner,
+        ):
+            commit(runner, row(1))
+    assert lines == []
+
+
+@pytest.mark.parametrize("lake", ["iceberg"], indirect=True)
+def test_manifests_elsewhere_are_not_read(lake: Lake, asked: tuple[str, list[str]]) -> None:
+    """The list is where it has to be, and names a manifest at a service of the network."""
+    url, lines = asked
+    with lake.sink() as runner:
+        commit(runner, row(0))
+    metadata = lake.folder / "shop" / "orders" / "metadata"
+    content = json.loads(
+        max(metadata.glob("v*.metadata.json"), key=lambda path: int(path.name[1:].partition(".")[0])).read_text()
+    )
+    [own] = [each for each in content["snapshots"] if each["snapshot-id"] == content["current-snapshot-id"]]
+    with open(own["manifest-list"].removeprefix("file:"), "rb") as file:
+        reader = fastavro.reader(file)
+        schema: Any = reader.writer_schema
+        manifests: list[Any] = list(reader)
+    manifests[0]["manifest_path"] = f"{url}/m.avro"
+    with open(metadata / "other.avro", "wb") as other:
+        fastavro.writer(other, schema, manifests, metadata={"format-version": "2"})
+
+    def listed(content: dict[str, Any]) -> None:
+        for snapshot in content["snapshots"]:
+            snapshot["manifest-list"] = f"file:{metadata}/other.avro"
+
+    metadata_of(lake, listed)
+    with (
+        pytest.raises(ConnectError, match="its metadata name files that are not in its folder"),
+        lake.sink(**{"max.retries": "0"}) as runner,
+    ):
+        commit(runner, row(1))
+    assert lines == []
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("lake", ["delta"], indirect=True)
+@pytest.mark.parametrize("hint", [True, False])
+def test_nobody_is_asked_for_what_a_delta_table_s_checkpoint_names(
+    lake: Lake, asked: tuple[str, list[str]], hint: bool
+) -> None:
+    """Whoever may write into its log writes a checkpoint, or what says which is the last, with parts elsewhere."""
+    url, lines = asked
+    with lake.sink() as runner:
+        commit(runner, row(0))
+    log = lake.folder / "shop" / "orders" / "_delta_log"
+    actions = [json.loads(line) for path in sorted(log.glob("*.json")) for line in path.read_text().splitlines()]
+    metadata = [action for action in actions if "metaData" in action][-1]
+    features = {"readerFeatures": ["v2Checkpoint"], "writerFeatures": ["v2Checkpoint", "appendOnly", "invariants"]}
+    protocol = {"protocol": {"minReaderVersion": 3, "minWriterVersion": 7, **features}}
+    version = len(list(log.glob("*.json")))
+    (log / f"{version:020}.json").write_text(json.dumps(protocol))
+    sidecar = {"path": f"{url}/sidecar.parquet", "sizeInBytes": 300, "modificationTime": 1}
+    name = f"{version:020}.checkpoint.80a083e8-7026-4e79-81be-64bd76c43a11.json"
+    if hint:
+        own = {"path": name, "sizeInBytes": 1, "modificationTime": 1, "sidecarFiles": [sidecar], "nonFileActions": []}
+        (log / "_last_checkpoint").write_text(json.dumps({"version": version, "size": 4, "v2Checkpoint": own}))
+    else:
+        lines_of = [{"checkpointMetadata": {"version": version}}, protocol, metadata, {"sidecar": sidecar}]
+        (log / name).write_text("\n".join(map(json.dumps, lines_of)) + "\n")
+    for file in log.glob(".*.crc"):
+        file.unlink()
+    with (
+        pytest.raises(ConnectError, match="names files that are not in its folder"),
+        lake.sink(**{"max.retries": "0"}) as runner,
+    ):
+        commit(runner, row(1))
+    assert lines == []
+
+
+@pytest.mark.parametrize("lake", ["iceberg"], indirect=True)
+def test_the_application_opens_no_other_file_systems_whoever_names_them(
+    lake: Lake, python: dict[str, str], asked: tuple[str, list[str]]
+) -> None:
+    """Here a file of a copy, which nothing of the table's own checks looks at."""
+    url, lines = asked
+    with lake.sink() as runner:
+        assert isinstance(runner.task, SparkSinkTask)
+        assert isinstance(runner.task._lake, SparkLake)
+        head = runner.task._lake.head("shop.copied")
+        more: dict[str, Any] = {
+            "identity": None,
+            "mark": None,
+            "empties": False,
+            "place": 1,
+            "tries": False,
+            "ids": [],
+            "order": "",
+        }
+        may = {"creates": True, "widens": True, "partitions": []}
+        for address in (url, "hdfs://127.0.0.1:1", "s3a://bucket"):
+            files = [[0, [f"{address}/a.parquet"]]]
+            schema = pa.py_buffer(pa.schema({"id": pa.int32()}).serialize())
+            answer = application.of(python).ask({"do": "copy", **head, **more, **may, "files": files}, schema)
+            with pytest.raises(application.SparkFault, match="ThisFileSystemIsNotOpenedHere"):
+                answer.result(240)
+    assert lines == []
+
+
+@pytest.mark.parametrize("is_outside", [True, False])
+def test_a_link_in_place_of_a_partition_s_folder_is_not_written_to(lake: Lake, tmp_path: Path, is_outside: bool) -> None:
+    """Whoever may put a link into the table's folder has rows written to where it leads."""
+    config = {"lake.tables.default-partition-by": "note", "max.retries": "0"}
+    with lake.sink(**config) as runner:
+        commit(runner, row(0))
+    data = lake.folder / "shop" / "orders" / ("data" if lake.form == "iceberg" else "")
+    target = tmp_path / "elsewhere" if is_outside else data / "note=n"
+    target.mkdir(exist_ok=True)
+    (data / "note=evil").symlink_to(target)
+    if not is_outside:
+        with lake.sink(**config) as runner:
+            commit(runner, row(1, note="other"))
+        return
+    with pytest.raises(ConnectError, match=r"a link in .* that leads out"), lake.sink(**config) as runner:
+        commit(runner, row(1, note="evil"))
+    assert list(target.iterdir()) == []

@@ -9,7 +9,9 @@ no error for that, though, and writes nothing; so `tables.py` reads the table ag
 from __future__ import annotations
 
 import contextlib
+import json
 import os
+import re
 import uuid
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -36,6 +38,13 @@ _APPLICATION, _VERSION, _METADATA = (
 )
 _CONFLICTS = ("Concurrent", "MetadataChangedException", "ProtocolChangedException", "DeltaAlreadyExists", "CommitFailed")
 _LOG = "_delta_log"
+_HINT = "_last_checkpoint"
+_CHECKPOINT = re.compile(r"\d+[.]checkpoint([.]parquet|[.][A-Za-z0-9-]+[.](json|parquet)|[.]\d+[.]\d+[.]parquet)")
+_NAME = "[A-Za-z0-9_=-][A-Za-z0-9._=-]*"
+"""Of a part of a checkpoint, or of one: no path, and no address."""
+_SIDECAR = "sidecar struct<path string>"
+_LAST_CHECKPOINTS = 20
+"""Of those that were there before a table was first looked at. Delta takes the last one that it can read."""
 _DEEPEST = 6
 """So many parts a table's name may have more than another's that is looked for in its folder."""
 UPWARDS = "(^|/)[.][.](/|$)"
@@ -47,7 +56,10 @@ _KEPT = 10_000
 
 
 class Delta:
-    def __init__(self) -> None:
+    def __init__(self, links: list[str] | None = None) -> None:
+        self._links = links
+        self._checkpoints: dict[str, frozenset[str]] = {}
+        """By table: the checkpoints whose parts are known to be in its log."""
         self._ledgers: dict[tuple[str, str, int], Ledger] = {}
         """By the table's identity, the connector and the number: which text belongs to a version is found once."""
         self._inside = Inside()
@@ -55,6 +67,7 @@ class Delta:
     def look(self, spark: Any, where: Mapping[str, Any], connector: str) -> State | None:
         from pyspark.sql.types import StructType, _parse_datatype_json_string
 
+        self._check_log(spark, where["url"])
         snapshot = _snapshot(spark, where)
         if snapshot.version() < 0:
             return None
@@ -117,6 +130,40 @@ class Delta:
     def replace(self, spark: Any, where: Mapping[str, Any], rows: Any, state: State, ledger: Ledger) -> None:
         _noted(spark, ledger, rows.write.format("delta").mode("overwrite").save, where["url"])
 
+    def check_folders(self, where: Mapping[str, Any], state: State) -> None:
+        check_links(where["url"], len(state.columns), self._links)
+
+    def _check_log(self, spark: Any, url: str) -> None:
+        """
+        Raise ElsewhereError for a table whose log has checkpoints with parts elsewhere. Delta reads these when it first opens
+        a table, so this comes before it.
+        """
+        hadoop = spark._jvm.org.apache.hadoop.fs
+        log = hadoop.Path(f"{url}/{_LOG}")
+        files = log.getFileSystem(spark._jsc.hadoopConfiguration())
+        found = files.globStatus(hadoop.Path(log, "*.checkpoint*"))
+        count = 0 if found is None else len(found)
+        # One text: there may be very many, and each question takes its time.
+        names = (
+            [path.rpartition("/")[2] for path in _text(spark, hadoop.FileUtil.stat2Paths(found)).split(", ")] if count else []
+        )
+        odd = [name for name in names if _CHECKPOINT.fullmatch(name) is None and not name.endswith((".tmp", ".crc"))]
+        if len(names) != count or odd:
+            raise ElsewhereError("its log has a checkpoint with a name that none has")
+        _check_hint(spark, files, hadoop.Path(log, _HINT))
+        fresh = sorted(set(names) - self._checkpoints.get(url, frozenset()), reverse=True)
+        # Those in several parts name none. Of the others of the older kind the last ones are read, if at all.
+        with_parts = [name for name in fresh if len(name.split(".")) == 4]
+        plain = [name for name in fresh if len(name.split(".")) == 3][:_LAST_CHECKPOINTS]
+        for kind in ("json", "parquet"):
+            paths = [f"{url}/{_LOG}/{name}" for name in (*with_parts, *plain) if name.endswith(f".{kind}")]
+            if paths and _names_others(spark.read.schema(_SIDECAR).format(kind).load(paths)):
+                raise ElsewhereError("a checkpoint of its log names files that are not in its folder")
+        if names:
+            if len(self._checkpoints) >= _KEPT:
+                self._checkpoints.clear()
+            self._checkpoints[url] = frozenset(names)
+
     def rows(self, spark: Any, where: Mapping[str, Any]) -> Any:
         return spark.read.format("delta").load(where["url"])
 
@@ -129,7 +176,7 @@ class Delta:
 
     def _check_inside(self, spark: Any, where: Mapping[str, Any], state: State) -> None:
         """Raise ElsewhereError for a table whose log names files elsewhere: what reads them would copy their rows into it."""
-        if self._inside.has(state):
+        if self._inside.has(state.identity, state.version):
             return
         from pyspark.sql import DataFrame
 
@@ -237,6 +284,66 @@ def check_folder(url: str) -> None:
             raise ElsewhereError(f"there is a link in {folder}")
         if _LOG in folders and folder != top:
             raise ElsewhereError(f"there is another table at {folder}")
+
+
+def check_links(url: str, depth: int, followed: list[str] | None) -> None:
+    """
+    Raise ElsewhereError for a table in a folder of this machine if a link in it, or so many folders deep, leads out of it: to
+    where rows would be written. `followed` are the folders that links may lead to, none for all; None if they may not.
+    """
+    if not url.startswith("file:"):
+        return
+    top = os.path.realpath(unquote(urlsplit(url).path))
+    roots = [top, *(followed or [])]
+    folders = [top]
+    for _ in range(depth + 1):
+        entries: list[os.DirEntry[str]] = []
+        for folder in folders:
+            with contextlib.suppress(FileNotFoundError):
+                entries += os.scandir(folder)
+        for entry in entries:
+            if entry.is_symlink() and followed != [] and not _is_in(roots, os.path.realpath(entry.path)):
+                raise ElsewhereError(
+                    f"there is a link in {os.path.dirname(entry.path)} that leads out of the table's folder; the worker's "
+                    "connector.files.links.follow allows that"
+                )
+        folders = [entry.path for entry in entries if entry.name != _LOG and entry.is_dir()]
+
+
+def _is_in(folders: list[str], path: str) -> bool:
+    return any(os.path.commonpath((folder, path)) == folder for folder in folders)
+
+
+def _check_hint(spark: Any, files: Any, path: Any) -> None:
+    """Raise ElsewhereError if what says which checkpoint is the last one names parts that are not in the log."""
+    if not files.exists(path):
+        return
+    stream = files.open(path)
+    try:
+        text = str(spark._jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8"))
+    finally:
+        stream.close()
+    try:
+        hint = json.loads(text)
+    except ValueError:
+        # It may just be written.
+        raise RuntimeError(f"its {_HINT} can't be read") from None
+    checkpoint = hint.get("v2Checkpoint") if isinstance(hint, dict) else None
+    parts = [checkpoint, *(checkpoint.get("sidecarFiles") or ())] if isinstance(checkpoint, dict) else []
+    if not all(isinstance(part, dict) and re.fullmatch(_NAME, str(part.get("path"))) for part in parts):
+        raise ElsewhereError(f"its {_HINT} names files that are not in its folder")
+
+
+def _text(spark: Any, values: Any) -> str:
+    return str(spark._jvm.scala.collection.immutable.ArraySeq.unsafeWrapArray(values).mkString(", "))
+
+
+def _names_others(rows: Any) -> bool:
+    """Whether checkpoints name parts by more than a name."""
+    from pyspark.sql import functions
+
+    path = functions.col("sidecar.path")
+    return bool(rows.where(path.isNotNull() & ~path.rlike(rf"\A{_NAME}\z")).limit(1).count())
 
 
 def _quoted(where: Mapping[str, Any]) -> str:

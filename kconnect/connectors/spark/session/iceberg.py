@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import json
 import re
 import time
 import uuid
@@ -19,7 +20,7 @@ from typing import Any
 
 from kconnect.connectors.spark.session.columns import empty
 from kconnect.connectors.spark.session.copies import name_of
-from kconnect.connectors.spark.session.delta import UPWARDS, check_folder, merge_of, viewed
+from kconnect.connectors.spark.session.delta import UPWARDS, check_folder, check_links, merge_of, viewed
 from kconnect.connectors.spark.session.tables import (
     By,
     ConflictError,
@@ -39,6 +40,10 @@ _FOLDERS = ("data", "metadata")
 """Those of a table, in its own folder."""
 _ELSEWHERE = ("write.data.path", "write.metadata.path", "write.location-provider.impl", "write.object-storage.path")
 """Properties of a table that send its files elsewhere."""
+_REMOVES = "write.metadata.delete-after-commit.enabled"
+"""The property by which a commit removes older metadata, wherever the newest say that these are."""
+_STATISTICS = ("statistics", "partition-statistics")
+_ASTRAY = "its metadata name files that are not in its folder"
 _MAIN, _BRANCH, _NOTES = "main", "kconnect_", "kconnect."
 _PLAIN = "kconnect.ledger."
 _OLD_S = 24 * 3600.0
@@ -48,10 +53,13 @@ _UNITS = {"year": "years", "month": "months", "day": "days", "hour": "hours"}
 
 
 class Iceberg:
-    def __init__(self) -> None:
+    def __init__(self, links: list[str] | None = None) -> None:
+        self._links = links
         self._swept: set[str] = set()
         """The tables that were looked at for branches that others have left."""
         self._inside = Inside()
+        self._listed = Inside()
+        """Of which all manifests are known to be in the table's folder."""
 
     def look(self, spark: Any, where: Mapping[str, Any], connector: str) -> State | None:
         table = _loaded(spark, where)
@@ -68,7 +76,9 @@ class Iceberg:
             snapshot = None if parent is None else table.snapshot(parent)
         if ledger is None and table.properties().get(_mark(connector)) is not None:
             raise LostError(connector, "its snapshots with that are gone, or it was rolled back to before them")
-        _check_place(table, where)
+        if where["properties"] and not self._listed.has(str(table.uuid()), _content(table)):
+            _check_manifests(table, table.currentSnapshot())
+            self._listed.note(str(table.uuid()), _content(table))
         fields = table.spec().fields()
         names = [str(fields.get(at).name()) for at in range(fields.size())]
         schema = spark.table(_name(where)).schema
@@ -108,6 +118,12 @@ class Iceberg:
 
         self._on_branch(spark, where, state, _notes(ledger), lambda branch: rows.writeTo(branch).overwrite(lit(True)))
 
+    def check_folders(self, where: Mapping[str, Any], state: State) -> None:
+        if where["properties"]:
+            table = "/".join((where["properties"][".warehouse"], *where["table"]))
+            # Below data, with those of the partitions.
+            check_links(table, len(state.columns) + 1, self._links)
+
     def rows(self, spark: Any, where: Mapping[str, Any]) -> Any:
         _prepare(spark, where)
         return spark.table(_name(where))
@@ -116,6 +132,7 @@ class Iceberg:
         state = self.look(spark, where, "")
         if state is not None:
             self._check_inside(spark, where, state)
+            self.check_folders(where, state)
         try:
             spark.sql(
                 f"CALL {name_of(where['catalog'])}.system.rewrite_data_files(table => {_text(where)}, options => "
@@ -143,6 +160,8 @@ class Iceberg:
         if not where["properties"]:
             older.commit()
             return
+        # All that the table still has is read, to see which files it names.
+        _check_all(spark, table, where)
         # Who may write into a folder may have written a snapshot, which may name any file. What none names any more is looked
         # for in the table's own folders; others, in the same one, are those of tables with longer names.
         location = str(table.location())
@@ -160,17 +179,16 @@ class Iceberg:
 
     def _check_inside(self, spark: Any, where: Mapping[str, Any], state: State) -> None:
         """Raise ElsewhereError for a table in a folder of which a snapshot names files elsewhere, as with Delta."""
-        if not where["properties"] or self._inside.has(state):
+        if not where["properties"]:
             return
-        from pyspark.sql import functions
-
         table = _loaded(spark, where)
-        location = "" if table is None else _plain(str(table.location())) + "/"
-        files = spark.table(f"{_name(where)}.files")
-        path = functions.regexp_replace(files["file_path"], "^([A-Za-z0-9]+):/+", "$1:/")
-        if files.where(~path.startswith(location) | path.rlike(UPWARDS)).limit(1).count():
+        content = "" if table is None else _content(table)
+        if table is None or self._inside.has(state.identity, content):
+            return
+        _check_manifests(table, table.currentSnapshot())
+        if _has_others(table, spark.table(f"{_name(where)}.files"), "file_path"):
             raise ElsewhereError("its snapshot names files that are not in its folder")
-        self._inside.note(state.identity, state.version)
+        self._inside.note(state.identity, content)
 
     def _sweep(self, table: Any) -> None:
         """Take away the branches of applications that have ended while they committed: they keep snapshots for ever."""
@@ -197,6 +215,9 @@ class Iceberg:
             # What has no snapshot has nothing that a branch could begin at.
             table.newAppend().commit()
             raise ConflictError("it was empty")
+        before, base = _content(table), table.snapshot(int(state.version))
+        if where["properties"] and base is not None and not _is_below(table, base.manifestListLocation()):
+            raise ElsewhereError(_ASTRAY)
         self._sweep(table)
         table.manageSnapshots().createBranch(branch, int(state.version)).commit()
         try:
@@ -204,9 +225,10 @@ class Iceberg:
                 write(f"{_name(where)}.branch_{branch}")
             table.refresh()
             table.manageSnapshots().fastForwardBranch(_MAIN, branch).commit()
-            if self._inside.has(state):
-                # All that this one has added is its own.
-                self._inside.note(state.identity, str(table.currentSnapshot().snapshotId()))
+            for known in (self._inside, self._listed):
+                if known.has(state.identity, before):
+                    # All that this one has added is its own.
+                    known.note(state.identity, _content(table))
             if table.properties().get(_mark(state.ledger.connector)) is None:
                 # Not before it: who finds this looks for a ledger.
                 table.updateProperties().set(_mark(state.ledger.connector), "true").commit()
@@ -235,13 +257,64 @@ def _noted_before(table: Any) -> dict[str, str]:
 
 
 def _check_place(table: Any, where: Mapping[str, Any]) -> None:
-    """Raise ElsewhereError for a table in a folder whose metadata send its files elsewhere."""
+    """
+    Raise ElsewhereError for a table in a folder whose metadata send its files elsewhere, or name what is read next, or removed
+    by the next commit, elsewhere. Nothing but the metadata was read until here.
+    """
     if not where["properties"]:
         return
     wanted = "/".join((where["properties"][".warehouse"], *where["table"]))
-    path = table.location()
-    if _plain(str(path)) != _plain(wanted) or any(table.properties().get(name) is not None for name in _ELSEWHERE):
+    path, properties = table.location(), table.properties()
+    if _plain(str(path)) != _plain(wanted) or any(properties.get(name) is not None for name in _ELSEWHERE):
         raise ElsewhereError("its metadata send files to another place than its folder")
+    snapshot = table.currentSnapshot()
+    named = [] if snapshot is None else [snapshot.manifestListLocation()]
+    if str(properties.get(_REMOVES)).lower() == "true":
+        named += [entry.file() for entry in table.operations().current().previousFiles()]
+    if not all(_is_below(table, name) for name in named):
+        raise ElsewhereError(_ASTRAY)
+
+
+def _check_manifests(table: Any, snapshot: Any) -> None:
+    """Raise ElsewhereError if the list of a snapshot, which is in the table's folder, names manifests that are not."""
+    manifests = [] if snapshot is None else snapshot.allManifests(table.io())
+    if not all(_is_below(table, manifest.path()) for manifest in manifests):
+        raise ElsewhereError(_ASTRAY)
+
+
+def _check_all(spark: Any, table: Any, where: Mapping[str, Any]) -> None:
+    """As `_check_place` and `_check_manifests`, of all snapshots and what else the metadata name."""
+    metadata = json.loads(spark._jvm.org.apache.iceberg.TableMetadataParser.toJson(table.operations().current()))
+    named = [snapshot.get("manifest-list") for snapshot in metadata.get("snapshots") or ()]
+    named += [entry.get("metadata-file") for entry in metadata.get("metadata-log") or ()]
+    named += [entry.get("statistics-path") for part in _STATISTICS for entry in metadata.get(part) or ()]
+    if not all(_is_below(table, name) for name in named):
+        raise ElsewhereError(_ASTRAY)
+    if _has_others(table, spark.table(f"{_name(where)}.all_manifests"), "path"):
+        raise ElsewhereError(_ASTRAY)
+
+
+def _has_others(table: Any, rows: Any, column: str) -> bool:
+    """Return whether a column names a file that is not in a table's folder."""
+    from pyspark.sql import functions
+
+    path = functions.regexp_replace(rows[column], "^([A-Za-z0-9]+):/+", "$1:/")
+    return bool(rows.where(~path.startswith(_top(table)) | path.rlike(UPWARDS)).limit(1).count())
+
+
+def _is_below(table: Any, path: Any) -> bool:
+    """Whether a path is in a table's folder. None is not: what stands in its place is read wherever it is."""
+    return path is not None and _plain(str(path)).startswith(_top(table)) and re.search(UPWARDS, str(path)) is None
+
+
+def _top(table: Any) -> str:
+    return _plain(str(table.location())) + "/"
+
+
+def _content(table: Any) -> str:
+    """Return what stands for all that a table has: a snapshot may be given another list by who writes the metadata anew."""
+    snapshot = table.currentSnapshot()
+    return "" if snapshot is None else f"{snapshot.snapshotId()} {snapshot.manifestListLocation()}"
 
 
 def _plain(url: str) -> str:
@@ -279,6 +352,7 @@ def _loaded(spark: Any, where: Mapping[str, Any]) -> Any:
         if "NoSuchTable" in java_name(error) or "NoSuchNamespace" in java_name(error):
             return None
         raise
+    _check_place(table, where)
     return table
 
 

@@ -20,7 +20,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from kconnect.connectors.spark.session import delta, groups, iceberg, tables, wire
+from kconnect.connectors.spark.session import delta, groups, iceberg, stores, tables, wire
 from kconnect.connectors.spark.session.groups import Request, Writes
 
 Answer = tuple[dict[str, Any], bytes]
@@ -40,7 +40,9 @@ def main() -> None:
 
 
 class Server:
-    """`settings` is the first message: Spark's settings, and how many requests are answered at a time."""
+    """
+    `settings` is the first message: Spark's settings, how many requests are answered at a time, and which links are followed.
+    """
 
     def __init__(self, line: socket.socket, settings: dict[str, Any]) -> None:
         self._line, self._settings = line, settings
@@ -60,8 +62,10 @@ class Server:
         # Without its JVM nothing can be answered any more; whoever asks next starts another application.
         java = spark.sparkContext._gateway.proc
         threading.Thread(target=lambda: (java.wait(), os._exit(1)), daemon=True).start()
+        stores.close(spark)
         self._answer({"number": 0, "version": spark.version})
-        kept = tables.Tables({"delta": delta.Delta(), "iceberg": iceberg.Iceberg()})
+        links = self._settings["links"]
+        kept = tables.Tables({"delta": delta.Delta(links), "iceberg": iceberg.Iceberg(links)})
         for requests in (*[self._looks] * _LOOKERS, self._chores):
             threading.Thread(target=self._work, args=(spark, kept, requests), daemon=True).start()
         for _ in range(self._settings["writers"]):
@@ -80,6 +84,7 @@ class Server:
 
     def _work(self, spark: Any, kept: tables.Tables, requests: queue.SimpleQueue[Request]) -> None:
         own = _own_session(spark)
+        opened = stores.Opened(own)
         acts: dict[str, Callable[..., Answer]] = {
             "look": kept.look,
             "set": kept.set_offsets,
@@ -88,22 +93,23 @@ class Server:
         }
         while True:
             request = requests.get()
-            self._tell(request, _answered(acts[request.head["do"]], own, request))
+            self._tell(request, _answered(acts[request.head["do"]], own, opened, request))
 
     def _write(self, spark: Any, kept: tables.Tables) -> None:
         own = _own_session(spark)
+        opened = stores.Opened(own)
         while True:
             with self._writes.taken() as requests:
                 together = groups.combined(requests)
                 if together is not None:
-                    answer = _answered(kept.write, own, together)
+                    answer = _answered(kept.write, own, opened, together)
                     if answer[0].get("outcome") == "committed":
                         for request in requests:
                             self._tell(request, answer)
                         continue
                 # One of them is stale, or bad: by themselves, the others are not.
                 for request in requests:
-                    self._tell(request, _answered(kept.write, own, request))
+                    self._tell(request, _answered(kept.write, own, opened, request))
 
     def _tell(self, request: Request, answer: Answer) -> None:
         self._answer({"number": request.head["number"], **answer[0]}, answer[1])
@@ -116,9 +122,10 @@ class Server:
                 return  # Nobody waits for it any more; `serve` ends.
 
 
-def _answered(act: Callable[..., Answer], spark: Any, request: Request) -> Answer:
+def _answered(act: Callable[..., Answer], spark: Any, opened: stores.Opened, request: Request) -> Answer:
     began = time.monotonic()
     try:
+        opened.open(request.head["where"])
         head, rows = act(spark, request.head, request.rows)
         return {**head, "seconds": time.monotonic() - began}, rows
     except Exception as error:  # noqa: BLE001 - who asked decides what it means

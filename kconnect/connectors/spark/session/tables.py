@@ -118,8 +118,8 @@ class Inside:
     def __init__(self) -> None:
         self._versions: dict[str, str] = {}
 
-    def has(self, state: State) -> bool:
-        return self._versions.get(state.identity) == state.version
+    def has(self, identity: str, version: str) -> bool:
+        return self._versions.get(identity) == version
 
     def note(self, identity: str, version: str) -> None:
         if len(self._versions) >= _KEPT:
@@ -163,6 +163,10 @@ class Format(Protocol):
 
     def replace(self, spark: Any, where: Mapping[str, Any], rows: Any, state: State, ledger: Ledger) -> None:
         """Put rows in the place of all that there are. As `append`."""
+        ...
+
+    def check_folders(self, where: Mapping[str, Any], state: State) -> None:
+        """Raise ElsewhereError if a link in a table's folder leads rows to elsewhere."""
         ...
 
     def rows(self, spark: Any, where: Mapping[str, Any]) -> Any:
@@ -325,6 +329,7 @@ class Tables:
             if state is None or columns.union(state.schema, fields) != state.schema:
                 return _answer("stale", state)
         ledger = state.ledger.moved(head["ends"], head["topic_ids"])
+        form.check_folders(where, state)
         if head["empties"]:
             form.replace(spark, where, rows.frame(spark, wanted, state.schema), state, ledger)
         elif rows.is_empty:
