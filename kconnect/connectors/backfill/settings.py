@@ -124,8 +124,8 @@ LAKE = section(
 UNFIT_TABLES = STRING.medium(
     UNFIT,
     "fail",
-    "What becomes of a table that can't be copied, such as one with a type that is not understood: fail, or leave.out, by "
-    "which all others are copied, and kconnect backfill status and the log name it. The change stream may have it nevertheless.",
+    "What becomes of a table that can't be copied, such as one with a type that is not understood: fail, or leave.out. By "
+    "that all others are copied, and kconnect backfill status and the log name it. The change stream may have it all the same.",
     OneOf(("fail", LEAVE_OUT)),
 )
 
