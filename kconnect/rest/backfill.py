@@ -88,6 +88,11 @@ _BACKFILL = schemas.declare(
         "ranges_done": _WHOLE,
         "rows": {**_WHOLE, "description": "So many have been read."},
         "rows_in_all": {"type": ["integer", "null"], "description": "So many there are, as the database guesses."},
+        "left_out": {
+            "type": "array",
+            "items": {"type": "string"},
+            "description": "Tables that can't be copied and are left out, with the reasons (backfill.unfit.tables).",
+        },
         "rows_per_s": {"type": ["number", "null"], "description": "Read a second, of late."},
         "rest_s": {"type": ["integer", "null"], "description": "Seconds that are left at that rate."},
         "why": {"type": ["string", "null"], "description": "What has failed, in one line."},

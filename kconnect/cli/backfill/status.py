@@ -26,5 +26,8 @@ def status(name: str, target: Target) -> None:
         click.echo(progress.text(state))
         if (held := progress.held(state)) is not None:
             click.echo(held)
+        # A worker of an older version does not say it.
+        for text in state.get("left_out", ()):
+            click.echo(f"Left out: {text}")
         if state["why"] is not None:
             click.echo(state["why"], err=True)

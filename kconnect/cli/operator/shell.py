@@ -252,7 +252,7 @@ def _check(connection: kopf.ConnectionInfo | None, options: Options) -> None:
     if answer.status_code == 404:
         raise NotFoundError(
             f"The cluster at {connection.server} has no resource {resources.PLURAL}.{GROUP}: "
-            "`kconnect operator --crd | kubectl apply -f -` installs it"
+            "`kconnect operator --crd` prints it, for kubectl apply"
         )
     if answer.status_code in (401, 403):
         raise ForbiddenError(f"The cluster at {connection.server} lets this account read nothing (HTTP {answer.status_code})")

@@ -15,6 +15,7 @@ from typing import Any
 
 from kconnect.api import ConnectError, Header, Schema, SourceRecord, Struct, schema
 from kconnect.connectors.backfill.types import Reading, is_text
+from kconnect.connectors.names import printable
 from kconnect.connectors.patterns import Pattern
 
 _UNFIT = re.compile(r"[^A-Za-z0-9._\-]")
@@ -68,6 +69,9 @@ def shape_of(topic: str, columns: Sequence[tuple[str, Reading]], key_names: Sequ
     )
 
 
+_MOST_TOLD, _LONGEST_TOLD = 20, 500
+
+
 def topic_of(delimiter: str, *parts: str) -> str:
     """Return the name of a table's topic, by the connector's prefix and the names of the table."""
     return _UNFIT.sub("_", delimiter.join(parts))
@@ -84,6 +88,13 @@ def refuse_shared(topics: Iterable[tuple[object, str]], excluding: str) -> None:
             raise ConnectError(
                 f"The tables {other} and {name} have one topic, {topic}: rename one of them, or leave it out by {excluding}"
             )
+
+
+def told_of(left_out: Mapping[str, str]) -> list[str]:
+    """Return sentences about tables that are left out, for the configs of tasks, which others can make no longer than so."""
+    told = [printable(text if name in text else f"{name}: {text}")[:_LONGEST_TOLD] for name, text in left_out.items()]
+    more = len(told) - _MOST_TOLD
+    return [*told[:_MOST_TOLD], f"and {more} more"] if more > 0 else told
 
 
 def matches(config: Mapping[str, Any], including: str, excluding: str, name: str) -> bool:

@@ -31,6 +31,7 @@ VERSION, RANGE_PAGES, ROWS, BYTES, RATE = (
     "backfill.batch.bytes",
     "backfill.rows.per.second",
 )
+UNFIT, LEAVE_OUT = "backfill.unfit.tables", "leave.out"
 INTO, STAGING = "backfill.into", "backfill.staging.url"
 SINK = "into."
 """What the settings of the sink whose tables are written to begin with."""
@@ -40,6 +41,9 @@ RANGES, SNAPSHOT, DONE = "backfill.ranges", "backfill.snapshot", "backfill.done"
 """In the configs of tasks only."""
 DEBEZIUM = "debezium"
 """In the offset that says that all is read: that which Debezium's connector is to have, as JSON, for offsets are flat."""
+
+LEFT_OUT = "left_out"
+"""In the same offset: sentences about tables that are not copied, as JSON."""
 
 KNOWN = "3.6"
 """The version of Debezium whose records are known."""
@@ -117,6 +121,14 @@ LAKE = section(
 )
 """What the backfills of both databases have."""
 
+UNFIT_TABLES = STRING.medium(
+    UNFIT,
+    "fail",
+    "What becomes of a table that can't be copied, such as one with a type that is not understood: fail, or leave.out. By "
+    "that all others are copied, and kconnect backfill status and the log name it. The change stream may have it all the same.",
+    OneOf(("fail", LEAVE_OUT)),
+)
+
 CONFIG = ConfigDef(
     *section(
         "Database",
@@ -150,6 +162,7 @@ CONFIG = ConfigDef(
             COLUMNS_IN, "", "Patterns of columns to read, schema.table.column; empty: all but those of the next.", are_patterns
         ),
         LIST.medium(COLUMNS_OUT, "", "Patterns of those not to read.", are_patterns),
+        UNFIT_TABLES,
     ),
     *section(
         "Change stream",

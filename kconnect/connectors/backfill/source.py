@@ -36,6 +36,7 @@ class BackfillConnector(RangeConnector):
         self._snapshot: Snapshot | None = None
         self._taken_us = 0
         self._plans: Sequence[Plan] = ()
+        self._left_out: Sequence[str] = ()
 
     def task_class(self) -> type[SourceTask]:
         from kconnect.connectors.backfill.task import BackfillTask
@@ -89,7 +90,7 @@ class BackfillConnector(RangeConnector):
 
     def divided(self) -> tuple[Mapping[str, Any], Sequence[Any], int]:
         assert self._snapshot is not None
-        told = {"lsn": self._snapshot.lsn, "sees": self._snapshot.sees, "taken_us": self._taken_us}
+        told = {"lsn": self._snapshot.lsn, "sees": self._snapshot.sees, "taken_us": self._taken_us, "left_out": self._left_out}
         return told, [plan.as_json() for plan in self._plans], sum(plan.count for plan in self._plans)
 
     def _sessions(self) -> Sessions:
@@ -101,6 +102,7 @@ class BackfillConnector(RangeConnector):
         """Have a session with the snapshot, and return whether it is a new one. ConnectError if none can be had."""
         import psycopg
 
+        from kconnect.connectors.backfill.records import told_of
         from kconnect.connectors.backfill.tables import plans
         from kconnect.connectors.sql.database import reason
 
@@ -114,7 +116,11 @@ class BackfillConnector(RangeConnector):
             if snapshot != before:
                 taken = session.execute("SELECT (extract(epoch from now()) * 1000000)::int8").fetchone()
                 # Only once all of it is known: this is called again after an error.
-                self._plans, self._taken_us = plans(session, self._config), taken[0]
+                left_out: dict[str, str] = {}
+                self._plans, self._taken_us = plans(session, self._config, left_out), taken[0]
+                self._left_out = told_of(left_out)
+                for text in self._left_out:
+                    log.warning("A table is left out of the copy: %s", text)
                 if before is not None:
                     log.warning(
                         "The snapshot was lost with the last session that had it: what is left is read from another one"
@@ -153,7 +159,11 @@ class BackfillConnector(RangeConnector):
 
     def _end(self, snapshot: Snapshot) -> None:
         taken_us = self._taken_us or time.time_ns() // 1000
-        self._done = {"lsn": snapshot.lsn, settings.DEBEZIUM: json.dumps(self._debezium(snapshot, taken_us))}
+        self._done = {
+            "lsn": snapshot.lsn,
+            settings.DEBEZIUM: json.dumps(self._debezium(snapshot, taken_us)),
+            **({settings.LEFT_OUT: json.dumps(self._left_out)} if self._left_out else {}),
+        }
 
     def _debezium(self, snapshot: Snapshot, taken_us: int) -> dict[str, Any]:
         """Return the offset that Debezium's connector is to have, as `PATCH …/offsets` takes it."""

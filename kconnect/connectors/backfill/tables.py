@@ -20,7 +20,8 @@ _TABLES = """
 SELECT n.nspname, c.relname, c.relfilenode::int8, c.relkind::text,
        pg_relation_size(c.oid::regclass) / current_setting('block_size')::int8,
        EXISTS (SELECT FROM pg_inherits i WHERE i.inhparent = c.oid), greatest(c.reltuples, 0)::int8,
-       has_table_privilege(c.oid, 'SELECT'), row_security_active(c.oid), c.relpersistence = 'u'
+       has_table_privilege(c.oid, 'SELECT'), has_schema_privilege(n.oid, 'USAGE'), row_security_active(c.oid),
+       c.relpersistence = 'u'
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE c.relkind IN ('r', 'p') AND c.relpersistence <> 't' AND n.nspname NOT IN ('pg_catalog', 'information_schema')
   AND n.nspname NOT LIKE 'pg\\_toast%'
@@ -151,52 +152,93 @@ def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def plans(connection: Any, config: Mapping[str, Any]) -> list[Plan]:
+def plans(connection: Any, config: Mapping[str, Any], left_out: dict[str, str] | None = None) -> list[Plan]:
     """
     Return how all tables that the config names are divided, the largest first. ConnectError if a table can't be read by ranges,
-    or not as a whole, or if there is none.
+    or not as a whole, or if there is none. If the config leaves such tables out, `left_out` is given their names, with the
+    reasons.
     """
     found: list[tuple[int, Plan]] = []
-    user = config[settings.USER]
-    for schema_name, table, file, kind, pages, has_children, rows, may_read, is_partly, is_unlogged in connection.execute(
-        _TABLES
-    ):
+    reasons: dict[str, str] = {}
+    for schema_name, table, file, kind, pages, has_children, rows, *rights in connection.execute(_TABLES).fetchall():
         name = Name(schema_name, table)
         if not _is_captured(name, config):
             continue
-        if kind == "p" or has_children:
-            raise ConnectError(
-                f"{name} has partitions or tables that inherit from it, which can't be read by ranges: name those themselves "
-                f"in {settings.TABLES_IN}"
-            )
-        if not may_read:
-            raise ConnectError(
-                f"{user} may not read {name}: GRANT SELECT ON {name.quoted} TO {quoted(user)}, of the whole table, for rows "
-                f"are read by their places (ctid); or leave it out by {settings.TABLES_OUT}"
-            )
-        if is_partly:
-            raise ConnectError(
-                f"{user} sees only some rows of {name}, by row-level security, and the change stream has all: ALTER ROLE "
-                f"{quoted(user)} BYPASSRLS; or leave it out by {settings.TABLES_OUT}"
-            )
-        if is_unlogged:
-            raise ConnectError(
-                f"{name} is UNLOGGED, so the change stream never has its changes: ALTER TABLE {name.quoted} SET LOGGED; or "
-                f"leave it out by {settings.TABLES_OUT}"
-            )
+        reason = _unfit(name, config[settings.USER], kind == "p" or has_children, *rights)
+        if config[settings.UNFIT] == settings.LEAVE_OUT:
+            reason = reason or _unfit_columns(connection, name, config)
+            if reason is not None:
+                reasons[str(name)] = reason
+                continue
+        if reason is not None:
+            raise ConnectError(reason)
         # The borders stay where they are while a table grows.
         size: int = config[settings.RANGE_PAGES]
         while pages > size * _MOST_RANGES:
             size *= 2
         found.append((pages, Plan(name, file, size, max(1, -(-pages // size)), rows)))
     if not found:
+        but = f". All others are left out: {next(iter(reasons.values()))}" if reasons else ""
         raise ConnectError(
             f"The database {config[settings.DATABASE]} has no table that the config names: look at {settings.TABLES_IN} and "
-            f"{settings.SCHEMAS_IN}"
+            f"{settings.SCHEMAS_IN}{but}"
         )
     refuse_shared(((plan.name, _topic(plan.name, config)) for _, plan in found), settings.TABLES_OUT)
+    if left_out is not None:
+        left_out.update(reasons)
     found.sort(key=lambda each: -each[0])
     return [plan for _, plan in found]
+
+
+def _unfit(
+    name: Name, user: str, is_divided: bool, may_read: bool, may_look: bool, is_partly: bool, is_unlogged: bool
+) -> str | None:
+    """Return why a table can't be read by ranges, or not as a whole, with what to do; None if it can."""
+    if is_divided:
+        return (
+            f"{name} has partitions or tables that inherit from it, which can't be read by ranges: name those themselves "
+            f"in {settings.TABLES_IN}"
+        )
+    if not may_read:
+        return (
+            f"{user} may not read {name}: GRANT SELECT ON {name.quoted} TO {quoted(user)}, of the whole table, for rows "
+            f"are read by their places (ctid); or leave it out by {settings.TABLES_OUT}"
+        )
+    if not may_look:
+        return (
+            f"{user} may not read {name}: GRANT USAGE ON SCHEMA {quoted(name.schema)} TO {quoted(user)}; or leave it out by "
+            f"{settings.TABLES_OUT}"
+        )
+    if is_partly:
+        return (
+            f"{user} sees only some rows of {name}, by row-level security, and the change stream has all: ALTER ROLE "
+            f"{quoted(user)} BYPASSRLS; or leave it out by {settings.TABLES_OUT}"
+        )
+    if is_unlogged:
+        return (
+            f"{name} is UNLOGGED, so the change stream never has its changes: ALTER TABLE {name.quoted} SET LOGGED; or "
+            f"leave it out by {settings.TABLES_OUT}"
+        )
+    return None
+
+
+def _unfit_columns(connection: Any, name: Name, config: Mapping[str, Any]) -> str | None:
+    """Return why a table's columns can't be read; None if they can. psycopg.Error if the session is gone."""
+    import psycopg
+
+    from kconnect.connectors.sql.database import reason
+
+    try:
+        # Whoever owns it may drop it meanwhile.
+        with connection.transaction():
+            look(connection, name, config)
+    except ConnectError as error:
+        return str(error)
+    except psycopg.Error as error:
+        if connection.closed:
+            raise
+        return f"{name} can't be looked at: {reason(error)}"
+    return None
 
 
 def ranges(divided: Iterable[Plan]) -> list[Range]:

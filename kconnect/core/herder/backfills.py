@@ -6,7 +6,7 @@ snapshot holds back by the numbers that its tasks tell. Used by `requests/backfi
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from kconnect.core.herder.desk import Desk
@@ -110,6 +110,7 @@ def progress(desk: Desk, connector: str, offsets: Iterable[Mapping[str, Any]], r
         "done": done is not None,
         "begin": None if done is None else _begin(done),
         **counted,
+        "left_out": _left_out(told, done),
         "rows_per_s": rate,
         "rest_s": round(rest / rate) if rest is not None and rest > 0 and rate else None,
         "why": (traces[0] or "").partition("\n")[0][:1000] if traces else None,
@@ -124,6 +125,18 @@ def _begin(done: Mapping[str, Any]) -> dict[str, Any] | None:
     except (ValueError, RecursionError):
         return None
     return begin if isinstance(begin, dict) and begin.keys() == {"partition", "offset"} else None
+
+
+def _left_out(told: Sequence[Properties], done: Mapping[str, Any] | None) -> list[str]:
+    """Return what the offset of the end, or the tasks' configs, say of tables that are not copied; nothing of other forms."""
+    try:
+        if done is not None:
+            texts = json.loads(done.get("left_out") or "[]")
+        else:
+            texts = json.loads(told[0]["backfill.snapshot"] or "{}").get("left_out", []) if told else []
+    except (ValueError, RecursionError, TypeError):
+        return []
+    return texts if isinstance(texts, list) and all(isinstance(text, str) for text in texts) else []
 
 
 def _counted(task: Properties, rows: Iterable[tuple[Mapping[str, Any], Mapping[str, Any]]]) -> dict[str, Any]:

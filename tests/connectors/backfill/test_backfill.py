@@ -7,6 +7,7 @@ What Debezium makes of it: `tests/integration/test_backfill.py`.
 from __future__ import annotations
 
 import contextlib
+import json
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -16,6 +17,7 @@ import pytest
 
 from kconnect.api import ConnectError, RetriableError, SourceRecord
 from kconnect.connectors.backfill import settings
+from kconnect.connectors.backfill.records import told_of
 from kconnect.connectors.backfill.snapshot import LostError, Sessions
 from kconnect.connectors.backfill.source import BackfillConnector
 from kconnect.connectors.backfill.tables import Name, quoted
@@ -587,6 +589,55 @@ def test_a_type_that_is_not_understood_is_told_with_its_column(database: Make) -
         pytest.raises(ConnectError, match=r"public\.p\.both_of: The type public.pair"),
     ):
         source.poll()
+
+
+def test_tables_that_can_not_be_copied_are_left_out_if_the_config_says_so(database: Make) -> None:
+    """Whoever may make a table must not end the copy of all others that a pattern names."""
+    config = database(ROWS)
+    done(
+        config,
+        f"create role reader login replication password 'r'; create publication {config['publication.name']} for all tables",
+    )
+    done(
+        config,
+        "create type pair as (a int, b int); create table typed (id int primary key, both_of pair);"
+        "create table parts (id int) partition by range (id); create unlogged table quick (id int);"
+        "create table hidden (id int); create schema closed; create table closed.t (id int);"
+        "create table partly (id int); alter table partly enable row level security;"
+        "grant select on all tables in schema public to reader; grant select on closed.t to reader;"
+        "revoke select on hidden from reader",
+    )
+    ours = {**config, "database.user": "reader", "database.password": "r"}
+    try:
+        with pytest.raises(ConnectError, match=r"may not read|has partitions|UNLOGGED|only some rows"):
+            SourceRunner(BackfillConnector, ours).start()
+        with SourceRunner(BackfillConnector, {**ours, "backfill.unfit.tables": "leave.out"}) as source:
+            assert len(source.read(COUNT)) == COUNT
+            told = json.loads(source.task_configs[0]["backfill.snapshot"])["left_out"]
+            assert len(told) == 6
+            for text in (
+                "public.typed.both_of: The type public.pair is not understood",
+                *("public.parts has partitions", "public.quick is UNLOGGED", "may not read public.hidden: GRANT SELECT"),
+                *("may not read closed.t: GRANT USAGE ON SCHEMA", "only some rows of public.partly"),
+            ):
+                assert [each for each in told if text in each], text
+            connector: Any = source.connector
+            wait_until(lambda: connector._done or source.error, 60, "it hands nothing over")
+            assert json.loads(connector._done["left_out"]) == told
+    finally:
+        end_sessions(config)
+        done(config, "drop owned by reader; drop role reader")
+
+
+def test_where_no_table_can_be_copied_that_is_told_with_a_reason(database: Make) -> None:
+    config = {**database("create unlogged table p (id int)"), "backfill.unfit.tables": "leave.out"}
+    with pytest.raises(ConnectError, match=r"no table that the config names.*public\.p is UNLOGGED"):
+        SourceRunner(BackfillConnector, config).start()
+
+
+def test_what_is_told_of_tables_is_no_longer_however_many_there_are() -> None:
+    told = told_of({f"s.t{number}": "x" * 1000 for number in range(1000)})
+    assert len(told) == 21 and told[-1] == "and 980 more" and max(map(len, told)) == 500
 
 
 @pytest.mark.parametrize("value", ["{a,null}", "{{a},{b}}"])

@@ -156,6 +156,22 @@ def test_the_rate_and_what_the_database_holds_back_are_those_that_the_tasks_tell
     assert found["held"] == {"snapshot_s": 61.0, "transactions": 7.0, "log_bytes": 2.0**20}
 
 
+def test_tables_that_are_left_out_are_told_until_it_goes(cluster: MemoryCluster) -> None:
+    begun(cluster)
+    assert call(cluster, GetBackfill("cdc"))["left_out"] == []
+    texts = ["public.p is UNLOGGED", "public.q has partitions"]
+    put(cluster, {**TOLD, "backfill.snapshot": json.dumps({"lsn": LSN, "sees": SEES, "left_out": texts})})
+    assert call(cluster, GetBackfill("cdc"))["left_out"] == texts
+    done = {"lsn": LSN, "debezium": json.dumps(BEGIN)}
+    store(cluster, READER, {"backfill": "done"}, {**done, "left_out": json.dumps(texts)})
+    put(cluster, {})
+    assert call(cluster, GetBackfill("cdc"))["left_out"] == texts
+    # Whoever may alter offsets may have written anything.
+    for forged in ("{", "[1]", "{}", 5, ["x"]):
+        store(cluster, READER, {"backfill": "done"}, {**done, "left_out": forged})
+        assert call(cluster, GetBackfill("cdc"))["left_out"] == []
+
+
 def test_once_all_is_read_that_is_said_whatever_tasks_are_left(cluster: MemoryCluster) -> None:
     all_read(cluster)
     put(cluster, {})
