@@ -938,7 +938,7 @@ def test_a_lake_may_be_where_a_link_leads_and_its_tables_may_not(lake: Lake, tmp
         made.load("away.orders")
 
 
-@pytest.mark.parametrize("names", [lambda at: {f"n{at}_{number}": 1 for number in range(40)}, lambda at: {f"a;{at}": 1}])
+@pytest.mark.parametrize("names", [lambda at: {f"n{at}_{number}": 1 for number in range(15)}, lambda at: {f"a;{at}": 1}])
 def test_records_that_no_table_can_have_do_not_have_it_read_anew(
     lake: Lake, monkeypatch: pytest.MonkeyPatch, names: Callable[[int], dict[str, int]]
 ) -> None:
@@ -952,7 +952,7 @@ def test_records_that_no_table_can_have_do_not_have_it_read_anew(
 
     config = {"delta.tables.evolve-schema-enabled": "true", "delta.tables.max.columns": "20", "errors.tolerance": "all"}
     with lake.sink(**config) as runner:
-        put(runner, record(0, {"id": 1}))
+        put(runner, record(0, {"id": 1, **{f"own{number}": 1 for number in range(10)}}))
         monkeypatch.setattr(DeltaLake, "reread", counted)
         began, first = time.monotonic(), len(read)
         runner.put([record(at, {"id": at, **names(at)}) for at in range(1, 41)])
@@ -965,4 +965,5 @@ def test_records_that_no_table_can_have_do_not_have_it_read_anew(
         others = pa.table({"id": pa.array([9], pa.int64()), "later": pa.array([1], pa.int64())})
         write_deltalake(table, others, mode="append", schema_mode="merge")
         put(runner, record(41, {"id": 41, "later": 2}))
-    assert {"id": 41, "later": 2} in DeltaTable(str(lake.folder / "shop" / "orders")).to_pyarrow_table().to_pylist()
+    rows = DeltaTable(str(lake.folder / "shop" / "orders")).to_pyarrow_table().select(["id", "later"]).to_pylist()
+    assert {"id": 41, "later": 2} in rows
