@@ -121,6 +121,7 @@ class Stager:
         named.update(content)
         name = f"{named.hexdigest()[:40]}.parquet"
         try:
+            self._files.check(self._setting, str(self._folder))
             self._folder.mkdir(parents=True, exist_ok=True)
             folder = self._files.check(self._setting, str(self._folder))
             with tempfile.NamedTemporaryFile(dir=folder, prefix=".", delete=False) as file:
