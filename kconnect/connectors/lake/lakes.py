@@ -6,6 +6,8 @@ What differs between kinds stands below "Of each kind", for `iceberg/lake.py` an
 
 from __future__ import annotations
 
+import math
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, Generic, TypeVar
@@ -22,6 +24,8 @@ from kconnect.connectors.lake.settings import Names, of_tables
 TopicIdsOf = Callable[[set[str]], Mapping[str, str]]
 """Gives the ids of topics, as far as they are known."""
 TableT = TypeVar("TableT")
+_REFUSED_S = 1.0
+"""For so long a table that could not have a record's columns is taken for the same, if it can't have another's either."""
 
 
 class AwayError(Exception):
@@ -62,6 +66,8 @@ class Lake(ABC, Generic[TableT]):
         self._upserts: bool = config[names.upsert]
         self._own = of_tables(names, props)
         self._known: dict[str, TableT] = {}
+        self._refused_at: dict[str, float] = {}
+        """When a table was read anew, and could not have the columns of a record even so."""
         self._fitted: tuple[pa.Schema | None, tuple[pa.Schema, bool] | None] = (None, None)
         """The columns of a table, and those that it was last found to have: many puts of the same records ask."""
 
@@ -135,12 +141,32 @@ class Lake(ABC, Generic[TableT]):
             missing = ", ".join(columns.lacking(self.schema(table), wanted))
             what = f"no column {missing}" if missing else "a narrower column than the records need"
             raise DataError(f"The table {name} has {what}: change it, or set {self.names.evolve}=true")
-        self._known[name] = table = self.reread(name, table)
+        looked_at = time.monotonic()
+        is_known = looked_at < self._refused_at.get(name, -math.inf) + _REFUSED_S
+        if not is_known:
+            self._known[name] = table = self.reread(name, table)
         if not self._fits(table, wanted, guessed):
-            columns.check_new(wanted, self.schema(table), self._most, self.names.most_columns)
-            new = pa.schema([columns.optional(field) for field in wanted])
-            self._known[name] = table = self.widen(name, table, new)
+            try:
+                columns.check_new(wanted, self.schema(table), self._most, self.names.most_columns)
+                new = pa.schema([columns.optional(field) for field in wanted])
+                self._known[name] = table = self.widen(name, table, new)
+            except DataError:
+                if not is_known:
+                    self._note_refusal(name, looked_at)
+                raise
+            except BaseException:
+                # Such as that somebody else has changed it.
+                self._refused_at.pop(name, None)
+                raise
         return table
+
+    def _note_refusal(self, name: str, looked_at: float) -> None:
+        """
+        Have the table not read anew for each record that it can't have: whoever writes such records would hold up all others.
+        """
+        if len(self._refused_at) >= self.kept:
+            self._refused_at.clear()
+        self._refused_at[name] = looked_at
 
     def _fits(self, table: TableT, needed: pa.Schema, guessed: bool) -> bool:
         table_schema = self.schema(table)

@@ -9,6 +9,7 @@ files that it knows to be whole. Read next: `session/copies.py`, which is the ot
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
@@ -24,20 +25,24 @@ from kconnect.connectors.lake.columns import are_alike, union
 from kconnect.connectors.names import printable, shown
 from kconnect.connectors.spark.application import Answer, Application
 from kconnect.connectors.spark.session.copies import TOPIC
-from kconnect.connectors.spark.staging import HEAD, MARK
+from kconnect.connectors.spark.staging import HEAD, KEPT, MARK, digest
 
 Where = Callable[[str], Mapping[str, Any]]
-"""Says where a table of the sink is, and what a commit of the sink's may do to it."""
+"""Says where a table of the sink is."""
 _WHERE = ("format", "where")
 _NAME = re.compile("[0-9a-f]{40}[.]parquet")
 
 
 class Entry(NamedTuple):
-    """A staged file. Of rows with the same id, those with the greatest `order` count."""
+    """
+    A staged file. Of rows with the same id, those with the greatest `order` count. `digest` is what `staging.digest` made of
+    it; files of earlier versions have none.
+    """
 
     order: int
     name: str
     rows: int
+    digest: str = ""
 
 
 @dataclass
@@ -58,7 +63,7 @@ def read(folder: Path, entries: Iterable[Entry], where: Where) -> list[Copy]:
     """Return what is staged, by table. ConnectError for a file that is not there, or not what it was."""
     copies: dict[str, Copy] = {}
     for entry in entries:
-        head, schema, rows = _look(folder / entry.name, where)
+        head, schema, rows = _look(folder / entry.name, where, entry.digest)
         if rows != entry.rows:
             raise ConnectError(f"The staged file {entry.name} has {rows} rows, and should have {entry.rows}: begin anew")
         copy = copies.setdefault(head["table"], Copy(head, schema))
@@ -77,17 +82,25 @@ def found(folder: Path, where: Where) -> list[Copy]:
     return list(copies.values())
 
 
-def _look(path: Path, where: Where) -> tuple[dict[str, Any], pa.Schema, int]:
-    """Return a file's head, columns and number of rows. Whoever may write into the folder may have written any head."""
+def _look(path: Path, where: Where, known: str = "") -> tuple[dict[str, Any], pa.Schema, int]:
+    """
+    Return a file's head, columns and number of rows. Whoever may write into the folder may have written any head: of it counts
+    what a task writes, and if its digest is `known`, it has to be the very one.
+    """
     try:
         if not _NAME.fullmatch(path.name) or path.is_symlink():
             raise ValueError("it is none that a backfill has written")
         if not path.is_file():
             # A pipe, for one, would keep whoever reads it waiting.
             raise ValueError("it is no file")
-        with pq.ParquetFile(path) as file:
-            schema, rows = file.schema_arrow, file.metadata.num_rows
-        head = json.loads((schema.metadata or {})[HEAD])
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        with open(descriptor, "rb") as content:
+            if known and digest(content) != known:
+                raise ValueError("it is not what was written")
+            with pq.ParquetFile(content) as file:
+                schema, rows = file.schema_arrow, file.metadata.num_rows
+        written = json.loads((schema.metadata or {})[HEAD])
+        head = {name: written[name] for name in KEPT if name in written}
         if head["where"] != where(head["table"]):
             raise ValueError("its table is not the sink's")
         return head, schema.remove_metadata(), rows
@@ -119,8 +132,8 @@ def begin(spark: Application, copy: Copy, connector: str, place: int, tries: boo
     if mark is not None:
         schema = pa.schema([*(column for column in schema if column.name != mark), schema.field(mark)])
     head = {
-        "do": "copy",
         **copy.head,
+        "do": "copy",
         "connector": connector,
         "identity": None,
         "mark": mark,

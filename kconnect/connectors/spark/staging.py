@@ -9,6 +9,7 @@ written again is the same one, and whoever was given up for dead replaces none. 
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import os
 import tempfile
@@ -16,7 +17,7 @@ from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -35,16 +36,19 @@ MARK = "deleted ="
 """The column that says whether a row is deleted: no table can have one of this name."""
 HEAD = b"kconnect"
 """What a file says of its table."""
-_KEPT = ("table", "format", "where", "partitions", "ids", "order", "creates", "widens")
+KEPT = ("table", "format", "where", "partitions", "ids", "order", "creates", "widens")
+_END, _PIECE = 8, 1 << 20
+"""Behind what a file of Parquet says of itself is how long that is, and four letters."""
 _OVER = {settings.NAMES.interval: str(2**31 - 1), settings.MAINTENANCE: "0", "tasks.max": "1"}
 """Nothing is written before it is asked for, but where there is no more room for rows."""
 
 
 class Staged(NamedTuple):
-    """A file, and how many rows it has."""
+    """A file, how many rows it has, and its digest."""
 
     name: str
     rows: int
+    digest: str
 
 
 @dataclass
@@ -105,18 +109,19 @@ class Stager:
         for topic, partition, end in head["ends"]:
             table.offsets.setdefault(topic, {})[str(partition)] = end
         if len(rows):
-            text = json.dumps({**{kept: head[kept] for kept in _KEPT}, "partitions": table.partitions}, sort_keys=True)
-            self._staged.append(Staged(self._file(rows.replace_schema_metadata({HEAD: text})), len(rows)))
+            text = json.dumps({**{kept: head[kept] for kept in KEPT}, "partitions": table.partitions}, sort_keys=True)
+            self._staged.append(self._file(rows.replace_schema_metadata({HEAD: text})))
 
-    def _file(self, rows: pa.Table) -> str:
-        """Write a file, and return its name."""
-        digest = hashlib.sha256(f"{self._label}\0{len(self._staged)}\0".encode())
+    def _file(self, rows: pa.Table) -> Staged:
+        """Write a file."""
+        named = hashlib.sha256(f"{self._label}\0{len(self._staged)}\0".encode())
         sink = pa.BufferOutputStream()
         pq.write_table(rows, sink, compression="zstd")
         content = memoryview(sink.getvalue())
-        digest.update(content)
-        name = f"{digest.hexdigest()[:40]}.parquet"
+        named.update(content)
+        name = f"{named.hexdigest()[:40]}.parquet"
         try:
+            self._files.check(self._setting, str(self._folder))
             self._folder.mkdir(parents=True, exist_ok=True)
             folder = self._files.check(self._setting, str(self._folder))
             with tempfile.NamedTemporaryFile(dir=folder, prefix=".", delete=False) as file:
@@ -127,7 +132,23 @@ class Stager:
             _sync(folder)
         except OSError as error:
             raise ConnectError(f"The folder {self._folder} ({self._setting}) can't be written to: {error.strerror}") from None
-        return name
+        return Staged(name, len(rows), digest(io.BytesIO(content)))
+
+
+def digest(file: BinaryIO) -> str:
+    """
+    Return what tells a staged file from others: its size, and what it says of itself and of its columns. The rows are not
+    read for it, which may be very many.
+    """
+    size = file.seek(0, os.SEEK_END)
+    file.seek(max(size - _END, 0))
+    length = int.from_bytes(file.read(_END)[:4], "little")
+    file.seek(max(size - _END - length, 0))
+    found = hashlib.sha256(f"{size}\0".encode())
+    while piece := file.read(_PIECE):
+        found.update(piece)
+    file.seek(0)
+    return found.hexdigest()
 
 
 def _sync(folder: str) -> None:

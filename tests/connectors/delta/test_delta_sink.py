@@ -8,6 +8,7 @@ import decimal
 import json
 import shutil
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -954,3 +955,34 @@ def test_a_lake_may_be_where_a_link_leads_and_its_tables_may_not(lake: Lake, tmp
     (lake.folder / "away").symlink_to(tmp_path)
     with pytest.raises(ConfigError, match=r"leads out of it, which nothing follows"):
         made.load("away.orders")
+
+
+@pytest.mark.parametrize("names", [lambda at: {f"n{at}_{number}": 1 for number in range(15)}, lambda at: {f"a;{at}": 1}])
+def test_records_that_no_table_can_have_do_not_have_it_read_anew(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch, names: Callable[[int], dict[str, int]]
+) -> None:
+    """Whoever writes records with more new names than a table may get, or bad ones, has each of them cost a read of it."""
+    read: list[float] = []
+    reread = DeltaLake.reread
+
+    def counted(self: DeltaLake, *arguments: Any) -> DeltaTable:
+        read.append(time.monotonic())
+        return reread(self, *arguments)
+
+    config = {"delta.tables.evolve-schema-enabled": "true", "delta.tables.max.columns": "20", "errors.tolerance": "all"}
+    with lake.sink(**config) as runner:
+        put(runner, record(0, {"id": 1, **{f"own{number}": 1 for number in range(10)}}))
+        monkeypatch.setattr(DeltaLake, "reread", counted)
+        began, first = time.monotonic(), len(read)
+        runner.put([record(at, {"id": at, **names(at)}) for at in range(1, 41)])
+        took_s = time.monotonic() - began
+        assert [bad.original_offset for bad, _ in runner.reported] == list(range(1, 41))
+        # Once as the records come, once for the first refusal, and once a second.
+        assert len(read) - first <= took_s + 3
+        # What another writer adds is seen all the same.
+        table = DeltaTable(str(lake.folder / "shop" / "orders"))
+        others = pa.table({"id": pa.array([9], pa.int64()), "later": pa.array([1], pa.int64())})
+        write_deltalake(table, others, mode="append", schema_mode="merge")
+        put(runner, record(41, {"id": 41, "later": 2}))
+    rows = DeltaTable(str(lake.folder / "shop" / "orders")).to_pyarrow_table().select(["id", "later"]).to_pylist()
+    assert {"id": 41, "later": 2} in rows

@@ -37,8 +37,10 @@ from kconnect.connectors.backfill.range_connector import RangeConnector
 from kconnect.connectors.backfill.range_into import RangeIntoTask
 from kconnect.connectors.backfill.snapshot import Snapshot
 from kconnect.connectors.backfill.source import BackfillConnector
+from kconnect.connectors.host_files import HostFiles
 from kconnect.connectors.spark import copies
 from kconnect.connectors.spark.application import Application, SparkFault
+from kconnect.connectors.spark.staging import Stager
 from kconnect.testing import config_errors
 from tests.connectors.backfill.conftest import database  # noqa: F401
 from tests.connectors.backfill.test_backfill import asked, done, end_sessions
@@ -331,13 +333,10 @@ def test_a_staged_file_that_others_have_put_there_is_left_alone(
     table = pq.read_table(first)
     own = json.loads(table.schema.metadata[b"kconnect"])
     other = {**own, "where": {**own["where"], **({"url": "file:///etc"} if "url" in own["where"] else {"table": ["x", "y"]})}}
-    for metadata, text in (({b"kconnect": json.dumps(other)}, "its table is not the sink's"), ({}, "can't be read")):
-        pq.write_table(table.replace_schema_metadata(metadata), first)
-        with pytest.raises(ConnectError, match=text):
+    for rows in (*(table.replace_schema_metadata(each) for each in ({b"kconnect": json.dumps(other)}, {})), table.slice(1)):
+        pq.write_table(rows, first)
+        with pytest.raises(ConnectError, match="it is not what was written"):
             copying.until(lambda: copying.committed)
-    pq.write_table(table.slice(1), first)
-    with pytest.raises(ConnectError, match=r"has \d+ rows, and should have \d+"):
-        copying.until(lambda: copying.committed)
     kept = first.with_name("kept")
     kept.write_bytes(content)
     first.unlink()
@@ -428,3 +427,46 @@ def test_files_of_a_table_may_have_other_columns_and_no_other_types(
     (copy,) = copies.read(tmp_path, entries, lambda table: {})
     assert [field.name for field in copy.schema.field("after").type] == list(joined)
     assert [field.name for field in copy.schema.field("tags").type.value_type] == list(joined)
+
+
+class _Asked:
+    """What stands for Spark, and notes what it is asked."""
+
+    def ask(self, head: dict[str, Any], rows: Any) -> Any:
+        self.head = head
+
+
+def test_what_a_staged_file_says_is_what_its_task_wrote(tmp_path: Path) -> None:
+    """Whoever may write into the folder puts a file with as many rows there, whose head says what Spark is to do."""
+    stager = Stager(tmp_path, HostFiles({}), "staging")
+    rows = pa.table({"id": pa.array([1, 2], pa.int32())})
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, rows.schema) as writer:
+        writer.write_table(rows)
+    own: dict[str, Any] = {
+        "table": "shop.t",
+        "format": "delta",
+        "where": {"url": "x"},
+        "partitions": [],
+        "ids": [],
+        "order": "",
+    }
+    may = {"creates": False, "widens": False}
+    stager.ask({"do": "write", **own, **may, "empties": False, "mark": None, "ends": []}, sink.getvalue())
+    [staged] = stager.take()
+    entry = copies.Entry(0, *staged)
+    [copy] = copies.read(tmp_path, [entry], lambda name: own["where"])
+    assert copy.head == {**own, **may}, "the control"
+    evil = {**own, "creates": True, "widens": True, "do": "maintain", "keep_ms": 0, "connector": "other"}
+    pq.write_table(rows.replace_schema_metadata({b"kconnect": json.dumps(evil)}), tmp_path / staged.name)
+    with pytest.raises(ConnectError, match="it is not what was written"):
+        copies.read(tmp_path, [entry], lambda name: own["where"])
+    with pytest.raises(ConnectError, match="its table is not the sink's"):
+        copies.read(tmp_path, [copies.Entry(0, staged.name, 2)], lambda name: {"url": "y"})
+    with pytest.raises(ConnectError, match="has 2 rows, and should have 3"):
+        copies.read(tmp_path, [copies.Entry(0, staged.name, 3)], lambda name: own["where"])
+    # A backfill that an earlier version has begun knows no more than the name and the rows.
+    [copy] = copies.read(tmp_path, [copies.Entry(0, staged.name, 2)], lambda name: own["where"])
+    spark: Any = _Asked()
+    copies.begin(spark, copy, "mine", 7)
+    assert (spark.head["do"], spark.head["connector"], spark.head.get("keep_ms")) == ("copy", "mine", None)
