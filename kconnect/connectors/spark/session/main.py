@@ -150,14 +150,18 @@ def _session(settings: dict[str, str]) -> Any:
     logins = _logins(Path(f"{sys.prefix}.conf"))
     names = [re.escape(line.split(maxsplit=1)[0]) for line in logins.splitlines() if line.strip() and line[0] != "#"]
     settings["spark.redaction.regex"] = "|".join((settings["spark.redaction.regex"], *names))
-    with tempfile.TemporaryDirectory(prefix="kconnect-spark-") as folder:
-        # Spark would have what a builder is told in its command line, which all users of the machine can read.
-        lines = [f"{name} {_escaped(value)}" for name, value in settings.items()]
-        file = Path(folder, "spark-defaults.conf")
-        file.touch(0o600)
-        file.write_text("\n".join((logins, *lines, "")), "utf-8")
-        os.environ["SPARK_CONF_DIR"] = folder
+    # It is on the JVM's class path, so it stays for as long as that; `application.py` removes it, with all of TMPDIR.
+    folder = tempfile.mkdtemp(prefix="kconnect-spark-")
+    # Spark would have what a builder is told in its command line, which all users of the machine can read.
+    lines = [f"{name} {_escaped(value)}" for name, value in settings.items()]
+    file = Path(folder, "spark-defaults.conf")
+    file.touch(0o600)
+    file.write_text("\n".join((logins, *lines, "")), "utf-8")
+    os.environ["SPARK_CONF_DIR"] = folder
+    try:
         return SparkSession.builder.getOrCreate()
+    finally:
+        file.unlink()
 
 
 def _logins(file: Path) -> str:
