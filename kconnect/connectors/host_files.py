@@ -141,7 +141,8 @@ def is_within(folder: str, path: str) -> bool:
 
 def _folder_below(root: str, way: str, makes: bool) -> int:
     """Open a folder by its way from another one, as `_open_below` does a file."""
-    flags = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
+    # Where a system has no O_PATH, a folder has to be readable.
+    flags = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC
     place = os.open(root, flags)
     for name in way.split(os.sep):
         if name == os.curdir:

@@ -66,7 +66,7 @@ class AllowedPaths:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
                 raise ConnectError(f"{path} is not a file")
             # What was opened counts: a folder may have been a link in between, and none again by now.
-            self._check(path, os.readlink(f"/proc/self/fd/{descriptor}").removesuffix(" (deleted)"))
+            self._check(path, _opened(descriptor, real))
             with open(descriptor, "rb", closefd=False) as file:
                 data = file.read(_LARGEST + 1)
         finally:
@@ -81,6 +81,14 @@ class AllowedPaths:
         # A relative path would mean another file in each process.
         if not os.path.isabs(path) or not any(os.path.commonpath((root, real)) == root for root in self._roots):
             raise ConnectError(f"{path} is not below a path that the parameter {ALLOWED_PATHS} names")
+
+
+def _opened(descriptor: int, path: str) -> str:
+    """Return where a file is that was opened; where the system has no such list, where the path leads now."""
+    try:
+        return os.readlink(f"/proc/self/fd/{descriptor}").removesuffix(" (deleted)")
+    except FileNotFoundError:
+        return os.path.realpath(path)
 
 
 def text(path: str, data: bytes) -> str:
