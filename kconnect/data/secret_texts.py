@@ -15,7 +15,8 @@ HIDDEN = "[hidden]"
 _URL_SAFE = str.maketrans("+/", "-_")
 _SHORTEST = 4
 """Fewer letters of base64 may be those of any word."""
-_LEAST, _ENOUGH = 8, 12
+_LONG, _ENOUGH = 20, 12
+"""A secret of so many characters, or more, is hidden, too, where so many of its beginning stand by themselves."""
 _UNQUOTED = "!#$&'()*+,/:;=?@[]~"
 """What requests leaves as it is in a URL; a percent sign, too, where two digits follow each."""
 
@@ -45,48 +46,45 @@ def _in_base64(data: bytes) -> Iterator[str]:
                 yield from (form, form.translate(_URL_SAFE))
 
 
-def telling(value: str) -> int:
-    """Return how many characters of a secret's beginning, or its end, are too many: half of it, or 12, but no less than 8."""
-    return min(_ENOUGH, max(_LEAST, (len(value) + 1) // 2))
+def telling(value: str) -> str:
+    """
+    Return a secret's beginning, of which no text may have as much. Empty for a short one: its first part may be a word, or a
+    part of a name that others have, too.
+    """
+    return value[:_ENOUGH] if len(value) >= _LONG else ""
 
 
 def beginning(text: str, at: int, value: str) -> str:
-    """Return what stands there in a text of a value's beginning."""
-    return _common(text[at : at + len(value)], value)
-
-
-def ending(text: str, end: int, value: str) -> str:
-    """Return what stands in a text, up to there, of a value's end."""
-    return _common(text[max(0, end - len(value)) : end][::-1], value[::-1])[::-1]
-
-
-def _common(one: str, other: str) -> str:
-    """What both begin with. By halves: they may have a million characters."""
-    least, most = 0, min(len(one), len(other))
+    """
+    Return what stands there in a text of a value's beginning, if it ends there as what was cut off does: what goes on as
+    another word is a path, or the name of a class, that begins alike.
+    """
+    least, most = 0, min(len(text) - at, len(value))
+    # By halves: they may have a million characters.
     while least < most:
         middle = (least + most + 1) // 2
-        if one[least:middle] == other[least:middle]:
+        if text.startswith(value[least:middle], at + least):
             least = middle
         else:
             most = middle - 1
-    return one[:least]
+    part = value[:least]
+    return "" if text[at + least : at + least + 1].isalnum() or is_plain(part) else part
+
+
+def is_plain(text: str) -> bool:
+    """Whether a part of a secret may as well be a word, or a name of several."""
+    return text in (text.lower(), text.upper()) and not any(map(str.isdigit, text))
 
 
 def cut(text: str, value: str) -> Iterator[str]:
-    """Yield what a text has of a value that somebody has cut off before, or behind: enough of its beginning, or of its end."""
-    size = telling(value)
-    if len(value) <= size:
-        return
-    at = text.find(value[:size])
+    """Yield what a text has of a value that somebody has cut off: enough of its beginning."""
+    head = telling(value)
+    at = text.find(head) if head else -1
     while at >= 0:
         part = beginning(text, at, value)
-        yield part
-        at = text.find(value[:size], at + len(part))
-    at = text.rfind(value[-size:])
-    while at >= 0:
-        part = ending(text, at + size, value)
-        yield part
-        at = text.rfind(value[-size:], 0, at + size - len(part))
+        if part:
+            yield part
+        at = text.find(head, at + max(len(part), _ENOUGH))
 
 
 def hide(text: str, secrets: Iterable[str]) -> str:

@@ -33,11 +33,10 @@ _Group = tuple[str, str]
 
 
 class _Known(NamedTuple):
-    """`shown` by the text that is covered, the latest last, and these texts by how they begin, and how they end."""
+    """`shown` by the text that is covered, the latest last, and these texts by how they begin."""
 
     shown: dict[str, str]
     by_head: dict[str, tuple[str, ...]]
-    by_tail: dict[str, tuple[str, ...]]
 
 
 class Covered:
@@ -45,7 +44,7 @@ class Covered:
 
     def __init__(self, most: int = MOST) -> None:
         self._most = most
-        self._known = _Known({}, {}, {})
+        self._known = _Known({}, {})
         self._groups: dict[str, _Group] = {}
         """Of each text that is covered."""
         self._lock = threading.Lock()
@@ -78,36 +77,27 @@ class Covered:
             shown = self._fitting({**others_shown, **new})
             self._groups = {value: self._groups[value] for value in shown}
             by_head: dict[str, list[str]] = defaultdict(list)
-            by_tail: dict[str, list[str]] = defaultdict(list)
             for value in shown:
                 by_head[value[:_HEAD]].append(value)
-                if len(value) > secret_texts.telling(value):
-                    by_tail[value[-_HEAD:]].append(value)
-            self._known = _Known(shown, _packed(by_head), _packed(by_tail))
+            self._known = _Known(shown, {head: tuple(values) for head, values in by_head.items()})
 
     def hide(self, text: str) -> str:
         """Return the text with references in place of what is covered, and of what there is of it where somebody has cut it."""
-        shown, by_head, by_tail = self._known
+        shown, by_head = self._known
         if not shown:
             return text
         found: dict[str, str] = {}
         seen: dict[str, int] = {}
-        """Up to where, or down to where, a part of a value is known to stand: it is measured once."""
+        """Up to where a value's beginning is known to stand: it is measured once."""
         for at in range(len(text) - _HEAD + 1):
             for value in by_head.get(text[at : at + _HEAD], ()):
                 if text.startswith(value, at):
                     found[value] = shown[value]
-                elif at >= seen.get(value, 0) and text.startswith(value[: secret_texts.telling(value)], at):
+                elif at >= seen.get(value, 0) and (head := secret_texts.telling(value)) and text.startswith(head, at):
                     part = secret_texts.beginning(text, at, value)
-                    found.setdefault(part, shown[value])
-                    seen[value] = at + len(part)
-        seen.clear()
-        for end in range(len(text), _HEAD - 1, -1):
-            for value in by_tail.get(text[end - _HEAD : end], ()):
-                if end <= seen.get(value, end) and text.endswith(value[-secret_texts.telling(value) :], 0, end):
-                    part = secret_texts.ending(text, end, value)
-                    found.setdefault(part, shown[value])
-                    seen[value] = end - len(part)
+                    seen[value] = at + max(len(part), len(head))
+                    if part:
+                        found.setdefault(part, shown[value])
         return references.substitute(text, found) if found else text
 
     def _fitting(self, shown: dict[str, str]) -> dict[str, str]:
@@ -134,10 +124,6 @@ class Covered:
             else:
                 fitting[value] = mark
         return fitting
-
-
-def _packed(texts: Mapping[str, list[str]]) -> dict[str, tuple[str, ...]]:
-    return {piece: tuple(values) for piece, values in texts.items()}
 
 
 def _weight(text: str) -> int:

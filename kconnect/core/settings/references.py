@@ -159,14 +159,10 @@ def _long_forms(value: str) -> list[str]:
     if len(lines) > 1:
         forms += [line.strip() for line in lines if len(line.strip()) >= 16]
     else:
-        forms += [part for part in _IN_URLS.split(value) if len(part) >= _LEAST and not _is_plain(part)]
-        forms += [other for form in forms if len(form) >= _LEAST for other in (form.lower(), form.upper())]
+        forms += [part for part in _IN_URLS.split(value) if len(part) >= _LEAST and not secret_texts.is_plain(part)]
+        mixed = [form for form in forms if len(form) >= _LEAST and form not in (form.lower(), form.upper())]
+        forms += [other for form in mixed for other in (form.lower(), form.upper())]
     return [form for form in dict.fromkeys(forms) if telling(form)]
-
-
-def _is_plain(text: str) -> bool:
-    """Whether a part of a URL may as well be a word, or a name of several."""
-    return text in (text.lower(), text.upper()) and not any(map(str.isdigit, text))
 
 
 def telling(text: str) -> bool:
