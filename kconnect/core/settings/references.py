@@ -159,7 +159,9 @@ def _long_forms(value: str) -> list[str]:
     if len(lines) > 1:
         forms += [line.strip() for line in lines if len(line.strip()) >= 16]
     else:
-        forms += [part for part in _IN_URLS.split(value) if len(part) >= _LEAST and not secret_texts.is_plain(part)]
+        # Of a path, or a whole URL, the parts are names that others have, too.
+        parts = [] if value.startswith("/") or "://" in value else _IN_URLS.split(value)
+        forms += [part for part in parts if len(part) >= _LEAST and not secret_texts.is_plain(part)]
         mixed = [form for form in forms if len(form) >= _LEAST and form not in (form.lower(), form.upper())]
         forms += [other for form in mixed for other in (form.lower(), form.upper())]
     return [form for form in dict.fromkeys(forms) if telling(form)]
