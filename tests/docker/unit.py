@@ -114,7 +114,8 @@ class Service:
         """As systemd does it by KillMode=mixed: a signal to the process alone. Return its exit status."""
         assert self._settings["KillMode"] == ["mixed"]
         self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(float(self._settings["TimeoutStopSec"][0]))
+        # For longer than systemd would: where tests run everything has less of the machine.
+        return self.process.wait(4 * float(self._settings["TimeoutStopSec"][0]))
 
     def left(self) -> list[psutil.Process]:
         """Return the processes of the service's user, but for those that have ended and wait for somebody to notice."""
