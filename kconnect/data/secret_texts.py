@@ -46,7 +46,7 @@ def _in_base64(data: bytes) -> Iterator[str]:
                 yield from (form, form.translate(_URL_SAFE))
 
 
-def telling(value: str) -> str:
+def head_of(value: str) -> str:
     """
     Return a secret's beginning, of which no text may have as much. Empty for a short one: its first part may be a word, or a
     part of a name that others have, too.
@@ -78,7 +78,7 @@ def is_plain(text: str) -> bool:
 
 def cut(text: str, value: str) -> Iterator[str]:
     """Yield what a text has of a value that somebody has cut off: enough of its beginning."""
-    head = telling(value)
+    head = head_of(value)
     at = text.find(head) if head else -1
     while at >= 0:
         part = beginning(text, at, value)
@@ -89,8 +89,8 @@ def cut(text: str, value: str) -> Iterator[str]:
 
 def hide(text: str, secrets: Iterable[str]) -> str:
     """The text with each secret replaced, the longest first: one may be part of another. So are those that were cut in two."""
-    known = sorted(secrets, key=len, reverse=True)
-    for secret in known:
+    known = list(secrets)
+    for secret in sorted((secret for secret in known if secret in text), key=len, reverse=True):
         text = text.replace(secret, HIDDEN)
     for part in sorted({part for secret in known for part in cut(text, secret)}, key=len, reverse=True):
         text = text.replace(part, HIDDEN)

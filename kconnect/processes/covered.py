@@ -93,7 +93,7 @@ class Covered:
             for value in by_head.get(text[at : at + _HEAD], ()):
                 if text.startswith(value, at):
                     found[value] = shown[value]
-                elif at >= seen.get(value, 0) and (head := secret_texts.telling(value)) and text.startswith(head, at):
+                elif at >= seen.get(value, 0) and (head := secret_texts.head_of(value)) and text.startswith(head, at):
                     part = secret_texts.beginning(text, at, value)
                     seen[value] = at + max(len(part), len(head))
                     if part:

@@ -36,7 +36,7 @@ _log = logging.getLogger("kconnect.operator")
 
 
 class Options(NamedTuple):
-    """What the command line says. No `namespaces` are all; `interval` is in seconds, `port` of /healthz."""
+    """The command line's choices. No `namespaces` are all; `interval` is in seconds; `port` is that of /healthz."""
 
     namespaces: tuple[str, ...]
     cluster: str | None

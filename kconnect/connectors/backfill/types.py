@@ -291,8 +291,8 @@ _INTERVAL = (
 _PRINTED = "CASE WHEN {0} IS DISTINCT FROM NULL THEN concat({0}) END"
 """The own text of a type that is a user's: a cast may be a function of theirs, which would run with our rights."""
 _AS_TEXT = Reading(schema.STRING_SCHEMA, "{}::text")
-_AS_PRINTED = Reading(schema.STRING_SCHEMA, "nullif(format('%s', {}), '')")
-"""For types whose cast to text adds something."""
+_AS_PRINTED = Reading(schema.STRING_SCHEMA, _PRINTED)
+"""For types of PostgreSQL's whose cast to text adds something."""
 _PLAIN = {
     "int2": Reading(schema.INT16_SCHEMA),
     "int4": Reading(schema.INT32_SCHEMA),

@@ -154,8 +154,8 @@ def _bounded_database(kind: type[Catalog]) -> type[Catalog]:
         connections = Connections()
         connections.attach(self.engine, limits, answers.SILENT_S)
         ends.note(connections)
-        told = f"the database of {settings.URI}"
-        event.listen(self.engine, "begin", lambda connection: owners.warn_of_open_schemas(connection, told), once=True)
+        place = f"the database of {settings.URI}"
+        event.listen(self.engine, "begin", lambda connection: owners.warn_of_open_schemas(connection, place), once=True)
         super(bounded_kind, self)._init_catalog()
 
     bounded_kind: type[Catalog] = type(f"Bounded{kind.__name__}", (kind,), {"_init_catalog": init})

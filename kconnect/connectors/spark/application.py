@@ -297,7 +297,7 @@ class _Life:
         atexit.unregister(self._leave)
 
     def _leave(self) -> None:
-        """At the end of this process, wait for that of the others."""
+        """Wait, at the end of this process, until its children have ended."""
         self.end()
         self._cleared.wait(2 * _ENDS_S)
 

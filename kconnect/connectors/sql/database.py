@@ -128,8 +128,8 @@ def made_engine(
         as_they_are = for_a_transaction(NEEDED)
         sa.event.listen(engine, "begin", lambda connection: connection.exec_driver_sql(as_they_are))
         if connections is not None:
-            told = shown(engine)
-            sa.event.listen(engine, "begin", lambda connection: owners.warn_of_open_schemas(connection, told), once=True)
+            place = shown(engine)
+            sa.event.listen(engine, "begin", lambda connection: owners.warn_of_open_schemas(connection, place), once=True)
     return engine
 
 

@@ -38,7 +38,7 @@ _APPLICATION, _VERSION, _METADATA = (
 )
 _CONFLICTS = ("Concurrent", "MetadataChangedException", "ProtocolChangedException", "DeltaAlreadyExists", "CommitFailed")
 _LOG = "_delta_log"
-_HINT = "_last_checkpoint"
+_HINT, _LONGEST_HINT = "_last_checkpoint", 16 << 20
 _CHECKPOINT = re.compile(r"\d+[.]checkpoint([.]parquet|[.][A-Za-z0-9-]+[.](json|parquet)|[.]\d+[.]\d+[.]parquet)")
 _NAME = "[A-Za-z0-9_=-][A-Za-z0-9._=-]*"
 """Of a part of a checkpoint, or of one: no path, and no address."""
@@ -318,6 +318,9 @@ def _check_hint(spark: Any, files: Any, path: Any) -> None:
     """Raise ElsewhereError if what says which checkpoint is the last one names parts that are not in the log."""
     if not files.exists(path):
         return
+    size = int(files.getFileStatus(path).getLen())
+    if size > _LONGEST_HINT:
+        raise ElsewhereError(f"its {_HINT} has {size} bytes, as none has")
     stream = files.open(path)
     try:
         text = str(spark._jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8"))

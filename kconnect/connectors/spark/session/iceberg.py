@@ -283,7 +283,7 @@ def _check_manifests(table: Any, snapshot: Any) -> None:
 
 
 def _check_all(spark: Any, table: Any, where: Mapping[str, Any]) -> None:
-    """As `_check_place` and `_check_manifests`, of all snapshots and what else the metadata name."""
+    """Raise ElsewhereError if a snapshot of a table, old ones too, or anything else in its metadata names a file elsewhere."""
     metadata = json.loads(spark._jvm.org.apache.iceberg.TableMetadataParser.toJson(table.operations().current()))
     named = [snapshot.get("manifest-list") for snapshot in metadata.get("snapshots") or ()]
     named += [entry.get("metadata-file") for entry in metadata.get("metadata-log") or ()]
