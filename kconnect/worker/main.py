@@ -158,6 +158,7 @@ class Worker:
             handover_grace_ms=settings.handover_grace_ms,
             task_grace_ms=settings.task_shutdown_graceful_timeout_ms,
             rebalance_delay_ms=settings.scheduled_rebalance_max_delay_ms,
+            spark_rests_after_ms=settings.driver_rest_after_ms,
             load_moves_per_hour=settings.rebalance_load_moves_per_hour,
             record_bytes=int(clients.internal(settings, "identity")["message.max.bytes"]),
             tracks_topics=settings.topic_tracking_enable,
@@ -169,7 +170,7 @@ class Worker:
             process=process.identity(),
             version=__version__,
         )
-        world = World(settings, admin, self._registry, self._sandbox, self._feed, watch)
+        world = World(settings, admin, self._registry, self._sandbox, self._feed, watch, self._driver)
         herder = Herder(
             identity,
             lambda config: environments.directories(world.registry, config, settings),

@@ -37,6 +37,7 @@ from kconnect.processes import logs, process
 from kconnect.processes.levels import PythonLoggers
 from kconnect.worker import session_key
 from kconnect.worker.brokers import Brokers
+from kconnect.worker.driver import Driver
 from kconnect.worker.errands import Errands
 from kconnect.worker.metrics import Feed
 from kconnect.worker.topic_watch import TopicWatch
@@ -57,12 +58,14 @@ class World:
         sandbox: Sandbox,
         feed: Feed,
         watch: TopicWatch,
+        driver: Driver,
     ) -> None:
         client, topics = clients.internal(settings, "writer"), clients.topics(settings)
         self._settings = settings
         self.loggers = PythonLoggers()
         """Shared with REST, which tells when a level was changed."""
         self._admin, self._sandbox, self._feed, self._watch = admin, sandbox, feed, watch
+        self._driver = driver
         self.registry = registry
         self._reloading = threading.Lock()
         self._errands = Errands(settings)
@@ -288,6 +291,10 @@ class World:
     @performs(effects.SetLevel, Lane.AT_ONCE)
     def set_level(self, effect: effects.SetLevel) -> None:
         logs.set_level(self.loggers, effect.change)
+
+    @performs(effects.KeepSpark, Lane.AT_ONCE)
+    def keep_spark(self, effect: effects.KeepSpark) -> None:
+        self._driver.keep(effect.is_wanted)
 
     def is_dead(self, held: Held) -> bool:
         return process.is_dead(held)

@@ -36,7 +36,8 @@ class Wanted:
     they may go, and `late` of those that have not come up, or come back, for so long that they may never: there may be no room
     for them. `starved` are those whose process has ended and left units in its record, which only a successor can take out,
     and Spark has no core for one. `standby` are specs of which one host is kept although it has no units. With `down`, this
-    worker is given nothing: its Spark has ended, or its first hosts are not up yet.
+    worker is given nothing: its Spark has ended, or its first hosts are not up yet. With `resting`, it has no hosts either, and
+    no units that need one.
     """
 
     hosts: int
@@ -51,6 +52,12 @@ class Wanted:
     starved: Collection[int] = ()
     standby: Collection[HostSpec] = ()
     down: bool = False
+    resting: bool = False
+
+    @property
+    def closes(self) -> bool:
+        """Whether no host is kept for what may come."""
+        return self.leaving or self.resting
 
 
 def place(state: AssignmentState, worker: str, incarnation: str, wanted: Wanted) -> Placement | None:
@@ -60,7 +67,7 @@ def place(state: AssignmentState, worker: str, incarnation: str, wanted: Wanted)
     A unit stays on its host as long as that is of its spec and can stop its units, and is not late while another one is up; a
     new one goes to the host of its spec with the lightest load. The first placement of a new incarnation names no host: it
     tells the hosts of the one before to stop, and nothing is placed while one of their held records stands. A worker that is
-    `leaving` closes each host that is empty.
+    `leaving`, or `resting`, closes each host that is empty.
     """
     before = state.placements.get(worker)
     generation = state.assignments[worker].generation if worker in state.assignments else 0
@@ -76,11 +83,12 @@ def place(state: AssignmentState, worker: str, incarnation: str, wanted: Wanted)
     same = plan.units == {host: dict(units) for host, units in (before.hosts or {}).items()} and specs == before.specs
     # Hosts start nothing by a config that the placement does not know.
     is_known = wanted.changed_at < before.config_offset
-    is_told = (before.generation, before.leaving, before.down) == (generation, wanted.leaving, wanted.down)
+    told = (before.generation, before.leaving, before.down, before.resting)
+    is_told = told == (generation, wanted.leaving, wanted.down, wanted.resting)
     if same and is_known and is_told:
         return None
     now = (incarnation, wanted.leaving, specs, wanted.config_offset, wanted.down)
-    return Placement(worker, plan.units, generation, before.revision + 1, *now)
+    return Placement(worker, plan.units, generation, before.revision + 1, *now, resting=wanted.resting)
 
 
 class _Plan:
@@ -155,9 +163,9 @@ class _Plan:
                 if stays:
                     self._put(unit, host)
         # Plain hosts are kept without units too: that one is up is what makes its worker fit to be given some.
-        while not wanted.leaving and self._count(PLAIN) < self._plain_hosts:
+        while not wanted.closes and self._count(PLAIN) < self._plain_hosts:
             self._open(PLAIN)
-        for spec in () if wanted.leaving else wanted.standby:
+        for spec in () if wanted.closes else wanted.standby:
             if not self._count(spec):
                 self._open(spec)
         self._needed.update(map(self._choose, waiting))
@@ -186,7 +194,7 @@ class _Plan:
             spare = spec.unit is not None or (host in self._wanted.idle and not self._is_standby(spec))
             # One that stood in for a host with stuck units is no longer waited for: it may take what another host needs.
             spare |= host not in self._numbers and sum(self._takes(other, spec) for other in self.units) > max(1, enough)
-            if self._wanted.leaving or (spare and (spec != PLAIN or self._count(PLAIN) > self._plain_hosts)):
+            if self._wanted.closes or (spare and (spec != PLAIN or self._count(PLAIN) > self._plain_hosts)):
                 del self.units[host], self.specs[host]
 
     def _put(self, unit: UnitId, host: int) -> None:

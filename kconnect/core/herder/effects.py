@@ -326,5 +326,12 @@ class SetLevel(Effect[None]):
 
 
 @dataclass(frozen=True, slots=True)
+class KeepSpark(Effect[None]):
+    """Have this worker's Spark running, as it is from the start, or not at all until this is asked for again."""
+
+    is_wanted: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Bye(Effect[None]):
     """Let the worker leave the group and end: nothing of it runs any more."""

@@ -27,6 +27,8 @@ class Identity:
     handover_grace_ms: int = 2_000
     task_grace_ms: int = 5_000
     rebalance_delay_ms: int = 0
+    spark_rests_after_ms: int = -1
+    """After how long without anything to run, in the whole cluster, this worker's Spark ends; -1: never."""
     load_moves_per_hour: int = 0
     """How many units may move in an hour for what tasks take of a processor; 0: none."""
     record_bytes: int = 2**20

@@ -11,6 +11,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from kconnect.core.cluster.placement import NO_CORE, Wanted, place, without_units
+from kconnect.core.herder import effects
 from kconnect.core.herder.classes import Classes
 from kconnect.core.herder.desk import Desk
 from kconnect.core.herder.healing import Healing
@@ -20,6 +21,7 @@ from kconnect.core.herder.lost_hosts import LostHosts
 from kconnect.core.herder.procedures import Procedure
 from kconnect.core.herder.quarantine import Quarantine
 from kconnect.core.herder.rivals import Rivals
+from kconnect.core.herder.spark_rest import SparkRest
 from kconnect.core.herder.standby import Standby
 from kconnect.core.herder.throttle import Looks, decisions_throttle
 from kconnect.core.settings.operation import Operation
@@ -62,6 +64,7 @@ class Placing:
         self._lost_hosts = LostHosts(desk.identity.hosts_stop_after_ms)
         self._quarantine = Quarantine(desk, classes)
         self._standby = Standby(desk)
+        self._rest = SparkRest(desk)
         self._overtaken: dict[UnitId, int] = {}
         """Units of lost hosts of which a status is being written, and how many of theirs were read meanwhile."""
 
@@ -140,6 +143,7 @@ class Placing:
             yield desk.pause(due - desk.now)
             due = looks.after(len(desk.log.config.connectors), desk.now)
             restarts = self._restarts
+            self._keep_spark()
             entries = self._clear_old_hosts()
             if not entries:
                 entries = self._placement()
@@ -171,6 +175,22 @@ class Placing:
                 self._overtaken = {}
                 continue
             yield desk.change(looks.quiet_ms(len(desk.log.config.connectors), 1000))
+
+    def _keep_spark(self) -> None:
+        """Have Spark running as long as anybody has anything to run."""
+        desk = self._desk
+        is_wanted = self._rest.look()
+        if is_wanted is None:
+            return
+        if is_wanted:
+            desk.say("INFO", "There is something to run again: this worker's Spark starts")
+            # What would come before its first host is up would wait for that, while others run.
+            self._lost_hosts.spark_ended((), desk.now)
+            self._standby.begin()
+        else:
+            desk.say("INFO", "Nobody in the cluster has anything to run: this worker's Spark rests until there is something")
+            desk.host_troubles.clear()
+        desk.tell(effects.KeepSpark(is_wanted))
 
     def _lost_units(self) -> Procedure[set[UnitId]]:
         """Return the units that lost hosts still list, and whose status says that they run."""
@@ -269,7 +289,8 @@ class Placing:
             {host for host, since in self._absent_since.items() if desk.now - since >= _LATE_MS},
             {host for host, since in self._starved_since.items() if desk.now - since >= _STARVED_MS},
             self._standby.specs(self._specs),
-            self._lost_hosts.is_spark_down or self._standby.warms_up(),
+            self._lost_hosts.is_spark_down or self._rest.is_wanted or self._standby.warms_up(),
+            self._rest.is_wanted,
         )
 
     def _absent(self) -> set[int]:

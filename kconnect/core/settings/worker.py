@@ -336,6 +336,12 @@ class WorkerSettings:
         IfGiven(_hosts),
         "Spark tasks that this worker's units are spread over; -1: one for each core",
     )
+    driver_rest_after_ms = LONG(
+        "driver.rest.after.ms",
+        300_000,
+        Range.at_least(-1),
+        "after so long without a connector to run the Spark of each worker ends, until there is one; -1: never",
+    )
     sink_rest_after_ms = LONG(
         "sink.rest.after.ms",
         300_000,
