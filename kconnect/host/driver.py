@@ -20,7 +20,7 @@ from typing import Any
 import orjson
 
 from kconnect.core.cluster.placement import given_up
-from kconnect.core.settings.worker import WorkerSettings
+from kconnect.core.settings.worker import WorkerSettings, host_range
 from kconnect.core.state import assignment_records, records
 from kconnect.core.state.assignment import AssignmentState
 from kconnect.core.state.assignment_records import Placement
@@ -56,7 +56,7 @@ def main() -> int:
     threading.Thread(target=_watch_parent, args=(orphaned,), daemon=True).start()
 
     started = time.monotonic()
-    host_count = sizes.hosts(settings.task_hosts, settings.spark)
+    host_count = sizes.hosts(host_range(settings.task_hosts), settings.spark).most
     output = Output()
     if direct is not None and (absent := masters.absent(settings.spark)) is not None:
         # Spark itself tries for a minute before it says so.

@@ -26,7 +26,7 @@ from kconnect.core.herder.herder import Herder
 from kconnect.core.herder.identity import Identity
 from kconnect.core.herder.requests.worker import WhyNotReady
 from kconnect.core.settings import misnamed, references, secrets
-from kconnect.core.settings.worker import WorkerSettings, converters, for_clients, for_plugins
+from kconnect.core.settings.worker import WorkerSettings, converters, for_clients, for_plugins, host_range
 from kconnect.core.state.assignment import AssignmentState
 from kconnect.core.state.records import Topic
 from kconnect.errors import ConfigError, ConnectError
@@ -147,13 +147,15 @@ class Worker:
         order = {**self._order, "incarnation": self._incarnation, "plugins": self._registry.directories}
         self._driver = Driver(order, self._spark_ended, self._host_absent, secrets.values(settings.raw))
         self._driver.start()
+        hosts = sizes.hosts(host_range(settings.task_hosts), settings.spark)
         identity = Identity(
             worker_id=settings.worker_id,
             url=settings.advertised_url,
             incarnation=self._incarnation,
             commit=build.commit(),
             kafka_cluster_id=cluster_id,
-            hosts=sizes.hosts(settings.task_hosts, settings.spark),
+            hosts=hosts.least,
+            most_hosts=hosts.most,
             session_timeout_ms=settings.session_timeout_ms,
             handover_grace_ms=settings.handover_grace_ms,
             task_grace_ms=settings.task_shutdown_graceful_timeout_ms,

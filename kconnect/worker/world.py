@@ -282,7 +282,7 @@ class World:
 
     @performs(effects.ReadCores, Lane.AT_ONCE)
     def cores(self, effect: effects.ReadCores) -> float | None:
-        return self._feed.cores()
+        return self._feed.cores(effect.worker)
 
     @performs(effects.ReadHistory, Lane.ASK)
     def history(self, effect: effects.ReadHistory) -> Body:

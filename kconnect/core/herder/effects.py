@@ -130,7 +130,9 @@ class ReadReports(Effect[Collection[Report]]):
 
 @dataclass(frozen=True, slots=True)
 class ReadCores(Effect["float | None"]):
-    """Read how many cores the task hosts of all workers take; None while that is not known."""
+    """Read how many cores the task hosts of all workers take, or those of one; None while that is not known."""
+
+    worker: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,9 @@ class Identity:
     """Of what code the worker is, as `GET /` tells it."""
     kafka_cluster_id: str
     hosts: int = 1
+    """That ordinary connectors and tasks share, at least."""
+    most_hosts: int = 0
+    """The most of them; 0: there are never more."""
     session_timeout_ms: int = 10_000
     handover_grace_ms: int = 2_000
     task_grace_ms: int = 5_000

@@ -28,9 +28,23 @@ from kconnect.errors import ConfigError
 _HOUR = 3_600_000
 
 
-def _hosts(name: str, value: Any) -> None:
-    if value != -1 and value < 1:
-        raise ConfigError(name, value, "Number of task hosts must be positive, or -1 for one for each core of the machine")
+_HOSTS = re.compile(r"([1-9]\d{0,3})(?:-([1-9]\d{0,3}))?", re.ASCII)
+
+
+def host_range(value: str) -> tuple[int, int] | None:
+    """Return the fewest and the most hosts that `task.hosts` names; None for -1. ConfigError if it names none."""
+    if value.strip() == "-1":
+        return None
+    found = _HOSTS.fullmatch(value.strip())
+    least, most = (0, 0) if found is None else (int(found[1]), int(found[2] or found[1]))
+    if not 1 <= least <= most:
+        rule = "Must be a number of task hosts, a range such as 1-4, or -1 for one for each core of the machine"
+        raise ConfigError("task.hosts", value, rule)
+    return least, most
+
+
+def _hosts(_: str, value: Any) -> None:
+    host_range(value)
 
 
 def _policy(name: str, value: Any) -> None:
@@ -330,11 +344,11 @@ class WorkerSettings:
     handover_grace_ms = LONG(
         "handover.grace.ms", 2_000, Range.at_least(0), "how long a departed worker's hosts may take to stop"
     )
-    task_hosts = INT(
+    task_hosts = STRING(
         "task.hosts",
-        -1,
+        "-1",
         IfGiven(_hosts),
-        "Spark tasks that this worker's units are spread over; -1: one for each core",
+        "Spark tasks that this worker's units are spread over, or a range, such as 1-4; -1: one for each core",
     )
     driver_rest_after_ms = LONG(
         "driver.rest.after.ms",

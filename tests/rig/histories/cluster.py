@@ -105,6 +105,7 @@ class MemoryCluster:
         self.producers = Producers()
         self.without_spark: set[str] = set()
         """Workers whose Spark has ended and is not up again."""
+        self.most_hosts = 0
         self.spark_rests_after_ms = -1
         self.rests = 0
         """How often a worker has let its Spark end."""
@@ -301,6 +302,7 @@ class MemoryWorker:
                 record_bytes=cluster.record_bytes,
                 load_moves_per_hour=cluster.load_moves_per_hour,
                 spark_rests_after_ms=cluster.spark_rests_after_ms,
+                most_hosts=cluster.most_hosts,
             ),
             directories,
             lambda name: class_of_new_configs(name),

@@ -326,7 +326,7 @@ def no_host_too_many(history: History, whole: Folds) -> Iterator[str]:
     standby = shared if len(history.workers) > 1 else set()
     for name, worker in history.workers.items():
         hosts = [host for (owner, _), host in sorted(history.hosts.items()) if owner == name]
-        plain, wanted = [host for host in hosts if host.spec == PLAIN], worker.herder.desk.identity.hosts
+        plain, wanted = [host for host in hosts if host.spec == PLAIN], worker.herder.placing._count.hosts
         if worker.is_asleep and (connectors or hosts):
             yield f"{name} rests, with {len(hosts)} hosts and {len(connectors)} connectors to run"
         if not worker.is_asleep and not worker.herder.desk.leaving and len(plain) < wanted:

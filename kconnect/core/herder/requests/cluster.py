@@ -11,12 +11,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from kconnect.core.cluster.host_count import TARGET
 from kconnect.core.herder import effects
 from kconnect.core.herder.desk import Desk
 from kconnect.core.herder.effects import Body
 from kconnect.core.herder.procedures import Procedure, ask
 from kconnect.core.herder.request import Office, Request
-from kconnect.core.metrics.demand import TARGET, workers_wanted
+from kconnect.core.metrics.demand import workers_wanted
 from kconnect.core.metrics.report import HostReport, Usage
 from kconnect.core.state import assignment_records
 from kconnect.core.state.assignment_records import PLAIN, Drained, Held, HostSpec
@@ -93,7 +94,7 @@ class GetDemand(Request[Body]):
 def demand(desk: Desk, cores: float | None) -> Body:
     """Return what `GetDemand` answers, if all task hosts take so many cores."""
     workers = sum(_may_run_units(desk, worker) for worker in desk.members.keys() - desk.log.assignment.drained)
-    hosts = desk.identity.hosts
+    hosts = max(desk.identity.hosts, desk.identity.most_hosts)
     return {
         "workers": max(1, workers) if cores is None else workers_wanted(cores, hosts),
         "workers_now": workers,
