@@ -20,6 +20,7 @@ import confluent_kafka as ck
 
 from kconnect.core.settings.client_choices import broken_rule, reset_age_ms
 from kconnect.core.settings.client_config import unfit
+from kconnect.data import small_files
 from kconnect.errors import ConfigError
 from kconnect.kafka import logins
 
@@ -231,6 +232,7 @@ def translate(settings: Mapping[str, str | None], kind: str = "producer") -> dic
         if rule := broken_rule(name, value):
             _warn_of_choice(name, value, rule)
     client: dict[str, Any] = dict(logins.of(texts))
+    small_files.require({**client, **texts})
     for name, value in texts.items():
         if name in logins.NAMES:
             continue

@@ -21,6 +21,7 @@ from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
 from cryptography.hazmat.primitives.serialization import pkcs12
 
 from kconnect.api.config import HIDDEN
+from kconnect.data import small_files
 from kconnect.errors import ConfigError
 from kconnect.tls import keytool
 
@@ -182,8 +183,7 @@ class _Store:
         if not path:
             return None
         try:
-            with open(path, "rb") as file:
-                data = file.read()
+            data = small_files.read(path)
         except OSError as error:
             raise settings.error(setting, f"The file can't be read: {error.strerror}") from None
         kind = _kind(data)

@@ -27,6 +27,7 @@ from kconnect.connectors.http.login import Login, PassingLoginError
 from kconnect.connectors.http.requests import Request
 from kconnect.connectors.libraries import UNSAFE
 from kconnect.connectors.limits import BrokenError, TooMuchError
+from kconnect.data import small_files
 
 _METADATA = "cloud.metadata"
 _SHOWN = 300
@@ -233,6 +234,10 @@ def _tls(config: Mapping[str, Any], certificate: bool = True) -> ssl.SSLContext 
         return True
     setting = settings.CA
     try:
+        for setting in (settings.CA, settings.CERTIFICATE, settings.KEY) if certificate else (settings.CA,):
+            if config[setting]:
+                small_files.read(config[setting])
+        setting = settings.CA
         context = ssl.create_default_context(cafile=authorities or None)
         if certificate_file:
             setting = settings.CERTIFICATE

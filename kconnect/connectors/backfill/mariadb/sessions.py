@@ -29,6 +29,7 @@ from kconnect.connectors.backfill.settings import ANSWER_BYTES
 from kconnect.connectors.sql import database
 from kconnect.connectors.sql.answers import Limits, connect
 from kconnect.connectors.sql.connections import Connections
+from kconnect.data import small_files
 
 _CONNECT_S = 30.0
 _ANSWER_S = 3600.0
@@ -208,6 +209,8 @@ def _context(mode: str, authority: str) -> ssl.SSLContext:
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
         return context
     try:
+        if authority:
+            small_files.read(authority)
         context = ssl.create_default_context(cafile=authority or None)
     except (OSError, ssl.SSLError) as error:
         raise ConfigError(settings.CA, authority, f"It can't be read as certificates in PEM: {error}") from None
