@@ -14,8 +14,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from kconnect import small_files
 from kconnect.api.config import ConfigKey, Importance, Password, Type
-from kconnect.data import small_files
 from kconnect.errors import ConfigError
 
 URL = "schema.registry.url"

@@ -18,9 +18,9 @@ from typing import Any
 
 import confluent_kafka as ck
 
+from kconnect import small_files
 from kconnect.core.settings.client_choices import broken_rule, reset_age_ms
 from kconnect.core.settings.client_config import unfit
-from kconnect.data import small_files
 from kconnect.errors import ConfigError
 from kconnect.kafka import logins
 

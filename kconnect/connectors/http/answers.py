@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
+from kconnect import small_files
 from kconnect.api import ConfigError, ConnectError
 from kconnect.connectors import passthrough
 from kconnect.connectors.http import settings
 from kconnect.connectors.http.requests import Request
-from kconnect.data import small_files
 
 OWN = settings.PASSTHROUGH.prefix
 """

@@ -18,6 +18,7 @@ from typing import Any
 
 import httpx
 
+from kconnect import small_files
 from kconnect.api import ConnectError
 from kconnect.connectors.addresses import is_metadata_service, is_public
 from kconnect.connectors.http import bodies, links, settings, source_settings
@@ -27,7 +28,6 @@ from kconnect.connectors.http.login import Login, PassingLoginError
 from kconnect.connectors.http.requests import Request
 from kconnect.connectors.libraries import UNSAFE
 from kconnect.connectors.limits import BrokenError, TooMuchError
-from kconnect.data import small_files
 
 _METADATA = "cloud.metadata"
 _SHOWN = 300

@@ -16,10 +16,10 @@ from opensearchpy import OpenSearch
 from opensearchpy.exceptions import ConnectionError as NoConnection
 from opensearchpy.exceptions import OpenSearchException, SerializationError, TransportError
 
+from kconnect import small_files
 from kconnect.api import ConfigError
 from kconnect.connectors.search import settings
 from kconnect.connectors.search.connection import Kept, bounded
-from kconnect.data import small_files
 from kconnect.data.secret_texts import forms, hide
 
 # It logs each request that fails with a traceback; all of them are told by those who made them.

@@ -10,10 +10,10 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from kconnect import small_files
 from kconnect.api import ConfigError
 from kconnect.connectors import passthrough
 from kconnect.connectors.backfill.mariadb import settings
-from kconnect.data import small_files
 
 _BROKER = re.compile(r"(?:\w+://)?(?:\[[0-9A-Fa-f:.%]+\]|[\w.-]+)(?::\d{1,5})?")
 _MOST_BROKERS = 100

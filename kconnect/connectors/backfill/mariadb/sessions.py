@@ -21,6 +21,7 @@ from pymysql.converters import encoders
 from sqlalchemy import URL
 from sqlalchemy.exc import DBAPIError
 
+from kconnect import small_files
 from kconnect.api import ConfigError, ConnectError
 from kconnect.connectors import databases
 from kconnect.connectors.backfill.mariadb import settings
@@ -29,7 +30,6 @@ from kconnect.connectors.backfill.settings import ANSWER_BYTES
 from kconnect.connectors.sql import database
 from kconnect.connectors.sql.answers import Limits, connect
 from kconnect.connectors.sql.connections import Connections
-from kconnect.data import small_files
 
 _CONNECT_S = 30.0
 _ANSWER_S = 3600.0

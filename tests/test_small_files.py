@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from kconnect import small_files
 from kconnect.connectors.backfill.mariadb import history_client, sessions
 from kconnect.connectors.backfill.mariadb import settings as mariadb
 from kconnect.connectors.http import service
 from kconnect.connectors.http import settings as http
-from kconnect.data import small_files
 from kconnect.errors import ConfigError, ConnectError
 
 
