@@ -303,6 +303,15 @@ def test_a_client_has_so_many_brokers_that_each_may_have_a_thread() -> None:
             clients.consumer(worker(), "c", 0, {f"consumer.override.{name}": fine[f"consumer.override.{name}"] + ",one:1"})
 
 
+@pytest.mark.parametrize("name", ["client.id", "group.id", "group.instance.id", "client.rack"])
+def test_a_name_is_no_longer_than_a_request_has_room_for(name: str) -> None:
+    """Brokers took what was behind for the rest of the request."""
+    fine = clients.consumer(worker(), "c", 0, {f"consumer.override.{name}": "é" * 16_383})
+    assert len(fine[name]) == 16_383
+    with pytest.raises(ConfigError, match=f"{name} can't be used: it has more than 32767 bytes"):
+        clients.consumer(worker(), "c", 0, {f"consumer.override.{name}": "é" * 16_384})
+
+
 def test_buffer_memory_is_counted_in_kibibytes() -> None:
     found = clients.producer(worker(), "c", 0, {"producer.override.buffer.memory": "4194304"})
     assert found["queue.buffering.max.kbytes"] == "4096"
