@@ -9,7 +9,6 @@ answered with no, 1 anything else, 130 Ctrl-C. Read next: the module named after
 
 from __future__ import annotations
 
-import logging
 import os
 import sys
 import traceback
@@ -128,7 +127,7 @@ def cli(verbose: bool) -> None:
     wrong, 7 not reached in time, 8 not allowed, 9 you said no, 130 Ctrl-C.
     """
     # Set up here for what runs in this process; a worker configures its own.
-    logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(message)s")
+    terminal.log_to_stderr("%(levelname)s %(message)s")
 
 
 def main(arguments: list[str] | None = None) -> Any:

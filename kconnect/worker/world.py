@@ -27,7 +27,7 @@ from kconnect.core.state.config import Properties
 from kconnect.core.state.offsets import OffsetState
 from kconnect.core.state.records import SessionKey, Topic
 from kconnect.errors import BadRequestError, ConnectError
-from kconnect.kafka import clients, group, group_offsets, inferred, schema_topic
+from kconnect.kafka import clients, group, inferred, schema_topic
 from kconnect.kafka.admin import Admin
 from kconnect.kafka.log import LeaderWriter, LogReader, LogWriter
 from kconnect.kafka.sending import send
@@ -222,12 +222,7 @@ class World:
     @performs(effects.AlterGroup, Lane.CLIENT)
     def alter_group(self, effect: effects.AlterGroup) -> None:
         with self._overrides(effect.config) as overrides:
-            client = clients.admin(self._settings, effect.connector, overrides)
-            group = clients.group_of(self._settings, effect.connector, overrides)
-            if effect.offsets is None:
-                group_offsets.reset(client, group)
-            else:
-                group_offsets.alter(client, group, effect.offsets)
+            self._brokers.alter_group(effect.connector, overrides, effect.offsets)
 
     @performs(effects.ReadOwnOffsets, Lane.CLIENT)
     def read_own_offsets(self, effect: effects.ReadOwnOffsets) -> OffsetState | None:
