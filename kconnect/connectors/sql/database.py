@@ -30,7 +30,7 @@ from sqlalchemy.exc import (
 
 from kconnect.api import ConfigError, ConnectError
 from kconnect.connectors import databases
-from kconnect.connectors.sql import owners, settings, sqlite_tables
+from kconnect.connectors.sql import mysql_tables, owners, settings, sqlite_tables
 from kconnect.connectors.sql.answers import CrowdedError, Limits, TooMuchError
 from kconnect.connectors.sql.connections import Connections
 from kconnect.connectors.sql.urls import url_of
@@ -121,6 +121,8 @@ def made_engine(
     (connections or Connections()).attach(engine, limits, _connect_s(url, timeout_s))
     if engine.dialect.name == "sqlite":
         sqlite_tables.guard(engine)
+    if engine.dialect.name in ("mysql", "mariadb"):
+        mysql_tables.guard(engine)
     if engine.dialect.name == "sqlite" and writes:
         # Its driver would begin a transaction too late for a savepoint; and who will write is to wait for others at once.
         sa.event.listen(engine, "begin", lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))
