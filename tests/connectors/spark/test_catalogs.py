@@ -27,6 +27,7 @@ ANSWERED = {
     "metrics-reporter-impl": "javax.script.ScriptEngineManager",
     "client.credentials-provider": "com.example.Anything",
     "rest.auth.type": "none",
+    "client.region": "example.com/x",
     "token-exchange-enabled": "false",
 }
 

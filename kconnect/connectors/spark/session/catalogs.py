@@ -43,6 +43,8 @@ _IDENTITY = re.compile(
     re.IGNORECASE,
 )
 """Who the worker says it is, and how: a service may not choose that."""
+_IN_HOSTS = re.compile(rf"{_STORES}(?:.*[.\-_])?(?:region|account-name)", re.IGNORECASE)
+"""What becomes a part of a host's name."""
 _OF_TABLES = ("write.data.path", "write.metadata.path", "write.object-storage.path", "write.folder-storage.path")
 _PROVIDER = "write.location-provider.impl"
 _READ_DIFFERENTLY = re.compile(r"[\\\s\x00-\x20\x7f]")
@@ -129,6 +131,8 @@ def _check(catalog: str, own: Mapping[str, str], merged: Mapping[str, str]) -> N
             why = "says who logs in, and how, which the worker's settings alone do"
         elif _ADDRESS.fullmatch(name) and name not in _PATHS and origin_of(value) not in origins:
             why = "is another address than those of the worker's settings"
+        elif _IN_HOSTS.fullmatch(name) and not re.fullmatch(r"[A-Za-z0-9_-]+", value):
+            why = "is no part of a host's name, and would lead to another host"
         if why:
             setting = f"lake.spark.sql.catalog.{catalog}.{name}"
             raise ElsewhereError(f"its catalog has answered {name}, which {why}. If that is right, set {setting}")
