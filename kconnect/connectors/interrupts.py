@@ -85,11 +85,12 @@ class Kept:
     def watch(self, adapter: Any) -> Any:
         """Have the connections of one of requests' adapters noted, those by way of a proxy, too. Return it."""
         by_proxy = adapter.proxy_manager_for
-        adapter.proxy_manager_for = lambda *arguments, **more: self._watched(by_proxy(*arguments, **more))
-        self._watched(adapter.poolmanager)
+        adapter.proxy_manager_for = lambda *arguments, **more: self.watched(by_proxy(*arguments, **more))
+        self.watched(adapter.poolmanager)
         return adapter
 
-    def _watched(self, manager: Any) -> Any:
+    def watched(self, manager: Any) -> Any:
+        """Have the connections of a manager of urllib3's pools noted. Return it."""
         # That of a proxy is the same for each request.
         if manager not in self._managers:
             self._managers.add(manager)

@@ -29,6 +29,7 @@ from kconnect.plugins.registry import Registry
 from kconnect.plugins.sandbox import Sandbox
 from kconnect.testing import SinkRunner
 from tests.attacks import endless_databases as endless
+from tests.attacks import hostile
 from tests.attacks.hostile import Asked, Hostile, Reply, bomb
 from tests.support import wait_until
 
@@ -579,3 +580,52 @@ def test_a_task_that_waits_for_a_catalog_can_be_stopped(catalog: Catalog, where:
     wait_until(lambda: bool(catalog.asked) and (where != "the table" or len(catalog.asked) > 1))
     task.interrupt()
     assert ended.wait(60)
+
+
+def glue(service: Hostile, **more: str) -> dict[str, str]:
+    """A config with a catalog in Glue, which a service stands for."""
+    own = {"glue.endpoint": service.url, "glue.region": "us-east-1", "glue.access-key-id": "a", "glue.secret-access-key": "b"}
+    given = {"iceberg.catalog.type": "glue", **{f"iceberg.catalog.{name}": value for name, value in own.items()}}
+    return config(**given, **more)
+
+
+@pytest.mark.parametrize("form", ["endless", "dripping", "silent"])
+def test_answers_of_aws_have_an_end(other: Hostile, form: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever is Glue, or DynamoDB, answers without an end: the host ended by its memory, or waited for ever."""
+    monkeypatch.setattr(answers, "MOST_BYTES", 1024 * 1024)
+    monkeypatch.setattr(answers, "WHOLE_S", 30.0 if form == "endless" else 0.5)
+    other.default = {"endless": other.endless, "dripping": other.dripping, "silent": other.silent}[form]()
+    given = glue(other)
+    made = catalogs.made_catalog(settings.CONFIG.parse(given), given, {})
+    match = "has more than 1048576 bytes" if form == "endless" else "takes longer than 0.5 s"
+    with pytest.raises(OSError, match=match):
+        made.load_table("shop.orders")
+    assert len(other.asked) == 1, "boto3 tries nothing again by itself"
+
+
+def test_a_task_that_waits_for_aws_can_be_stopped(other: Hostile) -> None:
+    """Whoever is Glue says nothing: the task is stopped all the same."""
+    ended = threading.Event()
+    other.default = other.silent()
+    task = IcebergSinkTask()
+
+    def run() -> None:
+        with contextlib.suppress(Exception):
+            task.start(glue(other))
+            task.put([SinkRecord("orders", 0, None, None, None, {"id": 1}, 0)])
+        ended.set()
+
+    threading.Thread(target=run, daemon=True).start()
+    wait_until(lambda: bool(other.asked))
+    task.interrupt()
+    assert ended.wait(20)
+
+
+def test_what_aws_answers_is_read(other: Hostile) -> None:
+    """The control, with a refusal: pyiceberg knows it by its name."""
+    other.default = hostile.given({"__type": "EntityNotFoundException", "Message": "x"}, 400)
+    given = glue(other)
+    made = catalogs.made_catalog(settings.CONFIG.parse(given), given, {})
+    assert not made.table_exists("shop.orders")
+    other.default = hostile.given({"DatabaseList": [{"Name": "shop"}], "NextToken": "for ever"})
+    assert catalogs.lets_in(made), "of very many pages one will do"

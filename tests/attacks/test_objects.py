@@ -6,6 +6,7 @@ import bz2
 import datetime
 import decimal
 import gzip
+import html
 import io
 import json
 import lzma
@@ -22,13 +23,16 @@ from typing import Any
 import fastavro
 import pyarrow as pa
 import pytest
+from botocore.auth import S3SigV4Auth
+from botocore.awsrequest import AWSRequest
+from botocore.credentials import Credentials
 from obstore import exceptions
 from pyarrow import parquet
 
 from kconnect.api import ConnectError, DataError, RetriableError, SinkRecord, Struct, schema
 from kconnect.connectors import patterns
 from kconnect.connectors.limits import TooMuchError
-from kconnect.connectors.objects import hadoop, opening, readers, settings, source_settings, stores
+from kconnect.connectors.objects import hadoop, opening, readers, s3_names, settings, source_settings, stores
 from kconnect.connectors.objects.connector import ObjectStoreSinkConnector
 from kconnect.connectors.objects.hadoop import HadoopStore
 from kconnect.connectors.objects.readers import Budget
@@ -772,8 +776,12 @@ def test_a_file_that_was_away_for_a_moment_is_read(tmp_path: Path, caplog: pytes
     assert caplog.text.count("not there any more") == 1
 
 
-def test_a_name_that_no_client_has_keeps_no_sink_from_a_bucket() -> None:
-    """Who may put a file there calls it so that it can't be listed: sinks still begin, and a source says which file it is."""
+def test_a_name_that_no_client_has_keeps_no_sink_from_a_bucket(monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    Who may put a file there calls it so that it can't be listed: sinks still begin. A source that has its login from the
+    machine's cloud says which file it is.
+    """
+    monkeypatch.setattr(s3_names.Bucket, "can_ask", False)
     listed = """<ListBucketResult><Name>b</Name><KeyCount>1</KeyCount><IsTruncated>false</IsTruncated>
         <Contents><Key>topics//a.json</Key><LastModified>2026-01-01T00:00:00.000Z</LastModified><ETag>"e"</ETag><Size>1</Size>
         </Contents></ListBucketResult>"""
@@ -1032,3 +1040,108 @@ def test_a_column_that_is_there_twice_is_found_at_once(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="two fields of the name 'k0099998'"):
         list(pieces("CsvFormat", path))
     assert time.monotonic() - begin < 15
+
+
+# Names that obstore has not.
+
+_ODD = ("in//a.json", "in/../b.json", "in/./c.json", "in/d\x01.json", "in//", "/in/e.json")
+
+
+class S3(Hostile):
+    """A bucket of S3: two pages of names, and the same record in each file."""
+
+    def __init__(self, *names: str) -> None:
+        super().__init__()
+        self.names = list(names)
+        self.default = self._answered
+
+    def __enter__(self) -> S3:
+        return self
+
+    def _answered(self, asked: Asked) -> Reply:
+        query = urllib.parse.parse_qs(urllib.parse.urlsplit(asked.path).query, keep_blank_values=True)
+        modified = {"Last-Modified": "Mon, 02 Nov 2026 00:00:00 GMT", "ETag": '"x"'}
+        if "list-type" not in query:
+            return Reply(200, modified, b"1\n")
+        prefix, half = query.get("prefix", [""])[0], (len(self.names) + 1) // 2
+        is_second = "continuation-token" in query
+        some = self.names[half:] if is_second else self.names[:half]
+        shown = urllib.parse.quote if query.get("encoding-type") == ["url"] else html.escape
+        keys = "".join(
+            f"<Contents><Key>{shown(name)}</Key><LastModified>2026-11-02T00:00:00.000Z</LastModified><ETag>x</ETag>"
+            f"<Size>2</Size></Contents>"
+            for name in some
+            if name.startswith(prefix)
+        )
+        more = "<NextContinuationToken>2</NextContinuationToken>" if not is_second and half < len(self.names) else ""
+        is_quoted = "<EncodingType>url</EncodingType>" if "encoding-type" in query else ""
+        page = (
+            f'<ListBucketResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/"><Name>b</Name><Prefix>{prefix}</Prefix>'
+            f"<KeyCount>{len(some)}</KeyCount><MaxKeys>1000</MaxKeys><IsTruncated>{str(bool(more)).lower()}</IsTruncated>"
+            f"{is_quoted}{more}{keys}</ListBucketResult>"
+        )
+        return Reply(200, {"Content-Type": "application/xml"}, page.encode())
+
+    def config(self, **more: str) -> dict[str, str]:
+        login = {"aws.access.key.id": "key", "aws.secret.access.key": "secret", "store.url": self.url}
+        reads = {"mode": "GENERIC", "topics.dir": "in", "topic.regex.list": "t:.*", "format.class": "JsonFormat"}
+        return {"s3.bucket.name": "b", "s3.poll.interval.ms": "1", **login, **reads, **more}
+
+
+def read_of(config: dict[str, str]) -> list[Any]:
+    with SourceRunner(ObjectStoreSourceConnector, config) as runner:
+        found = [runner.read(1)[0].source_partition["file"] for _ in range(2)]
+        # It is listed again, and nothing is read twice.
+        for _ in range(3):
+            time.sleep(0.01)
+            assert not runner.poll()
+        return found
+
+
+@pytest.mark.parametrize("odd", _ODD, ids=ascii)
+@pytest.mark.parametrize("first", [True, False])
+def test_a_name_that_obstore_has_not_ends_no_source(odd: str, first: bool, caplog: pytest.LogCaptureFixture) -> None:
+    """Who may put a file into a bucket gives it a name of which obstore lists nothing: the source ended, for all files."""
+    good = ["in/1 é%2F+.json", "in/2.json"]
+    with S3(*([odd, *good] if first else [good[0], odd, good[1]]), "elsewhere/x.json") as store:
+        assert sorted(read_of(store.config())) == good
+    assert caplog.text.count("is passed over") == (0 if odd in ("in//", "/in/e.json") else 1)
+    assert caplog.text.isprintable() or "\n" in caplog.text
+
+
+def test_names_that_obstore_has_not_are_asked_for_with_the_login_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    with S3("in/1.json", "in//a.json", "in/2.json") as store:
+        config = store.config(**{"aws.access.key.id": "", "aws.secret.access.key": ""})
+        for name, value in {"ACCESS_KEY_ID": "key", "SECRET_ACCESS_KEY": "secret", "SESSION_TOKEN": "token"}.items():
+            monkeypatch.setenv(f"AWS_{name}", value)
+        assert sorted(read_of(config)) == ["in/1.json", "in/2.json"]
+        assert {asked.headers["x-amz-security-token"] for asked in store.asked if "encoding-type" in asked.path} == {"token"}
+
+
+def test_a_list_without_an_end_of_odd_names_has_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever is the store lists names that nobody can have, and says that there are more, for ever."""
+    monkeypatch.setattr(stores, "_TIMES", 0.01)
+    with S3("in//1", "in//2") as store:
+        whole = store.default
+        store.default = lambda asked: whole(replace(asked, path=asked.path.replace("continuation-token", "x")))
+        with pytest.raises(RetriableError), SourceRunner(ObjectStoreSourceConnector, store.config()) as runner:
+            runner.poll()
+
+
+@pytest.mark.parametrize("endpoint", ["http://store:9000", "https://store"])
+def test_requests_are_signed_as_aws_does_it(endpoint: str) -> None:
+    options = {
+        "aws_access_key_id": "AK",
+        "aws_secret_access_key": "SK",
+        "aws_session_token": "ST",
+        "aws_region": "eu-central-1",
+    }
+    bucket = s3_names.Bucket("b", "", {**options, "aws_endpoint": endpoint}, {}, 1.0)
+    url = f"{bucket._address()}?continuation-token=a%2F%2Bb&encoding-type=url&list-type=2&prefix=x%20y%2F"
+    ours = bucket._signature(url, {"x-amz-request-payer": "requester"})
+    given = {name: value for name, value in ours.items() if name != "Authorization"} | {"x-amz-request-payer": "requester"}
+    request = AWSRequest("GET", url, headers=given)
+    request.context["timestamp"] = ours["x-amz-date"]
+    auth = S3SigV4Auth(Credentials("AK", "SK", "ST"), "s3", "eu-central-1")
+    signature = auth.signature(auth.string_to_sign(request, auth.canonical_request(request)), request)
+    assert ours["Authorization"].endswith(f"Signature={signature}")

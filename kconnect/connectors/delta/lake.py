@@ -270,7 +270,7 @@ def _widened(table: DeltaTable, union: pa.Schema) -> None:
 
 def _check_names(wanted: Any, there: Any = ()) -> None:
     """Raise DataError for fields, at any depth, that Delta has not: it takes names that differ by case only for one."""
-    lower = {field.name.lower(): field.name for field in there}
+    lower = {columns.same(field.name): field.name for field in there}
     types = {field.name: field.type for field in there}
     for field in wanted:
         if not _FORBIDDEN.isdisjoint(field.name):
@@ -279,8 +279,8 @@ def _check_names(wanted: Any, there: Any = ()) -> None:
             )
         if _RESERVED.fullmatch(field.name):
             raise DataError(f"{names.shown(field.name)} can't be a column: Delta, or its library, has such of its own")
-        other = lower.setdefault(field.name.lower(), field.name)
-        if other != field.name:
+        other = lower.setdefault(columns.same(field.name), field.name)
+        if other != field.name and field.name not in types:
             raise DataError(
                 f"{names.shown(field.name)} can't be a column beside {names.shown(other)}, which Delta takes for the same"
             )

@@ -31,7 +31,7 @@ from pyiceberg.exceptions import (
 from pyiceberg.utils.config import merge_config
 
 from kconnect.api import ConfigError
-from kconnect.connectors.iceberg import answers, data_files, ends, environment, files, guard, logins, settings
+from kconnect.connectors.iceberg import answers, aws, data_files, ends, environment, files, guard, logins, settings
 
 environment.forget_here()
 files.bound()
@@ -74,7 +74,9 @@ def made_catalog(config: Mapping[str, Any], props: Mapping[str, str], worker: Ma
     given_properties = settings.catalog_properties(config, props)
     kind = given_properties["type"]
     try:
-        properties = _with_environment(config[settings.NAME], given_properties)
+        properties: dict[str, Any] = _with_environment(config[settings.NAME], given_properties)
+        if kind in aws.KINDS:
+            properties[aws.SESSION] = aws.session()
         rules = guard.Rules(kind, properties, worker, _of_environment(config[settings.NAME]))
         rules.check_own(given_properties)
         if kind in ("sql", "in-memory") and given_properties.get("uri"):
@@ -167,7 +169,11 @@ def lets_in(catalog: Catalog) -> bool:
     if isinstance(catalog, RestCatalog):
         # A page of its namespaces will do: there may be ever more of them.
         return bool(catalog._session.get(catalog.url(Endpoints.list_namespaces), params={"pageSize": "1"}).ok)
-    catalog.list_namespaces()
+    glue = getattr(catalog, "glue", None)
+    if glue is not None:
+        glue.get_databases(MaxResults=1)
+    else:
+        catalog.list_namespaces()
     return True
 
 

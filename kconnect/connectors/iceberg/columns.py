@@ -20,7 +20,7 @@ from kconnect.api import DataError
 from kconnect.connectors import names
 from kconnect.connectors.arrow import is_text
 from kconnect.connectors.common import MISFITS
-from kconnect.connectors.lake.columns import has_odd_numbers, longest_part
+from kconnect.connectors.lake.columns import has_odd_numbers, longest_part, same
 
 KINDS = {
     pa.int8(): pa.int32(),
@@ -61,7 +61,7 @@ def _check_cases(schema: Schema, there: frozenset[str]) -> None:
     """Raise DataError for a new column whose name is another's but for its case: engines take both for one."""
     names_of: dict[str, str] = {}
     for name in sorted(schema.column_names, key=lambda each: each not in there):
-        other = names_of.setdefault(name.lower(), name)
+        other = names_of.setdefault(same(name), name)
         if other != name and name not in there:
             raise DataError(
                 f"{names.shown(name)} can't be a column beside {names.shown(other)}: Spark, Trino and Hive take them for one. "

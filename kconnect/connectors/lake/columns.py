@@ -35,6 +35,11 @@ _NOT_WRITTEN: tuple[type[Exception], ...] = (*MISFITS, pa.ArrowException, OSErro
 """What Arrow raises for columns that Parquet has not: an OSError, though nothing is written to a disk, for some decimals."""
 
 
+def same(name: str) -> str:
+    """Return what names have in common that Java, and so many an engine, takes for one, whatever their case: ı, I, İ and i."""
+    return name.upper().lower().replace("i\u0307", "i")
+
+
 def longest_part(location: str, count: int) -> int:
     """
     Return how many bytes the folder of a partition's value may have, in a table at this location with so many values: all their

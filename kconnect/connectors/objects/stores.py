@@ -12,6 +12,7 @@ import contextlib
 import datetime
 import errno
 import itertools
+import logging
 import os
 import re
 import shutil
@@ -25,10 +26,13 @@ from obstore import exceptions
 from obstore.store import S3Store, from_url
 
 from kconnect.api import ConfigError
+from kconnect.connectors import names
 from kconnect.connectors.host_files import AstrayError, HostFiles
 from kconnect.connectors.objects import listing, options, settings
 from kconnect.connectors.objects.asking import Asker
 from kconnect.connectors.objects.local_files import LocalFiles
+
+log = logging.getLogger(__name__)
 
 _PROBE = ".kconnect"
 _PIECE = 1 << 20
@@ -60,6 +64,10 @@ class Store:
 
     _top: str | None = None
     """Where the store is, if it is a folder of this machine."""
+    _bucket: Any = None
+    """What asks S3 for names without obstore."""
+    _is_odd = _has_warned = False
+    """Whether names are there that obstore can't list, and whether that was told."""
 
     def __init__(
         self, config: Mapping[str, Any], props: Mapping[str, str], longest_s: float, files: HostFiles = _NO_LIMITS
@@ -102,6 +110,7 @@ class Store:
         make: Any = S3Store
         # What its retries are to be, this sink knows.
         merged = {**store_options, **more}
+        self._bucket = _bucket_of(bucket, prefix, merged, client, self._longest_s / _TIMES)
         return make(bucket, prefix=prefix or None, config=merged, client_options=client, retry_config={"max_retries": 0})
 
     def put(self, name: str, file: Path) -> None:
@@ -114,6 +123,8 @@ class Store:
     def interrupt(self) -> None:
         """End a request that is under way, and make none any more. Called from another thread."""
         self._asker.end()
+        if self._bucket is not None:
+            self._bucket.end()
 
     def names(self, folder: str, stopped: Callable[[], bool] = lambda: False) -> Iterator[Listed]:
         """All files in a folder, and in those in it, or some of them once `stopped` says so."""
@@ -121,9 +132,41 @@ class Store:
             for name, status in self._files_here.names(folder):
                 yield Listed(name, moment(status.st_mtime))
             return
-        for some in listing.lots(self._store, self._asker, folder or None, 1000, self._longest_s, stopped):
-            for entry in some:
-                yield Listed(entry["path"], entry["last_modified"])
+        last: str | None = None
+        if not self._is_odd:
+            try:
+                for some in listing.lots(self._store, self._asker, folder or None, 1000, self._longest_s, stopped):
+                    for entry in some:
+                        last = entry["path"]
+                        yield Listed(entry["path"], entry["last_modified"])
+                return
+            except exceptions.InvalidPathError:
+                if self._bucket is None or not self._bucket.can_ask:
+                    raise
+        self._is_odd = False
+        for name, modified in self._bucket_names(folder, stopped):
+            # Up to there they were told. If that one is gone by now, the others come with the next list.
+            if last is None:
+                yield Listed(name, modified)
+            elif name == last:
+                last = None
+
+    def _bucket_names(self, folder: str, stopped: Callable[[], bool]) -> Iterator[Any]:
+        """Yield the files of a bucket without obstore, and say once that others are passed over."""
+
+        def pass_over(name: str) -> None:
+            self._is_odd = True
+            if not self._has_warned:
+                log.warning(
+                    "%s has %s, and perhaps others: a file with two slashes beside each other, a dot segment or a control "
+                    "character in its name is passed over",
+                    self.shown,
+                    names.shown(name),
+                )
+            self._has_warned = True
+
+        assert self._bucket is not None
+        yield from self._bucket.names(folder, self._longest_s, stopped, pass_over)
 
     def get(self, name: str, file: BinaryIO) -> None:
         """Write a file's bytes into a local one. AstrayError if a link of this machine leads out of the store."""
@@ -194,6 +237,15 @@ class Store:
         if isinstance(error, DENIED) or "AccessKey" in text:
             return settings.ACCESS_KEY
         return settings.ENDPOINT
+
+
+def _bucket_of(name: str, prefix: str, options: Mapping[str, Any], client: Mapping[str, Any], timeout_s: float) -> Any:
+    """Return what asks for names without obstore; None if its client is not installed."""
+    try:
+        from kconnect.connectors.objects.s3_names import Bucket
+    except ImportError:
+        return None
+    return Bucket(name, prefix, options, client, timeout_s)
 
 
 def _created(place: int, name: str) -> tuple[str, int]:

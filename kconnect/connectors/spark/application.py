@@ -12,6 +12,7 @@ import _thread
 import atexit
 import contextlib
 import fcntl
+import json
 import logging
 import os
 import shutil
@@ -43,6 +44,8 @@ _TAKEN_S = 300
 _CHORES = ("maintain", "copy")
 _ENDS_S, _LOOKS_S = 30.0, 0.2
 """How long its processes may take to end once their first one has, and how often that is looked at."""
+_SUSPICION, _VERDICT, _REST_S = 2, 4, 600.0
+"""So many ends in a row have a table asked for alone, so many have it rest, for so long."""
 _WRITERS = 4
 """Commits at a time: most of one is Spark's planning, in the driver's JVM."""
 _DEFAULTS = {
@@ -91,8 +94,10 @@ _OURS = {
 class SparkFault(Exception):
     """
     An error of the application. `passes`: another try may succeed. `forbids`: the user may not do that. `blames`: the table
-    does not take the values of a row; `perhaps` that is so.
+    does not take the values of a row; `perhaps` that is so. `ended`: the application has, before it said anything.
     """
+
+    ended = False
 
     def __init__(
         self, text: str, passes: bool = False, forbids: bool = False, blames: bool = False, perhaps: bool = False
@@ -110,10 +115,64 @@ class Answer(NamedTuple):
     seconds: float = 0.0
 
 
+class _Asked(NamedTuple):
+    table: str
+    head: dict[str, Any]
+    rows: pa.Buffer | None
+    answer: Future[Answer]
+
+
+class Suspects:
+    """
+    Tables that were asked for whenever the application has ended, one after the other: whoever may write into the folder of one
+    can end it, by an expression of its log, and all other tables with it. By table, how many such ends there were in a row.
+    """
+
+    def __init__(self) -> None:
+        self._ends: dict[str, int] = {}
+        self._until: dict[str, float] = {}
+
+    def ends(self, table: str) -> int:
+        return self._ends.get(table, 0)
+
+    def has(self, table: str) -> bool:
+        """Whether a table is asked for alone. One end says nothing: somebody may have killed a process."""
+        return self.ends(table) >= _SUSPICION
+
+    def rests(self, table: str) -> str | None:
+        """Return why a table is not asked for, if it is not."""
+        seconds = self._until.get(table, 0.0) - time.monotonic()
+        if seconds <= 0:
+            return None
+        return (
+            f"the Spark application has ended each of the last {self.ends(table)} times that this table was asked for. It is "
+            f"tried again in {seconds / 60:.0f} min: look at what its log or metadata have Spark do"
+        )
+
+    def note(self, table: str, ends: bool) -> None:
+        """Note that there was an answer, or that the application has ended before it."""
+        if not ends:
+            self._ends.pop(table, None)
+            self._until.pop(table, None)
+            return
+        self._ends[table] = self.ends(table) + 1
+        if self._ends[table] >= _VERDICT:
+            self._until[table] = time.monotonic() + _REST_S
+
+
+def _table_of(head: Mapping[str, Any]) -> str:
+    """Return what stands for the table of a question."""
+    return json.dumps([head.get("format"), head.get("where")], sort_keys=True)
+
+
 class Application:
     """One for each process and each set of settings: `of` gives it. All methods may be called from any thread."""
 
     def __init__(self, worker: Mapping[str, str]) -> None:
+        self._suspects = Suspects()
+        self._queue: list[_Asked] = []
+        """What is asked of suspects, which are asked one after the other."""
+        self._asks_suspect = False
         self._python = worker.get(PYTHON, "")
         chosen = {name.removeprefix("lake."): value for name, value in worker.items() if name.startswith(SETTINGS)}
         is_local = {**_DEFAULTS, **chosen}["spark.master"].startswith("local")
@@ -124,11 +183,54 @@ class Application:
 
     def ask(self, head: dict[str, Any], rows: pa.Buffer | None = None) -> Future[Answer]:
         """Ask for something; the future fails with SparkFault. SparkFault if Spark can't be started."""
+        asked = _Asked(_table_of(head), head, rows, Future())
+        with self._lock:
+            reason = self._suspects.rests(asked.table)
+            waits = reason is None and self._suspects.has(asked.table) and head["do"] not in _CHORES
+            if waits:
+                self._queue.append(asked)
+        if reason is not None:
+            asked.answer.set_exception(SparkFault(reason, passes=True))
+        elif waits:
+            self._ask_next()
+        else:
+            self._send(asked, False)
+        return asked.answer
+
+    def _send(self, asked: _Asked, alone: bool) -> None:
         with self._lock:
             if self._life is None or self._life.ended.is_set():
                 self._life = _Life(self._python, self._settings, self._links)
             life = self._life
-        return life.ask(head, rows)
+        life.ask(asked.head, asked.rows).add_done_callback(lambda done: self._answered(asked, done, alone))
+
+    def _answered(self, asked: _Asked, done: Future[Answer], alone: bool) -> None:
+        error = done.exception()
+        with self._lock:
+            self._suspects.note(asked.table, ends=isinstance(error, SparkFault) and error.ended)
+            if alone:
+                self._asks_suspect = False
+        if error is None:
+            asked.answer.set_result(done.result())
+        else:
+            asked.answer.set_exception(error)
+        self._ask_next()
+
+    def _ask_next(self) -> None:
+        """Ask what waits of a suspect, that with the fewest ends first, unless another one is asked."""
+        with self._lock:
+            if self._asks_suspect or not self._queue:
+                return
+            self._asks_suspect = True
+            asked = min(self._queue, key=lambda each: self._suspects.ends(each.table))
+            self._queue.remove(asked)
+        try:
+            self._send(asked, True)
+        except Exception as error:  # noqa: BLE001 - who asked is told why Spark can't be started
+            with self._lock:
+                self._asks_suspect = False
+            asked.answer.set_exception(error)
+            self._ask_next()
 
     def end_if_silent(self, longest_s: float, setting: str) -> None:
         """End Spark if something was asked of it, and it has answered nothing for longer than `setting` says."""
@@ -303,7 +405,9 @@ class _Life:
 
     def _fault(self) -> SparkFault:
         reason = f": {printable(self._last_lines[-1])}" if self._last_lines else ""
-        return SparkFault(f"the Spark application has ended{reason}", passes=True)
+        fault = SparkFault(f"the Spark application has ended{reason}", passes=True)
+        fault.ended = True
+        return fault
 
     def _show(self) -> None:
         """Log what Spark says: stacks of Java for those who look for them only."""

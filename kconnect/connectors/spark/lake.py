@@ -26,7 +26,7 @@ from kconnect.connectors import clouds, names
 from kconnect.connectors.host_files import HostFiles
 from kconnect.connectors.identity import Mark
 from kconnect.connectors.lake import lakes
-from kconnect.connectors.lake.columns import longest_part, structs_within, union
+from kconnect.connectors.lake.columns import longest_part, same, structs_within, union
 from kconnect.connectors.lake.lakes import Lake, TopicIdsOf
 from kconnect.connectors.lake.partitions import Partition
 from kconnect.connectors.spark import settings, targets
@@ -359,15 +359,15 @@ def _note_chore(name: str, done: Future[Answer]) -> None:
 
 def _check_names(wanted: Iterable[pa.Field], there: Collection[pa.Field] = ()) -> None:
     """Raise DataError for columns that differ from others by case only: to Spark they are one."""
-    lower = {_same(column.name): column.name for column in there}
+    lower = {same(column.name): column.name for column in there}
     types = {column.name: column.type for column in there}
     for column in wanted:
         if column.name.lower() in _OF_MERGES:
             raise DataError(f"{names.shown(column.name)} can't be a column: Spark has one of this name of its own")
         if any(letter in column.name for letter in " ,;{}()\n\t=`"):
             raise DataError(f"{names.shown(column.name)} can't be a column: blanks and ,;{{}}()=` can't be in names")
-        other = lower.setdefault(_same(column.name), column.name)
-        if other != column.name:
+        other = lower.setdefault(same(column.name), column.name)
+        if other != column.name and column.name not in types:
             raise DataError(
                 f"{names.shown(column.name)} can't be a column beside {names.shown(other)}, which Spark takes for the same"
             )
@@ -378,11 +378,6 @@ def _check_names(wanted: Iterable[pa.Field], there: Collection[pa.Field] = ()) -
 
 def _is_binary(kind: pa.DataType) -> bool:
     return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind))
-
-
-def _same(name: str) -> str:
-    """Return what names have in common that Java takes for the same, whatever their case: ı, i and I."""
-    return name.upper().lower()
 
 
 def _check_iceberg(fields: Any) -> None:

@@ -416,13 +416,27 @@ def test_two_tasks_add_a_column_at_once(lake: Lake, monkeypatch: pytest.MonkeyPa
         (["a,b"], "no blanks"),
         (["x`y"], "no blanks"),
         (["ID"], "takes for the same"),
+        (["ıd"], "takes for the same"),
+        (["İd"], "takes for the same"),
         (["other", "Other"], "takes for the same"),
         (["__delta_rs_source"], "such of its own"),
         (["__delta_rs_c_id"], "such of its own"),
         (["_change_type"], "such of its own"),
         (["n" * 300], "it has 300 characters"),
     ],
-    ids=["blank", "comma", "quote", "case", "case within a record", "source", "column", "change", "long"],
+    ids=[
+        "blank",
+        "comma",
+        "quote",
+        "case",
+        "i without a dot",
+        "I with a dot",
+        "case within a record",
+        "source",
+        "column",
+        "change",
+        "long",
+    ],
 )
 @pytest.mark.parametrize("first", [True, False])
 def test_names_that_delta_has_not_are_one_records_fault(lake: Lake, names: list[str], problem: str, first: bool) -> None:

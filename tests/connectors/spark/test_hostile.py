@@ -154,6 +154,7 @@ def test_spark_listens_to_this_machine_only_and_to_nobody_without_its_secret(lak
         ({"lake.tables.default-partition-by": "note"}, {"id": 1, "note": "x" * 300}),
         ({"lake.tables.default-partition-by": "note,id"}, {"id": 1, "note": "x"}),
         ({}, {"id": 1, "ıd": 2}),
+        ({}, {"id": 1, "İd": 2}),
     ],
 )
 def test_a_record_that_no_commit_could_have_is_a_bad_one(lake: Lake, config: dict[str, str], value: dict[str, Any]) -> None:

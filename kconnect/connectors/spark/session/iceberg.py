@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import starmap
 from typing import Any
 
+from kconnect.connectors.spark.session import catalogs
 from kconnect.connectors.spark.session.columns import empty
 from kconnect.connectors.spark.session.copies import name_of
 from kconnect.connectors.spark.session.delta import UPWARDS, check_folder, check_links, merge_of, viewed
@@ -256,12 +257,13 @@ def _noted_before(table: Any) -> dict[str, str]:
     return kept
 
 
-def _check_place(table: Any, where: Mapping[str, Any]) -> None:
+def _check_place(spark: Any, table: Any, where: Mapping[str, Any]) -> None:
     """
     Raise ElsewhereError for a table in a folder whose metadata send its files elsewhere, or name what is read next, or removed
     by the next commit, elsewhere. Nothing but the metadata was read until here.
     """
     if not where["properties"]:
+        catalogs.check_table(spark, where["catalog"], table)
         return
     wanted = "/".join((where["properties"][".warehouse"], *where["table"]))
     path, properties = table.location(), table.properties()
@@ -352,7 +354,7 @@ def _loaded(spark: Any, where: Mapping[str, Any]) -> Any:
         if "NoSuchTable" in java_name(error) or "NoSuchNamespace" in java_name(error):
             return None
         raise
-    _check_place(table, where)
+    _check_place(spark, table, where)
     return table
 
 
@@ -360,6 +362,8 @@ def _prepare(spark: Any, where: Mapping[str, Any]) -> None:
     """Tell a session of the catalog: it is made when it is first asked for."""
     for name, value in where["properties"].items():
         spark.conf.set(f"spark.sql.catalog.{where['catalog']}{name}", value)
+    if not where["properties"]:
+        catalogs.opened(spark, where["catalog"])
 
 
 def _name(where: Mapping[str, Any]) -> str:

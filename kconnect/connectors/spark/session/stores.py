@@ -7,7 +7,8 @@ in get none. While a request is answered, its session has only that of the reque
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -51,6 +52,25 @@ class Opened:
             else:
                 self._spark.conf.set(_setting(scheme), _CLOSED)
         self._own = own
+
+
+@contextlib.contextmanager
+def closed(spark: Any, scheme: str) -> Iterator[None]:
+    """
+    Have a session open no files of a scheme meanwhile, not even by what others have opened. What is made in it, such as a
+    catalog, keeps to that. A class that the worker's file names stays.
+    """
+    if f"spark.hadoop.{_setting(scheme)}" in {str(name) for name, _ in spark.sparkContext.getConf().getAll()}:
+        yield
+        return
+    names = {_setting(scheme): _CLOSED, f"{_setting(scheme)}.disable.cache": "true"}
+    for name, value in names.items():
+        spark.conf.set(name, value)
+    try:
+        yield
+    finally:
+        for name in names:
+            spark.conf.unset(name)
 
 
 def _setting(scheme: str) -> str:
