@@ -49,6 +49,7 @@ from kconnect.plugins.providers import Providers
 from kconnect.plugins.registry import Registry
 from kconnect.processes import logs, process, shipping, worker_file
 from kconnect.processes.levels import PythonLoggers
+from kconnect.telemetry import switch
 from kconnect.units.gate import Gate
 from kconnect.units.offsets import OffsetStores
 from kconnect.units.starts import StartTurns
@@ -72,6 +73,7 @@ def run(payloads: Iterable[bytes]) -> None:
         order = orjson.loads(payload)
         settings = worker_file.of_order(order)
         shipping.begin(settings, f"host-{order['host']}")
+        telemetry = switch.begin(settings, f"host-{order['host']}")
         incarnation = process.incarnation()
         contained = Containment(incarnation)
         spec = assignment_records.unpack_spec(order)
@@ -87,6 +89,8 @@ def run(payloads: Iterable[bytes]) -> None:
             host.run()
         finally:
             contained.close()
+            if telemetry is not None:
+                telemetry.close()
             shipping.end()
 
 
