@@ -18,6 +18,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
 import orjson
 
@@ -56,6 +57,9 @@ from kconnect.units.starts import StartTurns
 from kconnect.units.unit import Unit
 from kconnect.units.units import make_unit
 
+if TYPE_CHECKING:
+    from kconnect.telemetry.starts import StartTraces
+
 log = logging.getLogger(__name__)
 
 _READ_S = 0.2
@@ -77,11 +81,12 @@ def run(payloads: Iterable[bytes]) -> None:
         incarnation = process.incarnation()
         contained = Containment(incarnation)
         spec = assignment_records.unpack_spec(order)
+        starts = None if telemetry is None else telemetry.start_traces()
         try:
             # Its directories may be newer than the worker's process: it has been told to look at plugin.path anew since.
             directories = {*order["plugins"], *environments.places(spec.directories)}
             plugins = Registry.scan(settings.plugin_path, directories, settings.plugin_discovery)
-            host = Host(settings, plugins, order["host"], order["incarnation"], incarnation, contained, spec)
+            host = Host(settings, plugins, order["host"], order["incarnation"], incarnation, contained, spec, starts)
             options.wanted = Options(*settings.java, *host.memory.limited, report=contained.java_report)
             environments.enter((*spec.directories, *environments.of_providers(host.plugins, settings.raw)))
             # Spark's daemon sends it to all that it has forked, once it sees that its executor is gone.
@@ -104,7 +109,9 @@ class Host:
         incarnation: str,
         contained: Containment,
         spec: HostSpec,
+        traces: StartTraces | None = None,
     ) -> None:
+        self._traces = traces
         self.settings = settings
         self._contained = contained
         self._loggers = PythonLoggers()
@@ -134,6 +141,7 @@ class Host:
         found = reader_once_up(reader, control, goes_on)
         assert found is not None
         self._reader = found
+        self._reader.traces = traces is not None
         self._lease = Lease(settings.session_timeout_ms / 1000, settings.handover_grace_ms / 1000, time.monotonic())
         # Answers that take half of what the host may be without the log are still worth having.
         self._freshness = Freshness(self._reader, self._lease.turn_s, self._lease.limit_s / 2)
@@ -165,6 +173,8 @@ class Host:
             follows = self._reader.at_end
             for record in self._reader.read(_READ_S):
                 applied = self._state.apply(record)
+                if self._traces is not None:
+                    self._traces.read(record)
                 # What was asked of processes that ran before this one is none of its business (KIP-976).
                 if follows and isinstance(applied, LoggerLevel):
                     logs.set_level(self._loggers, applied)
@@ -206,6 +216,8 @@ class Host:
                 self.memory.limit()
                 self._desired_offsets[spec.unit] = desired_offset
                 unit = make_unit(spec, self, target, blame)
+                if self._traces is not None:
+                    unit.tracing = self._traces.begin(spec.unit)
                 self._units[spec.unit] = unit
                 self._metrics.started(unit)
                 self._set_switch_interval()

@@ -3,7 +3,7 @@ The SDK of OpenTelemetry as one process uses it: its providers, with exporters t
 
 Made by `switch.py`. A collector that is away, slow or hostile costs telemetry, and nothing else: queues are bounded and their
 threads end with the process, an answer is not read further than its head says it is short, no redirect is followed, and who
-stops waits for `_CLOSE_S` at most. Read next: `lines.py`, `numbers.py`.
+stops waits for `_CLOSE_S` at most. Read next: `lines.py`, `numbers.py`, `requests.py`.
 """
 
 from __future__ import annotations
@@ -35,6 +35,8 @@ from kconnect.core.settings.opentelemetry import HEADERS, headers
 from kconnect.core.settings.worker import WorkerSettings
 from kconnect.processes import logs
 from kconnect.telemetry import lines
+from kconnect.telemetry.requests import RequestTraces
+from kconnect.telemetry.starts import StartTraces
 
 log = logging.getLogger(__name__)
 
@@ -76,6 +78,12 @@ class Telemetry:
             self._handler: logging.Handler | None = handler
         else:
             self._handler = None
+
+    def request_traces(self) -> RequestTraces | None:
+        return None if self.requests is None else RequestTraces(self.requests)
+
+    def start_traces(self) -> StartTraces | None:
+        return None if self.requests is None else StartTraces(self.requests)
 
     def send_metrics(self, read: Callable[[], Snapshot]) -> None:
         """Send what `read` returns at the interval of the settings, if metrics are wanted."""

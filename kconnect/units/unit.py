@@ -105,6 +105,18 @@ class Ports(Protocol):
         ...
 
 
+class Tracing(Protocol):
+    """The span of a unit's start: `telemetry/starts.py`. No call fails."""
+
+    def enter(self) -> None:
+        """What the unit's thread, which calls it, logs from now on belongs to the span."""
+        ...
+
+    def end(self, came_up: bool | None) -> None:
+        """End the span. None: the unit was to end before it was up. From any thread."""
+        ...
+
+
 class Unit(ABC):
     """`start`, `set_target_state`, `request_stop` and `abandon` are called by the host and return at once."""
 
@@ -131,6 +143,8 @@ class Unit(ABC):
         self.changed = threading.Condition()
         self.modules: set[str] = set()
         """Top-level modules of its connector's classes."""
+        self.tracing: Tracing | None = None
+        """The trace of its start, if telemetry is on; until it is up, has failed or has ended."""
         self._life = Lifecycle()
         self._moving = threading.RLock()
         self._failed_from_outside: BaseException | None = None
@@ -219,6 +233,8 @@ class Unit(ABC):
                 self.came_up = {Event.STARTED: True, Event.FAIL: False}.get(event)
             if event is not Event.START:
                 self.ports.starts.over(self)
+            if self.tracing is not None and self.came_up is not None:
+                self._end_trace()
             if state is not None:
                 self.ports.status(self.spec, state, None if trace is None else well_formed(logs.hide(trace)), self.version)
 
@@ -290,7 +306,14 @@ class Unit(ABC):
     def _main(self) -> None:
         owners.run(self, self._live)
 
+    def _end_trace(self) -> None:
+        tracing, self.tracing = self.tracing, None
+        if tracing is not None:
+            tracing.end(self.came_up)
+
     def _live(self) -> None:
+        if self.tracing is not None:
+            self.tracing.enter()
         self.ports.starts.ask(self)
         self.wait_for(lambda: self._has_turn)
         try:
@@ -302,6 +325,7 @@ class Unit(ABC):
             self.fail(error)
         if not self._life.over:
             self.moved(Event.END)
+        self._end_trace()
         self.ports.starts.over(self)
 
 

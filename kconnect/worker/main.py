@@ -185,9 +185,10 @@ class Worker:
             lambda config: environments.directories(world.registry, config, settings),
             lambda name: world.registry.class_of_new_configs(name),
         )
-        self._loop = Loop(herder, world)
+        traces = None if self._telemetry is None else self._telemetry.request_traces()
+        self._loop = Loop(herder, world, traces)
         self._loop.start()
-        self._rest.start(self._loop, world.loggers)
+        self._rest.start(self._loop, world.loggers, traces)
         log.info("REST at %s", settings.advertised_url)
         if self._telemetry is not None:
             self._telemetry.send_metrics(self._snapshot)
