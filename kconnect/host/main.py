@@ -58,6 +58,7 @@ from kconnect.units.unit import Unit
 from kconnect.units.units import make_unit
 
 if TYPE_CHECKING:
+    from kconnect.telemetry.batches import BatchTraces
     from kconnect.telemetry.starts import StartTraces
 
 log = logging.getLogger(__name__)
@@ -82,11 +83,12 @@ def run(payloads: Iterable[bytes]) -> None:
         contained = Containment(incarnation)
         spec = assignment_records.unpack_spec(order)
         starts = None if telemetry is None else telemetry.start_traces()
+        batches = None if telemetry is None else telemetry.batch_traces()
         try:
             # Its directories may be newer than the worker's process: it has been told to look at plugin.path anew since.
             directories = {*order["plugins"], *environments.places(spec.directories)}
             plugins = Registry.scan(settings.plugin_path, directories, settings.plugin_discovery)
-            host = Host(settings, plugins, order["host"], order["incarnation"], incarnation, contained, spec, starts)
+            host = Host(settings, plugins, order["host"], order["incarnation"], incarnation, contained, spec, starts, batches)
             options.wanted = Options(*settings.java, *host.memory.limited, report=contained.java_report)
             environments.enter((*spec.directories, *environments.of_providers(host.plugins, settings.raw)))
             # Spark's daemon sends it to all that it has forked, once it sees that its executor is gone.
@@ -110,8 +112,9 @@ class Host:
         contained: Containment,
         spec: HostSpec,
         traces: StartTraces | None = None,
+        batches: BatchTraces | None = None,
     ) -> None:
-        self._traces = traces
+        self._traces, self._batches = traces, batches
         self.settings = settings
         self._contained = contained
         self._loggers = PythonLoggers()
@@ -218,6 +221,8 @@ class Host:
                 unit = make_unit(spec, self, target, blame)
                 if self._traces is not None:
                     unit.tracing = self._traces.begin(spec.unit)
+                if self._batches is not None and not spec.unit.is_connector:
+                    unit.batches = self._batches.of_task(spec.unit)
                 self._units[spec.unit] = unit
                 self._metrics.started(unit)
                 self._set_switch_interval()

@@ -1,6 +1,6 @@
 """
-Trace contexts as W3C's header `traceparent` has them, and names for spans that show no secret. Used by `requests.py` and
-`starts.py`.
+Trace contexts as W3C's header `traceparent` has them, and names for spans that show no secret. Used by `requests.py`,
+`starts.py` and `batches.py`.
 """
 
 from __future__ import annotations

@@ -35,6 +35,7 @@ from kconnect.core.settings.opentelemetry import HEADERS, headers
 from kconnect.core.settings.worker import WorkerSettings
 from kconnect.processes import logs
 from kconnect.telemetry import lines
+from kconnect.telemetry.batches import BatchTraces
 from kconnect.telemetry.requests import RequestTraces
 from kconnect.telemetry.starts import StartTraces
 
@@ -84,6 +85,10 @@ class Telemetry:
 
     def start_traces(self) -> StartTraces | None:
         return None if self.requests is None else StartTraces(self.requests)
+
+    def batch_traces(self) -> BatchTraces | None:
+        settings = self._settings
+        return None if self.batches is None else BatchTraces(self.batches, settings.opentelemetry_record_headers)
 
     def send_metrics(self, read: Callable[[], Snapshot]) -> None:
         """Send what `read` returns at the interval of the settings, if metrics are wanted."""

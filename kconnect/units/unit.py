@@ -12,8 +12,8 @@ import logging
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Set
-from typing import Any, Protocol
+from collections.abc import Callable, Mapping, Sequence, Set
+from typing import Any, Protocol, TypeVar
 
 from kconnect.api.config import HIDDEN
 from kconnect.core.cluster.phases import UnitSpec
@@ -22,6 +22,7 @@ from kconnect.core.settings.common import RELOAD_ACTION
 from kconnect.core.settings.references import Resolved
 from kconnect.core.settings.worker import WorkerSettings
 from kconnect.core.state.records import State, TargetState
+from kconnect.core.task.converted import Converted
 from kconnect.core.task.errors import Counts, error_class
 from kconnect.core.task.lifecycle import Event, Lifecycle
 from kconnect.core.task.meters import About, SinkMeter, SourceMeter, Times
@@ -38,6 +39,8 @@ from kconnect.units.gate import Tell
 from kconnect.units.starts import StartTurns
 
 log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 _SHORTEST_TTL_S = 1.0
 """A provider whose values never hold must not keep a host busy with starts."""
@@ -117,6 +120,20 @@ class Tracing(Protocol):
         ...
 
 
+class Batches(Protocol):
+    """The traces of a task's batches: `telemetry/batches.py`. A call returns what is to be called instead of its argument."""
+
+    def polling(self, poll: Callable[[], T]) -> Callable[[], T]: ...
+
+    def of_source(self, step: Callable[[Any, float], None]) -> Callable[[Any, float], None]: ...
+
+    def of_sink(self, step: Callable[[Any, float], None]) -> Callable[[Any, float], None]: ...
+
+    def converting(self, convert: Callable[[Sequence[Any]], Converted]) -> Callable[[Sequence[Any]], Converted]: ...
+
+    def taking(self, intake: Any) -> Any: ...
+
+
 class Unit(ABC):
     """`start`, `set_target_state`, `request_stop` and `abandon` are called by the host and return at once."""
 
@@ -145,6 +162,8 @@ class Unit(ABC):
         """Top-level modules of its connector's classes."""
         self.tracing: Tracing | None = None
         """The trace of its start, if telemetry is on; until it is up, has failed or has ended."""
+        self.batches: Batches | None = None
+        """Of a task, the traces of its batches, if telemetry is on."""
         self._life = Lifecycle()
         self._moving = threading.RLock()
         self._failed_from_outside: BaseException | None = None
