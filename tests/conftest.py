@@ -26,7 +26,7 @@ from kconnect.local.broker import Broker
 from kconnect.testing.processes import WorkerProcess
 from tests.integration import harmful, versioned
 from tests.kip import scripted
-from tests.rig.systems import browser, prometheus
+from tests.rig.systems import browser, collector, prometheus
 from tests.rig.systems import go_tools as programs
 from tests.rig.systems.connect import ConnectProcess
 from tests.rig.systems.hadoop import Hadoop
@@ -223,6 +223,15 @@ def api_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
         yield server.start()
     finally:
         server.stop()
+
+
+@pytest.fixture(scope="session")
+@starts("process")
+def collector_program() -> Path:
+    """OpenTelemetry's collector. CI=true builds it, or fails; others who have none leave these tests out."""
+    if os.environ.get("CI") == "true":
+        return collector.find_or_build()
+    return collector.find() or pytest.skip("a collector is not here (scripts/setup --opentelemetry): none was sent to")
 
 
 @pytest.fixture(scope="session")
