@@ -38,4 +38,9 @@ def span_context(context: Context) -> SpanContext:
 
 def shown(name: object) -> str:
     """Return a name, such as a connector's, as a span may have it."""
-    return logs.printable(logs.hide(str(name)))[:_LONGEST_NAME]
+    return sendable(logs.printable(logs.hide(str(name)))[:_LONGEST_NAME])
+
+
+def sendable(text: str) -> str:
+    """Return a text that OTLP can hold. Half a character, which plugins may bring along, costs all that is sent with it."""
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()

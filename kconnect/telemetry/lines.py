@@ -16,6 +16,7 @@ import time
 from opentelemetry._logs import Logger, SeverityNumber
 
 from kconnect.processes import logs
+from kconnect.telemetry.contexts import sendable
 
 log = logging.getLogger(__name__)
 
@@ -23,6 +24,8 @@ _NOT_THESE = ("kconnect.audit", "kconnect.rest.access")
 _OF_THE_SDK = "Otel"
 """The names of the SDK's threads begin so: what they log of sending would be sent, and so on for ever."""
 _AGAIN_S = 600.0
+_LONGEST = 8 << 10
+"""Characters of a line, of which 2,048 may wait."""
 _SEVERITIES = (
     (logging.CRITICAL, SeverityNumber.FATAL, "FATAL"),
     (logging.ERROR, SeverityNumber.ERROR, "ERROR"),
@@ -46,16 +49,16 @@ class Lines(logging.Handler):
         try:
             entry = json.loads(self.format(record))
             number, text = _severity(record.levelno)
-            attributes = {"logger": entry["logger"], "thread.name": record.threadName or ""}
+            attributes = {"logger": sendable(entry["logger"][:_LONGEST])}
             if "connector" in entry:
-                attributes["kconnect.connector"] = entry["connector"]
+                attributes["kconnect.connector"] = sendable(entry["connector"][:_LONGEST])
             if "task" in entry:
                 attributes["kconnect.task"] = entry["task"]
             self._logger.emit(
                 timestamp=int(record.created * 1e9),
                 severity_number=number,
                 severity_text=text,
-                body=entry["text"],
+                body=sendable(entry["text"][:_LONGEST]),
                 attributes=attributes,
             )
         except Exception:  # noqa: BLE001 - as every handler has it; the line is on standard error

@@ -32,6 +32,7 @@ from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from kconnect import __version__
 from kconnect.core.metrics.families import Sample, Snapshot, families, published
 from kconnect.core.metrics.table import Kind
+from kconnect.telemetry.contexts import sendable
 
 log = logging.getLogger(__name__)
 
@@ -66,13 +67,21 @@ def metrics_of(snapshot: Snapshot, began_ns: int, now_ns: int) -> Iterable[Metri
         else:
             yield Metric(metric.shown, metric.doc, "", Gauge(points))
     for name, series in published(snapshot).items():
-        rows = [NumberDataPoint(dict(pairs), began_ns, now_ns, value) for pairs, value in series.items() if _is_known(value)]
+        rows = [
+            NumberDataPoint({label: sendable(text) for label, text in pairs}, began_ns, now_ns, value)
+            for pairs, value in series.items()
+            if _is_known(value)
+        ]
         if rows:
             yield Metric(name, "", "", Gauge(rows))
 
 
 def _points(names: tuple[str, ...], samples: list[Sample], began_ns: int, now_ns: int) -> list[NumberDataPoint]:
-    return [NumberDataPoint(dict(zip(names, labels)), began_ns, now_ns, value) for labels, value in samples if _is_known(value)]
+    return [
+        NumberDataPoint(dict(zip(names, map(sendable, labels))), began_ns, now_ns, value)
+        for labels, value in samples
+        if _is_known(value)
+    ]
 
 
 def _is_known(value: float) -> bool:

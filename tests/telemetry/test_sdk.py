@@ -6,6 +6,8 @@ import logging
 import math
 import time
 from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -70,10 +72,32 @@ def test_lines_come_with_their_connector_and_without_secrets() -> None:
         telemetry.close()
         [line] = receiver.received.lines
         assert (line.text, line.severity) == ("It says [hidden]", "ERROR")
-        assert line.attributes["kconnect.connector"], line.attributes["kconnect.task"] == ("orders", 3)
+        assert line.attributes == {"logger": "kconnect.demo", "kconnect.connector": "orders", "kconnect.task": 3}
         about = {name: line.resource[name] for name in ("service.name", "service.namespace", "kconnect.process")}
         assert about == {"service.name": "kconnect", "service.namespace": "g", "kconnect.process": "worker"}
         assert receiver.received.headers[0]["authorization"] == f"Bearer {SECRET}"
+
+
+def test_half_a_character_or_a_long_text_costs_no_other_line() -> None:
+    with Receiver() as receiver:
+        telemetry = began(receiver.url, signals="logs")
+        logger = logging.getLogger("kconnect.demo")
+        for text in ("before", "half \ud800 of one", "x" * 100_000, "ümlaut"):
+            logger.warning("%s", text)
+        telemetry.close()
+        texts = [line.text for line in receiver.received.lines]
+        assert [*texts[:2], len(texts[2]), texts[3]] == ["before", "half \\ud800 of one", 8192, "ümlaut"]
+
+
+def test_half_a_character_in_a_label_costs_no_other_metric() -> None:
+    now = snapshot(source_record_poll_total=7)
+    tasks = [replace(now.tasks[0], unit=UnitId("o\ud800", 0))]
+    with Receiver() as receiver:
+        telemetry = began(receiver.url, signals="metrics")
+        telemetry.send_metrics(lambda: replace(now, tasks=tasks))
+        telemetry.close()
+        counter = receiver.received.metrics["kafka_connect_source_task_source_record_poll"]
+        assert counter == {frozenset({("connector", "o\\ud800"), ("task", "0")}): 7.0}
 
 
 def test_metrics_are_the_families_of_metrics() -> None:
@@ -136,6 +160,20 @@ def test_a_bad_collector_harms_nobody(behaviour: str, caplog: pytest.LogCaptureF
         assert len(complaints) <= 12, "each sort is said once"
         if behaviour == "endless":
             assert receiver.sent / receiver.asked < 64 << 20, "as much as the systems' buffers take"
+
+
+def test_no_redirect_is_followed_and_no_login_but_the_header_is_used(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "netrc").write_text("machine 127.0.0.1 login ann password canary-4\n")
+    (tmp_path / "netrc").chmod(0o600)
+    monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
+    with Receiver() as other, Receiver(other.url) as redirecting, Receiver() as receiver:
+        for url in (redirecting.url, receiver.url):
+            telemetry = began(url, signals="logs", headers=f"x-token={SECRET}")
+            logging.getLogger("kconnect.demo").warning("Here")
+            telemetry.close()
+        assert (other.asked, redirecting.asked) == (0, 1)
+        [headers] = receiver.received.headers
+        assert (headers["x-token"], headers.get("authorization")) == (SECRET, None)
 
 
 def test_without_the_package_a_worker_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -61,7 +61,10 @@ class Received:
 
 
 class Receiver:
-    """A server on a free port. `behaviour`: `good`, `error` (500), `endless` (500 with a body without an end) or `hang`."""
+    """
+    A server on a free port. `behaviour`: `good`, `error` (500), `endless` (500 with a body without an end), `hang`, or a URL to
+    redirect to.
+    """
 
     def __init__(self, behaviour: str = "good") -> None:
         self.behaviour = behaviour
@@ -120,7 +123,11 @@ class Receiver:
                 body = gzip.decompress(body)
             with self._lock:
                 self._take(http.path, dict(http.headers), body)
-        http.send_response(200 if self.behaviour == "good" else 500)
+        if self.behaviour.startswith("http"):
+            http.send_response(307)
+            http.send_header("location", f"{self.behaviour}{http.path}")
+        else:
+            http.send_response(200 if self.behaviour == "good" else 500)
         http.send_header("content-type", "application/x-protobuf")
         http.send_header("content-length", "0")
         http.end_headers()
