@@ -6,16 +6,24 @@ import asyncio
 import time
 from typing import Any
 
+import httpx
 import pytest
 from opentelemetry import trace
 
 from kconnect.core.herder import effects
 from kconnect.core.state.records import Entry, LogRecord, Topic, UnitId
 from kconnect.errors import BadRequestError
+from kconnect.rest.app import RestSettings, build
+from kconnect.rest.forward import Forwarder
 from kconnect.rest.notes import noted
+from kconnect.rest.server import Server
 from kconnect.telemetry import contexts
 from kconnect.telemetry.requests import RequestTraces
 from kconnect.telemetry.starts import StartTraces
+from tests.rest.conftest import FILE_SOURCE
+from tests.rest.herder import MemoryHerder
+from tests.rest.test_forward import Follower
+from tests.support import wait_until
 from tests.telemetry.doubles import Spans, ids, parent
 
 CALLERS = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
@@ -102,6 +110,35 @@ def test_what_a_request_writes_carries_the_context_of_its_write() -> None:
     traces.settled(7)
     late = effects.Write(entries, id=4, ticket=7)
     assert traces.begun(late) is late
+
+
+def test_a_request_that_is_sent_on_is_one_trace_of_both_workers() -> None:
+    spans = Spans()
+    traces = RequestTraces(spans.tracer)
+    servers: list[Server] = []
+
+    def served(herder: MemoryHerder) -> str:
+        app = build(herder, RestSettings("http://127.0.0.1:0/"), None, Forwarder(trace=traces.context))
+        servers.append(Server(traces.around(app, noted), ["http://127.0.0.1:0"]))
+        servers[-1].start()
+        return f"http://127.0.0.1:{servers[-1].port}/"
+
+    try:
+        leader = served(MemoryHerder())
+        follower = served(Follower(leader))
+        answer = httpx.put(
+            f"{follower}connectors/orders/config", json=FILE_SOURCE, headers={"traceparent": CALLERS}, timeout=60
+        )
+        assert answer.status_code == 201
+        wait_until(lambda: len(spans.ended()) == 2)
+    finally:
+        for server in servers:
+            server.stop()
+    [first] = [span for span in spans.ended() if parent(span) == CALLERS.split("-")[2]]
+    [second] = [span for span in spans.ended() if span is not first]
+    assert {span.name for span in (first, second)} == {"PUT /connectors/{connector}/config"}
+    assert parent(second) == ids(first)[1]
+    assert (first.attributes or {})["kconnect.forwarded_to"] == leader
 
 
 def record(key: str, context: str | None, at_ms: float | None = None, value: bytes | None = b"{}") -> LogRecord:
