@@ -84,5 +84,5 @@ class StartTrace:
         if came_up is False:
             self._span.set_status(StatusCode.ERROR)
         elif came_up is None:
-            self._span.set_attribute("kconnect.stopped", True)
+            self._span.set_attribute("kconnect.started", False)
         self._span.end()

@@ -116,7 +116,7 @@ class Tracing(Protocol):
         ...
 
     def end(self, came_up: bool | None) -> None:
-        """End the span. None: the unit was to end before it was up. From any thread."""
+        """End the span. None: the unit is paused, or was to end, before it was up. From any thread."""
         ...
 
 
@@ -161,7 +161,7 @@ class Unit(ABC):
         self.modules: set[str] = set()
         """Top-level modules of its connector's classes."""
         self.tracing: Tracing | None = None
-        """The trace of its start, if telemetry is on; until it is up, has failed or has ended."""
+        """The trace of its start, if telemetry is on; until it is up, is paused, has failed or has ended."""
         self.batches: Batches | None = None
         """Of a task, the traces of its batches, if telemetry is on."""
         self._life = Lifecycle()
@@ -252,7 +252,8 @@ class Unit(ABC):
                 self.came_up = {Event.STARTED: True, Event.FAIL: False}.get(event)
             if event is not Event.START:
                 self.ports.starts.over(self)
-            if self.tracing is not None and self.came_up is not None:
+            # One that begins paused may stay so for days.
+            if self.tracing is not None and (self.came_up is not None or event is Event.PAUSE):
                 self._end_trace()
             if state is not None:
                 self.ports.status(self.spec, state, None if trace is None else well_formed(logs.hide(trace)), self.version)
