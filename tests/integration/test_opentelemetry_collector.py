@@ -36,7 +36,11 @@ def test_the_collector_takes_traces_metrics_and_logs(
             )
             counter = "kafka_connect_source_task_source_record_write"
             wait_until(lambda: 1000 in receiver.received.metrics.get(counter, {}).values(), LIMIT_S)
-            wait_until(lambda: any(line.trace == request.trace for line in receiver.received.lines), LIMIT_S)
+            failing = {"connector.class": "FileStreamSink", "file": "/no/such/folder/out", "topics": "collected-lines"}
+            worker.client.create("nowhere", failing)
+            wait_until(lambda: any(line.severity == "ERROR" and line.trace for line in receiver.received.lines), LIMIT_S)
+            [line] = [line for line in receiver.received.lines if line.severity == "ERROR" and line.trace]
+            assert one(receiver, name="start task", trace=line.trace).id == line.span
         finally:
             worker.stop()
         refused = [line for line in collector.log.read_text().splitlines() if "error" in line.lower()]

@@ -33,6 +33,8 @@ receivers:
 exporters:
   - gomod: go.opentelemetry.io/collector/exporter/otlphttpexporter {_VERSION}
 providers:
+  # Its main program does not start without this one.
+  - gomod: go.opentelemetry.io/collector/confmap/provider/envprovider {_STABLE}
   - gomod: go.opentelemetry.io/collector/confmap/provider/fileprovider {_STABLE}
 """
 _CONFIG = """
