@@ -239,6 +239,8 @@ class Host:
                     unit.request_stop()
             case decisions.SetTarget(unit_id, target, desired_offset):
                 self._desired_offsets[unit_id] = desired_offset
+                if self._traces is not None:
+                    self._traces.set_target(unit_id, target)
                 self._units[unit_id].set_target_state(target)
             case decisions.Pass(unit_id, error):
                 self.gate.answer(unit_id, error)

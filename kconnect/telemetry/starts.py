@@ -18,7 +18,7 @@ from opentelemetry import trace
 from opentelemetry.context import Context
 from opentelemetry.trace import Link, Span, StatusCode, Tracer
 
-from kconnect.core.state.records import LogRecord, Topic, UnitId
+from kconnect.core.state.records import LogRecord, TargetState, Topic, UnitId
 from kconnect.telemetry import contexts
 
 _YOUNG_MS = 600_000
@@ -54,16 +54,29 @@ class StartTraces:
         cause = self._causes.get(unit.connector)
         parent, links = Context(), []
         if cause is not None:
-            age_ms = time.time() * 1000 - cause[1]
-            if abs(age_ms) <= _YOUNG_MS:
+            if _is_young(cause[1]):
                 parent = cause[0]
             else:
                 links = [Link(contexts.span_context(cause[0]))]
-        attributes: dict[str, str | int] = {"kconnect.connector": contexts.shown(unit.connector)}
-        if not unit.is_connector:
-            attributes["kconnect.task"] = unit.task
         name = "start connector" if unit.is_connector else "start task"
-        return StartTrace(self._tracer.start_span(name, parent, attributes=attributes, links=links))
+        return StartTrace(self._tracer.start_span(name, parent, attributes=_about(unit), links=links))
+
+    def set_target(self, unit: UnitId, target: TargetState) -> None:
+        """A unit that runs is paused or resumed: a span without a length, in the trace of the request that has asked for it."""
+        cause = self._causes.get(unit.connector)
+        if cause is not None and _is_young(cause[1]):
+            attributes = {**_about(unit), "kconnect.target_state": target.value}
+            self._tracer.start_span("set target state", cause[0], attributes=attributes).end()
+
+
+def _is_young(at_ms: int) -> bool:
+    # A broker's clock may be ahead.
+    return abs(time.time() * 1000 - at_ms) <= _YOUNG_MS
+
+
+def _about(unit: UnitId) -> dict[str, str | int]:
+    attributes: dict[str, str | int] = {"kconnect.connector": contexts.shown(unit.connector)}
+    return attributes if unit.is_connector else {**attributes, "kconnect.task": unit.task}
 
 
 class StartTrace:

@@ -120,6 +120,16 @@ def test_a_request_is_followed_to_the_running_task(traced: WorkerProcess, receiv
         assert start.start >= written.start
 
 
+def test_a_pause_is_followed_to_the_tasks_that_run(traced: WorkerProcess, receiver: Receiver) -> None:
+    for action, state in (("pause", "PAUSED"), ("resume", "STARTED")):
+        httpx.put(f"{traced.url}connectors/lines-copy/{action}", timeout=120).raise_for_status()
+        request = one(receiver, name=f"PUT /connectors/{{connector}}/{action}")
+        written = one(receiver, name="write", trace=request.trace)
+        wait_until(lambda request=request: len(spans(receiver, name="set target state", trace=request.trace)) == 2, LIMIT_S)  # type: ignore[misc]
+        for span in spans(receiver, name="set target state", trace=request.trace):
+            assert (span.parent, span.attributes["kconnect.target_state"]) == (written.id, state)
+
+
 def test_what_connect_reads_of_the_record_is_as_ever(traced: WorkerProcess, broker: Broker, receiver: Receiver) -> None:
     written = one(receiver, name="write", trace=TRACE)
     records = {message.key(): message for message in read(broker.bootstrap_servers, f"{GROUP}-configs")}

@@ -11,7 +11,7 @@ import pytest
 from opentelemetry import trace
 
 from kconnect.core.herder import effects
-from kconnect.core.state.records import Entry, LogRecord, Topic, UnitId
+from kconnect.core.state.records import Entry, LogRecord, TargetState, Topic, UnitId
 from kconnect.errors import BadRequestError
 from kconnect.rest.app import RestSettings, build
 from kconnect.rest.forward import Forwarder
@@ -162,6 +162,20 @@ def test_a_start_belongs_to_the_request_that_has_caused_it() -> None:
     assert not trace.get_current_span().get_span_context().is_valid
     traces.begin(UnitId("other")).end(False)
     assert parent(spans.one("start connector")) is None
+
+
+def test_a_pause_and_a_resume_belong_to_their_requests_unless_these_are_old() -> None:
+    spans = Spans()
+    traces = StartTraces(spans.tracer)
+    traces.set_target(UnitId("orders", 2), TargetState.PAUSED)
+    traces.read(record("target-state-orders", CALLERS, time.time() * 1000 - 3_600_000))
+    traces.set_target(UnitId("orders", 2), TargetState.PAUSED)
+    assert spans.ended() == []
+    traces.read(record("target-state-orders", CALLERS))
+    traces.set_target(UnitId("orders", 2), TargetState.PAUSED)
+    span = spans.one("set target state")
+    assert (ids(span)[0], parent(span)) == tuple(CALLERS.split("-")[1:3])
+    assert (span.attributes or {})["kconnect.target_state"] == "PAUSED"
 
 
 def test_an_old_request_is_linked_only() -> None:
