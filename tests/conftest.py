@@ -60,7 +60,7 @@ _LONGEST = (
     "test_java_parity",
     "test_java_plugin_faults",
     *("test_cdc_kills", "test_java_reload", "test_compat", "test_standalone", "test_cdc", "test_parity", "test_kip_618"),
-    *("test_pyspark", "test_restarts", "test_notebook"),
+    *("test_pyspark", "test_restarts", "test_notebook", "test_opentelemetry"),
     *("test_kip_618_offsets", "test_kip_875", "test_remade_topics", "test_typing"),
 )
 """

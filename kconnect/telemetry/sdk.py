@@ -96,8 +96,12 @@ class Telemetry:
             return
         from kconnect.telemetry.numbers import Reader
 
-        exporter = OTLPMetricExporter(**self._exporter("metrics"))
-        reader = Reader(exporter, self._settings.opentelemetry_metrics_interval_ms, self.resource, read)
+        try:
+            exporter = OTLPMetricExporter(**self._exporter("metrics"))
+            reader = Reader(exporter, self._settings.opentelemetry_metrics_interval_ms, self.resource, read)
+        except Exception as error:  # noqa: BLE001 - as in `switch.begin`: a worker without telemetry is better than none
+            log.warning("This process sends no metrics, as OpenTelemetry's SDK can't be used: %s", error)
+            return
         self._closers.append(lambda: reader.shutdown(_CLOSE_S * 1000))
 
     def close(self) -> None:

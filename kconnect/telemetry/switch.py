@@ -45,9 +45,10 @@ def begin(settings: WorkerSettings, process: str) -> Telemetry | None:
     if (absent := missing()) is not None:
         log.warning("This process sends no telemetry, as the package %s is not installed: %s", absent, _REMEDY)
         return None
-    from kconnect.telemetry import sdk
-
     try:
+        # The SDK reads its environment when it is imported, too.
+        from kconnect.telemetry import sdk
+
         return sdk.Telemetry(settings, process)
     except Exception as error:  # noqa: BLE001 - such as a number in an OTEL_ variable that is none
         log.warning("This process sends no telemetry, as OpenTelemetry's SDK can't be used: %s", error)
