@@ -44,6 +44,7 @@ ALLOWED: dict[str, tuple[frozenset[str], str]] = {
     "units": (frozenset((CLOCK, THREADS, DICE)), "tasks in threads, with jitter; files and the environment are their plugins'"),
     "host": (ALL - {DICE, ENVIRONMENT}, "obeys what the worker has written, and gets its settings from there"),
     "processes": (ALL - {PROCESSES}, "what every process shares; it starts none"),
+    "telemetry": (frozenset((CLOCK, THREADS)), "spans have times, and the end of all waits for a moment"),
     "rest": (ALL - {PROCESSES}, "a server: what starts processes is behind the herder"),
     "preview": (frozenset((CLOCK, THREADS)), "a chain as a task runs it: what it reads is read by `kafka/`"),
     "internal_topics": (frozenset((CLOCK,)), "topics are read and written by `kafka/`"),

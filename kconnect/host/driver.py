@@ -15,7 +15,7 @@ import signal
 import sys
 import threading
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
@@ -36,6 +36,10 @@ from kconnect.spark.errors import SparkLost
 from kconnect.spark.hosts import Hosts
 from kconnect.spark.output import Output
 from kconnect.spark.room import Room
+from kconnect.telemetry import switch
+
+if TYPE_CHECKING:
+    from kconnect.telemetry.sdk import Telemetry
 
 log = logging.getLogger("kconnect.host.driver")  # Run as a program, its own name would be __main__.
 
@@ -49,6 +53,7 @@ def main() -> int:
     order: dict[str, Any] = orjson.loads(sys.stdin.buffer.readline())
     settings = worker_file.of_order(order)
     shipping.begin(settings, "driver")
+    telemetry = switch.begin(settings, "driver")
     ended, up, orphaned = threading.Event(), threading.Event(), threading.Event()
     # Ctrl-C in a terminal reaches the whole group; the worker decides when this process ends.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -67,7 +72,7 @@ def main() -> int:
     except SparkLost as error:
         output.drain(1.0)
         log.error("%s", error)
-        logging.shutdown()
+        _close(telemetry)
         os._exit(1)
     up.set()
     report = standard_error.become(direct)
@@ -114,8 +119,15 @@ def main() -> int:
         context.stop()
     output.drain(1.0)
     # Threads that wait for a JVM that is gone would keep the process from ending.
-    logging.shutdown()
+    _close(telemetry)
     os._exit(status)
+
+
+def _close(telemetry: Telemetry | None) -> None:
+    """Have the last lines written, and sent."""
+    if telemetry is not None:
+        telemetry.close()
+    logging.shutdown()
 
 
 def _payloads(order: dict[str, Any], placement: Placement | None) -> dict[int, bytes]:

@@ -29,9 +29,13 @@ Body = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Effect(Generic[T]):
-    """The base of all. `id` tells whom to answer; 0: nobody waits."""
+    """
+    The base of all. `id` tells whom to answer; 0: nobody waits. `ticket` is that of the request which it is asked for by, as in
+    `events.Requested`; 0: by none. Nothing is decided by it.
+    """
 
     id: int = field(default=0, kw_only=True)
+    ticket: int = field(default=0, kw_only=True, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
