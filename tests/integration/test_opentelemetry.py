@@ -207,6 +207,7 @@ def test_no_secret_and_no_record_is_in_what_was_sent(traced: WorkerProcess, rece
     assert {headers["authorization"] for headers in receiver.received.headers} == {f"Bearer {SECRETS[0]}"}
 
 
+@pytest.mark.long
 def test_kafka_connect_takes_over_from_such_a_worker(traced: WorkerProcess, broker: Broker, tmp_path: Path) -> None:
     traced.stop()
     connect = ConnectProcess(tmp_path, broker.bootstrap_servers, GROUP)
@@ -220,6 +221,7 @@ def test_kafka_connect_takes_over_from_such_a_worker(traced: WorkerProcess, brok
     assert [line for line in connect.log.read_text().splitlines() if "ERROR" in line and "config" in line.lower()] == []
 
 
+@pytest.mark.long
 def test_a_hostile_collector_harms_neither_work_nor_stop(broker: Broker, quick_batches: None, tmp_path: Path) -> None:
     with Receiver("endless") as receiver:
         worker = WorkerProcess(tmp_path, broker.bootstrap_servers, "traced-hostile", properties=properties_for(receiver))
