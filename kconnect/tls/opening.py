@@ -52,7 +52,7 @@ def _ask(what: str, data: bytes, password: bytes | None) -> bytes:
     }
     late = OpeningError(f"To open it takes longer than {_CPU_S} s: it hashes its password too often, or its key is too long")
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             interpreter.command("kconnect.tls.opening"),
             input=json.dumps(request).encode(),
             stdout=subprocess.PIPE,
@@ -63,9 +63,9 @@ def _ask(what: str, data: bytes, password: bytes | None) -> bytes:
     except subprocess.TimeoutExpired:
         raise late from None
     try:
-        answer: dict[str, Any] = json.loads(done.stdout)
+        answer: dict[str, Any] = json.loads(process.stdout)
     except ValueError:
-        raise late if done.returncode < 0 else OpeningError("The process that opens it has failed; its log says why") from None
+        raise late if process.returncode < 0 else OpeningError("The process that opens it has failed; its log says why") from None
     if "error" in answer:
         if answer["error"] == "UnsupportedAlgorithm":
             raise UnsupportedAlgorithm(answer["message"])
@@ -75,18 +75,18 @@ def _ask(what: str, data: bytes, password: bytes | None) -> bytes:
 
 def _opened(what: str, data: bytes, password: bytes | None) -> bytes:
     if what == "key":
-        found = load_pem_private_key(data, password, unsafe_skip_rsa_key_validation=True)
-        return found.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+        private = load_pem_private_key(data, password, unsafe_skip_rsa_key_validation=True)
+        return private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
     content = pkcs12.load_pkcs12(data, password)
     if isinstance(content.key, rsa.RSAPrivateKey) and content.key.key_size > _MOST_BITS:
         raise OpeningError(f"Its key has {content.key.key_size} bits; {_MOST_BITS} are read at most")
     leaf = None if content.cert is None or content.key is None else content.cert.certificate
-    others = content.additional_certs if leaf is not None or content.cert is None else [content.cert, *content.additional_certs]
-    if content.key is None and not others:
+    certificates = content.additional_certs if leaf is not None or content.cert is None else [content.cert, *content.additional_certs]
+    if content.key is None and not certificates:
         raise OpeningError("It is empty")
     name = content.cert.friendly_name if content.cert is not None else None
     key: Any = content.key
-    return pkcs12.serialize_key_and_certificates(name, key, leaf, others or None, NoEncryption())
+    return pkcs12.serialize_key_and_certificates(name, key, leaf, certificates or None, NoEncryption())
 
 
 def _text(data: bytes) -> str:

@@ -36,9 +36,9 @@ class HostCount:
         There are more at once, one fewer after ten minutes in which fewer would have been enough.
         """
         needed = max(-(-weight // UNITS_A_HOST), _hosts(cores, TARGET))
-        kept = max(needed, _hosts(cores, _LOW))
+        enough = max(needed, _hosts(cores, _LOW))
         self.hosts = max(self.hosts, self._within(needed))
-        if self._within(kept) >= self.hosts:
+        if self._within(enough) >= self.hosts:
             self._fewer_since = None
         elif self._fewer_since is None:
             self._fewer_since = now

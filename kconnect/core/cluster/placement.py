@@ -83,8 +83,8 @@ def place(state: AssignmentState, worker: str, incarnation: str, wanted: Wanted)
     same = plan.units == {host: dict(units) for host, units in (before.hosts or {}).items()} and specs == before.specs
     # Hosts start nothing by a config that the placement does not know.
     is_known = wanted.changed_at < before.config_offset
-    told = (before.generation, before.leaving, before.down, before.resting)
-    is_told = told == (generation, wanted.leaving, wanted.down, wanted.resting)
+    flags = (before.generation, before.leaving, before.down, before.resting)
+    is_told = flags == (generation, wanted.leaving, wanted.down, wanted.resting)
     if same and is_known and is_told:
         return None
     now = (incarnation, wanted.leaving, specs, wanted.config_offset, wanted.down)
@@ -153,10 +153,10 @@ class _Plan:
         plain = {unit for unit, spec in self._wanted.units.items() if spec == PLAIN}
         current = {host: plain & self._placed[host].keys() for host in able}
         # Those that are to end are the ones with least to do.
-        kept = sorted(able, key=lambda host: (-sum(map(self._weight, current[host])), host))[: self._plain_hosts]
-        if len(kept) < self._plain_hosts:
+        staying = sorted(able, key=lambda host: (-sum(map(self._weight, current[host])), host))[: self._plain_hosts]
+        if len(staying) < self._plain_hosts:
             return {}
-        names = {f"{host:06d}": host for host in kept}
+        names = {f"{host:06d}": host for host in staying}
         placed = {name: frozenset(current[host]) for name, host in names.items()}
         shares = assignor.assign(plain, names, placed, self._wanted.weights)
         return {unit: names[name] for name, units in shares.items() for unit in units}

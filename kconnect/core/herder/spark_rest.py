@@ -44,4 +44,4 @@ class SparkRest:
         if self._read[0] != config.offset:
             to_run = any(config.target_state(connector) is not TargetState.STOPPED for connector in config.connectors)
             self._read = config.offset, to_run
-        return self._read[1] or any(held.units for held in desk.log.assignment.hosts_of(desk.me))
+        return self._read[1] or any(record.units for record in desk.log.assignment.hosts_of(desk.me))
