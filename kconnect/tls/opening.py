@@ -65,7 +65,9 @@ def _ask(what: str, data: bytes, password: bytes | None) -> bytes:
     try:
         answer: dict[str, Any] = json.loads(process.stdout)
     except ValueError:
-        raise late if process.returncode < 0 else OpeningError("The process that opens it has failed; its log says why") from None
+        if process.returncode < 0:
+            raise late from None
+        raise OpeningError("The process that opens it has failed; its log says why") from None
     if "error" in answer:
         if answer["error"] == "UnsupportedAlgorithm":
             raise UnsupportedAlgorithm(answer["message"])
@@ -81,7 +83,9 @@ def _opened(what: str, data: bytes, password: bytes | None) -> bytes:
     if isinstance(content.key, rsa.RSAPrivateKey) and content.key.key_size > _MOST_BITS:
         raise OpeningError(f"Its key has {content.key.key_size} bits; {_MOST_BITS} are read at most")
     leaf = None if content.cert is None or content.key is None else content.cert.certificate
-    certificates = content.additional_certs if leaf is not None or content.cert is None else [content.cert, *content.additional_certs]
+    certificates = content.additional_certs
+    if leaf is None and content.cert is not None:
+        certificates = [content.cert, *certificates]
     if content.key is None and not certificates:
         raise OpeningError("It is empty")
     name = content.cert.friendly_name if content.cert is not None else None
