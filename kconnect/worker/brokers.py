@@ -20,7 +20,7 @@ from kconnect.core.settings.client_config import TABLES
 from kconnect.core.settings.worker import WorkerSettings
 from kconnect.core.state.offsets import OffsetState
 from kconnect.core.state.records import Entry, LogRecord, Topic
-from kconnect.errors import NotFoundError
+from kconnect.errors import ConfigError, NotFoundError
 from kconnect.kafka import clients, fencing, group_offsets, moves, own_offsets
 from kconnect.kafka.admin import committed
 from kconnect.kafka.positions import Place, Positions
@@ -71,7 +71,11 @@ class Brokers:
     def _ask(self, what: str, connector: str, config: Config, *more: Any) -> Any:
         if not any(map(_says_more, config)):
             return _ASKED[what](self._settings, connector, config, *more)
-        return self._errands.ask_brokers({"what": what, "connector": connector, "config": dict(config), "more": more})
+        request = {"what": what, "connector": connector, "config": dict(config), "more": more}
+        answer: dict[str, Any] = self._errands.ask_brokers(request)
+        if "refused" in answer:
+            raise ConfigError(answer["refused"])
+        return answer["answer"]
 
 
 def _says_more(name: str) -> bool:
@@ -154,7 +158,11 @@ def _bytes(text: str | None) -> bytes | None:
 
 def _work(request: Mapping[str, Any], memory: int | None) -> Any:
     settings = WorkerSettings.from_properties(request["worker"], {})
-    return _ASKED[request["what"]](settings, request["connector"], request["config"], *request["more"])
+    try:
+        return {"answer": _ASKED[request["what"]](settings, request["connector"], request["config"], *request["more"])}
+    except ConfigError as error:
+        # Otherwise it would be whoever sent the request that has done something wrong.
+        return {"refused": str(error)}
 
 
 def main() -> None:

@@ -132,3 +132,34 @@ def test_a_connector_made_by_hand_is_adopted_when_told_so(
     resources.delete("orders")
     resources.wait_gone("orders")
     assert not is_gone(client, name)
+
+
+def test_at_its_start_no_resource_takes_a_connector_of_another_namespace_along(
+    resources: Resources, api_server: ApiServer, client: ConnectClient, cluster_url: str, tmp_path: Path
+) -> None:
+    """The list of a small namespace came before that of a large one, and with it a resource that claims what others have."""
+    wanted = spec(resources, tmp_path, "j")
+    name, others = wanted["name"], Resources(api_server, f"{resources.namespace}-others")
+    resources.create("orders", **wanted)
+    options = ("-n", resources.namespace, "-n", others.namespace, "--interval", "600")
+    with Operator(api_server, cluster_url, tmp_path / "first.log", *options) as operator:
+        resources.wait("orders", "Running")
+        operator.kill()
+    for number in range(600):
+        filling = {f"kconnect.dev/filling-{each}": "x" * 200 for each in range(10)}
+        paused = {**filling, "kconnect.dev/pause-reconciliation": "true"}
+        resources.create(f"a{number:03}", paused, **{"class": SOURCE, "config": {}})
+    body = others.create("mine", **wanted)
+    finalizers = {"finalizers": ["kconnect.dev/connector"]}
+    annotations = {"annotations": {"kconnect.dev/owner": f"{body['metadata']['uid']}/owned"}}
+    path = f"/apis/kconnect.dev/v1alpha1/namespaces/{others.namespace}/connectors/mine"
+    api_server.call("PATCH", path, {"metadata": {**finalizers, **annotations}}, "application/merge-patch+json")
+    others.delete("mine")
+    try:
+        with Operator(api_server, cluster_url, tmp_path / "second.log", *options) as operator:
+            others.wait_gone("mine")
+            operator.kill()
+        assert others.events("mine") == []
+        assert not is_gone(client, name)
+    finally:
+        client.delete(name)

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import threading
-from collections.abc import Collection, Mapping
+import time
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import datetime, timezone
 from typing import Any, NamedTuple
 
@@ -30,6 +32,10 @@ from kconnect.rest.client import ConnectClient, RestError
 _ANSWER_S = 95.0
 """As the client's own: to check a config may take a worker long."""
 _CHECK_S = 30.0
+_UNSEEN_S = 120.0
+"""A list of one namespace comes so much later than the first events, if ever."""
+_PAGE = 500
+"""So many resources are in a list at once, as kubectl asks for them."""
 _OWN_WRITE_S = 5.0
 """How long a round waits until what the one before has written comes back: else it would do the same again."""
 
@@ -49,11 +55,16 @@ class Options(NamedTuple):
 def run(target: Target, options: Options) -> None:
     """Run the operator until SIGTERM or Ctrl-C. Raise ConnectError if there is no Kubernetes, or one without the resource."""
     settings = kopf.OperatorSettings()
-    _check(_login(settings=settings), options)
+    connection = _login(settings=settings)
+    _check(connection)
     _configure(settings)
     with target.connect(_ANSWER_S) as client:
         registry = kopf.OperatorRegistry()
-        _Handlers(client, options).register(registry)
+        handlers = _Handlers(client, options)
+        # Before any resource is looked at: the list of one namespace comes later than that of another, and whose connector a
+        # deleted resource of the one takes along would not be known yet.
+        handlers.know(_listed(connection, options))
+        handlers.register(registry)
         try:
             client.root()
         except RestError as error:
@@ -102,6 +113,12 @@ class _Handlers:
             kopf.on.event(*kind, registry=registry)(self._wake)
             kopf.on.timer(*kind, registry=registry, when=self._is_meant, interval=0.05, id="keep")(self._keep)
             kopf.on.delete(*kind, registry=registry, when=self._is_meant, id="end")(self._end)
+
+    def know(self, bodies: Iterable[Mapping[str, Any]]) -> None:
+        """Note what resources there are."""
+        for body in bodies:
+            if self._is_meant(body["metadata"].get("labels") or {}):
+                self._rivals.foretell(body)
 
     def _is_meant(self, labels: Mapping[str, str], **_: Any) -> bool:
         wanted = self._options.cluster
@@ -171,11 +188,20 @@ class Rivals:
 
     def __init__(self) -> None:
         self._known: dict[str, tuple[str, Resource]] = {}
+        self._unseen: dict[str, float] = {}
+        """Until when those count of which no event has told yet."""
         self._lock = threading.Lock()
+
+    def foretell(self, body: Mapping[str, Any]) -> None:
+        """Note one that is in a list. If no event tells of it, it was deleted meanwhile, and is forgotten after a while."""
+        self.note(body)
+        with self._lock:
+            self._unseen[body["metadata"]["uid"]] = time.monotonic() + _UNSEEN_S
 
     def note(self, body: Mapping[str, Any], is_gone: bool = False) -> None:
         uid = body["metadata"]["uid"]
         with self._lock:
+            self._unseen.pop(uid, None)
             if is_gone:
                 self._known.pop(uid, None)
             else:
@@ -190,6 +216,8 @@ class Rivals:
             age = self._known.get(resource.uid, ("", resource))[0]
             for other_age, other in self._known.values():
                 if other.uid == resource.uid or other.connector != resource.connector or other.owner is None:
+                    continue
+                if self._unseen.get(other.uid, math.inf) < time.monotonic():
                     continue
                 if resource.owner is None or (other_age, other.uid) < (age, resource.uid):
                     return other.place
@@ -234,7 +262,45 @@ def _login(settings: kopf.OperatorSettings, **_: Any) -> kopf.ConnectionInfo | N
         raise UnavailableError(f"The kubeconfig can't be used ({reason}). Check what KUBECONFIG names") from None
 
 
-def _check(connection: kopf.ConnectionInfo | None, options: Options) -> None:
+def _listed(connection: kopf.ConnectionInfo | None, options: Options) -> Iterator[dict[str, Any]]:
+    """Yield all resources that are there. Raise ConnectError if the API server does not give them."""
+    assert connection is not None, "it was checked"
+    verify = connection.as_ssl_context() if connection.server.lower().startswith("https:") else False
+    with httpx.Client(
+        base_url=connection.server.rstrip("/"), verify=verify, headers=connection.as_http_headers(), timeout=_CHECK_S
+    ) as client:
+        try:
+            kinds = [(resources.GROUP, resources.VERSION, resources.PLURAL)]
+            if options.strimzi:
+                group = client.get(f"/apis/{resources.STRIMZI_GROUP}")
+                if group.status_code != 404:
+                    version = group.raise_for_status().json()["preferredVersion"]["version"]
+                    kinds.append((resources.STRIMZI_GROUP, version, resources.STRIMZI_PLURAL))
+            for group_name, version, plural in kinds:
+                for place in [f"/namespaces/{name}" for name in options.namespaces] or [""]:
+                    yield from _pages(client, f"/apis/{group_name}/{version}{place}/{plural}")
+        except (httpx.HTTPError, ValueError, KeyError, TypeError) as error:
+            raise UnavailableError(f"The API server at {connection.server} gives no list of the resources ({error})") from error
+
+
+def _pages(client: httpx.Client, path: str) -> Iterator[dict[str, Any]]:
+    more = ""
+    while True:
+        answer = client.get(path, params={"limit": _PAGE, **({"continue": more} if more else {})})
+        if answer.status_code == 410 and more:
+            # It has taken too long: from the beginning, which notes some of them twice.
+            more = ""
+            continue
+        page = answer.raise_for_status().json()
+        kind = str(page.get("kind", "")).removesuffix("List")
+        # Lists leave out what their items are.
+        yield from ({"kind": kind, **item} for item in page.get("items") or ())
+        more = (page.get("metadata") or {}).get("continue") or ""
+        if not more:
+            return
+
+
+def _check(connection: kopf.ConnectionInfo | None) -> None:
     """Raise ConnectError, which says what to do, if the operator could only wait for what nobody has installed."""
     if connection is None:
         raise UnavailableError(

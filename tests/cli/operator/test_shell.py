@@ -63,3 +63,22 @@ def test_of_two_resources_the_older_one_has_the_connector() -> None:
     rivals.note(first, is_gone=True)
     assert rivals.of(resources.read(second)) is None
     assert rivals.of(resources.read(third)) == "data/second"
+
+
+def test_a_resource_of_a_list_counts_until_an_event_would_have_told_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    from kconnect.cli.operator import shell
+
+    listed, other = connector("orders", "u1", "owned"), connector("orders", "u2", "owned")
+    listed["metadata"]["creationTimestamp"], other["metadata"]["creationTimestamp"] = (
+        "2026-11-30T12:00:01Z",
+        "2026-11-30T12:00:09Z",
+    )
+    rivals = shell.Rivals()
+    rivals.foretell(listed)
+    rivals.note(other)
+    assert rivals.of(resources.read(other)) == "data/orders"
+    monkeypatch.setattr(shell, "_UNSEEN_S", -1.0)
+    rivals.foretell(listed)
+    assert rivals.of(resources.read(other)) is None, "it was deleted before the watch began"
+    rivals.note(listed)
+    assert rivals.of(resources.read(other)) == "data/orders"
