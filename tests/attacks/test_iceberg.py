@@ -44,6 +44,7 @@ from kconnect.api import (
     ConfigError,
     ConnectError,
     DataError,
+    RetriableError,
     Schema,
     SinkRecord,
     Struct,
@@ -756,3 +757,24 @@ def test_two_columns_have_two_names_in_files(
         runner.put([])
         assert [bad.original_offset for bad, _ in runner.reported] == [1, 3]
     assert ids(catalog, "shop.orders") == [0, 2]
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"format-version": 2}'])
+def test_metadata_that_can_not_be_read_are_no_records_fault(
+    tmp_path: Path, place: dict[str, str], catalog: Catalog, text: str
+) -> None:
+    """Whoever may write where the table is breaks its metadata: good records became bad ones."""
+    with sink(place, max__retries="-1", retry__backoff__ms="1") as runner:
+        runner.put([record(0, {"id": 0})])
+        runner.put([])
+        newest = Path(catalog.load_table("shop.orders").metadata_location.removeprefix("file://"))
+        before = newest.read_text()
+        newest.write_text(text)
+        for _ in range(2):
+            with pytest.raises(RetriableError, match="what its catalog or its metadata say can't be read"):
+                runner.put([record(1, {"id": 1, "new": "x"})])
+        assert runner.reported == []
+        newest.write_text(before)
+        runner.put([record(1, {"id": 1, "new": "x"})])
+        runner.put([])
+    assert ids(catalog, "shop.orders") == [0, 1]

@@ -1090,7 +1090,7 @@ class S3(Hostile):
 
 def read_of(config: dict[str, str]) -> list[Any]:
     with SourceRunner(ObjectStoreSourceConnector, config) as runner:
-        found = [runner.read(1)[0].source_partition["file"] for _ in range(2)]
+        found = [(runner.read(1)[0].source_partition or {})["file"] for _ in range(2)]
         # It is listed again, and nothing is read twice.
         for _ in range(3):
             time.sleep(0.01)

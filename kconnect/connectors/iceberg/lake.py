@@ -7,7 +7,7 @@ Made by `task.py` and `connector.py`. Read next: `targets.py`, which commits to 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -36,7 +36,21 @@ from kconnect.connectors.lake import lakes, partitions
 from kconnect.connectors.lake.columns import is_list
 from kconnect.connectors.lake.lakes import Lake, TopicIdsOf
 
+_LONGEST = 300
 _KEPT = 100
+
+
+@contextlib.contextmanager
+def _readable() -> Iterator[None]:
+    """
+    Raise OSError where a catalog's answer, or a table's metadata, can't be read. What pyiceberg raises is among `unfit`, which
+    say that no table can have a record's columns.
+    """
+    try:
+        yield
+    except (ValidationError, LookupError) as error:
+        text = " ".join(f"{type(error).__name__}: {error}".split())[:_LONGEST]
+        raise OSError(f"what its catalog or its metadata say can't be read: {text}") from None
 
 
 class IcebergLake(Lake[Table]):
@@ -75,14 +89,16 @@ class IcebergLake(Lake[Table]):
 
     def load(self, name: str) -> Table | None:
         try:
-            return self.catalog.load_table(_identifier(name))
+            with _readable():
+                return self.catalog.load_table(_identifier(name))
         except (NoSuchTableError, NoSuchNamespaceError):
             return None
 
     def reread(self, name: str, table: Table) -> Table:
         identity = table.metadata.table_uuid
         try:
-            return table.refresh()
+            with _readable():
+                return table.refresh()
         except ValueError:
             current = self.load(name)
             if current is None or current.metadata.table_uuid == identity:

@@ -30,7 +30,7 @@ from sqlalchemy.exc import (
 
 from kconnect.api import ConfigError, ConnectError
 from kconnect.connectors import databases
-from kconnect.connectors.sql import mysql_tables, owners, settings, sqlite_tables
+from kconnect.connectors.sql import mysql_tables, owners, pg_tables, settings, sqlite_tables
 from kconnect.connectors.sql.answers import CrowdedError, Limits, TooMuchError
 from kconnect.connectors.sql.connections import Connections
 from kconnect.connectors.sql.urls import url_of
@@ -127,6 +127,7 @@ def made_engine(
         # Its driver would begin a transaction too late for a savepoint; and who will write is to wait for others at once.
         sa.event.listen(engine, "begin", lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))
     if engine.dialect.name == "postgresql":
+        pg_tables.guard(engine)
         as_they_are = for_a_transaction(NEEDED)
         sa.event.listen(engine, "begin", lambda connection: connection.exec_driver_sql(as_they_are))
         if connections is not None:

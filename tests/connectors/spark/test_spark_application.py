@@ -111,6 +111,8 @@ def test_tables_of_a_catalog_that_the_worker_names(lake: Lake, python: dict[str,
             f"{prefix}.type": "rest",
             f"{prefix}.uri": rest.url,
             f"{prefix}.cache-enabled": "false",
+            # Its tables are in folders of this machine, which it may have there only.
+            f"{prefix}.warehouse": rest.warehouse,
             "lake.spark.eventLog.enabled": "true",
             "lake.spark.eventLog.compress": "false",
             "lake.spark.eventLog.rolling.enabled": "false",

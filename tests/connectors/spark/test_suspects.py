@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from kconnect.api import ConnectError
 from kconnect.connectors.spark import application
 from kconnect.connectors.spark.application import Answer, Application, SparkFault
 
@@ -113,9 +114,9 @@ def test_whoever_waits_is_told_that_spark_can_not_be_started(life: type[Life], m
         life.lives[-1].go_on()
 
     def fails(*_: Any) -> None:
-        raise application.ConnectError("no Python")
+        raise ConnectError("no Python")
 
     monkeypatch.setattr(application, "_Life", fails)
     for _ in range(2):
-        with pytest.raises(application.ConnectError, match="no Python"):
+        with pytest.raises(ConnectError, match="no Python"):
             ask(spark, "bad").result(0)

@@ -7,6 +7,8 @@ Each function tells by `raise` who has called it; that it would be called is sho
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -277,3 +279,29 @@ def test_who_trusts_the_owner_reads_what_policies_leave(server: Server, trust: s
             assert record.value["id"] == 1
     finally:
         server.postgres.execute("revoke mallory from reader; alter role reader nobypassrls")
+
+
+_READS = """
+import sys
+from kconnect.connectors.sql.source import SqlSourceConnector
+from kconnect.testing import SourceRunner
+config = {"connection.url": sys.argv[1], "connection.user": "reader", "connection.password": "read", "topic.prefix": "p-"}
+with SourceRunner(SqlSourceConnector, {**config, "mode": "bulk", "table.whitelist": "app.keys"}) as runner:
+    print(len(runner.poll()))
+"""
+
+
+def test_no_name_of_a_column_keeps_a_pattern_of_keys_busy(server: Server) -> None:
+    """
+    Whoever may make a table names a column so that SQLAlchemy's pattern for foreign keys has it split in every way: it took
+    years, and the whole host stood still. In a process of its own, because nothing ends that.
+    """
+    name = f"x) REFERENCES a({'b' * 47}"
+    server.as_mallory(
+        f'create table app.others (id int primary key); create table app.keys (id int primary key, "{name}" int references '
+        f"app.others (id), long text default '{'nextval(' * 10_000}'); insert into app.keys (id) values (1); "
+        "grant select on app.keys to reader;"
+    )
+    url = f"jdbc:postgresql://{server.postgres.host}:{server.postgres.port}/{server.name}"
+    done = subprocess.run([sys.executable, "-c", _READS, url], capture_output=True, text=True, timeout=100)
+    assert done.stdout == "1\n", done.stderr

@@ -7,10 +7,12 @@ Started by `application.py` with the number of a socket; it ends when that is cl
 
 from __future__ import annotations
 
+import contextlib
 import os
 import queue
 import re
 import socket
+import subprocess
 import sys
 import tempfile
 import threading
@@ -24,6 +26,8 @@ from kconnect.connectors.spark.session import delta, groups, iceberg, stores, ta
 from kconnect.connectors.spark.session.groups import Request, Writes
 
 Answer = tuple[dict[str, Any], bytes]
+_ENDS_S = 5.0
+"""How long a JVM may take to end that has run out of memory."""
 _LOOKERS = 4
 """A table whose store does not answer holds up one of them."""
 JARS = "kconnect-jars"
@@ -62,6 +66,7 @@ class Server:
         # Without its JVM nothing can be answered any more; whoever asks next starts another application.
         java = spark.sparkContext._gateway.proc
         threading.Thread(target=lambda: (java.wait(), os._exit(1)), daemon=True).start()
+        self._java = java
         stores.close(spark)
         self._answer({"number": 0, "version": spark.version})
         links = self._settings["links"]
@@ -93,7 +98,7 @@ class Server:
         }
         while True:
             request = requests.get()
-            self._tell(request, _answered(acts[request.head["do"]], own, opened, request))
+            self._tell(request, _answered(acts[request.head["do"]], own, opened, request, self._java))
 
     def _write(self, spark: Any, kept: tables.Tables) -> None:
         own = _own_session(spark)
@@ -102,14 +107,14 @@ class Server:
             with self._writes.taken() as requests:
                 together = groups.combined(requests)
                 if together is not None:
-                    answer = _answered(kept.write, own, opened, together)
+                    answer = _answered(kept.write, own, opened, together, self._java)
                     if answer[0].get("outcome") == "committed":
                         for request in requests:
                             self._tell(request, answer)
                         continue
                 # One of them is stale, or bad: by themselves, the others are not.
                 for request in requests:
-                    self._tell(request, _answered(kept.write, own, opened, request))
+                    self._tell(request, _answered(kept.write, own, opened, request, self._java))
 
     def _tell(self, request: Request, answer: Answer) -> None:
         self._answer({"number": request.head["number"], **answer[0]}, answer[1])
@@ -122,7 +127,7 @@ class Server:
                 return  # Nobody waits for it any more; `serve` ends.
 
 
-def _answered(act: Callable[..., Answer], spark: Any, opened: stores.Opened, request: Request) -> Answer:
+def _answered(act: Callable[..., Answer], spark: Any, opened: stores.Opened, request: Request, java: Any) -> Answer:
     began = time.monotonic()
     try:
         opened.open(request.head["where"])
@@ -130,7 +135,13 @@ def _answered(act: Callable[..., Answer], spark: Any, opened: stores.Opened, req
         return {**head, "seconds": time.monotonic() - began}, rows
     except Exception as error:  # noqa: BLE001 - who asked decides what it means
         traceback.print_exc()
-        return tables.told(error), b""
+        told = tables.told(error)
+        if told["passes"] and not (told["blames"] or told["perhaps"]):
+            # What fails while the JVM ends is no answer: then this process ends, too.
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                java.wait(_ENDS_S)
+                time.sleep(_ENDS_S)
+        return told, b""
 
 
 def _own_session(spark: Any) -> Any:
