@@ -61,7 +61,7 @@ _LONGEST = (
     "test_java_plugin_faults",
     *("test_cdc_kills", "test_java_reload", "test_compat", "test_standalone", "test_cdc", "test_parity", "test_kip_618"),
     *("test_pyspark", "test_restarts", "test_notebook", "test_opentelemetry"),
-    *("test_kip_618_offsets", "test_kip_875", "test_remade_topics", "test_typing"),
+    *("test_kip_618_offsets", "test_kip_875", "test_remade_topics", "test_typing", "test_disaster", "test_upgrade"),
 )
 """
 Files of tests with a broker that take a minute or so, the longest first; but those that kill and wait for what starts anew, and

@@ -193,6 +193,7 @@ READINGS = (
         _some_orders,
         {"kconnect topics restore": _empty_cluster},
     ),
+    Reading("sizing", (Part("sizing.md", ("Measure your own",)),), _some_orders),
     Reading(
         "connectors",
         (Part("connectors.md"),),
@@ -230,6 +231,34 @@ JAVA = Reading(
     "java", (Part("operating.md", ("Java plugins",)), Part("java-connectors.md", ("Install", "A first example"))), _nothing
 )
 """These three have a worker of their own, and take long."""
+
+
+def _section(page: str, name: str, *headings: str) -> Reading:
+    return Reading(name, (Part(page, headings),), _nothing)
+
+
+DISASTERS = {
+    reading.name: reading
+    for reading in (
+        _section("disaster.md", "beforehand", "Beforehand"),
+        _section("disaster.md", "deleted", "A connector was deleted"),
+        _section("disaster.md", "reset", "A connector and its offsets were deleted"),
+        _section("disaster.md", "config-alive", "The config topic, while workers run"),
+        _section("disaster.md", "config-dead", "The config topic, while no worker runs"),
+        _section("disaster.md", "offset-dead", "The offset topic, while no worker runs"),
+        _section("disaster.md", "others", "The other topics, while workers run"),
+        _section("disaster.md", "sink", "The offsets of a sink"),
+        _section("disaster.md", "cluster", "The whole Kafka cluster"),
+        _section("disaster.md", "planned", "Planned"),
+    )
+}
+"""`test_disaster.py` loses what each is about before it types it."""
+
+BEFORE_UPGRADE = _section("upgrade.md", "before", "Before")
+RESTART = _section("upgrade.md", "restart", "The workers, one by one")
+AFTER_UPGRADE = _section("upgrade.md", "afterwards", "Afterwards")
+UPGRADE = (BEFORE_UPGRADE, RESTART, AFTER_UPGRADE)
+"""`test_upgrade.py` has two workers for them."""
 
 
 def steps_of(reading: Reading) -> Iterator[Step]:

@@ -23,7 +23,7 @@ from kconnect.rest import audit
 from kconnect.testing import SourceRunner
 from tests.docs import cheat_sheet, left_out
 from tests.docs.pages import DOCS, Block, blocks
-from tests.docs.readings import JAVA, MOVING, READINGS, USERS
+from tests.docs.readings import DISASTERS, JAVA, MOVING, READINGS, UPGRADE, USERS
 from tests.docs.steps import agrees, kind_of, steps
 
 FOLLOWED = ("plugins.md", "plugins/sink.md", "plugins/source.md", "plugins/transform.md")
@@ -52,7 +52,7 @@ def of_kind(kind: str) -> pytest.MarkDecorator:
 
 
 def is_read(block: Block) -> bool:
-    parts = [part for reading in (*READINGS, USERS, MOVING, JAVA) for part in reading.parts]
+    parts = [part for reading in (*READINGS, USERS, MOVING, JAVA, *DISASTERS.values(), *UPGRADE) for part in reading.parts]
     return any(part.page == block.page and part.has(block.heading) for part in parts)
 
 

@@ -193,6 +193,25 @@ def test_what_can_not_be_read_or_written_is_said_in_words(
     assert "stop all workers and delete it" in found.err
 
 
+def test_one_topic_is_restored_beside_those_that_are_still_there(
+    broker: Broker, names: dict[Topic, str], unique: Callable[[str], str], tmp_path: Path
+) -> None:
+    client = {"bootstrap.servers": broker.bootstrap_servers}
+    LogWriter(client, names).write([Entry(Topic.CONFIG, b"connector-x", b'{"properties":{}}')], 60)
+    LogWriter(client, names).write([Entry(Topic.OFFSET, b'["x",{"a":1}]', b'{"at":1}')], 60)
+    file, new = str(tmp_path / "s"), unique("lost-configs")
+    assert call("topics", "export", file, *options(broker, names)).status == 0
+    words = ("restore", file, "--bootstrap-server", broker.bootstrap_servers, "--group", unique("nobody"), "--create", "--yes")
+    refused = call("topics", *words, "--to-config-topic", new)
+    assert (refused.status, "--topic names those to restore" in refused.err) == (5, True), refused.err
+    done = call("topics", *words, "--to-config-topic", new, "--topic", "config")
+    assert done.status == 0, done.err
+    assert [record.key for record in reading.read(client, {Topic.CONFIG: new}).records] == [b"connector-x"]
+    assert len(reading.read(client, {Topic.OFFSET: names[Topic.OFFSET]}).records) == 1, "the other topic was written to"
+    none = call("topics", *words, "--to-config-topic", unique("other"), "--topic", "schemas")
+    assert (none.status, "does not hold the topic of schemas" in none.err) == (4, True), none.err
+
+
 def test_no_broker() -> None:
     found = call("topics", "check", "--bootstrap-server", f"127.0.0.1:{free_port()}", "--config-topic", "c")
     assert found.status == 3

@@ -10,11 +10,14 @@ import click
 from kconnect.cli import asking, connection
 from kconnect.cli.topics import topics
 from kconnect.core.state.records import Topic
+from kconnect.errors import NotFoundError
 
 if TYPE_CHECKING:
     from kconnect.cli.brokers import Brokers
     from kconnect.cli.topics.restoring import Step
     from kconnect.internal_topics.contents import Contents
+
+_ROLES = [role.value for role in (Topic.CONFIG, Topic.OFFSET, Topic.STATUS, Topic.SCHEMAS)]
 
 
 @click.command()
@@ -29,6 +32,7 @@ if TYPE_CHECKING:
     metavar="NAME",
     help="The workers' group.id; all of them must be stopped. Default: --worker-file's, else as it was.",
 )
+@click.option("--topic", "roles", type=click.Choice(_ROLES), multiple=True, help="Only this topic; may be repeated.")
 @click.option("--create", is_flag=True, help="Create missing topics, with the settings that they had.")
 @click.option(
     "--replication-factor",
@@ -51,6 +55,7 @@ def restore(
     to_status_topic: str | None,
     to_schemas_topic: str | None,
     group: str | None,
+    roles: tuple[str, ...],
     create: bool,
     replication_factor: int | None,
     repartition: bool,
@@ -64,10 +69,12 @@ def restore(
       kconnect topics restore backup.jsonl.gz --worker-file worker.properties --create
       kconnect topics restore backup.jsonl.gz --bootstrap-server localhost:9092 --create --dry-run \\
         --to-config-topic new-configs --to-offset-topic new-offsets --to-status-topic new-status --group connect
+      kconnect topics restore backup.jsonl.gz --worker-file worker.properties --topic config --create
 
     The topics must be empty, or be made by --create, and no worker of the group may live. Records get back their keys, values,
     headers and times, on the partitions where they were, or, if a topic has another number of them, where Java's clients put
-    them. Everything is read back and compared. kconnect's assignment topic is not restored: a worker makes a new one.
+    them. Everything is read back and compared. With --topic the others are left as they are. kconnect's assignment topic is
+    not restored: a worker makes a new one.
 
     Offsets of sink connectors are in their consumer groups: as long as these are there, sinks go on where they were.
     """
@@ -79,6 +86,12 @@ def restore(
         Topic.SCHEMAS: to_schemas_topic,
     }
     names = _names(contents, brokers, new_names)
+    if roles:
+        missing = [role for role in roles if Topic(role) not in contents.topics]
+        if missing:
+            raise NotFoundError(f"The snapshot does not hold the topic of {', '.join(missing)}: leave out --topic {missing[0]}")
+        # That of assignments is no choice: it is looked at where the config topic is.
+        names = {role: name for role, name in names.items() if role.value in roles or role is Topic.ASSIGNMENT}
     who = group or topics.group(brokers) or contents.group
     if not who:
         raise click.UsageError("Give --group, the group.id of the workers that use these topics; all of them must be stopped.")

@@ -126,7 +126,8 @@ def _refuse_if_full(client: Client, role: Topic, name: str) -> None:
         )
     raise ConflictError(
         f"The topic {name} holds records already ({offsets_in_use} offsets are in use), and only an empty topic can be "
-        f"restored. Give another name (--to-{role.value}-topic), or delete it first"
+        f"restored. Leave it as it is (--topic names those to restore), give another name (--to-{role.value}-topic), or "
+        "delete it first"
     )
 
 

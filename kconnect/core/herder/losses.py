@@ -85,9 +85,9 @@ class Losses:
         if topic is Topic.CONFIG:
             both = f"{names.get(topic, '')} and {names.get(Topic.ASSIGNMENT, '')}"
             text += (
-                f" Save the answer of GET /connectors?expand=info, stop all workers, and delete {both}. Then either restore a "
-                "snapshot (`kconnect topics restore FILE --create`) and start the workers, or start them and create the "
-                "connectors again."
+                f" Save the answer of GET /connectors?expand=info, stop all workers, and delete {both}. Then either restore "
+                "that topic of a snapshot (`kconnect topics restore FILE --topic config --create`) and start the workers, or "
+                "start them and create the connectors again."
             )
             # Nobody but a user can say what is to be in the config topic.
             self._desk.refusal = text
