@@ -20,8 +20,12 @@ if not TYPE_CHECKING:
     def __getattr__(name: str) -> str:
         # The version is written in setup.cfg only; asking for it takes 20 ms, so only who wants it pays.
         if name == "__version__":
-            from importlib.metadata import version
+            from importlib.metadata import PackageNotFoundError, version
 
-            globals()[name] = value = version("kconnect")
+            try:
+                value = version("kconnect")
+            except PackageNotFoundError:
+                value = version("kconnect-client")
+            globals()[name] = value
             return value
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,14 +1,16 @@
 """
 What `scripts/release` asks of a wheel and an sdist before it tries them.
 
-    release_check.py WHEEL SDIST
+    release_check.py WHEEL SDIST [WHOLE]
 
 A wheel has the product and nothing of the project's own rig, its licence, and every file that the product reads at run time.
-An sdist has what the wheel is built from, and the pages. Exit status: 0, or 1 with a line for each thing that is wrong.
+An sdist has what the wheel is built from, and the pages. WHOLE is the wheel of kconnect, which needs the first one, that of
+kconnect-client, and has nothing itself. Exit status: 0, or 1 with a line for each thing that is wrong.
 """
 
 from __future__ import annotations
 
+import re
 import sys
 import tarfile
 import zipfile
@@ -57,10 +59,23 @@ def sdist_problems(names: list[str]) -> list[str]:
     return found
 
 
-def main(wheel: Path, sdist: Path) -> int:
+def whole_problems(names: list[str], metadata: str) -> list[str]:
+    found = [f"{name} is in the wheel of kconnect, too" for name in names if ".dist-info/" not in name]
+    version = re.search(r"^Version: (.*)$", metadata, re.MULTILINE)
+    if version is None or f"Requires-Dist: kconnect-client=={version[1]}" not in metadata.splitlines():
+        found.append("the wheel of kconnect does not need the kconnect-client of its version")
+    return found
+
+
+def main(wheel: Path, sdist: Path, whole: Path | None = None) -> int:
     """The exit status."""
     with zipfile.ZipFile(wheel) as archive:
         problems = wheel_problems(archive.namelist())
+    if whole is not None:
+        with zipfile.ZipFile(whole) as archive:
+            names = archive.namelist()
+            metadata = next(name for name in names if name.endswith(".dist-info/METADATA"))
+            problems += whole_problems(names, archive.read(metadata).decode())
     with tarfile.open(sdist) as archive:
         problems += sdist_problems(archive.getnames())
     for problem in problems:
@@ -71,4 +86,4 @@ def main(wheel: Path, sdist: Path) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1]), Path(sys.argv[2])))
+    sys.exit(main(*map(Path, sys.argv[1:])))

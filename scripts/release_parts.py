@@ -5,16 +5,20 @@ What `scripts/release` puts beside the distributions, and what it asks of what t
     release_parts.py licences SBOM                  # fails for a licence that nobody has agreed to
     release_parts.py again SDIST SECONDS            # packs an sdist anew, so that it has the same bytes each time
     release_parts.py head CHANGELOG                 # the newest version that has a date
+    release_parts.py client TREE                    # makes a tree that of kconnect-client
+    release_parts.py whole TREE                     # makes a tree that of kconnect, which needs kconnect-client
 
 Exit status: 0, or 1 with a line for each thing that is wrong.
 """
 
 from __future__ import annotations
 
+import configparser
 import gzip
 import io
 import json
 import re
+import shutil
 import sys
 import tarfile
 from collections.abc import Iterator, Sequence
@@ -69,6 +73,58 @@ def newest(changelog: str) -> str | None:
         if text:
             return None
     return None
+
+
+def of_client(settings: str) -> str:
+    """Return setup.cfg for kconnect-client: all code, and nothing that only workers need."""
+    needed = _values(settings, "kconnect.worker", "requires")
+    everything = _values(settings, "options", "install_requires")
+    kept = [each for each in everything if _name(each) not in needed]
+    if len(kept) + len(needed) != len(everything):
+        raise ValueError("[kconnect.worker] names what install_requires has not")
+    text = _with(settings, "options", "install_requires", kept)
+    # What tests need is kconnect's.
+    return _without_extra(_with_name(text, "kconnect-client"), "test")
+
+
+def of_whole(settings: str) -> str:
+    """Return setup.cfg for kconnect: no code, and what needs the client, the rest and all extras."""
+    needed = _values(settings, "kconnect.worker", "requires")
+    version = re.search(r"^version = (\S+)$", settings, re.MULTILINE)
+    assert version is not None
+    rest = [each for each in _values(settings, "options", "install_requires") if _name(each) in needed]
+    text = _with(settings, "options", "install_requires", [f"kconnect-client=={version[1]}", *rest])
+    text = text.replace("packages = find:\n", "packages =\n", 1)
+    for section in ("options.packages.find", "options.package_data", "options.entry_points"):
+        text = re.sub(rf"^\[{re.escape(section)}\]\n.*?(?=^\[)", "", text, flags=re.MULTILINE | re.DOTALL)
+    return _without_extra(text, "test")
+
+
+def _values(settings: str, section: str, key: str) -> list[str]:
+    config = configparser.ConfigParser(interpolation=None)
+    config.read_string(settings)
+    return [line.strip() for line in config[section][key].splitlines() if line.strip() and not line.strip().startswith("#")]
+
+
+def _with(settings: str, section: str, key: str, values: Sequence[str]) -> str:
+    pattern = rf"(^\[{re.escape(section)}\]\n(?:(?!^\[).*\n)*?^{key} =\n)(?:[ \t]+.*\n)+"
+    text, count = re.subn(
+        pattern, lambda found: found[1] + "".join(f"    {each}\n" for each in values), settings, flags=re.MULTILINE
+    )
+    assert count == 1, f"{section} has {count} times {key}"
+    return text
+
+
+def _with_name(settings: str, name: str) -> str:
+    return re.sub(r"^name = kconnect$", f"name = {name}", settings, count=1, flags=re.MULTILINE)
+
+
+def _without_extra(settings: str, extra: str) -> str:
+    return re.sub(rf"(?<=\n){extra} =\n(?:[ \t]+.*\n)+", "", settings, count=1)
+
+
+def _name(requirement: str) -> str:
+    return re.split(r"[\s<>=!~\[;]", requirement, maxsplit=1)[0]
 
 
 def licence_problems(sbom: dict[str, Any]) -> Iterator[str]:
@@ -126,6 +182,13 @@ def main(arguments: Sequence[str]) -> int:
             for problem in problems:
                 print(f"release: {problem}", file=sys.stderr)
             return 1 if problems else 0
+        case ["client" | "whole" as which, tree]:
+            file = Path(tree) / "setup.cfg"
+            settings = file.read_text("utf-8")
+            file.write_text(of_client(settings) if which == "client" else of_whole(settings), "utf-8")
+            # Setuptools looks for packages by itself where none is named.
+            for folder in ("kconnect", "tests", "scripts", "docker") if which == "whole" else ():
+                shutil.rmtree(file.parent / folder)
         case ["again", sdist, seconds]:
             again(Path(sdist), int(seconds))
         case _:

@@ -27,11 +27,11 @@ _LIGHT = "light"
 
 
 def main(root: Path, *options: str) -> None:
-    if options not in ((), ("--browser",), ("--kubernetes",), ("--light",)):
+    if options not in ((), ("--browser",), ("--kubernetes",), ("--opentelemetry",), ("--light",)):
         fail(
             f"unknown option {' '.join(options)}; there are --browser, which installs Chromium for tests of the console, "
-            "--kubernetes, which builds helm, kubeconform and an API server for tests of Kubernetes, and --light, which leaves "
-            "out what only tests and some connectors need"
+            "--kubernetes, which builds helm, kubeconform and an API server for tests of Kubernetes, --opentelemetry, which "
+            "builds a collector for a test of telemetry, and --light, which leaves out what only tests and some connectors need"
         )
     is_light = options == ("--light",)
     require_java()
@@ -62,6 +62,8 @@ def main(root: Path, *options: str) -> None:
             find_tool("Looking for Chromium", "browser", environment / "bin" / "python", root, log)
         if options == ("--kubernetes",):
             find_tool("Building tools of Kubernetes", "go_tools", environment / "bin" / "python", root, log)
+        if options == ("--opentelemetry",):
+            find_tool("Building a collector", "collector", environment / "bin" / "python", root, log)
 
 
 def fingerprint(root: Path) -> str:

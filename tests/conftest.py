@@ -26,7 +26,7 @@ from kconnect.local.broker import Broker
 from kconnect.testing.processes import WorkerProcess
 from tests.integration import harmful, versioned
 from tests.kip import scripted
-from tests.rig.systems import browser, prometheus
+from tests.rig.systems import browser, collector, prometheus
 from tests.rig.systems import go_tools as programs
 from tests.rig.systems.connect import ConnectProcess
 from tests.rig.systems.hadoop import Hadoop
@@ -60,7 +60,7 @@ _LONGEST = (
     "test_java_parity",
     "test_java_plugin_faults",
     *("test_cdc_kills", "test_java_reload", "test_compat", "test_standalone", "test_cdc", "test_parity", "test_kip_618"),
-    *("test_pyspark", "test_restarts", "test_notebook"),
+    *("test_pyspark", "test_restarts", "test_notebook", "test_opentelemetry"),
     *("test_kip_618_offsets", "test_kip_875", "test_remade_topics", "test_typing"),
 )
 """
@@ -223,6 +223,15 @@ def api_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
         yield server.start()
     finally:
         server.stop()
+
+
+@pytest.fixture(scope="session")
+@starts("process")
+def collector_program() -> Path:
+    """OpenTelemetry's collector. CI=true builds it, or fails; others who have none leave these tests out."""
+    if os.environ.get("CI") == "true":
+        return collector.find_or_build()
+    return collector.find() or pytest.skip("a collector is not here (scripts/setup --opentelemetry): none was sent to")
 
 
 @pytest.fixture(scope="session")

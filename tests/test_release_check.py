@@ -71,3 +71,24 @@ def test_what_an_sdist_lacks_or_has_too_much_is_named(tmp_path: Path) -> None:
     status, lines = check(tmp_path, sdist=[*SDIST[1:], "tests/conftest.py"])
     assert status == 1
     assert lines == ["release: README.md is missing from the sdist", "release: tests/conftest.py is none of the sdist's"]
+
+
+@pytest.mark.parametrize(
+    ("needed", "names", "said"),
+    [
+        ("kconnect-client==0.1.0", (), ""),
+        ("kconnect-client==0.2.0", (), "does not need the kconnect-client of its version"),
+        ("kconnect-client", (), "does not need the kconnect-client of its version"),
+        ("kconnect-client==0.1.0", ("kconnect/__init__.py",), "kconnect/__init__.py is in the wheel of kconnect, too"),
+    ],
+)
+def test_the_whole_has_nothing_and_needs_the_client(tmp_path: Path, needed: str, names: Collection[str], said: str) -> None:
+    whole = tmp_path / "whole.whl"
+    with zipfile.ZipFile(whole, "w") as archive:
+        archive.writestr(f"{METADATA}/METADATA", f"Name: kconnect\nVersion: 0.1.0\nRequires-Dist: {needed}\n")
+        for name in names:
+            archive.writestr(name, "")
+    check(tmp_path)
+    made = [tmp_path / "kconnect-0.1.0-py3-none-any.whl", tmp_path / "kconnect-0.1.0.tar.gz", whole]
+    done = subprocess.run([sys.executable, str(_SCRIPT), *map(str, made)], capture_output=True, text=True)
+    assert (done.returncode, said in done.stderr) == (int(bool(said)), True)

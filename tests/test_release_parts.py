@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import configparser
 import importlib.util
 import io
 import os
@@ -113,3 +114,45 @@ def test_wrong_use_says_how_it_is_used(parts: ModuleType, capsys: pytest.Capture
     assert parts.main(["nothing"]) == 2
     assert "release_parts.py notes CHANGELOG VERSION" in capsys.readouterr().err
     assert os.access(_SCRIPT.parent / "release", os.X_OK) and sys.version_info >= (3, 10)
+
+
+SETTINGS = (Path(__file__).parent.parent / "setup.cfg").read_text("utf-8")
+
+
+def read(settings: str) -> configparser.ConfigParser:
+    config = configparser.ConfigParser(interpolation=None)
+    config.read_string(settings)
+    return config
+
+
+def values(settings: str, section: str, key: str) -> set[str]:
+    return set(read(settings)[section][key].split("\n")) - {""}
+
+
+def test_the_client_has_all_code_and_needs_nothing_of_workers(parts: ModuleType) -> None:
+    client = parts.of_client(SETTINGS)
+    needed, everything = values(client, "options", "install_requires"), values(SETTINGS, "options", "install_requires")
+    assert read(client)["metadata"]["name"] == "kconnect-client"
+    assert {parts._name(each) for each in everything - needed} == {"JPype1", "pyspark", "starlette", "uvicorn"}
+    assert needed < everything
+    for section in ("options.packages.find", "options.package_data", "options.entry_points"):
+        assert dict(read(client)[section]) == dict(read(SETTINGS)[section])
+    assert "test" not in read(client)["options.extras_require"] and "sql" in read(client)["options.extras_require"]
+
+
+def test_the_whole_needs_the_client_of_its_version_and_the_rest(parts: ModuleType) -> None:
+    whole = parts.of_whole(SETTINGS)
+    needed = values(whole, "options", "install_requires")
+    version = read(SETTINGS)["metadata"]["version"]
+    assert {parts._name(each) for each in needed} == {"kconnect-client", "JPype1", "pyspark", "starlette", "uvicorn"}
+    assert f"kconnect-client=={version}" in needed
+    assert read(whole)["options"]["packages"] == ""
+    assert not {"options.packages.find", "options.package_data", "options.entry_points"} & set(read(whole).sections())
+    extras = dict(read(SETTINGS)["options.extras_require"])
+    del extras["test"]
+    assert dict(read(whole)["options.extras_require"]) == extras
+
+
+def test_what_is_left_out_of_the_client_must_be_needed(parts: ModuleType) -> None:
+    with pytest.raises(ValueError, match="names what install_requires has not"):
+        parts.of_client(SETTINGS.replace("    JPype1\n", "    Jpype0\n", 1))

@@ -9,7 +9,6 @@ answered with no, 1 anything else, 130 Ctrl-C. Read next: the module named after
 
 from __future__ import annotations
 
-import logging
 import os
 import sys
 import traceback
@@ -76,6 +75,9 @@ _SYNONYMS = {
 }
 """Words of kcctl, kubectl and habit: what each means alone, and with a name behind it."""
 
+_OF_WORKERS = frozenset(("jpype", "pyspark", "starlette", "uvicorn"))
+"""What kconnect-client leaves out (setup.cfg)."""
+
 _SECTIONS = {
     "Connectors": (
         "get",
@@ -128,7 +130,7 @@ def cli(verbose: bool) -> None:
     wrong, 7 not reached in time, 8 not allowed, 9 you said no, 130 Ctrl-C.
     """
     # Set up here for what runs in this process; a worker configures its own.
-    logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(message)s")
+    terminal.log_to_stderr("%(levelname)s %(message)s")
 
 
 def main(arguments: list[str] | None = None) -> Any:
@@ -172,6 +174,8 @@ def in_one_line(error: Exception) -> str:
         return error.format_message()
     if isinstance(error, (ConnectError, OSError)):
         return lines_in_one(str(error))
+    if isinstance(error, ModuleNotFoundError) and (error.name or "").partition(".")[0] in _OF_WORKERS:
+        return f"This needs {error.name}, which comes with a whole kconnect, and not with kconnect-client: pip install kconnect"
     # A fault of ours, but the user's terminal is no place for its details.
     return f"unexpected {type(error).__name__}: {' '.join(str(error).split())} (-v shows where)"
 

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from kconnect import small_files
 from kconnect.api.config import ConfigKey, Importance, Password, Type
 from kconnect.errors import ConfigError
 
@@ -151,7 +152,7 @@ def _pem(settings: Mapping[str, Any], store: str) -> str | None:
     if not location:
         return None
     try:
-        content = Path(location).read_bytes()
+        content = small_files.read(location)
     except OSError as error:
         raise ConfigError(name, location, f"the file can't be read: {error.strerror}") from error
     if b"-----BEGIN" not in content:

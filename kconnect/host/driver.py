@@ -15,12 +15,12 @@ import signal
 import sys
 import threading
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
 from kconnect.core.cluster.placement import given_up
-from kconnect.core.settings.worker import WorkerSettings
+from kconnect.core.settings.worker import WorkerSettings, host_range
 from kconnect.core.state import assignment_records, records
 from kconnect.core.state.assignment import AssignmentState
 from kconnect.core.state.assignment_records import Placement
@@ -36,6 +36,10 @@ from kconnect.spark.errors import SparkLost
 from kconnect.spark.hosts import Hosts
 from kconnect.spark.output import Output
 from kconnect.spark.room import Room
+from kconnect.telemetry import switch
+
+if TYPE_CHECKING:
+    from kconnect.telemetry.sdk import Telemetry
 
 log = logging.getLogger("kconnect.host.driver")  # Run as a program, its own name would be __main__.
 
@@ -49,6 +53,7 @@ def main() -> int:
     order: dict[str, Any] = orjson.loads(sys.stdin.buffer.readline())
     settings = worker_file.of_order(order)
     shipping.begin(settings, "driver")
+    telemetry = switch.begin(settings, "driver")
     ended, up, orphaned = threading.Event(), threading.Event(), threading.Event()
     # Ctrl-C in a terminal reaches the whole group; the worker decides when this process ends.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -56,7 +61,7 @@ def main() -> int:
     threading.Thread(target=_watch_parent, args=(orphaned,), daemon=True).start()
 
     started = time.monotonic()
-    host_count = sizes.hosts(settings.task_hosts, settings.spark)
+    host_count = sizes.hosts(host_range(settings.task_hosts), settings.spark).most
     output = Output()
     if direct is not None and (absent := masters.absent(settings.spark)) is not None:
         # Spark itself tries for a minute before it says so.
@@ -67,7 +72,7 @@ def main() -> int:
     except SparkLost as error:
         output.drain(1.0)
         log.error("%s", error)
-        logging.shutdown()
+        _close(telemetry)
         os._exit(1)
     up.set()
     report = standard_error.become(direct)
@@ -114,8 +119,15 @@ def main() -> int:
         context.stop()
     output.drain(1.0)
     # Threads that wait for a JVM that is gone would keep the process from ending.
-    logging.shutdown()
+    _close(telemetry)
     os._exit(status)
+
+
+def _close(telemetry: Telemetry | None) -> None:
+    """Have the last lines written, and sent."""
+    if telemetry is not None:
+        telemetry.close()
+    logging.shutdown()
 
 
 def _payloads(order: dict[str, Any], placement: Placement | None) -> dict[int, bytes]:

@@ -18,6 +18,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
 import orjson
 
@@ -49,11 +50,16 @@ from kconnect.plugins.providers import Providers
 from kconnect.plugins.registry import Registry
 from kconnect.processes import logs, process, shipping, worker_file
 from kconnect.processes.levels import PythonLoggers
+from kconnect.telemetry import switch
 from kconnect.units.gate import Gate
 from kconnect.units.offsets import OffsetStores
 from kconnect.units.starts import StartTurns
 from kconnect.units.unit import Unit
 from kconnect.units.units import make_unit
+
+if TYPE_CHECKING:
+    from kconnect.telemetry.batches import BatchTraces
+    from kconnect.telemetry.starts import StartTraces
 
 log = logging.getLogger(__name__)
 
@@ -72,14 +78,17 @@ def run(payloads: Iterable[bytes]) -> None:
         order = orjson.loads(payload)
         settings = worker_file.of_order(order)
         shipping.begin(settings, f"host-{order['host']}")
+        telemetry = switch.begin(settings, f"host-{order['host']}")
         incarnation = process.incarnation()
         contained = Containment(incarnation)
         spec = assignment_records.unpack_spec(order)
+        starts = None if telemetry is None else telemetry.start_traces()
+        batches = None if telemetry is None else telemetry.batch_traces()
         try:
             # Its directories may be newer than the worker's process: it has been told to look at plugin.path anew since.
             directories = {*order["plugins"], *environments.places(spec.directories)}
             plugins = Registry.scan(settings.plugin_path, directories, settings.plugin_discovery)
-            host = Host(settings, plugins, order["host"], order["incarnation"], incarnation, contained, spec)
+            host = Host(settings, plugins, order["host"], order["incarnation"], incarnation, contained, spec, starts, batches)
             options.wanted = Options(*settings.java, *host.memory.limited, report=contained.java_report)
             environments.enter((*spec.directories, *environments.of_providers(host.plugins, settings.raw)))
             # Spark's daemon sends it to all that it has forked, once it sees that its executor is gone.
@@ -87,6 +96,8 @@ def run(payloads: Iterable[bytes]) -> None:
             host.run()
         finally:
             contained.close()
+            if telemetry is not None:
+                telemetry.close()
             shipping.end()
 
 
@@ -100,7 +111,10 @@ class Host:
         incarnation: str,
         contained: Containment,
         spec: HostSpec,
+        traces: StartTraces | None = None,
+        batches: BatchTraces | None = None,
     ) -> None:
+        self._traces, self._batches = traces, batches
         self.settings = settings
         self._contained = contained
         self._loggers = PythonLoggers()
@@ -130,6 +144,7 @@ class Host:
         found = reader_once_up(reader, control, goes_on)
         assert found is not None
         self._reader = found
+        self._reader.traces = traces is not None
         self._lease = Lease(settings.session_timeout_ms / 1000, settings.handover_grace_ms / 1000, time.monotonic())
         # Answers that take half of what the host may be without the log are still worth having.
         self._freshness = Freshness(self._reader, self._lease.turn_s, self._lease.limit_s / 2)
@@ -161,6 +176,8 @@ class Host:
             follows = self._reader.at_end
             for record in self._reader.read(_READ_S):
                 applied = self._state.apply(record)
+                if self._traces is not None:
+                    self._traces.read(record)
                 # What was asked of processes that ran before this one is none of its business (KIP-976).
                 if follows and isinstance(applied, LoggerLevel):
                     logs.set_level(self._loggers, applied)
@@ -202,6 +219,10 @@ class Host:
                 self.memory.limit()
                 self._desired_offsets[spec.unit] = desired_offset
                 unit = make_unit(spec, self, target, blame)
+                if self._traces is not None:
+                    unit.tracing = self._traces.begin(spec.unit)
+                if self._batches is not None and not spec.unit.is_connector:
+                    unit.batches = self._batches.of_task(spec.unit)
                 self._units[spec.unit] = unit
                 self._metrics.started(unit)
                 self._set_switch_interval()
@@ -218,6 +239,8 @@ class Host:
                     unit.request_stop()
             case decisions.SetTarget(unit_id, target, desired_offset):
                 self._desired_offsets[unit_id] = desired_offset
+                if self._traces is not None:
+                    self._traces.set_target(unit_id, target)
                 self._units[unit_id].set_target_state(target)
             case decisions.Pass(unit_id, error):
                 self.gate.answer(unit_id, error)

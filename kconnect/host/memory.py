@@ -16,7 +16,7 @@ from pathlib import Path
 import psutil
 
 from kconnect.core.metrics.report import Usage
-from kconnect.core.settings.worker import WorkerSettings
+from kconnect.core.settings.worker import WorkerSettings, host_range
 from kconnect.plugins import confinement
 from kconnect.spark import room, sizes
 
@@ -42,7 +42,7 @@ class Memory:
         self.most = settings.host_memory if dedicated is None else dedicated
         self._setting = "task.host.memory.max.bytes" if dedicated is None else "tasks.memory.max"
         self._guarded = self.most is None and settings.guards_memory
-        self._hosts = sizes.hosts(settings.task_hosts, settings.spark)
+        self._hosts = sizes.hosts(host_range(settings.task_hosts), settings.spark).most
         self._soft: int | None = None
         if dedicated is not None:
             self._soft = _reserved() + dedicated + _HEADROOM

@@ -213,7 +213,8 @@ def _assignment(decoded: Decoded, mask: Mask) -> Said:
             return "assignment", None, f"worker {worker} is assigned {units_text(units or ())} ({of})"
         case ours.Placement(worker, hosts, generation, revision, _, leaving):
             spread = "; ".join(f"host {host}: {units_text(units)}" for host, units in sorted((hosts or {}).items()))
-            going = " and is leaving" if leaving else " and is without Spark" if decoded.down else ""
+            going = " and rests" if decoded.resting else " and is without Spark" if decoded.down else ""
+            going = " and is leaving" if leaving else going
             text = f"worker {worker} places {spread or 'nothing'} (generation {generation}, revision {revision}){going}"
             return "placement", None, text
         case ours.Held(worker, host, units, generation, revision):

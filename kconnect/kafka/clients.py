@@ -277,8 +277,10 @@ def problems(settings: WorkerSettings) -> Iterator[ConfigError]:
 def topic_admin(settings: WorkerSettings, connector: str, config: Mapping[str, str | None]) -> Client:
     """The same, for topics that the connector's producer is to write to: they must be where that one is."""
     asked = _asked(settings, "admin.", config)
-    target = _connection(_asked(settings, "producer.", config))
-    asked.update(_following(target, _connection(asked), _shared(settings), _overridden("admin", config)))
+    target, connection = _connection(_asked(settings, "producer.", config)), _connection(asked)
+    followed = _following(target, connection, _shared(settings), _overridden("admin", config))
+    # In the place of the whole connection: what the other brokers must not have is what is missing in it.
+    asked = {**{name: text for name, text in asked.items() if name not in connection}, **followed}
     return {**_base(f"connector-adminclient-{connector}", asked), **translate(asked, "consumer")}
 
 

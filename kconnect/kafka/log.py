@@ -18,7 +18,7 @@ import confluent_kafka as ck
 from kconnect.core.herder.effects import FencedError, LeadRefusedError
 from kconnect.core.state.records import Entry, LogRecord, Topic
 from kconnect.errors import BadRequestError, ConnectError, RetriableError
-from kconnect.kafka import late_ends, liveness
+from kconnect.kafka import late_ends, liveness, message_headers
 from kconnect.kafka.codes import FENCED, FORBIDDEN, sentence
 from kconnect.kafka.end_asker import EndAsker
 from kconnect.kafka.late_ends import Ends
@@ -27,6 +27,9 @@ from kconnect.kafka.liveness import Patience
 log = logging.getLogger(__name__)
 
 Place = tuple[Topic, int]
+
+_TRACE, _LONGEST_TRACE = "traceparent", 100
+"""The header of W3C's trace context; later versions of its form may be longer than the 55 characters of today."""
 
 _SILENT_S = 10.0
 """After so long without a word a reader looks whether it has missed something; twice in a row, and its client is replaced."""
@@ -73,6 +76,8 @@ class LogReader:
         self._ended: set[Place] = set()
         self._reached: dict[Place, int] = {}
         self.lost: set[Topic] = set()
+        self.traces = False
+        """Whether records come with their trace context, which costs a look at the headers of each."""
         self._partitions = [place for name in self._roles for place in self._partitions_of(name, timeout)]
         self._patience = Patience(_SILENT_S, time.monotonic())
         self._missed = 0
@@ -193,8 +198,9 @@ class LogReader:
             elif self.lost and self._place(message)[0] in self.lost:
                 continue
             elif error is None:
+                trace = _trace(message) if self.traces else None
                 record = LogRecord(
-                    *self._place(message), _offset(message), message.key(), message.value(), message.timestamp()[1]
+                    *self._place(message), _offset(message), message.key(), message.value(), message.timestamp()[1], trace
                 )
                 self._positions[record.topic, record.partition] = record.offset + 1
                 records.append(record)
@@ -437,7 +443,13 @@ class Batch:
             self._produced += 1
             while True:
                 try:
-                    producer.produce(self._topics[entry.topic], entry.value, entry.key, on_delivery=self._delivered)
+                    producer.produce(
+                        self._topics[entry.topic],
+                        entry.value,
+                        entry.key,
+                        on_delivery=self._delivered,
+                        headers=None if entry.trace is None else [(_TRACE, entry.trace)],
+                    )
                     break
                 except BufferError:
                     producer.poll(0.05)
@@ -486,6 +498,13 @@ def _place(roles: Mapping[str, Topic], message: ck.Message) -> Place:
     assert topic is not None  # As always, but for an error without a topic.
     # None of what was given up before the brokers were known.
     return roles[topic], -1 if partition is None else partition
+
+
+def _trace(message: ck.Message) -> bytes | None:
+    # Whoever may write to the topic may have named a header as the client can't bear.
+    message_headers.mend([message])
+    value = dict(message.headers() or ()).get(_TRACE)
+    return value if isinstance(value, bytes) and len(value) <= _LONGEST_TRACE else None
 
 
 def _offset(message: ck.Message) -> int:

@@ -18,6 +18,7 @@ from typing import Any
 
 import confluent_kafka as ck
 
+from kconnect import small_files
 from kconnect.core.settings.client_choices import broken_rule, reset_age_ms
 from kconnect.core.settings.client_config import unfit
 from kconnect.errors import ConfigError
@@ -231,6 +232,7 @@ def translate(settings: Mapping[str, str | None], kind: str = "producer") -> dic
         if rule := broken_rule(name, value):
             _warn_of_choice(name, value, rule)
     client: dict[str, Any] = dict(logins.of(texts))
+    small_files.require({**client, **texts})
     for name, value in texts.items():
         if name in logins.NAMES:
             continue

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
+from collections.abc import Callable
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import httpx
@@ -38,6 +39,7 @@ class Forwarder:
     Args:
         tls: for workers that are reached by https; without, the system's certificates are trusted.
         transport: httpx's, for tests.
+        trace: gives the trace context of the request that is sent on, if there is one.
     """
 
     def __init__(
@@ -45,7 +47,9 @@ class Forwarder:
         signature_algorithm: str = "HmacSHA256",
         transport: httpx.AsyncBaseTransport | None = None,
         tls: ssl.SSLContext | None = None,
+        trace: Callable[[], str | None] = lambda: None,
     ) -> None:
+        self._trace = trace
         self._algorithm = signature_algorithm
         self._transport = transport
         self._tls = tls
@@ -82,6 +86,8 @@ class Forwarder:
             headers["Authorization"] = authorization
         if if_match is not None:
             headers["If-Match"] = if_match
+        if (trace_context := self._trace()) is not None:
+            headers["traceparent"] = trace_context
         if key is not None:
             headers.update(signature.sign(key, self._algorithm, signature.worker_at(url), method, target, body))
         limits = httpx.Timeout(timeout, connect=min(timeout, 5.0))

@@ -17,7 +17,8 @@ def noted(scope: MutableMapping[str, Any]) -> dict[str, Any]:
     needs_login: whether nobody may without a login, or a signature;
     failed_login: whether a password or token was wrong, or there were too many at once; connector: which one it is about;
     changes: False if the request can't change anything; reveals: whether it may be answered with records' data; forwarded_to:
-    the worker that answered; targets: the topics that a replay has written to; topic: the topic that a preview has read.
+    the worker that answered; route: the path as its operation has it; targets: the topics that a replay has written to; topic:
+    the topic that a preview has read.
     """
     state: dict[str, Any] = scope.setdefault("state", {})
     notes: dict[str, Any] = state.setdefault("kconnect", {})

@@ -386,7 +386,7 @@ def routes(api: Api) -> list[Route]:
     by_path: dict[str, dict[str, Operation]] = {}
     for operation in api.operations:
         by_path.setdefault(operation.path, {})[operation.method] = operation
-    routes_made = [Route(path, _Resource(api, methods)) for path, methods in by_path.items()]
+    routes_made = [Route(path, _Resource(api, path, methods)) for path, methods in by_path.items()]
     for route in routes_made:
         # Starlette's own end of a path is before a line feed, too: no proxy takes that for the same path.
         route.path_regex = re.compile(route.path_regex.pattern.removesuffix("$") + r"\Z")
@@ -401,14 +401,15 @@ class _Resource:
     know theirs only.
     """
 
-    def __init__(self, api: Api, operations: Mapping[str, Operation]) -> None:
-        self._api = api
+    def __init__(self, api: Api, path: str, operations: Mapping[str, Operation]) -> None:
+        self._api, self._path = api, path
         self._operations = dict(operations)
         if "GET" in operations:
             self._operations["HEAD"] = operations["GET"]
         self._allow = ",".join([*self._operations, "OPTIONS"])
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        noted(scope)["route"] = self._path
         named = {name: text.replace(ENCODED_SLASH, "/") for name, text in scope["path_params"].items()}
         scope = {**scope, "path": scope["path"].replace(ENCODED_SLASH, "/"), "path_params": named}
         gate = self._api.settings.gate

@@ -183,6 +183,7 @@ SCHEMAS: dict[str, Schema] = {
             },
             "version": {**_TEXT_OR_NULL, "description": "Of kconnect; null if that is not known."},
             "leaving": {"type": "boolean"},
+            "resting": {"type": "boolean", "description": "Whether it has no Spark because there is nothing to run."},
             "drained": {"type": "boolean", "description": "Whether it is to run nothing, until that is taken back."},
             "generation": _NUMBER,
             **_COUNTS,

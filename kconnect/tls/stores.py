@@ -20,9 +20,10 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
 from cryptography.hazmat.primitives.serialization import pkcs12
 
+from kconnect import small_files
 from kconnect.api.config import HIDDEN
 from kconnect.errors import ConfigError
-from kconnect.tls import keytool
+from kconnect.tls import keytool, opening
 
 _PEM_BEGIN, _PEM_END = re.compile(r"-----BEGIN ([A-Z0-9 ]+)-----"), "-----END "
 _TYPES = ("JKS", "JCEKS", "PKCS12", "PEM")
@@ -182,8 +183,7 @@ class _Store:
         if not path:
             return None
         try:
-            with open(path, "rb") as file:
-                data = file.read()
+            data = small_files.read(path)
         except OSError as error:
             raise settings.error(setting, f"The file can't be read: {error.strerror}") from None
         kind = _kind(data)
@@ -276,7 +276,7 @@ def _private_key(settings: Settings, setting: str, text: str) -> PrivateKeyTypes
         raise settings.error(setting, "It holds no private key (-----BEGIN PRIVATE KEY-----)")
     block, password = blocks[0].encode(), settings.password("ssl.key.password")
     try:
-        return _loaded(block, None)
+        return _loaded(block)
     except TypeError:
         # It is encrypted.
         if password is None:
@@ -284,13 +284,16 @@ def _private_key(settings: Settings, setting: str, text: str) -> PrivateKeyTypes
     except (ValueError, UnsupportedAlgorithm):
         raise settings.error(setting, "Its private key can't be read: it must be PKCS8 in PEM") from None
     try:
-        return _loaded(block, password.encode())
+        return _loaded(opening.key(block, password.encode()))
+    except opening.OpeningError as error:
+        raise settings.error(setting, str(error)) from None
     except (ValueError, UnsupportedAlgorithm):
         raise settings.error("ssl.key.password", "The password does not open the private key") from None
 
 
-def _loaded(block: bytes, password: bytes | None) -> PrivateKeyTypes:
-    return serialization.load_pem_private_key(block, password)
+def _loaded(block: bytes) -> PrivateKeyTypes:
+    # Whether the numbers of an RSA key are primes takes hours for long ones. Who uses a wrong one fails by itself.
+    return serialization.load_pem_private_key(block, None, unsafe_skip_rsa_key_validation=True)
 
 
 def _pair(settings: Settings, setting: str, key: PrivateKeyTypes, certificates: list[str]) -> KeyPair:
@@ -314,7 +317,9 @@ def _pkcs12(
     settings: Settings, data: bytes, password: str | None, location: str, password_setting: str
 ) -> pkcs12.PKCS12KeyAndCertificates:
     try:
-        return pkcs12.load_pkcs12(data, None if password is None else password.encode())
+        return pkcs12.load_pkcs12(opening.store(data, None if password is None else password.encode()), None)
+    except opening.OpeningError as error:
+        raise settings.error(location, str(error)) from None
     except UnsupportedAlgorithm as error:
         rule = f"It is encrypted in a way that can't be read ({error}): write it anew with {_CONVERT}"
         raise settings.error(location, rule) from None

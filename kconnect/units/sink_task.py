@@ -108,7 +108,8 @@ class SinkLoop:
             self._consumer = RestingConsumer(group, listener, round_s, time.monotonic)
             return self._consumer
 
-        return SinkPump(ports, self._chain.intake, consumer, self._properties)
+        intake = self._chain.intake
+        return SinkPump(ports, intake if unit.batches is None else unit.batches.taking(intake), consumer, self._properties)
 
     def wake(self) -> None:
         self._consumer.wake()
@@ -158,6 +159,7 @@ class SinkLoop:
 
     def _consume_until_stopped(self) -> None:
         unit, pump, consumer = self._unit, self._pump, self._consumer
+        step = pump.step if unit.batches is None else unit.batches.of_sink(pump.step)
         began = time.monotonic()
         quiet_at, rest_at, limit = began + _QUIET_S, began + self._rest_s, self._limit
         while not unit.stopping.is_set():
@@ -174,7 +176,7 @@ class SinkLoop:
                 limit = max(1, min(self._limit, _BYTES // max(1, len(messages[-1].value() or b""))))
             if not unit.may_work():
                 return
-            pump.step(messages, now := time.monotonic())
+            step(messages, now := time.monotonic())
             if consumer.resting:
                 if pump.context.wants_to_go_elsewhere:
                     consumer.rise()

@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from functools import partial
 from typing import Any
@@ -78,7 +78,8 @@ class SourceLoop:
         except BaseException:
             self._chain.close()
             raise
-        self._pump = SourcePump(self._delivery, self._chain.convert)
+        convert = self._chain.convert
+        self._pump = SourcePump(self._delivery, convert if unit.batches is None else unit.batches.converting(convert))
         self._lock = threading.Lock()
         self._begun = self._started = self._polls_again = False
         self._poll_failure: Exception | None = None
@@ -206,14 +207,18 @@ class SourceLoop:
 
     def _poll_until_stopped(self) -> None:
         unit, stopping, pump = self._unit, self._unit.stopping, self._pump
+        poll = self._poll
+        step: Callable[[Any, float], None] = pump.step
+        if unit.batches is not None:
+            poll, step = unit.batches.polling(poll), unit.batches.of_source(step)
         while not stopping.is_set():
             if unit.target is not TargetState.STARTED:
                 self._stay_paused()
                 continue
             # Before the plugin is asked, too: a poll takes things away from some sources, and a successor may be at it.
-            records = self._poll() if unit.may_work() else None
+            records = poll() if unit.may_work() else None
             if records is not None and unit.may_work():
-                pump.step(records, time.monotonic())
+                step(records, time.monotonic())
             else:
                 pump.commit_due(time.monotonic())
 

@@ -12,8 +12,8 @@ import logging
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Set
-from typing import Any, Protocol
+from collections.abc import Callable, Mapping, Sequence, Set
+from typing import Any, Protocol, TypeVar
 
 from kconnect.api.config import HIDDEN
 from kconnect.core.cluster.phases import UnitSpec
@@ -22,6 +22,7 @@ from kconnect.core.settings.common import RELOAD_ACTION
 from kconnect.core.settings.references import Resolved
 from kconnect.core.settings.worker import WorkerSettings
 from kconnect.core.state.records import State, TargetState
+from kconnect.core.task.converted import Converted
 from kconnect.core.task.errors import Counts, error_class
 from kconnect.core.task.lifecycle import Event, Lifecycle
 from kconnect.core.task.meters import About, SinkMeter, SourceMeter, Times
@@ -38,6 +39,8 @@ from kconnect.units.gate import Tell
 from kconnect.units.starts import StartTurns
 
 log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 _SHORTEST_TTL_S = 1.0
 """A provider whose values never hold must not keep a host busy with starts."""
@@ -105,6 +108,32 @@ class Ports(Protocol):
         ...
 
 
+class Tracing(Protocol):
+    """The span of a unit's start: `telemetry/starts.py`. No call fails."""
+
+    def enter(self) -> None:
+        """What the unit's thread, which calls it, logs from now on belongs to the span."""
+        ...
+
+    def end(self, came_up: bool | None) -> None:
+        """End the span. None: the unit is paused, or was to end, before it was up. From any thread."""
+        ...
+
+
+class Batches(Protocol):
+    """The traces of a task's batches: `telemetry/batches.py`. A call returns what is to be called instead of its argument."""
+
+    def polling(self, poll: Callable[[], T]) -> Callable[[], T]: ...
+
+    def of_source(self, step: Callable[[Any, float], None]) -> Callable[[Any, float], None]: ...
+
+    def of_sink(self, step: Callable[[Any, float], None]) -> Callable[[Any, float], None]: ...
+
+    def converting(self, convert: Callable[[Sequence[Any]], Converted]) -> Callable[[Sequence[Any]], Converted]: ...
+
+    def taking(self, intake: Any) -> Any: ...
+
+
 class Unit(ABC):
     """`start`, `set_target_state`, `request_stop` and `abandon` are called by the host and return at once."""
 
@@ -131,6 +160,10 @@ class Unit(ABC):
         self.changed = threading.Condition()
         self.modules: set[str] = set()
         """Top-level modules of its connector's classes."""
+        self.tracing: Tracing | None = None
+        """The trace of its start, if telemetry is on; until it is up, is paused, has failed or has ended."""
+        self.batches: Batches | None = None
+        """Of a task, the traces of its batches, if telemetry is on."""
         self._life = Lifecycle()
         self._moving = threading.RLock()
         self._failed_from_outside: BaseException | None = None
@@ -219,6 +252,9 @@ class Unit(ABC):
                 self.came_up = {Event.STARTED: True, Event.FAIL: False}.get(event)
             if event is not Event.START:
                 self.ports.starts.over(self)
+            # One that begins paused may stay so for days.
+            if self.tracing is not None and (self.came_up is not None or event is Event.PAUSE):
+                self._end_trace()
             if state is not None:
                 self.ports.status(self.spec, state, None if trace is None else well_formed(logs.hide(trace)), self.version)
 
@@ -290,7 +326,14 @@ class Unit(ABC):
     def _main(self) -> None:
         owners.run(self, self._live)
 
+    def _end_trace(self) -> None:
+        tracing, self.tracing = self.tracing, None
+        if tracing is not None:
+            tracing.end(self.came_up)
+
     def _live(self) -> None:
+        if self.tracing is not None:
+            self.tracing.enter()
         self.ports.starts.ask(self)
         self.wait_for(lambda: self._has_turn)
         try:
@@ -302,6 +345,7 @@ class Unit(ABC):
             self.fail(error)
         if not self._life.over:
             self.moved(Event.END)
+        self._end_trace()
         self.ports.starts.over(self)
 
 

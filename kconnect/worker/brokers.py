@@ -1,29 +1,34 @@
 """
 What requests ask of Kafka for a connector: its offsets, where it would go on, whose producers are to be fenced.
 
-A config may name brokers of its own, and librdkafka trusts what brokers answer: a few wrong bytes end its process. So those
-that only a config names are asked in another process, which `errands.py` starts with this module; those of the worker are asked
+A config may name brokers of its own, and librdkafka trusts what brokers answer: a few wrong bytes end its process. And all
+threads of a process wait while a client is made, which may be told to read a pipe, or to try a password for hours. So a client
+of which a config says how it connects is made in another process, which `errands.py` starts with this module; others are made
 here. Called by `world.py`. Read next: `kafka/positions.py`, `kafka/own_offsets.py`, `kafka/fencing.py`.
 """
 
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from kconnect.api.record import TopicPartition
+from kconnect.core.herder.effects import GroupInUseError
+from kconnect.core.settings.client_config import TABLES
 from kconnect.core.settings.worker import WorkerSettings
 from kconnect.core.state.offsets import OffsetState
 from kconnect.core.state.records import Entry, LogRecord, Topic
 from kconnect.errors import NotFoundError
-from kconnect.kafka import clients, fencing, moves, own_offsets
+from kconnect.kafka import clients, fencing, group_offsets, moves, own_offsets
 from kconnect.kafka.admin import committed
 from kconnect.kafka.positions import Place, Positions
 from kconnect.plugins import one_request
 from kconnect.worker.errands import Errands
 
 _WRITE_S = 30.0
-_SERVERS = ("bootstrap.servers", "metadata.broker.list")
+_CONNECTING = re.compile(r"bootstrap\..*|(sasl|security|ssl)\..*")
 
 Config = Mapping[str, str]
 
@@ -56,10 +61,36 @@ class Brokers:
     def fence(self, connector: str, config: Config, ids: Sequence[str]) -> None:
         self._ask("fence", connector, config, list(ids))
 
+    def alter_group(self, connector: str, config: Config, offsets: Mapping[TopicPartition, int | None] | None) -> None:
+        """Set the offsets of a sink's group, or delete it if they are None. GroupInUseError if it has members."""
+        rows = None if offsets is None else [[*place, offset] for place, offset in offsets.items()]
+        in_use = self._ask("alter_group", connector, config, rows)
+        if in_use is not None:
+            raise GroupInUseError(in_use)
+
     def _ask(self, what: str, connector: str, config: Config, *more: Any) -> Any:
-        if not any(name.endswith(_SERVERS) for name in config):
+        if not any(map(_says_more, config)):
             return _ASKED[what](self._settings, connector, config, *more)
         return self._errands.ask_brokers({"what": what, "connector": connector, "config": dict(config), "more": more})
+
+
+def _says_more(name: str) -> bool:
+    """Whether a setting of a config says how a client connects, or is one that only librdkafka knows."""
+    kind, _, setting = name.partition(".override.")
+    return bool(setting) and (kind not in TABLES or setting not in TABLES[kind].keys or bool(_CONNECTING.fullmatch(setting)))
+
+
+def _alter_group(settings: WorkerSettings, connector: str, config: Config, rows: Iterable[Sequence[Any]] | None) -> str | None:
+    """Return why the group can't be changed, if it has members."""
+    client, group = clients.admin(settings, connector, config), clients.group_of(settings, connector, config)
+    try:
+        if rows is None:
+            group_offsets.reset(client, group)
+        else:
+            group_offsets.alter(client, group, {TopicPartition(topic, number): offset for topic, number, offset in rows})
+    except GroupInUseError as error:
+        return str(error)
+    return None
 
 
 def _group_offsets(settings: WorkerSettings, connector: str, config: Config) -> list[tuple[str, int, int]]:
@@ -103,6 +134,7 @@ def _fence(settings: WorkerSettings, connector: str, config: Config, ids: Sequen
 
 
 _ASKED: Mapping[str, Any] = {
+    "alter_group": _alter_group,
     "group_offsets": _group_offsets,
     "moves": _moves,
     "own_offsets": _own_offsets,

@@ -54,9 +54,30 @@ class Outside(Protocol):
         ...
 
 
+class Traces(Protocol):
+    """Who follows requests through the loop, if telemetry is on: `telemetry/requests.py`. No call blocks, or fails."""
+
+    def asked(self, ticket: int) -> None:
+        """A request is submitted. Called by who submits it, in the context of its trace."""
+        ...
+
+    def begun(self, effect: Effect[Any]) -> Effect[Any]:
+        """Return the effect as it is to be performed, which is asked for by a request."""
+        ...
+
+    def ended(self, id: int, error: Exception | None) -> None:
+        """An effect with that id has ended. From any thread."""
+        ...
+
+    def settled(self, ticket: int) -> None:
+        """The request is answered, or nobody waits for it any more."""
+        ...
+
+
 class Loop:
-    def __init__(self, herder: Herder, outside: Outside) -> None:
+    def __init__(self, herder: Herder, outside: Outside, traces: Traces | None = None) -> None:
         self._herder = herder
+        self._traces = traces
         self._outside = outside
         self._events: queue.SimpleQueue[events.Event | _Look | None] = queue.SimpleQueue()
         self._reads: deque[events.Requested] = deque()
@@ -88,6 +109,8 @@ class Loop:
             pool.shutdown(wait=False, cancel_futures=True)
 
     def post(self, event: events.Event) -> None:
+        if self._traces is not None and isinstance(event, events.Done | events.Failed):
+            self._traces.ended(event.id, event.error if isinstance(event, events.Failed) else None)
         self._events.put(event)
 
     def submit(self, request: Request[T]) -> Future[T]:
@@ -99,6 +122,8 @@ class Loop:
         ticket = next(self._tickets)
         future: Future[T] = Future()
         self._waiting[ticket] = future
+        if self._traces is not None:
+            self._traces.asked(ticket)
         future.add_done_callback(lambda done: self.post(events.Cancelled(ticket)) if done.cancelled() else None)
         requested = events.Requested(ticket, request)
         if request.writes or request.hurries or not request.waits:
@@ -136,6 +161,8 @@ class Loop:
                 busy_at = time.monotonic()
             if isinstance(event, events.Cancelled):
                 self._waiting.pop(event.ticket, None)
+                if self._traces is not None:
+                    self._traces.settled(event.ticket)
             try:
                 for effect in self._herder.handle(event, _now()):
                     self._perform(effect)
@@ -148,6 +175,8 @@ class Loop:
                 future.set_exception(ConnectionError("Worker is shutting down"))
 
     def _perform(self, effect: Effect[Any]) -> None:
+        if self._traces is not None and effect.ticket:
+            effect = self._traces.begun(effect)
         lane, perform = self._performers[type(effect)]
         if lane is Lane.AT_ONCE:
             result = perform(effect)
@@ -190,6 +219,8 @@ class Loop:
         self.released.set()
 
     def _settle(self, ticket: int, how: Callable[[Future[Any]], None]) -> None:
+        if self._traces is not None:
+            self._traces.settled(ticket)
         future = self._waiting.pop(ticket, None)
         if future is not None and future.set_running_or_notify_cancel():
             how(future)

@@ -17,16 +17,18 @@ import time
 from concurrent import futures
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kconnect import __version__
 from kconnect.core.cluster.silence import silent_after_s
 from kconnect.core.herder import events
 from kconnect.core.herder.herder import Herder
 from kconnect.core.herder.identity import Identity
+from kconnect.core.herder.requests.metrics import GetMetrics
 from kconnect.core.herder.requests.worker import WhyNotReady
+from kconnect.core.metrics.families import Snapshot
 from kconnect.core.settings import misnamed, references, secrets
-from kconnect.core.settings.worker import WorkerSettings, converters, for_clients, for_plugins
+from kconnect.core.settings.worker import WorkerSettings, converters, for_clients, for_plugins, host_range
 from kconnect.core.state.assignment import AssignmentState
 from kconnect.core.state.records import Topic
 from kconnect.errors import ConfigError, ConnectError
@@ -42,6 +44,7 @@ from kconnect.plugins.registry import Registry
 from kconnect.plugins.sandbox import Sandbox
 from kconnect.processes import notify, process, shipping, worker_file
 from kconnect.spark import sizes
+from kconnect.telemetry import switch
 from kconnect.worker import build
 from kconnect.worker.driver import Driver
 from kconnect.worker.loop import Loop
@@ -50,10 +53,14 @@ from kconnect.worker.rest import Rest
 from kconnect.worker.topic_watch import TopicWatch
 from kconnect.worker.world import World
 
+if TYPE_CHECKING:
+    from kconnect.telemetry.sdk import Telemetry
+
 log = logging.getLogger(__name__)
 
 _FRESH_S = 1.0
 _ANSWER_S = 2.0
+_METRICS_S = 10.0
 
 
 def run(path: Path) -> int:
@@ -69,6 +76,7 @@ def run(path: Path) -> int:
         log.warning("The setting %s is unknown and has no effect: %s", key, misnamed.remedy(key))
     for words, remedy in settings.passed_over.items():
         log.warning("%s This worker goes on, Kafka Connect 4 would not start: %s", words, remedy)
+    switch.require(settings)
     manager = notify.Manager()
     worker = Worker(settings, order)
     stop = threading.Event()
@@ -128,10 +136,12 @@ class Worker:
         """Set once the group has taken this worker in."""
         self._rest: Rest | None = None
         self._watch: TopicWatch | None = None
+        self._telemetry: Telemetry | None = None
 
     def start(self) -> None:
         settings = self.settings
         java.checked()  # Spark's driver needs it: better one sentence now than one that starts again and again.
+        self._telemetry = switch.begin(settings, "worker")
         self._rest = Rest(settings)
         self._rest.bind()
         admin = Admin(clients.internal(settings, "admin"))
@@ -147,17 +157,20 @@ class Worker:
         order = {**self._order, "incarnation": self._incarnation, "plugins": self._registry.directories}
         self._driver = Driver(order, self._spark_ended, self._host_absent, secrets.values(settings.raw))
         self._driver.start()
+        hosts = sizes.hosts(host_range(settings.task_hosts), settings.spark)
         identity = Identity(
             worker_id=settings.worker_id,
             url=settings.advertised_url,
             incarnation=self._incarnation,
             commit=build.commit(),
             kafka_cluster_id=cluster_id,
-            hosts=sizes.hosts(settings.task_hosts, settings.spark),
+            hosts=hosts.least,
+            most_hosts=hosts.most,
             session_timeout_ms=settings.session_timeout_ms,
             handover_grace_ms=settings.handover_grace_ms,
             task_grace_ms=settings.task_shutdown_graceful_timeout_ms,
             rebalance_delay_ms=settings.scheduled_rebalance_max_delay_ms,
+            spark_rests_after_ms=settings.driver_rest_after_ms,
             load_moves_per_hour=settings.rebalance_load_moves_per_hour,
             record_bytes=int(clients.internal(settings, "identity")["message.max.bytes"]),
             tracks_topics=settings.topic_tracking_enable,
@@ -169,16 +182,19 @@ class Worker:
             process=process.identity(),
             version=__version__,
         )
-        world = World(settings, admin, self._registry, self._sandbox, self._feed, watch)
+        world = World(settings, admin, self._registry, self._sandbox, self._feed, watch, self._driver)
         herder = Herder(
             identity,
             lambda config: environments.directories(world.registry, config, settings),
             lambda name: world.registry.class_of_new_configs(name),
         )
-        self._loop = Loop(herder, world)
+        traces = None if self._telemetry is None else self._telemetry.request_traces()
+        self._loop = Loop(herder, world, traces)
         self._loop.start()
-        self._rest.start(self._loop, world.loggers)
+        self._rest.start(self._loop, world.loggers, traces)
         log.info("REST at %s", settings.advertised_url)
+        if self._telemetry is not None:
+            self._telemetry.send_metrics(self._snapshot)
         url, topic = settings.advertised_url, settings.assignment_storage_topic
         find = partial(admin.members, settings.group_id)
         entrance = Entrance(find, settings.group_id, url, topic, settings.session_timeout_ms)
@@ -206,6 +222,8 @@ class Worker:
         self._feed.close()
         if self._watch is not None:
             self._watch.close()
+        if self._telemetry is not None:
+            self._telemetry.close()
 
     def why_not_ready(self) -> str | None:
         """Return what the worker still waits for, as `GET /ready` says; None once it is ready. It must have been started."""
@@ -216,6 +234,15 @@ class Worker:
         except futures.TimeoutError:  # Another class than Python's own before 3.11.
             answer.cancel()
             return "The worker does not answer."
+
+    def _snapshot(self) -> Snapshot:
+        """Return what `/metrics` says now."""
+        assert self._loop is not None
+        answer = self._loop.submit(GetMetrics())
+        try:
+            return answer.result(_METRICS_S)
+        finally:
+            answer.cancel()
 
     def _spark_ended(self, reason: str) -> None:
         if self._loop is not None:

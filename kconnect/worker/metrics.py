@@ -105,9 +105,9 @@ class Feed:
         """Return the history of a connector, as `History.of` has it. From any thread."""
         return self._history.of(connector)
 
-    def cores(self) -> float | None:
-        """Return how many cores all hosts take, as `Demand.cores` has it. From any thread."""
-        return self._demand.cores(time.monotonic())
+    def cores(self, worker: str | None = None) -> float | None:
+        """Return how many cores all hosts take, or those of one worker, as `Demand.cores` has it. From any thread."""
+        return self._demand.cores(time.monotonic(), worker)
 
     def silences(self) -> Mapping[Host, Silence]:
         """

@@ -11,8 +11,12 @@ import logging
 import socket
 import ssl
 import threading
+from collections.abc import Callable
 from functools import partial
+from typing import Any, Protocol
 from urllib.parse import urlsplit
+
+from starlette.types import ASGIApp, Scope
 
 from kconnect.core.settings import browsers
 from kconnect.core.settings.worker import WorkerSettings
@@ -23,6 +27,7 @@ from kconnect.rest.connections import limit
 from kconnect.rest.credentials_file import CredentialsFile
 from kconnect.rest.forward import Forwarder
 from kconnect.rest.host_names import HostNames
+from kconnect.rest.notes import noted
 from kconnect.rest.server import Server, parse_listener
 from kconnect.tls import contexts
 from kconnect.tls.stores import Settings
@@ -30,6 +35,18 @@ from kconnect.tls.stores import Settings
 log = logging.getLogger(__name__)
 
 _MAIN, _ADMIN = "listeners.https.", "admin.listeners.https."
+
+
+class Traces(Protocol):
+    """Who follows requests, if telemetry is on: `telemetry/requests.py`."""
+
+    def around(self, app: ASGIApp, notes: Callable[[Scope], dict[str, Any]]) -> ASGIApp:
+        """Return the application with a span around each request that is traced. `notes` is `notes.noted`."""
+        ...
+
+    def context(self) -> str | None:
+        """Return the trace context of the request that is being answered, as the header `traceparent` has it."""
+        ...
 
 
 class Rest:
@@ -65,7 +82,7 @@ class Rest:
         for server in self._servers():
             server.bind()
 
-    def start(self, herder: app.Herder, log_levels: app.Loggers) -> None:
+    def start(self, herder: app.Herder, log_levels: app.Loggers, traces: Traces | None = None) -> None:
         settings = self._settings
         if self._gate is not None:
             self._gate.file.watch(self._stopping)
@@ -83,10 +100,16 @@ class Rest:
             read_logs=partial(log_lines.read, settings),
             console=settings.console_enable,
         )
-        forwarder = Forwarder(settings.inter_worker_signature_algorithm, tls=self._client_tls)
-        self._main.start(app.build(herder, rest_settings, log_levels, forwarder))
+        if traces is None:
+            forwarder = Forwarder(settings.inter_worker_signature_algorithm, tls=self._client_tls)
+        else:
+            forwarder = Forwarder(settings.inter_worker_signature_algorithm, tls=self._client_tls, trace=traces.context)
+        self._serve(self._main, app.build(herder, rest_settings, log_levels, forwarder), traces)
         if self._admin is not None:
-            self._admin.start(app.build_admin(herder, rest_settings, log_levels))
+            self._serve(self._admin, app.build_admin(herder, rest_settings, log_levels), traces)
+
+    def _serve(self, server: Server, application: ASGIApp, traces: Traces | None) -> None:
+        server.start(application if traces is None else traces.around(application, noted))
 
     def stop(self) -> None:
         self._stopping.set()

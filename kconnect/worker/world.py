@@ -27,7 +27,7 @@ from kconnect.core.state.config import Properties
 from kconnect.core.state.offsets import OffsetState
 from kconnect.core.state.records import SessionKey, Topic
 from kconnect.errors import BadRequestError, ConnectError
-from kconnect.kafka import clients, group, group_offsets, inferred, schema_topic
+from kconnect.kafka import clients, group, inferred, schema_topic
 from kconnect.kafka.admin import Admin
 from kconnect.kafka.log import LeaderWriter, LogReader, LogWriter
 from kconnect.kafka.sending import send
@@ -37,6 +37,7 @@ from kconnect.processes import logs, process
 from kconnect.processes.levels import PythonLoggers
 from kconnect.worker import session_key
 from kconnect.worker.brokers import Brokers
+from kconnect.worker.driver import Driver
 from kconnect.worker.errands import Errands
 from kconnect.worker.metrics import Feed
 from kconnect.worker.topic_watch import TopicWatch
@@ -57,12 +58,14 @@ class World:
         sandbox: Sandbox,
         feed: Feed,
         watch: TopicWatch,
+        driver: Driver,
     ) -> None:
         client, topics = clients.internal(settings, "writer"), clients.topics(settings)
         self._settings = settings
         self.loggers = PythonLoggers()
         """Shared with REST, which tells when a level was changed."""
         self._admin, self._sandbox, self._feed, self._watch = admin, sandbox, feed, watch
+        self._driver = driver
         self.registry = registry
         self._reloading = threading.Lock()
         self._errands = Errands(settings)
@@ -219,12 +222,7 @@ class World:
     @performs(effects.AlterGroup, Lane.CLIENT)
     def alter_group(self, effect: effects.AlterGroup) -> None:
         with self._overrides(effect.config) as overrides:
-            client = clients.admin(self._settings, effect.connector, overrides)
-            group = clients.group_of(self._settings, effect.connector, overrides)
-            if effect.offsets is None:
-                group_offsets.reset(client, group)
-            else:
-                group_offsets.alter(client, group, effect.offsets)
+            self._brokers.alter_group(effect.connector, overrides, effect.offsets)
 
     @performs(effects.ReadOwnOffsets, Lane.CLIENT)
     def read_own_offsets(self, effect: effects.ReadOwnOffsets) -> OffsetState | None:
@@ -279,7 +277,7 @@ class World:
 
     @performs(effects.ReadCores, Lane.AT_ONCE)
     def cores(self, effect: effects.ReadCores) -> float | None:
-        return self._feed.cores()
+        return self._feed.cores(effect.worker)
 
     @performs(effects.ReadHistory, Lane.ASK)
     def history(self, effect: effects.ReadHistory) -> Body:
@@ -288,6 +286,10 @@ class World:
     @performs(effects.SetLevel, Lane.AT_ONCE)
     def set_level(self, effect: effects.SetLevel) -> None:
         logs.set_level(self.loggers, effect.change)
+
+    @performs(effects.KeepSpark, Lane.AT_ONCE)
+    def keep_spark(self, effect: effects.KeepSpark) -> None:
+        self._driver.keep(effect.is_wanted)
 
     def is_dead(self, held: Held) -> bool:
         return process.is_dead(held)

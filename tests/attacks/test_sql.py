@@ -21,13 +21,12 @@ from kconnect.api import (
     STRING_SCHEMA,
     ConfigError,
     ConnectError,
-    DataError,
     Schema,
     SinkRecord,
     Struct,
     schema,
 )
-from kconnect.connectors.sql import database, mysql_tables, settings, sqlite_files, tables
+from kconnect.connectors.sql import settings, sqlite_files, tables
 from kconnect.connectors.sql.connector import SqlSinkConnector
 from kconnect.connectors.sql.source import SqlSourceConnector
 from kconnect.connectors.sql.task import SqlSinkTask
@@ -516,55 +515,3 @@ def test_a_table_that_cannot_be_read_ends_no_other(tmp_path: Path, statements: s
             reading(tmp_path / "db", **more, behavior_on_error="log") as runner,
         ):
             topics_of(runner, 1)
-
-
-_READS = """
-import sys
-from tests.attacks.test_sql import read_of_mysql
-print(read_of_mysql(sys.stdin.read()))
-"""
-
-
-def read_of_mysql(statement: str) -> list[str]:
-    """Return the columns that an engine of a connector finds in what MySQL or MariaDB says of a table."""
-    config = {"connection.url": "jdbc:mysql://127.0.0.1:9/shop", "topics": "t"}
-    dialect: Any = database.made_engine(settings.CONFIG.parse(config), {}).dialect
-    dialect._connection_charset = "utf8mb4"
-    dialect._show_create_table = lambda *arguments, **more: statement
-    return [column["name"] for column in dialect._setup_parser(None, "t").columns]
-
-
-@pytest.mark.process
-@pytest.mark.parametrize("quotes", ["'" * 400, "'" * 401], ids=["even", "odd"])
-def test_no_name_of_a_column_keeps_the_patterns_of_mysql_busy(quotes: str) -> None:
-    """Whoever may make a table names a column so that a line of the statement begins within it: it took hours, of the host."""
-    lines = ("CREATE TABLE `t` (", "  `id` bigint(20) NOT NULL,", "  `0", f"  ```` enum({quotes}x` int(11) DEFAULT NULL")
-    statement = "\n".join((*lines, ") ENGINE=InnoDB"))
-    done = subprocess.run(
-        [sys.executable, "-Wignore", "-c", _READS], input=statement, capture_output=True, text=True, timeout=60
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("['id'")
-
-
-def test_what_mysql_says_of_a_table_is_looked_through_for_so_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever is the database describes a key with very many blanks: others of the host go on, and this has a reason."""
-    monkeypatch.setattr(mysql_tables, "LONGEST_S", 0.2)
-    statement = f"CREATE TABLE `t` (\n  `id` int(11),\n  KEY `k` (`id`) KEY_BLOCK_SIZE{' ' * 100_000}\n) ENGINE=InnoDB"
-    with pytest.raises(DataError, match=r"takes longer than 0\.2 s to understand"):
-        read_of_mysql(statement)
-
-
-def test_what_mysql_says_of_columns_is_read_as_before() -> None:
-    """The control: labels with quotes, commas and parentheses, and a last one that is empty."""
-    column = "  `e` enum('a''b','c,d)','','x') NOT NULL DEFAULT 'c,d' COMMENT 'it''s',"
-    statement = "\n".join(("CREATE TABLE `t` (", column, "  `s` set('1','2'),", "  `n` decimal(10,2)", ") ENGINE=InnoDB"))
-    engine = database.made_engine(settings.CONFIG.parse({"connection.url": "jdbc:mysql://h/shop", "topics": "t"}), {})
-    dialect: Any = engine.dialect
-    dialect._connection_charset = "utf8mb4"
-    dialect._show_create_table = lambda *arguments, **more: statement
-    label, some, number = dialect._setup_parser(None, "t").columns
-    assert label["type"].enums == ["a'b", "c,d)", "", "x"]
-    assert (label["nullable"], label["default"], label["comment"]) == (False, "'c,d'", "it's")
-    assert list(some["type"].values) == ["1", "2"]
-    assert (number["type"].precision, number["type"].scale) == (10, 2)

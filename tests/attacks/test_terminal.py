@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import io
 import json
+import logging
 import os
 import re
 import shutil
@@ -22,11 +23,17 @@ from kconnect.cli.apply.output import Show
 from kconnect.cli.apply.plan import CHANGE, Difference, Step
 from kconnect.cli.dlq import listing, showing
 from kconnect.cli.dlq.listing import Found
+from kconnect.cli.operator import decision as deciding
+from kconnect.cli.operator import resource as resources
+from kconnect.cli.operator import status as statuses
+from kconnect.cli.operator.decision import Observed
+from kconnect.cli.operator.status import Outcome
 from kconnect.core.task.letter_headers import CONTEXT
 from kconnect.dlq.letters import Letter
 from kconnect.rest.client import ConnectClient
 from tests.attacks.hostile import Asked, Hostile, Reply, given
 from tests.cli.calls import call
+from tests.cli.operator import bodies
 
 OBEYED = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e\u2028\u200f\u061c\U000e0041]")
 COMMANDS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x84\x86-\x9f]")
@@ -144,3 +151,45 @@ def test_no_name_that_bash_completes_runs_a_command(tmp_path: Path) -> None:
         found = subprocess.run(run, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=120, check=True)
     assert not (tmp_path / "owned").exists()
     assert sorted(found.stdout.split("\0")[:-1]) == sorted(NAMES)
+
+
+@pytest.mark.parametrize("evil", [*EVIL, "\x1b[31m"])
+def test_no_log_of_a_command_speaks_to_the_terminal(evil: str) -> None:
+    """Whoever may write a resource into a namespace had its texts in the log of `kconnect operator`, and lines of their own."""
+    record = logging.LogRecord("kopf", logging.WARNING, "f", 1, "%s: %s", (f"x{evil}", f"{evil}INFO shop: Deleted"), None)
+    line = terminal.HarmlessFormatter("%(levelname)s %(message)s").format(record)
+    assert not OBEYED.search(line), line
+    assert all(each.startswith("    ") for each in line.split("\n")[1:]), line
+
+
+@pytest.mark.process
+def test_all_loggers_of_a_command_are_harmless() -> None:
+    code = (
+        "from kconnect.cli import terminal; import logging; "
+        "terminal.log_to_stderr('%(message)s'); terminal.log_to_stderr('%(asctime)s %(message)s', again=True); "
+        "logging.getLogger('kopf').warning('a\\x1b[31m\\nb')"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stderr.endswith(" a\\u001b[31m\n    b\n"), done.stderr
+
+
+@pytest.mark.parametrize("evil", [*EVIL, "\x1b[31m"])
+def test_no_resource_speaks_to_the_terminal(evil: str) -> None:
+    """Names of settings, annotations and what a worker says of them are in statuses and events of Kubernetes."""
+    observed = Observed(
+        {"name": "orders", "connector.class": f"X{evil}"}, bodies.status("RUNNING", "FAILED", trace=f"E: {evil}!")
+    )
+    for spec in (
+        {"config": {f"a{evil}": "b"}},
+        {"config": {"name": f"other{evil}"}},
+        {"drift": "report", "config": {evil: "x"}},
+    ):
+        found = resources.read(bodies.connector(owner="owned", annotations={"kconnect.dev/restart-task": f"1{evil}"}, **spec))
+        decision = deciding.decide(found, observed, bodies.NOW)
+        for failure in (None, f"Invalid value {evil} for configuration x"):
+            outcome = Outcome(0 if failure else len(decision.actions), failure)
+            after = statuses.status(found, observed, decision, outcome, bodies.NOW)
+            texts = [after["message"], *(row["message"] for row in after["conditions"])]
+            texts += [event.message for event in statuses.events(found, decision, outcome, after)]
+            assert not any(OBEYED.search(text) or "\n" in text for text in texts), texts
+            assert not COMMANDS.search(str(after["connectorStatus"]))

@@ -245,3 +245,10 @@ def test_all_versions_that_matter() -> None:
     assert rows["pyspark"]["version"] == metadata.version("pyspark") and "librdkafka 2." in rows["confluent-kafka"]["note"]
     without = call("version", env={"JAVA_HOME": "/nowhere"})
     assert without.status == 0 and "JAVA_HOME is /nowhere" in without.out
+
+
+@pytest.mark.parametrize("module", ["pyspark", "starlette", "uvicorn", "jpype", "pyspark.sql"])
+def test_what_the_client_lacks_is_told_with_the_remedy(module: str) -> None:
+    text = cli.in_one_line(ModuleNotFoundError(f"No module named {module!r}", name=module))
+    assert f"needs {module}" in text and "pip install kconnect" in text
+    assert "unexpected" in cli.in_one_line(ModuleNotFoundError("No module named 'other'", name="other"))

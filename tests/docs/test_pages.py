@@ -168,6 +168,16 @@ def test_settings_of_the_worker_exist() -> None:
     assert [name for name in shown if name not in WORKER_CONFIG.keys and name != "spark.*"] == []
 
 
+def test_settings_of_opentelemetry_are_all_shown_with_their_defaults() -> None:
+    page = (DOCS / "opentelemetry.md").read_text("utf-8")
+    keys = {name: key for name, key in WORKER_CONFIG.keys.items() if name.startswith("opentelemetry.")}
+    assert rows(section(DOCS / "opentelemetry.md", "## Turn it on")) == list(keys)
+    for name in ("opentelemetry.endpoint", "opentelemetry.traces.sample.ratio", "opentelemetry.metrics.interval.ms"):
+        [row] = re.findall(rf"^\| `{re.escape(name)}` \| (.*) \|$", page, re.MULTILINE)
+        default = keys[name].default
+        assert (f"default {default // 1000} s" if name.endswith(".ms") else str(default)) in row
+
+
 def test_settings_of_connectors_exist() -> None:
     shown = rows(section(DOCS / "connectors.md", "## Settings that only kconnect has"))
     assert len(shown) == 6

@@ -21,6 +21,7 @@ from kconnect.local.broker import Broker
 from kconnect.rest.client import RestError
 from kconnect.testing.processes import WorkerProcess
 from kconnect.worker import main
+from kconnect.worker.driver import Driver
 from kconnect.worker.main import Worker
 from kconnect.worker.topic_watch import TopicWatch
 from kconnect.worker.world import World
@@ -130,7 +131,8 @@ def test_who_begins_to_lead_looks_at_cleanup_policies(
     admin, topics, worker = Admin(clients.internal(settings, "admin")), main._internal_topics(settings), Worker(settings, {})
     admin.ensure(list(topics.values()))
     watch = TopicWatch(admin, topics)
-    world = World(settings, admin, worker._registry, worker._sandbox, worker._feed, watch)
+    driver = Driver({}, lambda _: None, lambda *_: None)
+    world = World(settings, admin, worker._registry, worker._sandbox, worker._feed, watch, driver)
     watch.start()
     try:
         changing = AdminClient(clients.internal(settings, "test"))

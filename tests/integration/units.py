@@ -24,6 +24,7 @@ from kconnect.kafka.watch import Watchers
 from kconnect.plugins.providers import Providers
 from kconnect.plugins.registry import PluginDesc, Registry
 from kconnect.plugins.scan import INSTALLED
+from kconnect.telemetry.batches import BatchTraces
 from kconnect.units.gate import Tell
 from kconnect.units.starts import StartTurns
 from kconnect.units.unit import Unit, Waits
@@ -75,7 +76,8 @@ class MemoryStore:
             self._host.writes.append(offset)
 
     def entries(self, offsets: Pairs, timeout: float) -> list[OffsetRecord]:
-        return [OffsetRecord("o", *records.source_offset(records.offset_key("unit", p), o)[1:]) for p, o in offsets]
+        stored = [records.source_offset(records.offset_key("unit", partition), offset) for partition, offset in offsets]
+        return [OffsetRecord("o", entry.key, entry.value) for entry in stored]
 
     def committed(self, offsets: Pairs) -> None:
         """There is no second store; whoever reads here finds what was committed to the topic `o`."""
@@ -130,6 +132,7 @@ class MemoryHost:
         self.configs: list[tuple[list[dict[str, str]], int]] = []
         self.starts_again, self.started_again = False, list[UnitId]()
         self.before_write: Callable[[], None] = lambda: None
+        self.traces: BatchTraces | None = None
 
     def status(self, spec: UnitSpec, state: State, trace: str | None = None, version: str | None = None) -> None:
         self.statuses.append((state, trace))
@@ -165,6 +168,8 @@ class MemoryHost:
         config = {"name": "unit", **config}
         spec = UnitSpec(config["name"], task, config, None if task is None else dict(config), 7, 0)
         unit = make_unit(spec, self, target)
+        if self.traces is not None:
+            unit.batches = self.traces.of_task(spec.unit)
         unit.start()
         return unit
 

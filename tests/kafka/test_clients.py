@@ -7,6 +7,7 @@ import logging
 import confluent_kafka as ck
 import pytest
 
+from kconnect.core.settings import client_config
 from kconnect.core.settings.worker import WorkerSettings
 from kconnect.core.state.records import Topic
 from kconnect.errors import ConfigError
@@ -242,6 +243,73 @@ def test_what_follows_a_producer_to_other_brokers_takes_no_login_of_the_worker_s
     assert "canary" not in str(clients.topic_admin(worker(**LOGIN), "c", config))
     made = clients.offsets(worker(**LOGIN), "c", config)
     assert "canary" not in str((made.producer, made.consumer, made.admin))
+
+
+OTHERS: tuple[dict[str, str], ...] = (
+    {},
+    {"security.protocol": "PLAINTEXT"},
+    {"sasl.oauthbearer.client.id": "x"},
+    {"sasl.oauthbearer.client.x": "x"},
+    {"sasl.mechanism": "SCRAM-SHA-256", "sasl.oauthbearer.client.id": "x"},
+    {"sasl.mechanism": "OAUTHBEARER", "sasl.oauthbearer.client.id": "x"},
+    {"sasl.mechanisms": "OAUTHBEARER", "sasl.oauthbearer.client.id": "x"},
+    {"sasl.username": "x", "sasl.password": "y"},
+    {"sasl.jaas.config": JAAS.format("own", "pw")},
+)
+
+
+@pytest.mark.parametrize("more", OTHERS, ids=str)
+@pytest.mark.parametrize("kinds", [("producer",), ("admin",), ("consumer",), ("producer", "admin"), ("producer", "consumer")])
+def test_no_client_at_all_takes_the_worker_s_login_to_other_brokers(kinds: tuple[str, ...], more: dict[str, str]) -> None:
+    """Whoever may create connectors got the worker's password, by the client that looks for the topics of his producer."""
+    settings = {"bootstrap.servers": "c:3", **more}
+    config = {f"{kind}.override.{name}": text for kind in kinds for name, text in settings.items()}
+    # What a connector says of one client only must not lead another one's login there.
+    config |= {"admin.override.security.protocol": "SASL_PLAINTEXT"} if kinds == ("producer",) else {}
+    for make in (*MAKERS.values(), _topic_admin, *_OF_OFFSETS):
+        try:
+            made = make(worker(**LOGIN), config)
+        except ConfigError as refused:
+            assert "canary" not in str(refused)
+        else:
+            assert made["bootstrap.servers"] != "c:3" or "canary" not in str(made)
+
+
+def test_settings_of_tokens_are_no_login_by_password() -> None:
+    config = {"producer.override.bootstrap.servers": "c:3", "producer.override.sasl.oauthbearer.client.id": "x"}
+    with pytest.raises(ConfigError, match="names brokers that are not the worker's"):
+        clients.producer(worker(**LOGIN), "c", 0, config)
+    by_token = {**config, "producer.override.sasl.mechanism": "OAUTHBEARER"}
+    assert "canary" not in str(clients.producer(worker(**LOGIN), "c", 0, by_token))
+
+
+def _topic_admin(settings: WorkerSettings, config: dict[str, str]) -> clients.Client:
+    return clients.topic_admin(settings, "c", config)
+
+
+_OF_OFFSETS = tuple(
+    lambda settings, config, kind=kind: getattr(clients.offsets(settings, "c", config), kind)
+    for kind in ("producer", "consumer", "admin")
+)
+
+
+def test_a_client_has_so_many_brokers_that_each_may_have_a_thread() -> None:
+    """A list of thousands, which librdkafka makes a thread for each of, kept a machine from all else that ran there."""
+    most = client_config.MOST_BROKERS
+    for name in ("bootstrap.servers", "metadata.broker.list"):
+        fine = {f"consumer.override.{name}": ",".join(f"h{number}:1" for number in range(most))}
+        assert clients.consumer(worker(), "c", 0, fine)[name].count(",") == most - 1
+        with pytest.raises(ConfigError, match=f"{name} can't be used: it names {most + 1} brokers"):
+            clients.consumer(worker(), "c", 0, {f"consumer.override.{name}": fine[f"consumer.override.{name}"] + ",one:1"})
+
+
+@pytest.mark.parametrize("name", ["client.id", "group.id", "group.instance.id", "client.rack"])
+def test_a_name_is_no_longer_than_a_request_has_room_for(name: str) -> None:
+    """Brokers took what was behind for the rest of the request."""
+    fine = clients.consumer(worker(), "c", 0, {f"consumer.override.{name}": "é" * 16_383})
+    assert len(fine[name]) == 16_383
+    with pytest.raises(ConfigError, match=f"{name} can't be used: it has more than 32767 bytes"):
+        clients.consumer(worker(), "c", 0, {f"consumer.override.{name}": "é" * 16_384})
 
 
 def test_buffer_memory_is_counted_in_kibibytes() -> None:

@@ -31,6 +31,7 @@ from kconnect.core.herder.placing import Placing
 from kconnect.core.herder.request import Office
 from kconnect.core.herder.requests import offsets
 from kconnect.core.herder.requests.configs import CreateConnector, DeleteConnector, PutConfig
+from kconnect.core.herder.spark_rest import SparkRest
 from kconnect.core.state import records
 from kconnect.core.state.assignment import AssignmentState
 from kconnect.core.state.records import FOLDED, State, Topic, UnitId, UnitStatus
@@ -56,7 +57,7 @@ action = st.tuples(st.integers(0, len(ACTIONS) - 1), st.integers(0, 2), st.integ
 @pytest.mark.parametrize("block", range(BLOCKS))
 def test_whatever_happens_the_invariants_hold(block: int, pytestconfig: pytest.Config) -> None:
     # A block of its own each, so that a failure in one does not end the others.
-    wanted, played, seen = -(-WANTED // BLOCKS), 0, set[str]()
+    wanted, played, rested, seen = -(-WANTED // BLOCKS), 0, 0, set[str]()
 
     @settings(
         max_examples=wanted,
@@ -69,11 +70,13 @@ def test_whatever_happens_the_invariants_hold(block: int, pytestconfig: pytest.C
     )
     @given(st.integers(0, 2**32), st.integers(1, 3), st.lists(action, min_size=1, max_size=14))
     def play(seed: int, workers: int, drawn: list[tuple[int, int, int, int]]) -> None:
-        nonlocal played
+        nonlocal played, rested
         kinds = some_kinds(seed)
         actions = [*beginning(seed), *(Action(kinds[kind % len(kinds)], *details) for kind, *details in drawn)]
-        found = violations(History(seed, workers).play(actions))
+        history = History(seed, workers).play(actions)
+        found = violations(history)
         played += 1
+        rested += history.rests > 0
         seen.update(action.what for action in actions)
         assert not found, f"{'; '.join(map(str, found))}\nHistory({seed}, {workers}).play({actions})"
 
@@ -81,6 +84,7 @@ def test_whatever_happens_the_invariants_hold(block: int, pytestconfig: pytest.C
     pytestconfig.get_terminal_writer().line(f" {played} histories ")
     assert played >= wanted
     assert seen == set(ACTIONS), "every kind of action was among them"
+    assert rested >= wanted // 60, "Spark of some workers has ended for a while"
 
 
 @pytest.fixture(autouse=True)
@@ -217,6 +221,11 @@ def test_one_owner_when_what_never_stops_is_not_given_up(monkeypatch: pytest.Mon
 def test_hosts_that_nothing_needs_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(placement._Plan, "close_unused", lambda self: None)
     assert found_by("hosts", kinds=MOVING)
+
+
+def test_a_worker_that_rests_though_it_is_needed_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(SparkRest, "_is_needed", lambda self: False)
+    assert found_by("hosts", kinds=("create", "wait"))
 
 
 def test_no_loss_when_something_was_never_sent() -> None:

@@ -61,7 +61,7 @@ def test_a_standalone_cluster_has_room_for_plugins(
 ) -> None:
     monkeypatch.setattr(os, "cpu_count", lambda: cores)
     spark = {"spark.master": master} if master else {}
-    assert (sizes.hosts(-1, spark), sizes.hosts(7, spark)) == (hosts, 7)
+    assert (sizes.hosts(None, spark), sizes.hosts((2, 7), spark)) == ((hosts, hosts), (2, 7))
 
 
 def test_the_application_has_the_worker_s_name_unless_the_user_has_given_one() -> None:

@@ -9,6 +9,8 @@ from typing import Any
 import confluent_kafka as ck
 import pytest
 
+from kconnect.api.record import TopicPartition
+from kconnect.core.herder.effects import GroupInUseError
 from kconnect.core.settings.worker import WorkerSettings
 from kconnect.core.state import records
 from kconnect.errors import ConnectError
@@ -67,6 +69,47 @@ def test_brokers_that_only_a_config_names_are_asked_by_another_process(address: 
     apart.fence("c", named(address), ["x-0"])
     with pytest.raises(ConnectError, match="None of its topics is there"):
         apart.moves("c", named(address), ["other"], "earliest", 0)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("bootstrap.servers", "metadata.broker.list", "security.protocol", "sasl.jaas.config", "sasl.mechanism"),
+        *("ssl.ca.location", "ssl.keystore.key", "ssl.keystore.location", "ssl.truststore.location", "ssl.key.password"),
+        # Only librdkafka has these: Java's clients are no list of what they may do.
+        *("ssl.key.pem", "ssl.keystore.location", "https.ca.location", "debug", "sasl.kerberos.keytab"),
+    ],
+)
+@pytest.mark.parametrize("kind", ["producer", "consumer", "admin"])
+def test_a_client_that_a_config_has_connect_in_its_own_way_is_made_in_another_process(
+    kind: str, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A key whose password takes librdkafka hours to try, or a pipe as a certificate, stopped all that the worker does."""
+    asked = made("127.0.0.1:1")
+    requests: list[Any] = []
+    monkeypatch.setattr(asked._errands, "ask_brokers", lambda request: requests.append(request))
+
+    def die(*arguments: Any) -> None:
+        raise AssertionError("the worker makes it itself")
+
+    monkeypatch.setattr(brokers, "_ASKED", dict.fromkeys(brokers._ASKED, die))
+    config = {f"{kind}.override.{name}": "x"}
+    asked.fence("c", config, ["x-0"])
+    asked.alter_group("c", config, {TopicPartition("t", 0): 1})
+    assert [request["what"] for request in requests] == ["fence", "alter_group"]
+    # What only tunes a client costs no process, for a console asks for the offsets of many.
+    with pytest.raises(AssertionError):
+        asked.group_offsets("c", {"consumer.override.max.poll.records": "1", "producer.override.linger.ms": "5"})
+
+
+@pytest.mark.process
+def test_a_group_is_changed_by_another_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = made("127.0.0.1:1")
+    with pytest.raises(ConnectError, match=r"It is no file, but a pipe|ssl\.ca\.location"):
+        asked.alter_group("c", {"admin.override.ssl.ca.location": "/dev/zero"}, {TopicPartition("t", 0): 1})
+    monkeypatch.setattr(asked._errands, "ask_brokers", lambda request: "it has members")
+    with pytest.raises(GroupInUseError, match="it has members"):
+        asked.alter_group("c", {"admin.override.ssl.ca.location": "x"}, None)
 
 
 def test_offsets_come_as_they_are_stored(address: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -58,7 +58,8 @@ def test_what_references_stand_for_is_in_no_error_that_rest_shows(tmp_path: Path
     settings = WorkerSettings.from_properties({**PROPERTIES, **more}, {})
     worker = Worker(settings, {})
     admin = Admin(clients.internal(settings, "admin"))
-    world = World(settings, admin, worker._registry, worker._sandbox, worker._feed, TopicWatch(admin, {}))
+    driver = Driver({}, lambda _: None, lambda *_: None)
+    world = World(settings, admin, worker._registry, worker._sandbox, worker._feed, TopicWatch(admin, {}), driver)
     reference = f"${{file:{tmp_path / 'secrets'}:protocol}}"
     config = {
         "offsets.storage.topic": "mine",

@@ -189,7 +189,7 @@ def _of_cluster(cluster: dict[str, Any]) -> Iterator[Finding]:
             message = f"{worker['worker_id']} has {stuck} that do not stop"
             remedy = "they get another host; see the executor's log for where they hang"
             yield Finding(WARNING, "cluster", CLUSTER, message, remedy)
-        if worker["url"] and not worker["hosts"]:
+        if worker["url"] and not worker["hosts"] and not worker.get("resting"):
             message = f"{worker['worker_id']} has no task host: nothing runs on it"
             remedy = "unless it has just started, see its log for Spark's messages"
             yield Finding(WARNING, "cluster", CLUSTER, message, remedy)

@@ -118,6 +118,8 @@ def state(worker: dict[str, Any], leader: str | None) -> str:
     # A worker of an older version does not know of it.
     if worker.get("drained"):
         return "draining" if any(host["connectors"] + host["tasks"] for host in worker["hosts"]) else "drained"
+    if worker.get("resting"):
+        return "resting"
     if not worker["hosts"]:
         return "starting"
     return "leader" if worker["worker_id"] == leader else "member"

@@ -18,6 +18,7 @@ import httpx
 import kopf
 import yaml
 
+from kconnect.cli import terminal
 from kconnect.cli.connection import Target
 from kconnect.cli.operator import resource as resources
 from kconnect.cli.operator.decision import SOON_S
@@ -219,7 +220,7 @@ def _configure(settings: kopf.OperatorSettings) -> None:
     settings.posting.event_name_prefix = "kconnect-"
     # One that died unseen would be waited at for ever. The API server takes whole numbers only.
     settings.watching.server_timeout = 300
-    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s", force=True)
+    terminal.log_to_stderr("%(asctime)s %(levelname)s %(message)s", again=True)
     _log.setLevel(logging.INFO)
 
 

@@ -7,7 +7,7 @@ Called by `reconciling.py`. Nothing secret gets there: what a config has of secr
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from typing import Any
 
@@ -25,6 +25,7 @@ from kconnect.cli.operator.decision import (
     is_moving,
 )
 from kconnect.cli.operator.resource import CLAIMED, REPORT, STRIMZI_KIND, Resource
+from kconnect.cli.terminal import plain
 from kconnect.core.settings import secrets
 
 _STRIMZI_FIELDS = ("conditions", "observedGeneration", "connectorStatus", "tasksMax", "topics", "autoRestart")
@@ -60,7 +61,7 @@ def status(
     """Return the whole status of a resource, as it stands in Kubernetes."""
     before = resource.status
     is_ready, reason, message = _readiness(resource, observed, decision, outcome, now)
-    message = _shown(resource, observed, message)
+    message = _line(_shown(resource, observed, message))
     applied = any(isinstance(action, Apply) for action in decision.actions)
     state: dict[str, Any] = {
         "observedGeneration": resource.generation,
@@ -82,7 +83,7 @@ def status(
     if resource.drift == REPORT:
         text = f"Left as it is: {', '.join(decision.drift)}" if decision.drift else ""
         drifted = ("True", "Differs") if decision.drift else ("False", "NoDifference")
-        conditions.append(_condition(before, "Drifted", *drifted, _shown(resource, observed, text), now))
+        conditions.append(_condition(before, "Drifted", *drifted, _line(_shown(resource, observed, text)), now))
     if resource.notes:
         text = " ".join(resource.notes)
         conditions.append(_condition(before, "Warning", "True", "NotSupported", text, now))
@@ -104,7 +105,7 @@ def events(resource: Resource, decision: Decision, outcome: Outcome, after: Mapp
         former = before.get(condition["type"], {})
         if is_bad and any(former.get(key) != condition[key] for key in ("status", "reason", "message")):
             happened.append(Event("Warning", condition["reason"], condition["message"]))
-    return happened
+    return [replace(event, message=_line(event.message)) for event in happened]
 
 
 def timestamp(now: datetime) -> str:
@@ -215,7 +216,13 @@ def _shown(resource: Resource, observed: Observed | Unreachable, text: str) -> s
     for config in (resource.manifest.config, observed.config if isinstance(observed, Observed) else None):
         if config:
             text = secrets.hide(text, secrets.values(config))
+    text = plain(text)
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+
+
+def _line(text: str) -> str:
+    """Return a text as a line: names in it are whatever somebody has written into a resource."""
+    return " ".join(plain(text).split("\n"))
 
 
 def _all_shown(resource: Resource, observed: Observed, value: Any) -> Any:

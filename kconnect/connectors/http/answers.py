@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
+from kconnect import small_files
 from kconnect.api import ConfigError, ConnectError
 from kconnect.connectors import passthrough
 from kconnect.connectors.http import settings
@@ -26,6 +27,7 @@ get here: the framework refuses them under any prefix.
 _UNDOTTED = frozenset(("acks", "retries", "debug", "partitioner"))
 """The other names without a dot are confluent-kafka's, for callbacks and the like."""
 _BROKER = re.compile(r"(?:\w+://)?(?:\[[0-9A-Fa-f:.%]+\]|[\w.-]+)(?::\d{1,5})?")
+_MOST_BROKERS = 100
 _FLUSH_S = 30.0
 _TOO_LARGE = (KafkaError.MSG_SIZE_TOO_LARGE, KafkaError.RECORD_LIST_TOO_LARGE)
 _OMITTED = "http_body_omitted"
@@ -54,6 +56,7 @@ class Answers:
                 raise ConfigError(f"{OWN}{name}", "[hidden]", "It is no setting of a producer: leave it out")
             if name in ("bootstrap.servers", "metadata.broker.list"):
                 _check_brokers(f"{OWN}{name}", value)
+        small_files.require(producer_settings, OWN)
         try:
             self._producer = Producer(
                 {"bootstrap.servers": config[settings.BROKERS], "enable.idempotence": True, **producer_settings}
@@ -131,5 +134,8 @@ class Answers:
 
 def _check_brokers(name: str, value: str) -> None:
     """Raise ConfigError for what is no list of brokers."""
-    if not all(_BROKER.fullmatch(part.strip()) for part in value.split(",")):
+    parts = value.split(",")
+    if len(parts) > _MOST_BROKERS:
+        raise ConfigError(name, f"{value[:100]}...", f"Name at most {_MOST_BROKERS} brokers: each takes a thread")
+    if not all(_BROKER.fullmatch(part.strip()) for part in parts):
         raise ConfigError(name, value, "It is a list of brokers, each as host:port, with commas between them")

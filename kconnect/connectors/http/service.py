@@ -18,6 +18,7 @@ from typing import Any
 
 import httpx
 
+from kconnect import small_files
 from kconnect.api import ConnectError
 from kconnect.connectors.addresses import is_metadata_service, is_public
 from kconnect.connectors.http import bodies, links, settings, source_settings
@@ -233,6 +234,10 @@ def _tls(config: Mapping[str, Any], certificate: bool = True) -> ssl.SSLContext 
         return True
     setting = settings.CA
     try:
+        for setting in (settings.CA, settings.CERTIFICATE, settings.KEY) if certificate else (settings.CA,):
+            if config[setting]:
+                small_files.read(config[setting])
+        setting = settings.CA
         context = ssl.create_default_context(cafile=authorities or None)
         if certificate_file:
             setting = settings.CERTIFICATE

@@ -16,6 +16,7 @@ from opensearchpy import OpenSearch
 from opensearchpy.exceptions import ConnectionError as NoConnection
 from opensearchpy.exceptions import OpenSearchException, SerializationError, TransportError
 
+from kconnect import small_files
 from kconnect.api import ConfigError
 from kconnect.connectors.search import settings
 from kconnect.connectors.search.connection import Kept, bounded
@@ -41,7 +42,7 @@ def made_client(config: Mapping[str, Any], longest_s: float | None = None, kept:
     for name in (settings.CA, settings.CERTIFICATE, settings.KEY):
         if config[name]:
             try:
-                open(config[name], "rb").close()
+                small_files.read(config[name])
             except OSError as error:
                 raise ConfigError(name, config[name], f"It can't be read: {error.strerror}") from None
     timeout_s = min(config[settings.TIMEOUT] / 1000, longest_s or float("inf"))

@@ -121,7 +121,7 @@ def made_engine(
     (connections or Connections()).attach(engine, limits, _connect_s(url, timeout_s))
     if engine.dialect.name == "sqlite":
         sqlite_tables.guard(engine)
-    if engine.dialect.name in ("mysql", "mariadb"):
+    elif engine.dialect.name in ("mysql", "mariadb"):
         mysql_tables.guard(engine)
     if engine.dialect.name == "sqlite" and writes:
         # Its driver would begin a transaction too late for a savepoint; and who will write is to wait for others at once.

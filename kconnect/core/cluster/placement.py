@@ -13,6 +13,8 @@ from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
+from kconnect.core.cluster import assignor
+from kconnect.core.cluster.host_count import UNITS_A_HOST
 from kconnect.core.cluster.shares import INSTANCES, group_of
 from kconnect.core.state import assignment_records
 from kconnect.core.state.assignment import AssignmentState
@@ -21,9 +23,6 @@ from kconnect.core.state.records import Entry, UnitId, Units
 
 NO_CORE = "no core of Spark is free for it"
 """How the driver begins to say why a host is not up, if it waits for a core."""
-
-_UNITS_A_HOST = 8
-"""A process costs some 100 MB and a core of Spark's; a few units share one well, and many should use more than one core."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +35,8 @@ class Wanted:
     they may go, and `late` of those that have not come up, or come back, for so long that they may never: there may be no room
     for them. `starved` are those whose process has ended and left units in its record, which only a successor can take out,
     and Spark has no core for one. `standby` are specs of which one host is kept although it has no units. With `down`, this
-    worker is given nothing: its Spark has ended, or its first hosts are not up yet.
+    worker is given nothing: its Spark has ended, or its first hosts are not up yet. With `resting`, it has no hosts either, and
+    no units that need one. With `spreads`, `hosts` may differ from what it was, and units move for that.
     """
 
     hosts: int
@@ -51,6 +51,13 @@ class Wanted:
     starved: Collection[int] = ()
     standby: Collection[HostSpec] = ()
     down: bool = False
+    resting: bool = False
+    spreads: bool = False
+
+    @property
+    def closes(self) -> bool:
+        """Whether no host is kept for what may come."""
+        return self.leaving or self.resting
 
 
 def place(state: AssignmentState, worker: str, incarnation: str, wanted: Wanted) -> Placement | None:
@@ -60,7 +67,7 @@ def place(state: AssignmentState, worker: str, incarnation: str, wanted: Wanted)
     A unit stays on its host as long as that is of its spec and can stop its units, and is not late while another one is up; a
     new one goes to the host of its spec with the lightest load. The first placement of a new incarnation names no host: it
     tells the hosts of the one before to stop, and nothing is placed while one of their held records stands. A worker that is
-    `leaving` closes each host that is empty.
+    `leaving`, or `resting`, closes each host that is empty.
     """
     before = state.placements.get(worker)
     generation = state.assignments[worker].generation if worker in state.assignments else 0
@@ -76,11 +83,12 @@ def place(state: AssignmentState, worker: str, incarnation: str, wanted: Wanted)
     same = plan.units == {host: dict(units) for host, units in (before.hosts or {}).items()} and specs == before.specs
     # Hosts start nothing by a config that the placement does not know.
     is_known = wanted.changed_at < before.config_offset
-    is_told = (before.generation, before.leaving, before.down) == (generation, wanted.leaving, wanted.down)
+    flags = (before.generation, before.leaving, before.down, before.resting)
+    is_told = flags == (generation, wanted.leaving, wanted.down, wanted.resting)
     if same and is_known and is_told:
         return None
     now = (incarnation, wanted.leaving, specs, wanted.config_offset, wanted.down)
-    return Placement(worker, plan.units, generation, before.revision + 1, *now)
+    return Placement(worker, plan.units, generation, before.revision + 1, *now, resting=wanted.resting)
 
 
 class _Plan:
@@ -112,6 +120,7 @@ class _Plan:
         self._plain_hosts = max(1, wanted.hosts - bool(wanted.starved))
         self._yields: int | None = None
         self._yields = self._who_yields()
+        self._targets = self._spread() if wanted.spreads else {}
 
     def _who_yields(self) -> int | None:
         """
@@ -135,6 +144,23 @@ class _Plan:
                 return min(able, key=lambda host: (sum(map(self._weight, self._placed[host])), -host))
         return None
 
+    def _spread(self) -> dict[UnitId, int]:
+        """
+        Return the host of each plain unit, where the number of hosts may have changed: so that as few as can be move. Nothing
+        before all hosts that there are to be are up.
+        """
+        able = [host for host in self._placed if host in self._numbers - set(self._wanted.late) and self._takes(host, PLAIN)]
+        plain = {unit for unit, spec in self._wanted.units.items() if spec == PLAIN}
+        current = {host: plain & self._placed[host].keys() for host in able}
+        # Those that are to end are the ones with least to do.
+        staying = sorted(able, key=lambda host: (-sum(map(self._weight, current[host])), host))[: self._plain_hosts]
+        if len(staying) < self._plain_hosts:
+            return {}
+        names = {f"{host:06d}": host for host in staying}
+        placed = {name: frozenset(current[host]) for name, host in names.items()}
+        shares = assignor.assign(plain, names, placed, self._wanted.weights)
+        return {unit: names[name] for name, units in shares.items() for unit in units}
+
     def fill(self) -> None:
         wanted = self._wanted
         placed: set[UnitId] = set()
@@ -147,7 +173,7 @@ class _Plan:
                     continue
                 # What is stuck stays where it is: it is the death of that process that it waits for.
                 stays = unit in self._stuck.get(host, (unit,)) and not self._is_given_up(host, spec)
-                stays = stays and host != self._yields
+                stays = stays and host != self._yields and self._targets.get(unit, host) == host
                 if not stays and not self._is_one_up(spec):
                     # It runs well here, and would run nowhere while another process starts.
                     stays = True
@@ -155,9 +181,9 @@ class _Plan:
                 if stays:
                     self._put(unit, host)
         # Plain hosts are kept without units too: that one is up is what makes its worker fit to be given some.
-        while not wanted.leaving and self._count(PLAIN) < self._plain_hosts:
+        while not wanted.closes and self._count(PLAIN) < self._plain_hosts:
             self._open(PLAIN)
-        for spec in () if wanted.leaving else wanted.standby:
+        for spec in () if wanted.closes else wanted.standby:
             if not self._count(spec):
                 self._open(spec)
         self._needed.update(map(self._choose, waiting))
@@ -186,7 +212,7 @@ class _Plan:
             spare = spec.unit is not None or (host in self._wanted.idle and not self._is_standby(spec))
             # One that stood in for a host with stuck units is no longer waited for: it may take what another host needs.
             spare |= host not in self._numbers and sum(self._takes(other, spec) for other in self.units) > max(1, enough)
-            if self._wanted.leaving or (spare and (spec != PLAIN or self._count(PLAIN) > self._plain_hosts)):
+            if self._wanted.closes or (spare and (spec != PLAIN or self._count(PLAIN) > self._plain_hosts)):
                 del self.units[host], self.specs[host]
 
     def _put(self, unit: UnitId, host: int) -> None:
@@ -197,6 +223,8 @@ class _Plan:
     def _choose(self, spec: HostSpec, unit: UnitId | None = None) -> int:
         """Return the least loaded host of this spec; of those, the one with the fewest units of the same group."""
         able = [host for host in self.units if self._takes(host, spec)]
+        if unit is not None and (target := self._targets.get(unit)) in able:
+            return target
         late = [host for host in able if host in self._wanted.late]
         if not able or (len(able) < self._limit(spec) and self._yields is None):
             return self._open(spec)
@@ -223,7 +251,7 @@ class _Plan:
         """Return how many hosts the units of this spec are worth. Of plain hosts there are enough already."""
         if spec == PLAIN or spec.unit is not None or spec.group or SPARK in spec.directories:
             return 1
-        return min(self._wanted.hosts, -(-self._weights_of[spec] // _UNITS_A_HOST))
+        return min(self._wanted.hosts, -(-self._weights_of[spec] // UNITS_A_HOST))
 
     def _open(self, spec: HostSpec) -> int:
         # A number is free again once its host has taken back its record: that is the last that a process does.

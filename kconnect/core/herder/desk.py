@@ -313,8 +313,8 @@ class Desk:
         out, self._out = self._out, []
         return out
 
-    def start(self, procedure: Procedure[T], on_end: OnEnd[T]) -> None:
-        self._out += self._procedures.start(procedure, on_end)
+    def start(self, procedure: Procedure[T], on_end: OnEnd[T], ticket: int = 0) -> None:
+        self._out += self._procedures.start(procedure, on_end, ticket)
 
     def done(self, id: int, result: object) -> None:
         self._out += self._procedures.done(id, result)

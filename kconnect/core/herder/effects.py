@@ -29,9 +29,13 @@ Body = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Effect(Generic[T]):
-    """The base of all. `id` tells whom to answer; 0: nobody waits."""
+    """
+    The base of all. `id` tells whom to answer; 0: nobody waits. `ticket` is that of the request which it is asked for by, as in
+    `events.Requested`; 0: by none. Nothing is decided by it.
+    """
 
     id: int = field(default=0, kw_only=True)
+    ticket: int = field(default=0, kw_only=True, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +134,9 @@ class ReadReports(Effect[Collection[Report]]):
 
 @dataclass(frozen=True, slots=True)
 class ReadCores(Effect["float | None"]):
-    """Read how many cores the task hosts of all workers take; None while that is not known."""
+    """Read how many cores the task hosts of all workers take, or those of one; None while that is not known."""
+
+    worker: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -323,6 +329,13 @@ class SetLevel(Effect[None]):
     """Apply a log level to this process that was set for the whole cluster (KIP-976)."""
 
     change: LoggerLevel
+
+
+@dataclass(frozen=True, slots=True)
+class KeepSpark(Effect[None]):
+    """Have this worker's Spark running, as it is from the start, or not at all until this is asked for again."""
+
+    is_wanted: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -191,7 +191,7 @@ class Herder:
 
         procedure = self._answer(request)
         self._asked[ticket] = procedure
-        self.desk.start(procedure, ended)
+        self.desk.start(procedure, ended, ticket)
 
     def _answer(self, request: Request[T]) -> Procedure[T]:
         desk = self.desk

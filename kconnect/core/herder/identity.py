@@ -23,10 +23,15 @@ class Identity:
     """Of what code the worker is, as `GET /` tells it."""
     kafka_cluster_id: str
     hosts: int = 1
+    """That ordinary connectors and tasks share, at least."""
+    most_hosts: int = 0
+    """The most of them; 0: there are never more."""
     session_timeout_ms: int = 10_000
     handover_grace_ms: int = 2_000
     task_grace_ms: int = 5_000
     rebalance_delay_ms: int = 0
+    spark_rests_after_ms: int = -1
+    """After how long without anything to run, in the whole cluster, this worker's Spark ends; -1: never."""
     load_moves_per_hour: int = 0
     """How many units may move in an hour for what tasks take of a processor; 0: none."""
     record_bytes: int = 2**20

@@ -10,27 +10,32 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
+from kconnect.core.cluster.host_count import HostCount
 from kconnect.core.cluster.placement import NO_CORE, Wanted, place, without_units
+from kconnect.core.herder import effects
 from kconnect.core.herder.classes import Classes
 from kconnect.core.herder.desk import Desk
 from kconnect.core.herder.healing import Healing
 from kconnect.core.herder.host_specs import Directories, HostSpecs
 from kconnect.core.herder.losses import Losses
 from kconnect.core.herder.lost_hosts import LostHosts
-from kconnect.core.herder.procedures import Procedure
+from kconnect.core.herder.procedures import Procedure, ask
 from kconnect.core.herder.quarantine import Quarantine
 from kconnect.core.herder.rivals import Rivals
+from kconnect.core.herder.spark_rest import SparkRest
 from kconnect.core.herder.standby import Standby
 from kconnect.core.herder.throttle import Looks, decisions_throttle
 from kconnect.core.settings.operation import Operation
 from kconnect.core.state import assignment_records, records
-from kconnect.core.state.assignment_records import Held
+from kconnect.core.state.assignment_records import PLAIN, Held, HostSpec
 from kconnect.core.state.records import Entry, State, TargetState, Topic, UnitId, UnitStatus
 from kconnect.core.state.status import StatusState
 from kconnect.errors import ConnectError
 
 _STOPPING_MS = 15_000
 """How long the status of a connector that is to be stopped waits for its instance and its tasks."""
+_MEASURE_MS = 30_000
+"""How often it is looked what the hosts take, on average over minutes."""
 _IDLE_MS = 30_000
 """How long a host that nothing needs is kept: what is started anew meanwhile need not wait for a process."""
 _LATE_MS = 60_000
@@ -62,6 +67,11 @@ class Placing:
         self._lost_hosts = LostHosts(desk.identity.hosts_stop_after_ms)
         self._quarantine = Quarantine(desk, classes)
         self._standby = Standby(desk)
+        self._rest = SparkRest(desk)
+        self._count = HostCount(desk.identity.hosts, max(desk.identity.hosts, desk.identity.most_hosts))
+        self._cores: float | None = None
+        """What this worker's hosts take, and when that was looked at: only if they may be more or fewer."""
+        self._cores_at: int | None = None
         self._overtaken: dict[UnitId, int] = {}
         """Units of lost hosts of which a status is being written, and how many of theirs were read meanwhile."""
 
@@ -140,6 +150,8 @@ class Placing:
             yield desk.pause(due - desk.now)
             due = looks.after(len(desk.log.config.connectors), desk.now)
             restarts = self._restarts
+            self._keep_spark()
+            yield from self._measure()
             entries = self._clear_old_hosts()
             if not entries:
                 entries = self._placement()
@@ -171,6 +183,28 @@ class Placing:
                 self._overtaken = {}
                 continue
             yield desk.change(looks.quiet_ms(len(desk.log.config.connectors), 1000))
+
+    def _keep_spark(self) -> None:
+        """Have Spark running as long as anybody has anything to run."""
+        desk = self._desk
+        is_wanted = self._rest.look()
+        if is_wanted is None:
+            return
+        if is_wanted:
+            desk.say("INFO", "There is something to run again: this worker's Spark starts")
+            # What would come before its first host is up would wait for that, while others run.
+            self._lost_hosts.spark_ended((), desk.now)
+            self._standby.begin()
+        else:
+            desk.say("INFO", "Nobody in the cluster has anything to run: this worker's Spark rests until there is something")
+            desk.host_troubles.clear()
+        desk.tell(effects.KeepSpark(is_wanted))
+
+    def _measure(self) -> Procedure[None]:
+        desk = self._desk
+        if self._count.varies and (self._cores_at is None or desk.now - self._cores_at >= _MEASURE_MS):
+            self._cores_at = desk.now
+            self._cores = yield from ask(effects.ReadCores(desk.me))
 
     def _lost_units(self) -> Procedure[set[UnitId]]:
         """Return the units that lost hosts still list, and whose status says that they run."""
@@ -257,11 +291,13 @@ class Placing:
         self._idle_since = {host: self._idle_since.get(host, desk.now) for host in idle}
         self._absent_since = {host: self._absent_since.get(host, desk.now) for host in self._absent()}
         self._starved_since = {host: self._starved_since.get(host, desk.now) for host in self._starved()}
+        units = {unit: self._quarantine.spec(unit, self._specs.of(desk.log.config, unit)) for unit in runnable}
+        weights = desk.log.weights()
         return Wanted(
-            desk.identity.hosts,
-            {unit: self._quarantine.spec(unit, self._specs.of(desk.log.config, unit)) for unit in runnable},
+            self._hosts(units, weights),
+            units,
             runs,
-            desk.log.weights(),
+            weights,
             desk.leaving,
             desk.log.config.offset,
             max((desk.log.config.changed_at(unit) for unit in runnable), default=-1),
@@ -269,8 +305,17 @@ class Placing:
             {host for host, since in self._absent_since.items() if desk.now - since >= _LATE_MS},
             {host for host, since in self._starved_since.items() if desk.now - since >= _STARVED_MS},
             self._standby.specs(self._specs),
-            self._lost_hosts.is_spark_down or self._standby.warms_up(),
+            self._lost_hosts.is_spark_down or self._rest.is_wanted or self._standby.warms_up(),
+            self._rest.is_wanted,
+            self._count.varies,
         )
+
+    def _hosts(self, units: Mapping[UnitId, HostSpec], weights: Mapping[UnitId, int]) -> int:
+        """Return how many plain hosts there are to be."""
+        if not self._count.varies:
+            return self._count.least
+        shared = sum(weights.get(unit, 1) for unit, spec in units.items() if spec == PLAIN)
+        return self._count.decide(shared, self._cores, self._desk.now)
 
     def _absent(self) -> set[int]:
         """Return the hosts that this life has placed, and that no process is."""

@@ -43,8 +43,9 @@ class Procedures:
     _waiting_until: list[_Running] = field(default_factory=list)
     _next_id: int = 1
 
-    def start(self, procedure: Procedure[T], on_end: OnEnd[T]) -> list[Effect[Any]]:
-        running = _Running(procedure, on_end)
+    def start(self, procedure: Procedure[T], on_end: OnEnd[T], ticket: int = 0) -> list[Effect[Any]]:
+        """Start a procedure, which answers the request with that `ticket`; 0: none."""
+        running = _Running(procedure, on_end, ticket)
         return self._resume(running, lambda: next(procedure))
 
     def done(self, id: int, result: object) -> list[Effect[Any]]:
@@ -94,7 +95,7 @@ class Procedures:
             running.condition = yielded.condition
             self._waiting_until.append(running)
             return []
-        effect = replace(yielded, id=self._next_id)
+        effect = replace(yielded, id=self._next_id, ticket=running.ticket)
         self._waiting_for[self._next_id] = running
         self._next_id += 1
         return [effect]
@@ -104,5 +105,6 @@ class Procedures:
 class _Running:
     procedure: Procedure[Any]
     on_end: OnEnd[Any]
+    ticket: int
     condition: Callable[[], bool] = lambda: True
     closed: bool = False

@@ -9,12 +9,11 @@ from __future__ import annotations
 import math
 from collections import deque
 
+from kconnect.core.cluster.host_count import TARGET
 from kconnect.core.metrics.report import AGAIN_S, HostReport
 
 WINDOW_S = AGAIN_S
 """A host that takes nothing says so no less often."""
-TARGET = 0.7
-"""Workers are wanted so that each takes this share of what it has."""
 
 _MOST_CORES = 1024.0
 """No host takes more: whoever says so must not have thousands of workers started."""
@@ -43,12 +42,14 @@ class Demand:
             if now - samples[-1][0] > silent_s:
                 del self._samples[life]
 
-    def cores(self, now: float) -> float | None:
-        """Return how many cores all hosts take on average; None before a whole window was heard."""
+    def cores(self, now: float, worker: str | None = None) -> float | None:
+        """Return how many cores all hosts take on average, or those of one worker; None before a whole window was heard."""
         if self._began_at is None or now - self._began_at < WINDOW_S:
             return None
         total = 0.0
-        for samples in list(self._samples.values()):
+        for (name, *_), samples in list(self._samples.items()):
+            if worker not in (None, name):
+                continue
             (began, first), (_, last) = samples[0], samples[-1]
             if now - samples[-1][0] <= WINDOW_S + 60 and now > began:
                 total += min(max(0.0, last - first) / max(now - began, 1.0), _MOST_CORES)

@@ -170,6 +170,12 @@ SHELL = frozenset(("sasl.kerberos.principal", "sasl.kerberos.keytab", "sasl.kerb
 _SHELL_SAFE = re.compile(r"(?!-)[A-Za-z0-9_.@/:+=~-]*")
 _PYTHONS = frozenset(("default.topic.config", "delivery.report.only.error"))
 """Settings with dots in their names that confluent-kafka itself has. They are none of texts, for which it raises anything."""
+_BROKERS = frozenset(("bootstrap.servers", "metadata.broker.list"))
+MOST_BROKERS = 100
+"""Of a client in Python: librdkafka makes a thread for each that is named, and thousands keep the machine from all else."""
+_SENT = frozenset(("client.id", "group.id", "group.instance.id", "client.rack", "transactional.id"))
+_LONGEST_SENT = 32_767
+"""Of a text in a request. librdkafka sends longer ones, and brokers take what is behind for the rest of the request."""
 _NO_TEXT = re.compile("[\0\ud800-\udfff]")
 """What C ends a text at, and what UTF-8 has not."""
 
@@ -185,6 +191,10 @@ def unfit(name: str, value: str) -> str | None:
         return "kconnect's clients have no such setting: remove it"
     if name == "group.id" and not value.strip():
         return "it is empty: name a consumer group, or remove the setting"
+    if name in _SENT and len(value.encode()) > _LONGEST_SENT:
+        return f"it has more than {_LONGEST_SENT} bytes, which no request of Kafka's has room for"
+    if name in _BROKERS and (count := value.count(",") + 1) > MOST_BROKERS:
+        return f"it names {count} brokers, and each takes a thread: name at most {MOST_BROKERS}"
     if name in SHELL and not is_safe_for_shell(value):
         return "it goes into a command line: use letters, digits and _ . @ / : + = ~ - only"
     return None

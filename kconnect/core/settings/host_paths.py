@@ -58,7 +58,11 @@ _BEHIND = re.compile(r"[\s,;!\"']")
 _BETWEEN = re.compile(r"[?&;,()]")
 _IGNORED = re.compile(r"[\t\n\r]|^[\x00-\x20]+|[\x00-\x20]+$")
 """Parsers of addresses drop these, so that what begins with `fi<tab>le:` is a file."""
-_STORE_OPTION = re.compile(r"\b(?:keytab|ticketCache)\s*=\s*[\"']?(?P<path>[^\"'\s;]+)", re.IGNORECASE)
+_KERBEROS_LINE = re.compile(r"""\s*[\w.$]+\s+\w+(?P<options>(?:\s+\w+\s*=\s*(?:"[^"\\\r\n]*"|[\w.@-]+))*)\s*;\s*""")
+_KERBEROS_OPTION = re.compile(r"""(\w+)\s*=\s*(?:"([^"]*)"|([\w.@-]+))""")
+"""A login line as people write it. Java's reader knows comments, two kinds of quotation marks, and letters by their numbers."""
+_KERBEROS_FILES = ("keytab", "ticketcache")
+_UNREADABLE = 'of a login line that is written in an unusual way: write keyTab="/…" and the like, without escapes and comments'
 
 
 def named(config: Mapping[str, str]) -> Iterator[tuple[str, str]]:
@@ -85,8 +89,21 @@ def _paths(setting: str, text: str) -> Iterator[str]:
         if address[:5].lower() == "jdbc:":
             yield from _of_parameters(address)
     if setting.endswith("sasl.jaas.config"):
-        for match in _STORE_OPTION.finditer(text):
-            yield match["path"].removeprefix("file:")
+        yield from _of_login(text)
+
+
+def _of_login(line: str) -> Iterator[str]:
+    """Yield the files of a Kerberos login. A line that could be read in two ways names one that is not allowed."""
+    words = line.split(maxsplit=1)
+    if not words or not words[0].endswith("Krb5LoginModule"):
+        return
+    match = _KERBEROS_LINE.fullmatch(line)
+    if match is None:
+        yield _UNREADABLE
+        return
+    for name, quoted, bare in _KERBEROS_OPTION.findall(match["options"]):
+        if name.lower() in _KERBEROS_FILES and (path := (quoted or bare).removeprefix("file:").removeprefix("FILE:")):
+            yield path
 
 
 def _is_named_as_file(setting: str, text: str) -> bool:

@@ -47,8 +47,9 @@ def lent(worker: Mapping[str, str], prefix: str, own: Mapping[str, str]) -> froz
 def problem(worker: Mapping[str, str], prefix: str, own: Mapping[str, str]) -> str | None:
     """Return why a connector's overrides of a client can't be used, or None if it has a login of its own, or needs none."""
     names = lent(worker, prefix, own)
-    protocol = own.get("security.protocol") or worker.get(f"{prefix}security.protocol") or worker.get("security.protocol", "")
-    if not names or _has_login(own) or not protocol.strip().upper().startswith("SASL"):
+    protocol = _of_client(worker, prefix, own, "security.protocol")
+    mechanism = _of_client(worker, prefix, own, "sasl.mechanism", "sasl.mechanisms")
+    if not names or _has_login(own, mechanism) or not protocol.startswith("SASL"):
         return None
     return (
         f"{prefix}override.{SERVERS} names brokers that are not the worker's, and the client would log in there as the worker "
@@ -57,9 +58,18 @@ def problem(worker: Mapping[str, str], prefix: str, own: Mapping[str, str]) -> s
     )
 
 
-def _has_login(settings: Mapping[str, str]) -> bool:
-    by_token = any(name.startswith("sasl.oauthbearer.") and "client" in name for name in settings)
+def _has_login(settings: Mapping[str, str], mechanism: str) -> bool:
+    # Settings of tokens are no login where the client logs in by a password.
+    by_password = mechanism == "PLAIN" or mechanism.startswith("SCRAM-")
+    by_token = not by_password and any(name.startswith("sasl.oauthbearer.") and "client" in name for name in settings)
     return "sasl.jaas.config" in settings or {"sasl.username", "sasl.password"} <= settings.keys() or by_token
+
+
+def _of_client(worker: Mapping[str, str], prefix: str, own: Mapping[str, str], *names: str) -> str:
+    """Return a setting of a client, by any of its names: the connector's, that of the worker's clients, or the worker's."""
+    places = ((own, ""), (worker, prefix), (worker, ""))
+    texts = (place.get(begin + name, "").strip() for place, begin in places for name in names)
+    return next((text.upper() for text in texts if text), "")
 
 
 def _servers(text: str | None) -> frozenset[str]:

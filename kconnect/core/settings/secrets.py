@@ -19,7 +19,7 @@ from kconnect.errors import BadRequestError
 
 _NAME = re.compile(
     r"password|passphrase|passwd|secret|token|credential|jaas|private|keystore\.key|key\.pem|basic\.auth\.user\.info"
-    r"|(api|access|account|shared|encryption|ssl)[._-]?key\b|(?<![a-z])(pass|pwd)(?![a-z])|authorization",
+    r"|(api|access|account|shared|encryption|ssl)[._-]?key\b|(?<![a-z])(pass|pwd)(?![a-z])|authorization|^opentelemetry\.headers$",
     re.IGNORECASE,
 )
 _NOT_SECRET = re.compile(

@@ -123,6 +123,7 @@ CLASS: Kind[str] = Kind(Type.CLASS)
 INT: Kind[int] = Kind(Type.INT)
 SHORT: Kind[int] = Kind(Type.SHORT)
 LONG: Kind[int] = Kind(Type.LONG)
+DOUBLE: Kind[float] = Kind(Type.DOUBLE)
 BOOLEAN: Kind[bool] = Kind(Type.BOOLEAN)
 LIST: Kind[list[str]] = Kind(Type.LIST)
 

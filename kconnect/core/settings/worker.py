@@ -15,12 +15,12 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from kconnect.api.config import ConfigValue, Importance, NonEmptyString, OneOf, Range
-from kconnect.core.settings import browsers, gates, internal_topics, references, secrets
+from kconnect.core.settings import browsers, gates, internal_topics, opentelemetry, references, secrets
 from kconnect.core.settings.common import IfGiven
 from kconnect.core.settings.host_paths import ALLOWED_PATHS, LINKS
 from kconnect.core.settings.internal_topics import InternalTopics
 from kconnect.core.settings.overrides import Policy, policy_name
-from kconnect.core.settings.setting import BOOLEAN, CLASS, INT, LIST, LONG, SHORT, STRING, table
+from kconnect.core.settings.setting import BOOLEAN, CLASS, DOUBLE, INT, LIST, LONG, SHORT, STRING, table
 from kconnect.core.settings.topic_creation import check_partitions, check_replication_factor
 from kconnect.core.settings.unsafe import IMPLEMENTATIONS, UNSAFE_ALLOWLIST
 from kconnect.errors import ConfigError
@@ -28,9 +28,23 @@ from kconnect.errors import ConfigError
 _HOUR = 3_600_000
 
 
-def _hosts(name: str, value: Any) -> None:
-    if value != -1 and value < 1:
-        raise ConfigError(name, value, "Number of task hosts must be positive, or -1 for one for each core of the machine")
+_HOSTS = re.compile(r"([1-9]\d{0,3})(?:-([1-9]\d{0,3}))?", re.ASCII)
+
+
+def host_range(value: str) -> tuple[int, int] | None:
+    """Return the fewest and the most hosts that `task.hosts` names; None for -1. ConfigError if it names none."""
+    if value.strip() == "-1":
+        return None
+    found = _HOSTS.fullmatch(value.strip())
+    least, most = (0, 0) if found is None else (int(found[1]), int(found[2] or found[1]))
+    if not 1 <= least <= most:
+        rule = "Must be a number of task hosts, a range such as 1-4, or -1 for one for each core of the machine"
+        raise ConfigError("task.hosts", value, rule)
+    return least, most
+
+
+def _hosts(_: str, value: Any) -> None:
+    host_range(value)
 
 
 def _policy(name: str, value: Any) -> None:
@@ -330,11 +344,17 @@ class WorkerSettings:
     handover_grace_ms = LONG(
         "handover.grace.ms", 2_000, Range.at_least(0), "how long a departed worker's hosts may take to stop"
     )
-    task_hosts = INT(
+    task_hosts = STRING(
         "task.hosts",
-        -1,
+        "-1",
         IfGiven(_hosts),
-        "Spark tasks that this worker's units are spread over; -1: one for each core",
+        "Spark tasks that this worker's units are spread over, or a range, such as 1-4; -1: one for each core",
+    )
+    driver_rest_after_ms = LONG(
+        "driver.rest.after.ms",
+        300_000,
+        Range.at_least(-1),
+        "after so long without a connector to run the Spark of each worker ends, until there is one; -1: never",
     )
     sink_rest_after_ms = LONG(
         "sink.rest.after.ms",
@@ -370,6 +390,40 @@ class WorkerSettings:
         "text",
         OneOf(("text", "json")),
         "format of the log: for people, or one JSON object on each line",
+    )
+    opentelemetry_enabled = BOOLEAN(
+        "opentelemetry.enabled",
+        False,
+        doc="whether the worker and its hosts send traces, metrics and logs to a collector of OpenTelemetry",
+    )
+    opentelemetry_endpoint = STRING(
+        "opentelemetry.endpoint",
+        "http://localhost:4318",
+        opentelemetry.check_endpoint,
+        "the base URL of a collector that takes OTLP over HTTP; /v1/traces, /v1/metrics and /v1/logs follow it",
+    )
+    opentelemetry_headers = LIST(
+        opentelemetry.HEADERS,
+        [],
+        opentelemetry.check_headers,
+        "headers of the requests to the collector, as name=value with commas between them; a value may be percent-encoded",
+    )
+    opentelemetry_signals = LIST(
+        "opentelemetry.signals", ["traces", "metrics", "logs"], opentelemetry.check_signals, "what is sent"
+    )
+    opentelemetry_traces_sample_ratio = DOUBLE(
+        "opentelemetry.traces.sample.ratio",
+        0.01,
+        opentelemetry.check_ratio,
+        "the share of batches that have a trace; requests that change something always have one",
+    )
+    opentelemetry_record_headers = BOOLEAN(
+        "opentelemetry.record.headers",
+        False,
+        doc="whether source tasks give the records of a traced batch its trace context, in the header traceparent",
+    )
+    opentelemetry_metrics_interval_ms = LONG(
+        "opentelemetry.metrics.interval.ms", 60_000, Range.at_least(100), "how often metrics are sent"
     )
     # The worker's own Kafka clients; `kafka/clients.py` carries these over, with all of `ssl.*` and `sasl.*`.
     client_id = STRING("client.id", "")

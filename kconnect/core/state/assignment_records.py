@@ -77,9 +77,10 @@ class Placement:
     The distribution of a worker's units over its hosts: host -> unit -> run. `revision` rises with each placement of one
     incarnation; `run` of a unit rises with each restart that was asked for. `hosts` is None if the worker is gone. A worker
     that is `leaving` gives its units away and takes no new ones, and so does one that is `down`: its Spark has ended, and the
-    hosts of it with it. `process` is the worker's, as in `Held`. `specs` names the hosts that are not `PLAIN`; a number keeps
-    its spec for as long as a process of that number may live. `config_offset` is up to where the worker had read the config
-    topic (exclusive, as Connect counts it): a config that is newer may want another spec, so no host starts it yet.
+    hosts of it with it. One that is `resting` is down because nobody has anything to run. `process` is the worker's, as in
+    `Held`. `specs` names the hosts that are not `PLAIN`; a number keeps its spec for as long as a process of that number may
+    live. `config_offset` is up to where the worker had read the config topic (exclusive, as Connect counts it): a config that
+    is newer may want another spec, so no host starts it yet.
     """
 
     worker: str
@@ -94,6 +95,7 @@ class Placement:
     process: tuple[str, int, float] | None = None
     version: str = ""
     """Of kconnect; empty from a worker that did not say so yet."""
+    resting: bool = False
 
     def spec(self, host: int) -> HostSpec:
         return self.specs.get(host, PLAIN)
@@ -101,6 +103,11 @@ class Placement:
     @property
     def takes_units(self) -> bool:
         return not (self.leaving or self.down)
+
+    @property
+    def may_run_units(self) -> bool:
+        """Whether it takes units, or would as soon as there is anything to run."""
+        return self.takes_units or (self.resting and not self.leaving)
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,7 +246,10 @@ def decode_assignment(record: LogRecord) -> AssignmentRecord | NewerFormat | Bro
             version = body.get("version")
             worker_version = version if isinstance(version, str) else ""
             more = (body.get("down") is True, _process(body))
-            return Placement(worker, hosts, *numbers, life, leaving, specs, int(read_to), *more, version=worker_version)
+            resting = body.get("resting") is True
+            return Placement(
+                worker, hosts, *numbers, life, leaving, specs, int(read_to), *more, version=worker_version, resting=resting
+            )
         if key.startswith("held-"):
             worker, host = bodies.split_task(key[len("held-") :])
             if body is None:
@@ -322,6 +332,8 @@ def placement(value: Placement) -> Entry:
         }
         if value.down:
             body["down"] = True
+        if value.resting:
+            body["resting"] = True
         if value.process is not None:
             body["process"] = value.process
         if value.version:

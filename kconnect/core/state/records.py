@@ -65,6 +65,8 @@ class LogRecord(NamedTuple):
     value: bytes | None
     at_ms: int = 0
     """When it was written, in ms since 1970; 0 if nobody asked."""
+    trace: bytes | None = None
+    """The header `traceparent` of the record, if somebody reads such headers. Nothing is decided by it."""
 
 
 class Entry(NamedTuple):
@@ -73,6 +75,8 @@ class Entry(NamedTuple):
     topic: Topic
     key: bytes
     value: bytes | None
+    trace: bytes | None = None
+    """The W3C trace context of what has it written, which becomes the header `traceparent`."""
 
 
 class UnitId(NamedTuple):

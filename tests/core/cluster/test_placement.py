@@ -50,6 +50,10 @@ class Worker:
         value = Held("w", host, frozenset(units), 0, 0, life, "1", stuck=frozenset(stuck))
         self.write(assignment_records.held(value))
 
+    def gone(self, host: int) -> None:
+        """Its process has taken back its record, as the last that it does."""
+        self.write(assignment_records.held(Held("w", host, None)))
+
     def obey(self, but: Collection[int] = ()) -> None:
         """The hosts run exactly what is placed there."""
         for host, units in self.placed.items():

@@ -97,3 +97,49 @@ def test_more_addresses_than_anybody_looks_at_are_one_that_is_allowed_nowhere() 
 )
 def test_what_names_none(setting: str, value: str) -> None:
     assert list(named({setting: value})) == []
+
+
+KERBEROS = 'com.sun.security.auth.module.Krb5LoginModule required useKeyTab=true principal="a@B" '
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        r'keyTab="\/k\/user.keytab"',
+        r'keyTab="/ok/\../\../k/user.keytab"',
+        r'keyTab="/ok/\056\056/k/user.keytab"',
+        '"keyTab"="/k/user.keytab"',
+        "'keyTab'='/k/user.keytab'",
+        "keyTab='/ok/a;/../../k/user.keytab'",
+        'keyTab/**/="/k/user.keytab"',
+        'keyTab=/**/"/k/user.keytab"',
+        'x=a/*" */ keyTab="/k/user.keytab" /*"*/',
+        'x="y" // z="\n" keyTab="/k/user.keytab"',
+        'x=a/ y=\n"keyTab"="/k/user.keytab"',
+    ],
+)
+def test_a_login_line_that_could_be_read_in_two_ways_names_what_no_folder_has(option: str) -> None:
+    """Java's reader took a file elsewhere from such a line, where this one saw none, or one below the allowed folders."""
+    for line in (f"{KERBEROS}{option};", f"{KERBEROS}{option} storeKey=true;"):
+        paths = [path for _, path in named({"target.cluster.sasl.jaas.config": line})]
+        assert paths
+        assert not any(path.startswith("/") for path in paths), paths
+
+
+@pytest.mark.parametrize(
+    ("option", "path"),
+    [
+        ('keyTab="/ok/ /../../k/user.keytab"', "/ok/ /../../k/user.keytab"),
+        ('keyTab="/ok/;/../../k/user.keytab"', "/ok/;/../../k/user.keytab"),
+        ('KEYTAB = "/k/user.keytab"\n serviceName="kafka"', "/k/user.keytab"),
+        ('useTicketCache=true ticketCache="/tmp/krb5cc_0"', "/tmp/krb5cc_0"),
+    ],
+)
+def test_a_login_line_names_its_files(option: str, path: str) -> None:
+    assert list(named({"x.sasl.jaas.config": f"{KERBEROS}{option};"})) == [("x.sasl.jaas.config", path)]
+
+
+def test_a_login_line_without_files_names_none() -> None:
+    plain = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="keyTab" password="a\\"b/*";'
+    for line in (plain, f"{KERBEROS};", f'{KERBEROS}serviceName="kafka";\n'):
+        assert not list(named({"sasl.jaas.config": line}))

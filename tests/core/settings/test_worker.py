@@ -8,7 +8,7 @@ import pytest
 
 from kconnect.api.config import NO_DEFAULT
 from kconnect.core.settings.overrides import Policy
-from kconnect.core.settings.worker import WORKER_CONFIG, WorkerSettings, for_hosts
+from kconnect.core.settings.worker import WORKER_CONFIG, WorkerSettings, for_hosts, host_range
 from kconnect.errors import ConfigError
 from kconnect.java import properties
 
@@ -84,10 +84,17 @@ DEFAULTS = {
     # Ours.
     "scheduled.rebalance.max.delay.ms": 0,
     "handover.grace.ms": 2000,
-    "task.hosts": -1,
+    "task.hosts": "-1",
     "rest.hosts.allowed": [],
     "access.log.file": None,
     "log.format": "text",
+    "opentelemetry.enabled": False,
+    "opentelemetry.endpoint": "http://localhost:4318",
+    "opentelemetry.headers": [],
+    "opentelemetry.signals": ["traces", "metrics", "logs"],
+    "opentelemetry.traces.sample.ratio": 0.01,
+    "opentelemetry.record.headers": False,
+    "opentelemetry.metrics.interval.ms": 60000,
     "sandbox.memory.max.bytes": 2147483648,
     "connector.files.allowed.paths": [],
     "connector.internal.topics.allowed": False,
@@ -229,7 +236,7 @@ def test_all_errors_at_once() -> None:
         "Invalid value localhost:8084 for configuration listeners: Listener doesn't have the right format",
         "Invalid value https://:70000 for configuration admin.listeners: The port must be at most 65535.",
         "Invalid value xml for configuration log.format: String must be one of: text, json",
-        "Number of task hosts must be positive, or -1 for one for each core",
+        "Invalid value 0 for configuration task.hosts: Must be a number of task hosts, a range such as 1-4, or -1 for one",
         "Invalid value [kip-559] for configuration topic.tracking.record.formats: Must be one or both of: apache, kip-558",
         "Invalid value ftp for configuration rest.advertised.listener",
     ):
@@ -336,3 +343,14 @@ def test_an_empty_place_of_plugin_path_is_not_the_current_directory() -> None:
     assert settings.plugin_path == ["/a", "/b"]
     assert list(settings.passed_over) == ["Configuration 'plugin.path' values must not be empty."]
     assert WorkerSettings.from_properties({**MINIMAL, "plugin.path": "/a,/b"}, {}).passed_over == {}
+
+
+@pytest.mark.parametrize(("text", "wanted"), [("-1", None), ("3", (3, 3)), (" 2-5 ", (2, 5)), ("1-1", (1, 1))])
+def test_hosts_are_a_number_or_a_range(text: str, wanted: tuple[int, int] | None) -> None:
+    assert host_range(text) == wanted
+
+
+@pytest.mark.parametrize("text", ["0", "0-3", "3-2", "1-", "-2", "1-2-3", "many", "", "٣", "99999"])
+def test_hosts_that_are_none_are_refused(text: str) -> None:
+    with pytest.raises(ConfigError, match="a range such as 1-4"):
+        host_range(text)

@@ -105,6 +105,10 @@ class MemoryCluster:
         self.producers = Producers()
         self.without_spark: set[str] = set()
         """Workers whose Spark has ended and is not up again."""
+        self.most_hosts = 0
+        self.spark_rests_after_ms = -1
+        self.rests = 0
+        """How often a worker has let its Spark end."""
         self._lives = itertools.count(1)
 
     # --- what a scenario does ---
@@ -183,6 +187,10 @@ class MemoryCluster:
                 found.setdefault(unit, []).append(key)
         return found
 
+    @property
+    def asleep(self) -> set[str]:
+        return {name for name, worker in self.workers.items() if worker.is_asleep}
+
     def check(self) -> None:
         for unit, where in self.running().items():
             if len(where) > 1:
@@ -202,6 +210,8 @@ class MemoryCluster:
             name = worker.name
             placement = worker.herder.log.assignment.placements.get(name)
             if placement is None or placement.incarnation != worker.incarnation or not placement.hosts:
+                continue
+            if worker.is_asleep:
                 continue
             for number in placement.hosts:
                 # A host of the worker's earlier life keeps its place until it ends, as another process would.
@@ -291,11 +301,15 @@ class MemoryWorker:
                 task_grace_ms=cluster.task_grace_ms,
                 record_bytes=cluster.record_bytes,
                 load_moves_per_hour=cluster.load_moves_per_hour,
+                spark_rests_after_ms=cluster.spark_rests_after_ms,
+                most_hosts=cluster.most_hosts,
             ),
             directories,
             lambda name: class_of_new_configs(name),
         )
         self.left = False
+        self.is_asleep = False
+        """Whether it has let its Spark end, since there is nothing to run."""
         self.levels: list[tuple[str, str]] = []
         """The log levels that it was told to apply."""
         self._reader = MemoryReader(cluster.log)
@@ -405,6 +419,12 @@ class MemoryWorker:
     @performs(effects.Log, Lane.AT_ONCE)
     def tell(self, effect: effects.Log) -> None:
         self.cluster.lines.append(f"{self.name} {effect.level} {effect.message}")
+
+    @performs(effects.KeepSpark, Lane.AT_ONCE)
+    def _keep_spark(self, effect: effects.KeepSpark) -> None:
+        assert self.is_asleep == effect.is_wanted, "nobody says twice what is so already"
+        self.is_asleep = not effect.is_wanted
+        self.cluster.rests += self.is_asleep
 
     @performs(effects.SetLevel, Lane.AT_ONCE)
     def set_level(self, effect: effects.SetLevel) -> None:

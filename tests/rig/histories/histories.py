@@ -80,6 +80,8 @@ class History(Users):
         self.delay_ms = self.pick((0, 0, 0, 4000))
         self.exactly_once = self.random.random() < 0.5
         self.task_grace_ms = self.pick((500, 5000))
+        self.spark_rests_after_ms = (-1, -1, 1500)[seed % 3]
+        self.most_hosts = (0, 0, 0, 3)[seed % 4]
         self.one_machine = self.random.random() < 0.5
         """Whether one process can see whether another is dead."""
         self.emitted: list[Emitted] = []

@@ -316,15 +316,20 @@ def one_owner(history: History, whole: Folds) -> Iterator[str]:
 
 
 def no_host_too_many(history: History, whole: Folds) -> Iterator[str]:
-    """At rest each worker has its plain hosts, and others only for what they run, or one for what others run."""
+    """
+    At rest each worker has its plain hosts, and others only for what they run, or one for what others run; and none at all if
+    it rests, for nobody has anything to run.
+    """
     config = whole.config
     connectors = [name for name in config.connectors if config.target_state(name) is not TargetState.STOPPED]
     shared = {HostSpec(directories(config.connectors[name].properties)) for name in connectors}
     standby = shared if len(history.workers) > 1 else set()
     for name, worker in history.workers.items():
         hosts = [host for (owner, _), host in sorted(history.hosts.items()) if owner == name]
-        plain, wanted = [host for host in hosts if host.spec == PLAIN], worker.herder.desk.identity.hosts
-        if not worker.herder.desk.leaving and len(plain) < wanted:
+        plain, wanted = [host for host in hosts if host.spec == PLAIN], worker.herder.placing._count.hosts
+        if worker.is_asleep and (connectors or hosts):
+            yield f"{name} rests, with {len(hosts)} hosts and {len(connectors)} connectors to run"
+        if not worker.is_asleep and not worker.herder.desk.leaving and len(plain) < wanted:
             yield f"{name} has {len(plain)} plain hosts instead of {wanted}"
         for host in hosts:
             if host.spec in standby and sum(other.spec == host.spec for other in hosts) == 1:

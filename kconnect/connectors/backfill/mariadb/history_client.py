@@ -10,11 +10,13 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from kconnect import small_files
 from kconnect.api import ConfigError
 from kconnect.connectors import passthrough
 from kconnect.connectors.backfill.mariadb import settings
 
 _BROKER = re.compile(r"(?:\w+://)?(?:\[[0-9A-Fa-f:.%]+\]|[\w.-]+)(?::\d{1,5})?")
+_MOST_BROKERS = 100
 _PLAIN = frozenset(("security.protocol", "sasl.mechanism", "ssl.endpoint.identification.algorithm"))
 """Settings that librdkafka takes as Java's client does."""
 _TRUST = ("ssl.truststore.type", "ssl.truststore.location", "ssl.truststore.certificates")
@@ -27,7 +29,11 @@ _OF_LOGINS = re.compile(r"(?:sasl|ssl|security)\.")
 
 def client_settings(brokers: str, props: Mapping[str, str]) -> dict[str, Any]:
     """Return librdkafka's settings for Debezium's of its history's producer. ConfigError for what can't be carried over."""
-    if not all(_BROKER.fullmatch(part.strip()) for part in brokers.split(",")):
+    parts = brokers.split(",")
+    if len(parts) > _MOST_BROKERS:
+        rule = f"Name at most {_MOST_BROKERS} brokers: each takes a thread"
+        raise ConfigError(settings.HISTORY_BROKERS, f"{brokers[:100]}...", rule)
+    if not all(_BROKER.fullmatch(part.strip()) for part in parts):
         raise ConfigError(
             settings.HISTORY_BROKERS, brokers, "It is a list of brokers, each as host:port, with commas between them"
         )
@@ -45,7 +51,9 @@ def client_settings(brokers: str, props: Mapping[str, str]) -> dict[str, Any]:
                 "[hidden]",
                 "A backfill can't carry it over to its own client: logins are by PLAIN or SCRAM, and a truststore is in PEM",
             )
-    return client | _trust(java)
+    client |= _trust(java)
+    small_files.require(client, settings.HISTORY_CLIENT)
+    return client
 
 
 def _login(line: str) -> dict[str, str]:

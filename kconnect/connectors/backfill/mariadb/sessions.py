@@ -21,6 +21,7 @@ from pymysql.converters import encoders
 from sqlalchemy import URL
 from sqlalchemy.exc import DBAPIError
 
+from kconnect import small_files
 from kconnect.api import ConfigError, ConnectError
 from kconnect.connectors import databases
 from kconnect.connectors.backfill.mariadb import settings
@@ -208,6 +209,8 @@ def _context(mode: str, authority: str) -> ssl.SSLContext:
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
         return context
     try:
+        if authority:
+            small_files.read(authority)
         context = ssl.create_default_context(cafile=authority or None)
     except (OSError, ssl.SSLError) as error:
         raise ConfigError(settings.CA, authority, f"It can't be read as certificates in PEM: {error}") from None

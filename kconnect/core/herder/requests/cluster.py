@@ -11,12 +11,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from kconnect.core.cluster.host_count import TARGET
 from kconnect.core.herder import effects
 from kconnect.core.herder.desk import Desk
 from kconnect.core.herder.effects import Body
 from kconnect.core.herder.procedures import Procedure, ask
 from kconnect.core.herder.request import Office, Request
-from kconnect.core.metrics.demand import TARGET, workers_wanted
+from kconnect.core.metrics.demand import workers_wanted
 from kconnect.core.metrics.report import HostReport, Usage
 from kconnect.core.state import assignment_records
 from kconnect.core.state.assignment_records import PLAIN, Drained, Held, HostSpec
@@ -29,11 +30,11 @@ class GetCluster(Request[Body]):
     """
     `{"leader": worker id or null, "generation": int, "answered_by": worker id, "workers": [...], "moving": [...]}`.
 
-    A worker is `{"worker_id", "url" (null once it has left the group), "version" (of kconnect), "leaving", "drained" (is to run
-    nothing), "generation", "connectors", "tasks", "hosts"}`, with a host's `{"host", "node", "pid", "connectors", "tasks",
-    "stuck", "directories", "dedicated_to", "usage"}` counting what it really holds. `dedicated_to` is null or `{"connector",
-    "task"}`. `usage` is null until the host has told of it: `{"memory", "memory_max" (null: no limit), "cpu_s"}`, in bytes, and
-    in seconds of its life.
+    A worker is `{"worker_id", "url" (null once it has left the group), "version" (of kconnect), "leaving", "resting" (nobody
+    has anything to run, so it has no Spark), "drained" (is to run nothing), "generation", "connectors", "tasks", "hosts"}`,
+    with a host's `{"host", "node", "pid", "connectors", "tasks", "stuck", "directories", "dedicated_to", "usage"}` counting
+    what it really holds. `dedicated_to` is null or `{"connector", "task"}`. `usage` is null until the host has told of it:
+    `{"memory", "memory_max" (null: no limit), "cpu_s"}`, in bytes, and in seconds of its life.
     Moving is each unit that is not yet where the leader wants it: `{"connector", "task" (null: the instance), "from", "to"}`,
     either may be null.
     """
@@ -60,6 +61,7 @@ class GetCluster(Request[Body]):
                     "url": desk.members.get(worker),
                     "version": (placement.version or None) if placement is not None else None,
                     "leaving": placement is not None and placement.leaving,
+                    "resting": placement is not None and placement.resting,
                     "drained": worker in state.drained,
                     "generation": 0 if assignment is None else assignment.generation,
                     **_counts(() if assignment is None else assignment.units or ()),
@@ -91,8 +93,8 @@ class GetDemand(Request[Body]):
 
 def demand(desk: Desk, cores: float | None) -> Body:
     """Return what `GetDemand` answers, if all task hosts take so many cores."""
-    workers = sum(_takes_units(desk, worker) for worker in desk.members.keys() - desk.log.assignment.drained)
-    hosts = desk.identity.hosts
+    workers = sum(_may_run_units(desk, worker) for worker in desk.members.keys() - desk.log.assignment.drained)
+    hosts = max(desk.identity.hosts, desk.identity.most_hosts)
     return {
         "workers": max(1, workers) if cores is None else workers_wanted(cores, hosts),
         "workers_now": workers,
@@ -132,16 +134,16 @@ class DrainWorker(Request[None]):
         if self.is_drained == (worker in state.drained):
             return
         others = desk.members.keys() - state.drained - {worker}
-        if self.is_drained and not any(_takes_units(desk, other) for other in others):
+        if self.is_drained and not any(_may_run_units(desk, other) for other in others):
             raise ConflictError(
                 f"{worker} is the last worker that can run anything: start another one, or take another one's drain back, first"
             )
         yield from desk.write_as_leader([assignment_records.drained(Drained(worker, self.is_drained))])
 
 
-def _takes_units(desk: Desk, worker: str) -> bool:
+def _may_run_units(desk: Desk, worker: str) -> bool:
     placement = desk.log.assignment.placements.get(worker)
-    return placement is not None and placement.takes_units
+    return placement is not None and placement.may_run_units
 
 
 def _host(held: Held, spec: HostSpec, usage: Usage | None) -> dict[str, Any]:
