@@ -59,7 +59,7 @@ _BETWEEN = re.compile(r"[?&;,()]")
 _IGNORED = re.compile(r"[\t\n\r]|^[\x00-\x20]+|[\x00-\x20]+$")
 """Parsers of addresses drop these, so that what begins with `fi<tab>le:` is a file."""
 _KERBEROS_LINE = re.compile(r"""\s*[\w.$]+\s+\w+(?P<options>(?:\s+\w+\s*=\s*(?:"[^"\\\r\n]*"|[\w.@-]+))*)\s*;\s*""")
-_KERBEROS_OPTION = re.compile(r"""(\w+)\s*=\s*(?:"([^"]*)"|([\w.@-]+))""")
+_KERBEROS_OPTION = re.compile(r"""(?<!\w)(\w+)\s*=\s*(?:"([^"]*)"|([\w.@-]+))""")
 """A login line as people write it. Java's reader knows comments, two kinds of quotation marks, and letters by their numbers."""
 _KERBEROS_FILES = ("keytab", "ticketcache")
 _UNREADABLE = 'of a login line that is written in an unusual way: write keyTab="/…" and the like, without escapes and comments'
