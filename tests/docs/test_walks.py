@@ -107,10 +107,11 @@ def test_a_request_passes_the_files_of_its_walk(bootstrap: str, tmp_path: Path) 
         client.list_topics(topic, timeout=LIMIT_S)  # It comes to be by that.
     sandbox, ended = Sandbox(registry), threading.Event()
     watch = SimpleNamespace(look_at_policies=lambda: None)
+    driver = SimpleNamespace(keep=lambda is_wanted: None)
     with walks.watched(MARK) as walk:
         admin = Admin(clients.internal(settings, "admin"))
         identity = Identity(settings.worker_id, settings.advertised_url, "1", "commit", "cluster", topic_names=topics)
-        loop = Loop(Herder(identity), Lone(settings, admin, registry, sandbox, Feed(settings), watch))
+        loop = Loop(Herder(identity), Lone(settings, admin, registry, sandbox, Feed(settings), watch, driver))
         reading = threading.Thread(target=read, args=(settings, loop, ended))
         loop.start()
         reading.start()
