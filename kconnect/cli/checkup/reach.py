@@ -17,6 +17,7 @@ from kconnect.cli.findings import OK, WARNING, Finding
 from kconnect.connectors import passthrough
 from kconnect.connectors.host_files import HostFiles
 from kconnect.core.settings import lent_logins
+from kconnect.core.settings.client_config import unfit
 from kconnect.core.settings.host_paths import ALLOWED_PATHS
 from kconnect.core.settings.worker import WorkerSettings, for_plugins
 from kconnect.errors import ConfigError
@@ -54,9 +55,17 @@ def check_configs(target: Target, settings: WorkerSettings | None) -> Iterator[F
         limits = {} if settings is None else for_plugins(settings.raw)
         problems = [*reach.problems(config), *reach.internal.problems(config)]
         lent = () if settings is None else _of_logins(config, settings)
-        for message in (*(text for _, text in problems), *_of_libraries(config, limits), *lent):
+        for message in (*(text for _, text in problems), *_of_libraries(config, limits), *_of_clients(config), *lent):
             remedy = "correct its config, or allow the setting, before the connector is started again"
             yield Finding(WARNING, "configs", f"Connector {name}", f"It would be refused. {message}", remedy)
+
+
+def _of_clients(config: Mapping[str, str]) -> Iterator[str]:
+    """Yield what no Kafka client in Python may be given."""
+    for name, value in config.items():
+        _, _, setting = name.partition(".override.")
+        if setting and (reason := unfit(setting, value)):
+            yield f"{name}: {reason}."
 
 
 def _of_logins(config: Mapping[str, str], settings: WorkerSettings) -> Iterator[str]:

@@ -67,6 +67,22 @@ def test_libraries_that_would_be_refused() -> None:
         assert [finding.location for finding in reach.check_configs(Target(url), allowed)] == ["Connector option"]
 
 
+def test_clients_that_would_be_refused() -> None:
+    brokers = ",".join(f"b{number}:9092" for number in range(101))
+    configs = {
+        "fine": {"connector.class": "FileStreamSink", "consumer.override.bootstrap.servers": brokers.partition(",")[0]},
+        "many": {"connector.class": "FileStreamSink", "consumer.override.bootstrap.servers": brokers},
+    }
+
+    def answer(path: str) -> tuple[int, Any]:
+        return 200, {name: {"info": {"name": name, "config": config}} for name, config in configs.items()}
+
+    with worker(answer) as url:
+        [finding] = reach.check_configs(Target(url), None)
+        assert finding.location == "Connector many"
+        assert "consumer.override.bootstrap.servers: it names 101 brokers" in finding.message
+
+
 def test_a_worker_that_does_not_answer_is_another_check_s() -> None:
     assert list(reach.check_configs(Target("http://127.0.0.1:1"), None)) == []
     with worker(lambda path: (200, ["fine"])) as url:
