@@ -42,7 +42,9 @@ def test_all_others_are_run(tmp_path: Path, processes: int, killed_at: int) -> N
 def test_scripts_test_runs_each_folder_that_may_have_tests_with_a_broker() -> None:
     lines = (Path(__file__).parent.parent / "scripts" / "test").read_text().splitlines()
     (at,) = (at for at, line in enumerate(lines) if '-m "integration$nights"' in line)
-    assert {f"{word}/" for word in lines[at + 1].split() if word.startswith("tests/")} == set(_WITH_BROKERS)
+    assert lines[at + 1].split()[0] == '"${with_a_broker[@]}"'
+    (folders,) = (line for line in lines if line.startswith("with_a_broker=("))
+    assert {f"{word}/" for word in folders.partition("(")[2].rstrip(")").split()} == set(_WITH_BROKERS)
 
 
 def test_files_that_share_a_cluster_go_to_one_process() -> None:
