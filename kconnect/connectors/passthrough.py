@@ -9,8 +9,11 @@ walks all connectors and fails for a prefix that nobody looks at.
 from __future__ import annotations
 
 import enum
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+
+from kconnect.api import ConfigError
 
 
 class CheckedBy(enum.Enum):
@@ -29,6 +32,19 @@ class Passthrough:
     prefix: str
     library: str
     by: CheckedBy
+
+
+_BROKER = re.compile(r"(?:\w+://)?(?:\[[0-9A-Fa-f:.%]+\]|[\w.-]+)(?::\d{1,5})?")
+_MOST_BROKERS = 100
+
+
+def check_brokers(setting: str, value: str) -> None:
+    """Raise ConfigError for what is no list of brokers, or names so many that librdkafka's threads for them do harm."""
+    brokers = value.split(",")
+    if len(brokers) > _MOST_BROKERS:
+        raise ConfigError(setting, f"{value[:100]}...", f"Name at most {_MOST_BROKERS} brokers: each takes a thread")
+    if not all(_BROKER.fullmatch(broker.strip()) for broker in brokers):
+        raise ConfigError(setting, value, "It is a list of brokers, each as host:port, with commas between them")
 
 
 def given(props: Mapping[str, str], passthrough: Passthrough) -> dict[str, str]:

@@ -86,7 +86,7 @@ def test_a_paused_connector_is_run(seed: int) -> None:
 @seeds
 def test_who_is_needed_while_its_hosts_end_goes_on(seed: int) -> None:
     cluster = workers(seed)
-    cluster.run_until(lambda: any(worker.herder.placing._rest.is_wanted for worker in cluster.workers.values()), 200_000)
+    cluster.run_until(lambda: any(worker.herder.placing._rest.rests for worker in cluster.workers.values()), 200_000)
     cluster.call(leader(cluster), CreateConnector("x", SOURCE))
     cluster.settle()
     assert set(cluster.running()) == WHOLE and not cluster.asleep

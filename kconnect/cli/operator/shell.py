@@ -189,7 +189,7 @@ class Rivals:
     def __init__(self) -> None:
         self._known: dict[str, tuple[str, Resource]] = {}
         self._unseen: dict[str, float] = {}
-        """Until when those count of which no event has told yet."""
+        """A resource of which no event has told yet counts until this time, by its uid."""
         self._lock = threading.Lock()
 
     def foretell(self, body: Mapping[str, Any]) -> None:

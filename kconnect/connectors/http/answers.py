@@ -7,7 +7,6 @@ The sink has a producer of its own for them, as other HTTP sinks have it: tasks 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -26,8 +25,6 @@ get here: the framework refuses them under any prefix.
 """
 _UNDOTTED = frozenset(("acks", "retries", "debug", "partitioner"))
 """The other names without a dot are confluent-kafka's, for callbacks and the like."""
-_BROKER = re.compile(r"(?:\w+://)?(?:\[[0-9A-Fa-f:.%]+\]|[\w.-]+)(?::\d{1,5})?")
-_MOST_BROKERS = 100
 _FLUSH_S = 30.0
 _TOO_LARGE = (KafkaError.MSG_SIZE_TOO_LARGE, KafkaError.RECORD_LIST_TOO_LARGE)
 _OMITTED = "http_body_omitted"
@@ -48,14 +45,14 @@ class Answers:
         """ConfigError for a setting that the producer has not."""
         producer_settings = passthrough.given(props, settings.PASSTHROUGH)
         self._topic: str = config[settings.ANSWERS]
-        _check_brokers(settings.BROKERS, config[settings.BROKERS])
+        passthrough.check_brokers(settings.BROKERS, config[settings.BROKERS])
         for name, value in producer_settings.items():
             if ("." not in name and name not in _UNDOTTED) or name.startswith(
                 ("default.topic.config", "delivery.report.", "test.mock.")
             ):
                 raise ConfigError(f"{OWN}{name}", "[hidden]", "It is no setting of a producer: leave it out")
             if name in ("bootstrap.servers", "metadata.broker.list"):
-                _check_brokers(f"{OWN}{name}", value)
+                passthrough.check_brokers(f"{OWN}{name}", value)
         small_files.require(producer_settings, OWN)
         try:
             self._producer = Producer(
@@ -130,12 +127,3 @@ class Answers:
             self._producer.list_topics(timeout=timeout_s)
         except KafkaException as error:
             raise ConnectError(f"The brokers can't be reached: {error.args[0].str()}") from None
-
-
-def _check_brokers(name: str, value: str) -> None:
-    """Raise ConfigError for what is no list of brokers."""
-    parts = value.split(",")
-    if len(parts) > _MOST_BROKERS:
-        raise ConfigError(name, f"{value[:100]}...", f"Name at most {_MOST_BROKERS} brokers: each takes a thread")
-    if not all(_BROKER.fullmatch(part.strip()) for part in parts):
-        raise ConfigError(name, value, "It is a list of brokers, each as host:port, with commas between them")

@@ -41,7 +41,7 @@ def _add(class_attributes: dict[str, Any], base_classes: list[type], **_: Any) -
 
 
 class _Bounded:
-    """What sends a client's requests. What it raises of its own is an OSError, which botocore does not try again by itself."""
+    """A sender of a client's requests. It raises OSError of its own, which botocore does not try again by itself."""
 
     def __init__(self, http_session: Any) -> None:
         self._kept = Kept()

@@ -2,9 +2,10 @@
 The names in a bucket of S3, asked for without obstore, which lists nothing once one of them is none of its own.
 
 Whoever may put one object into a bucket may call it `a//b`, `..` or with control characters, and obstore then can't list the
-page that it is in. So its list is asked for here, by requests that are signed as S3 wants it, and such a name is passed over.
-This needs the key that the config, or the hosts' environment, gives: what a machine gets from its cloud only obstore has.
-Called by `stores.py`. Read next: `listing.py`, for the usual case.
+page that it is in. So its list is asked for here, by requests that are signed as S3 wants it, and such a name is passed over:
+obstore signs addresses of objects only, and boto3 would come for this one request. It needs the key that the config, or the
+hosts' environment, gives: what a machine gets from its cloud only obstore has. Called by `stores.py`. Read next: `listing.py`,
+for the usual case.
 """
 
 from __future__ import annotations

@@ -65,7 +65,7 @@ class Store:
     _top: str | None = None
     """Where the store is, if it is a folder of this machine."""
     _bucket: Any = None
-    """What asks S3 for names without obstore."""
+    """An `s3_names.Bucket`, which asks S3 for names without obstore."""
     _is_odd = _has_warned = False
     """Whether names are there that obstore can't list, and whether that was told."""
 

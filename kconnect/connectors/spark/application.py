@@ -171,7 +171,7 @@ class Application:
     def __init__(self, worker: Mapping[str, str]) -> None:
         self._suspects = Suspects()
         self._queue: list[_Asked] = []
-        """What is asked of suspects, which are asked one after the other."""
+        """Questions about suspects, which are asked one after the other."""
         self._asks_suspect = False
         self._python = worker.get(PYTHON, "")
         chosen = {name.removeprefix("lake."): value for name, value in worker.items() if name.startswith(SETTINGS)}

@@ -19,7 +19,7 @@ from sqlalchemy.dialects.mysql import DATETIME, ENUM, SET, TIME, TIMESTAMP
 from sqlalchemy.dialects.mysql.reflection import ReflectedState
 from sqlalchemy.engine import reflection
 
-_NO_VIEW = (1347, 1146)
+_WITHOUT_INDEXES = (1347, 1146)
 """Errors of `SHOW INDEX` for what is no table with indexes."""
 _WORD = re.compile(r"\w+")
 _INTEGERS = re.compile(r"\((\d{1,9})(?:,(\d{1,9}))?\)")
@@ -47,16 +47,16 @@ def _state(dialect: Any, connection: sa.Connection, table_name: str, schema: str
     state = ReflectedState()
     state.table_name = table_name
     described = dialect._describe_table(connection, None, dialect._connection_charset, full_name=full_name)
-    # Each is decoded where it is looked at by its number.
-    rows = [tuple(row[place] for place in range(6)) for row in described]
-    state.columns = [_column(dialect, *row) for row in rows]  # type: ignore[misc]
+    # Each value is decoded where a row is asked for it by its number.
+    columns: Any = [_column(dialect, *(row[place] for place in range(6))) for row in described]
+    state.columns = columns
     state.keys = _keys(connection, full_name)
     engine = _engine(connection, table_name, schema)
     if engine is not None:
         state.table_options = {f"{dialect.name}_engine": engine}
     else:
         # To SQLAlchemy each column of a view may be null, and topics have been written so.
-        for column in state.columns:
+        for column in columns:
             column["nullable"] = True
     return state
 
@@ -88,25 +88,25 @@ def _escaped(default: Any) -> str:
 def type_of(known: Mapping[str, Any], shown: str) -> sa.types.TypeEngine[Any]:
     """Return the type that a server shows so, such as `decimal(10,2) unsigned`; NullType for what SQLAlchemy does not know."""
     word = _WORD.match(shown)
-    made = None if word is None else known.get(word[0].lower())
-    if word is None or made is None:
+    type_class = None if word is None else known.get(word[0].lower())
+    if word is None or type_class is None:
         return sa.types.NullType()
     arguments: list[Any] = []
     more: dict[str, Any] = {}
     place = word.end()
-    if issubclass(made, (ENUM, SET)):
+    if issubclass(type_class, (ENUM, SET)):
         arguments = _values(shown, place)
-        if issubclass(made, SET) and "" in arguments:
+        if issubclass(type_class, SET) and "" in arguments:
             more["retrieve_as_bitwise"] = True
     else:
         if numbers := _INTEGERS.match(shown, place):
             arguments = [int(number) for number in numbers.groups() if number is not None]
             place = numbers.end()
-        if issubclass(made, (DATETIME, TIME, TIMESTAMP)) and arguments:
+        if issubclass(type_class, (DATETIME, TIME, TIMESTAMP)) and arguments:
             more["fsp"] = arguments.pop(0)
         more.update((flag, True) for flag in ("unsigned", "zerofill") if flag in shown[place : place + 40].lower().split())
     try:
-        kind: sa.types.TypeEngine[Any] = made(*arguments, **more)
+        kind: sa.types.TypeEngine[Any] = type_class(*arguments, **more)
     except (TypeError, ValueError, sa.exc.ArgumentError):
         # It has what no type of this name has.
         return sa.types.NullType()
@@ -127,7 +127,7 @@ def _keys(connection: sa.Connection, full_name: str) -> list[dict[str, Any]]:
     try:
         rows = connection.exec_driver_sql(f"SHOW INDEX FROM {full_name}").mappings().all()
     except sa.exc.DBAPIError as error:
-        if error.orig is not None and error.orig.args[:1] and error.orig.args[0] in _NO_VIEW:
+        if error.orig is not None and error.orig.args[:1] and error.orig.args[0] in _WITHOUT_INDEXES:
             return []
         raise
     keys: dict[str, dict[str, Any]] = {}
@@ -163,5 +163,5 @@ def _engine(connection: sa.Connection, table_name: str, schema: str | None) -> s
         # Where names differ by case alone, both may be found.
         "ORDER BY BINARY TABLE_NAME = BINARY :name DESC LIMIT 1"
     )
-    found: str | None = connection.execute(query, {"schema": schema, "name": table_name}).scalar()
-    return found
+    engine: str | None = connection.execute(query, {"schema": schema, "name": table_name}).scalar()
+    return engine

@@ -23,7 +23,7 @@ class Identity:
     """Of what code the worker is, as `GET /` tells it."""
     kafka_cluster_id: str
     hosts: int = 1
-    """That ordinary connectors and tasks share, at least."""
+    """The fewest hosts that ordinary connectors and tasks share."""
     most_hosts: int = 0
     """The most of them; 0: there are never more."""
     session_timeout_ms: int = 10_000

@@ -70,7 +70,7 @@ class Placing:
         self._rest = SparkRest(desk)
         self._count = HostCount(desk.identity.hosts, max(desk.identity.hosts, desk.identity.most_hosts))
         self._cores: float | None = None
-        """What this worker's hosts take, and when that was looked at: only if they may be more or fewer."""
+        """This worker's hosts take so many cores, by a look at `_cores_at`; looked at only if they may be more or fewer."""
         self._cores_at: int | None = None
         self._overtaken: dict[UnitId, int] = {}
         """Units of lost hosts of which a status is being written, and how many of theirs were read meanwhile."""
@@ -305,8 +305,8 @@ class Placing:
             {host for host, since in self._absent_since.items() if desk.now - since >= _LATE_MS},
             {host for host, since in self._starved_since.items() if desk.now - since >= _STARVED_MS},
             self._standby.specs(self._specs),
-            self._lost_hosts.is_spark_down or self._rest.is_wanted or self._standby.warms_up(),
-            self._rest.is_wanted,
+            self._lost_hosts.is_spark_down or self._rest.rests or self._standby.warms_up(),
+            self._rest.rests,
             self._count.varies,
         )
 

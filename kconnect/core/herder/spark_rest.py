@@ -19,21 +19,21 @@ class SparkRest:
         """Up to where the config topic was read for this answer: whether a connector is to run."""
         self._unneeded_since: int | None = None
         self._is_away = False
-        self.is_wanted = False
+        self.rests = False
         """Whether it rests, or is about to: once its hosts have ended."""
 
     def look(self) -> bool | None:
         """Return whether Spark is to run from now on, if that has changed: else None."""
         desk = self._desk
         if self._is_needed():
-            self._unneeded_since, self.is_wanted = None, False
+            self._unneeded_since, self.rests = None, False
         elif self._unneeded_since is None:
             self._unneeded_since = desk.now
         elif desk.has_had_spark and desk.now - self._unneeded_since >= desk.identity.spark_rests_after_ms:
-            self.is_wanted = True
-        if self.is_wanted == self._is_away or (self.is_wanted and desk.log.assignment.hosts_of(desk.me)) or desk.leaving:
+            self.rests = True
+        if self.rests == self._is_away or (self.rests and desk.log.assignment.hosts_of(desk.me)) or desk.leaving:
             return None
-        self._is_away = self.is_wanted
+        self._is_away = self.rests
         return not self._is_away
 
     def _is_needed(self) -> bool:

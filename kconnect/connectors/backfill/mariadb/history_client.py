@@ -15,8 +15,6 @@ from kconnect.api import ConfigError
 from kconnect.connectors import passthrough
 from kconnect.connectors.backfill.mariadb import settings
 
-_BROKER = re.compile(r"(?:\w+://)?(?:\[[0-9A-Fa-f:.%]+\]|[\w.-]+)(?::\d{1,5})?")
-_MOST_BROKERS = 100
 _PLAIN = frozenset(("security.protocol", "sasl.mechanism", "ssl.endpoint.identification.algorithm"))
 """Settings that librdkafka takes as Java's client does."""
 _TRUST = ("ssl.truststore.type", "ssl.truststore.location", "ssl.truststore.certificates")
@@ -29,14 +27,7 @@ _OF_LOGINS = re.compile(r"(?:sasl|ssl|security)\.")
 
 def client_settings(brokers: str, props: Mapping[str, str]) -> dict[str, Any]:
     """Return librdkafka's settings for Debezium's of its history's producer. ConfigError for what can't be carried over."""
-    parts = brokers.split(",")
-    if len(parts) > _MOST_BROKERS:
-        rule = f"Name at most {_MOST_BROKERS} brokers: each takes a thread"
-        raise ConfigError(settings.HISTORY_BROKERS, f"{brokers[:100]}...", rule)
-    if not all(_BROKER.fullmatch(part.strip()) for part in parts):
-        raise ConfigError(
-            settings.HISTORY_BROKERS, brokers, "It is a list of brokers, each as host:port, with commas between them"
-        )
+    passthrough.check_brokers(settings.HISTORY_BROKERS, brokers)
     own = passthrough.given(props, settings.PASSTHROUGH)
     java = {name: text for name, value in own.items() if (text := value.strip())}
     client: dict[str, Any] = {"bootstrap.servers": brokers}

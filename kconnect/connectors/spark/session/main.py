@@ -135,13 +135,20 @@ def _answered(act: Callable[..., Answer], spark: Any, opened: stores.Opened, req
         return {**head, "seconds": time.monotonic() - began}, rows
     except Exception as error:  # noqa: BLE001 - who asked decides what it means
         traceback.print_exc()
-        told = tables.told(error)
-        if told["passes"] and not (told["blames"] or told["perhaps"]):
-            # What fails while the JVM ends is no answer: then this process ends, too.
+        if _is_ending(spark):
+            # What fails while the JVM ends is no answer: this process ends then, too, and who asked is told of that.
             with contextlib.suppress(subprocess.TimeoutExpired):
                 java.wait(_ENDS_S)
                 time.sleep(_ENDS_S)
-        return told, b""
+        return tables.told(error), b""
+
+
+def _is_ending(spark: Any) -> bool:
+    """Whether Spark has stopped, or its JVM does not answer any more."""
+    try:
+        return bool(spark.sparkContext._jsc.sc().isStopped())
+    except Exception:  # noqa: BLE001 - py4j has many for a JVM that is gone
+        return True
 
 
 def _own_session(spark: Any) -> Any:
