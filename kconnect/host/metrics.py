@@ -43,10 +43,11 @@ _LONGEST_REASON = 400
 
 @dataclass
 class _Said:
-    """`report` is the last one; `due` when to look whether there is news."""
+    """`report` is the last one, and whether the unit `retries` by it; `due` when to look whether there is news."""
 
     unit: Unit
     due: float
+    retries: bool = False
     report: UnitReport | None = None
     at: float = 0.0
 
@@ -101,8 +102,11 @@ class Reporter:
         wall = time.time()
         self._published = beans.latest(self._interval_s, logs.hide)
         for unit_id, reported in self._units.items():
-            if now >= reported.due:
-                reported.due = now + self._interval_s
+            retries = _retries(reported.unit)
+            # No number, but what a task does now: nobody is to wait for the interval to hear that it does not get on.
+            is_news = retries != reported.retries and now - reported.at >= _SOON_S
+            if is_news or now >= reported.due:
+                reported.retries, reported.due = retries, now + self._interval_s
                 try:
                     self._report_unit(unit_id, reported, now, wall)
                 except Exception:
@@ -164,6 +168,10 @@ def _told(unit: Unit) -> list[Published]:
         told._replace(labels=tuple((label, logs.hide(well_formed(text))) for label, text in told.labels))
         for told in (*own, *of_client)
     ]
+
+
+def _retries(unit: Unit) -> bool:
+    return unit.retries.retrying is not None if unit.meter is None else bool(unit.meter.retrying)
 
 
 def _retrying(unit: Unit) -> str:

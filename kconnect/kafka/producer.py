@@ -23,6 +23,7 @@ from kconnect.core.task.chain import Outgoing
 from kconnect.core.task.ports import OnReport, Refusal, Refused
 from kconnect.errors import ConnectError, NotAuthorizedError, NoTopicError, StartAgainError
 from kconnect.kafka import servers
+from kconnect.kafka.acknowledged import Acknowledged
 from kconnect.kafka.codes import AWAY, FINAL, MAY_NOT_WRITE, OUT_OF_STEP, TOGETHER, TOO_LARGE, UNTIMELY, with_place
 from kconnect.kafka.liveness import Patience
 from kconnect.kafka.refusals import Access
@@ -65,6 +66,8 @@ class TaskProducer:
         self._apart: ck.Producer | None = None
         """For messages that were refused together, made when it is needed."""
         self._unsent = 0
+        self._acknowledged = Acknowledged(float(client.get("linger.ms", 0)) / 1000)
+        self._is_late = False
         self._settings = {**client, "delivery.report.only.error": not reports, "on_delivery": self._reports.take}
         if access is not None:
             self._settings |= access.callbacks
@@ -92,6 +95,7 @@ class TaskProducer:
                 return False
             self._poll(_CROWDED_S)
         produce: Callable[..., None] = self._client().produce
+        count = 0
         for message in messages:
             try:
                 produce(*(self._with_time(message) if message[6] else message))
@@ -100,6 +104,8 @@ class TaskProducer:
                     return False
             except Exception as error:  # noqa: BLE001 - what the client makes of what a plugin has made
                 self._refused(message, error)
+            count += 1
+        self._acknowledged.add(count)
         self._poll(0)
         return True
 
@@ -120,7 +126,17 @@ class TaskProducer:
             raise self._reports.raised
         if self._reports.failure is not None:
             raise self._failed(*self._reports.failure)
+        self._show_late()
         self._check_access()
+
+    def _show_late(self) -> None:
+        """Show that brokers have acknowledged nothing for long, until they do."""
+        if self._access is None:
+            return
+        was_late, since = self._is_late, self._acknowledged.waits_since(self.active, time.monotonic())
+        self._is_late = since is not None and self._access.waits_long("sending records", since)
+        if was_late and not self._is_late:
+            self._access.answered()
 
     def _check_access(self) -> None:
         """ConnectError if brokers have refused this client for good."""

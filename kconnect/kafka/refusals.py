@@ -30,8 +30,8 @@ _TRIES, _TRIES_S = 3, 5.0
 """A broker that has only just begun may not know all of its users yet."""
 _SILENCE_S = 30.0
 """A client that is refused a login tries again at least every second or so."""
-SHOWN_S = 5.0
-"""Used qualified: tests wait for less."""
+SHOWN_S = 3.0
+"""What brokers may take before it is worth to say so. Used qualified: tests wait for less."""
 _SETTLED_S = 10.0
 """After so long in its group, a member has been allowed to read, or was told that it is not."""
 _PROBE_S = 30.0
@@ -239,10 +239,15 @@ class Access:
         self._waits = (since, what, reason)
         self._show()
 
-    def waits_long(self, what: str, began: float) -> None:
-        """Show that a call waits for brokers, without an error of theirs, once it has done so for long; until `answered`."""
-        if self._clock() - began >= SHOWN_S:
+    def waits_long(self, what: str, began: float) -> bool:
+        """
+        Show that a call waits for brokers, without an error of theirs, once it has done so for long; until `answered`. Return
+        whether it has.
+        """
+        is_long = self._clock() - began >= SHOWN_S
+        if is_long:
             self.waits(*(self._waits or (began, what, "brokers have not answered yet"))[1:])
+        return is_long
 
     def answered(self) -> None:
         """Brokers have answered what they are only asked by a client that has logged in."""

@@ -16,8 +16,9 @@ from kconnect.core.metrics.report import UnitReport
 from kconnect.core.settings.errors import DLQ_TOPIC
 from kconnect.core.state import records
 from kconnect.core.state.records import UnitId, UnitStatus
-from kconnect.core.task.errors import Component, Stage, strict
+from kconnect.core.task.errors import Component, Counts, Stage, strict
 from kconnect.errors import ConfigError, ConnectError, DataError
+from kconnect.host import metrics
 from kconnect.host.memory import Memory
 from kconnect.host.metrics import Reporter
 from kconnect.kafka import admin
@@ -97,6 +98,28 @@ def test_what_can_not_be_reported_harms_neither_the_host_nor_the_other_units(
     assert len([line for line in caplog.records if "can't be reported" in line.message]) == 1
     for unit in units:
         end(unit)
+
+
+def test_that_a_task_waits_is_told_long_before_its_numbers_are(there: MemoryHost, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(metrics, "_TURN_S", 0.0)
+    unit = there.unit({"connector.class": "Odd", "limit": "0"})
+    until(lambda: "RUNNING" in there.states)
+    found, paper = reporter(there)
+    found._interval_s = 3600.0
+    found.started(unit)
+
+    def said() -> list[str]:
+        found.report(0.0)
+        return [each.retrying for each in map(report.decode, paper.values) if isinstance(each, UnitReport)]
+
+    until(lambda: said() == [""])
+    assert unit.meter is not None
+    counts: Counts = unit.meter._errors
+    counts.tries_again("poll()", ConnectError("it has no file"), 0.0)
+    until(lambda: said() == ["", "poll(): ConnectError: it has no file"])
+    counts.goes_on()
+    until(lambda: said() == ["", "poll(): ConnectError: it has no file", ""])
+    end(unit)
 
 
 def test_a_report_that_is_too_large_is_dropped() -> None:
