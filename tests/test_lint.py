@@ -20,6 +20,7 @@ COMMANDS = [
     ["mypy"],
     ["lint-imports"],
     ["python", "-m", "tests.rig.formatters"],
+    ["hadolint", "docker/Dockerfile"],
 ]
 
 
