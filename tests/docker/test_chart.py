@@ -52,6 +52,7 @@ ALL = {
     "networkPolicy": {"from": [{"namespaceSelector": {"matchLabels": {"team": "data"}}}]},
     "serviceMonitor": {"enabled": True, "labels": {"release": "prometheus"}},
     "autoscaling": {"enabled": True},
+    "executors": {"enabled": True, "count": 3, "cores": "500m", "memory": "2g"},
     "operator": {
         "enabled": True,
         "namespaces": ["data", "more"],
@@ -69,6 +70,8 @@ ALL = {
 """Every value that is more than a number or a text of another one."""
 
 OPERATOR = ("Deployment", "kconnect-prod-operator")
+EXECUTOR = ("Pod", "executor")
+"""By the template, which is text in a ConfigMap."""
 
 both = pytest.mark.parametrize("values", [FEW, ALL], ids=["few", "all"])
 
@@ -180,12 +183,10 @@ def test_a_worker_takes_its_file(chart: Chart, values: dict) -> None:
     objects = chart.objects(values)
     loaded = properties.load(objects["ConfigMap", "kconnect-prod"]["data"]["worker.properties"])
     container = objects["StatefulSet", "kconnect-prod"]["spec"]["template"]["spec"]["containers"][0]
-    own = {"POD_NAME": "kconnect-prod-0", "POD_NAMESPACE": "data"}
-    environment = {
-        each["name"]: re.sub(r"\$\((\w+)\)", lambda name: own[name[1]], each["value"])
-        for each in container["env"]
-        if "value" in each
-    }
+    environment = {"POD_NAME": "kconnect-prod-0", "POD_NAMESPACE": "data"}
+    for each in container["env"]:
+        if "value" in each:
+            environment[each["name"]] = re.sub(r"\$\((\w+)\)", lambda name: environment[name[1]], each["value"])
     found = WorkerSettings.from_properties(loaded, environment)
     assert found.unknown_keys == ([] if values is FEW else ["rest.extension.note"])
     # By this name the others reach it: the StatefulSet's, in the service without an address of its own.
@@ -198,6 +199,8 @@ def test_a_worker_takes_its_file(chart: Chart, values: dict) -> None:
         assert loaded[name] == text
     assert loaded["bootstrap.servers"] == values["bootstrapServers"]
     if values is ALL:
+        assert found.raw["spark.driver.host"] == "kconnect-prod-0.kconnect-prod-workers.data.svc"
+        assert found.raw["spark.kubernetes.driver.pod.name"] == "kconnect-prod-0"
         mounts = {mount["mountPath"] for mount in container["volumeMounts"]}
         assert {"/run/secrets/kconnect/crm.login", "/run/secrets/kconnect/db", loaded["plugin.path"]} <= mounts
 
@@ -230,7 +233,8 @@ def test_ports_probes_and_selectors_fit(chart: Chart, values: dict) -> None:
     workers = objects["StatefulSet", "kconnect-prod"]
     pod = workers["spec"]["template"]
     (container,) = pod["spec"]["containers"]
-    assert container["ports"] == [{"name": "http", "containerPort": 9000}]
+    sparks = {"driver": 7078, "blocks": 7079} if values is ALL else {}
+    assert {port["name"]: port["containerPort"] for port in container["ports"]} == {"http": 9000, **sparks}
     probes = {name: container[f"{name}Probe"]["httpGet"] for name in ("startup", "liveness", "readiness")}
     assert {name: probe["path"] for name, probe in probes.items()} == {
         "startup": "/live",
@@ -253,11 +257,15 @@ def test_ports_probes_and_selectors_fit(chart: Chart, values: dict) -> None:
 
 @pytest.mark.parametrize(
     ("values", "pods"),
-    [(FEW, ("StatefulSet", "kconnect-prod")), (ALL, ("StatefulSet", "kconnect-prod")), (ALL, OPERATOR)],
-    ids=["few", "all", "operator"],
+    [(FEW, ("StatefulSet", "kconnect-prod")), (ALL, ("StatefulSet", "kconnect-prod")), (ALL, OPERATOR), (ALL, EXECUTOR)],
+    ids=["few", "all", "operator", "executor"],
 )
 def test_pods_are_as_the_restricted_standard_wants_them(chart: Chart, values: dict, pods: tuple[str, str]) -> None:
-    pod = chart.objects(values)[pods]["spec"]["template"]["spec"]
+    objects = chart.objects(values)
+    if pods == EXECUTOR:
+        pod = yaml.safe_load(objects["ConfigMap", "kconnect-prod"]["data"]["executor.yaml"])["spec"]
+    else:
+        pod = objects[pods]["spec"]["template"]["spec"]
     assert pod["securityContext"]["runAsNonRoot"] is True
     assert str(pod["securityContext"]["runAsUser"]) == image.only("USER").text
     assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
@@ -267,7 +275,45 @@ def test_pods_are_as_the_restricted_standard_wants_them(chart: Chart, values: di
         assert security["capabilities"] == {"drop": ["ALL"]}
     assert not {"hostNetwork", "hostPID", "hostIPC"} & pod.keys()
     assert all({"configMap", "emptyDir", "secret"} & volume.keys() for volume in pod["volumes"])
-    assert pod["automountServiceAccountToken"] is (pods == OPERATOR), "only the operator asks Kubernetes anything"
+    asks = pods == OPERATOR or (pods != EXECUTOR and values is ALL)
+    assert pod["automountServiceAccountToken"] is asks, "only the operator, and who makes executors, asks Kubernetes anything"
+
+
+def test_kubernetes_knows_every_field_of_an_executor(chart: Chart) -> None:
+    """Nobody but Spark would say so. As part of a kind whose schema is here."""
+    objects = chart.objects(ALL)
+    executor = yaml.safe_load(objects["ConfigMap", "kconnect-prod"]["data"]["executor.yaml"])
+    labels = executor["metadata"]["labels"]
+    # What Spark adds.
+    executor["spec"]["containers"][0]["image"] = "i"
+    pods = {key: executor[key] for key in ("metadata", "spec")}
+    around = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "e"}}
+    whole = {**around, "spec": {"selector": {"matchLabels": labels}, "template": pods}}
+    assert chart.complaints(yaml.safe_dump(whole)) == ""
+    mounted = {mount["name"] for mount in executor["spec"]["containers"][0]["volumeMounts"]}
+    assert mounted == {volume["name"] for volume in executor["spec"]["volumes"]}
+
+
+def test_executors_reach_their_worker_and_are_counted_as_none(chart: Chart) -> None:
+    objects = chart.objects(ALL)
+    labels = yaml.safe_load(objects["ConfigMap", "kconnect-prod"]["data"]["executor.yaml"])["metadata"]["labels"]
+    for kind, key in (("Service", "selector"), ("PodDisruptionBudget", "selector"), ("NetworkPolicy", "podSelector")):
+        selector = objects[kind, "kconnect-prod"]["spec"][key]
+        assert not labels.items() >= selector.get("matchLabels", selector).items()
+    (peer,) = objects["NetworkPolicy", "kconnect-prod"]["spec"]["ingress"][1]["from"]
+    assert labels.items() >= peer["podSelector"]["matchLabels"].items()
+    own = objects["NetworkPolicy", "kconnect-prod-executors"]["spec"]
+    assert labels.items() >= own["podSelector"]["matchLabels"].items()
+    binding = objects["RoleBinding", "kconnect-prod-executors"]
+    assert [each["name"] for each in binding["subjects"]] == ["kconnect-prod"]
+
+
+def test_another_template_of_executors_is_another_pod(chart: Chart) -> None:
+    def pod(disk: str) -> dict:
+        values = {**FEW, "executors": {"enabled": True}, "nodeSelector": {"disk": disk}}
+        return chart.objects(values)["StatefulSet", "kconnect-prod"]["spec"]["template"]["metadata"]
+
+    assert pod("a") == pod("a") != pod("b")
 
 
 def test_another_worker_file_is_another_pod(chart: Chart) -> None:
@@ -307,7 +353,7 @@ def test_the_operators_command_is_one_that_it_takes(chart: Chart) -> None:
 def test_the_operator_may_do_nothing_but_its_work(chart: Chart) -> None:
     rendered = [each for each in yaml.safe_load_all(chart.rendered(ALL)) if each]
     assert not [each for each in rendered if each["kind"].startswith("Cluster")]
-    roles = [each for each in rendered if each["kind"] == "Role"]
+    roles = [each for each in rendered if each["kind"] == "Role" and each["metadata"]["name"] == OPERATOR[1]]
     assert [role["metadata"]["namespace"] for role in roles] == ["data", "more"]
     for role in roles:
         allowed = {resource: rule["verbs"] for rule in role["rules"] for resource in rule["resources"]}
@@ -316,7 +362,7 @@ def test_the_operator_may_do_nothing_but_its_work(chart: Chart) -> None:
             **{f"{kind}/status": ["patch"] for kind in ("connectors", "kafkaconnectors")},
             "events": ["create"],
         }
-    bindings = [each for each in rendered if each["kind"] == "RoleBinding"]
+    bindings = [each for each in rendered if each["kind"] == "RoleBinding" and each["metadata"]["name"] == OPERATOR[1]]
     assert {(each["subjects"][0]["name"], each["subjects"][0]["namespace"]) for each in bindings} == {(OPERATOR[1], "data")}
     assert not [each for each in chart.objects(FEW) if "operator" in each[1]]
 
