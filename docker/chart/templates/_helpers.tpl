@@ -132,7 +132,7 @@ spec:
   {{- end }}
   containers:
     - name: executor
-      command: [tini, --, python, -m, kconnect.spark.pod]
+      command: [tini, --, python, -m, kconnect.host.pod]
       securityContext: {{- include "kconnect.containerSecurity" . | nindent 8 }}
       volumeMounts: {{- include "kconnect.mounts" . | nindent 8 }}
   volumes: {{- include "kconnect.volumes" . | nindent 4 }}

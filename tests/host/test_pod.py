@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kconnect.errors import ConnectError
-from kconnect.spark import pod
+from kconnect.host import pod
 
 GIVEN = {
     "SPARK_HOME": "/spark",

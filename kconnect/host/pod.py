@@ -4,7 +4,7 @@ The program of an executor's pod on Kubernetes: becomes the JVM that Spark's dri
 Spark makes a pod whose variables say what the JVM is to know, and leaves to the image how to start it. The pod template of the
 chart (`docker/chart/templates/executors.yaml`) names this module, so that the image of the workers serves executors, too, and
 nobody has to build one of Spark's. Whatever is wrong ends the pod with a sentence, which Spark's driver has in its log. Read
-next: `session.py`, for the driver's side.
+next: `spark/session.py`, for the driver's side.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def main() -> None:
     try:
         words = command(os.environ, java.checked())
     except ConnectError as error:
-        sys.exit(f"kconnect.spark.pod: {error}")
+        sys.exit(f"kconnect.host.pod: {error}")
     os.execv(words[0], words)
 
 
