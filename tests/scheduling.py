@@ -12,8 +12,8 @@ from typing import Any
 
 from xdist.scheduler import LoadFileScheduling
 
-_TOGETHER = ("tests/integration/console/",)
-"""Folders whose files share a cluster that takes minutes to start: one process of pytest-xdist runs all of one."""
+_TOGETHER = ("tests/integration/console/", "tests/connectors/spark/")
+"""Folders whose files share what takes long to start, a cluster or Spark: one process of pytest-xdist runs all of one."""
 
 
 class EndingLoadFileScheduling(LoadFileScheduling):

@@ -2,7 +2,7 @@
 The program of an executor's pod on Kubernetes: becomes the JVM that Spark's driver has ordered.
 
 Spark makes a pod whose variables say what the JVM is to know, and leaves to the image how to start it. The pod template of the
-chart (`docker/chart/templates/executors.yaml`) names this module, so that the image of the workers serves executors, too, and
+chart (`docker/chart/templates/_helpers.tpl`) names this module, so that the image of the workers serves executors, too, and
 nobody has to build one of Spark's. Whatever is wrong ends the pod with a sentence, which Spark's driver has in its log. Read
 next: `spark/session.py`, for the driver's side.
 """

@@ -61,6 +61,7 @@ def test_thousands_of_long_polls_keep_nobody_out(worker: WorkerProcess) -> None:
             probe(worker.url)
 
 
+@pytest.mark.long
 def test_checks_of_topics_keep_no_preview_out(worker: WorkerProcess) -> None:
     """A reader asks for checks of the internal topics in six loops; every preview of an administrator must be answered."""
     with flood(worker.port, 6, "/kconnect/topics"):
@@ -69,6 +70,7 @@ def test_checks_of_topics_keep_no_preview_out(worker: WorkerProcess) -> None:
             assert answer.status_code == 200, answer.text
 
 
+@pytest.mark.long
 def test_dead_letters_keep_no_other_user_s_out(worker: WorkerProcess, unique: Callable[[str], str]) -> None:
     """A user reads dead letters in six loops; another one's dead letters must be read, too, when their turn comes."""
     name = unique("letters")

@@ -111,6 +111,7 @@ def test_the_log_tells_what_it_does_and_when(own: Broker) -> None:
     assert "Kafka Server started" in own.log.read_text("utf-8", "replace")
 
 
+@pytest.mark.long
 def test_a_lost_state_file_does_not_change_the_cluster(own: Broker) -> None:
     cluster_id = own.cluster_id
     own.stop()
@@ -148,6 +149,7 @@ def test_a_setting_that_kafka_refuses(tmp_path: Path) -> None:
     assert not refused.running()
 
 
+@pytest.mark.long
 def test_the_controller_moves_when_its_port_is_taken(own: Broker) -> None:
     own.stop()
     controller = int(str(own._state()["controller"]))
@@ -160,6 +162,7 @@ def test_the_controller_moves_when_its_port_is_taken(own: Broker) -> None:
     assert b"before" in read(own)
 
 
+@pytest.mark.long
 def test_an_interrupted_first_start_is_repaired(tmp_path: Path) -> None:
     for name in ("data", "data.new"):
         (tmp_path / name).mkdir()

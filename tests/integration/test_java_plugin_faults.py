@@ -23,12 +23,16 @@ WAIT_S = 800.0
 CELLS = [
     ("source.poll", ""),
     ("connector.validate", "exit"),
-    ("sink.put", "halt"),
-    ("transform.apply", "stack"),
     ("sink.put", "crash"),
     ("source.poll", "heap"),
 ]
-FOR_NIGHTS = [("source.poll", "leak"), ("source.start", "threads"), ("source.poll", "deadlock")]
+FOR_NIGHTS = [
+    ("sink.put", "halt"),
+    ("transform.apply", "stack"),
+    ("source.poll", "leak"),
+    ("source.start", "threads"),
+    ("source.poll", "deadlock"),
+]
 CELLS += FOR_NIGHTS if "KCONNECT_NIGHT" in os.environ else []
 
 

@@ -17,7 +17,8 @@ from tests.conftest import QUICK
 from tests.integration.units import values
 from tests.support import wait_until
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
+# By day the histories have it (`tests/scenarios/test_spark_rest.py`).
+pytestmark = [pytest.mark.integration, pytest.mark.long, pytest.mark.timeout(900)]
 
 
 def test_spark_ends_starts_and_ends_again(broker: Broker, tmp_path: Path, unique: Callable[[str], str]) -> None:

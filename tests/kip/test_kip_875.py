@@ -348,7 +348,7 @@ except ck.KafkaException as error:
     ("verb", "protocol"),
     [
         ("alter", "classic"),
-        ("reset", "classic"),
+        pytest.param("reset", "classic", marks=pytest.mark.long),
         *(pytest.param(v, "consumer", marks=pytest.mark.long) for v in ("alter", "reset")),
     ],
 )

@@ -538,12 +538,14 @@ def upgraded(fleet: Fleet) -> Iterator[Upgraded]:
 @pytest.mark.parametrize(
     ("name", "version"), [("up-unset", "2.0"), ("up-latest", "2.0"), ("up-pinned", "1.10"), ("up-ranged", "1.10")]
 )
+@pytest.mark.long
 def test_requirements_are_read_anew_when_a_worker_starts_it(upgraded: Upgraded, name: str, version: str) -> None:
     """What asks for nothing follows the newest; what has a version keeps it across upgrades of the cluster."""
     upgraded.runs_in(name, version)
 
 
 @pytest.mark.parametrize(("name", "range"), [("up-gone", "[1.9,1.9]"), ("up-below", "(,1.10)")])
+@pytest.mark.long
 def test_a_version_that_was_removed_fails_what_asks_for_it(upgraded: Upgraded, name: str, range: str) -> None:
     client = upgraded.fleet.client
     # Its task may have said so before.
@@ -561,6 +563,7 @@ def test_a_version_that_was_removed_fails_what_asks_for_it(upgraded: Upgraded, n
     upgraded.fleet.running(name)
 
 
+@pytest.mark.long
 def test_a_two_phase_upgrade_and_its_rollback(upgraded: Upgraded, name: str) -> None:
     """Installed first, and used later: by configs alone, for one connector at a time."""
     fleet = upgraded.fleet
@@ -572,5 +575,6 @@ def test_a_two_phase_upgrade_and_its_rollback(upgraded: Upgraded, name: str) -> 
     assert fleet.worker.pid == pid
 
 
+@pytest.mark.long
 def test_what_is_installed_is_listed_anew(upgraded: Upgraded) -> None:
     assert [each["version"] for each in listed(upgraded.fleet, "fleet.")] == ["1.10", "2.0"]

@@ -286,6 +286,7 @@ def test_a_registry_says_the_types(spark: SparkSession, bootstrap: str, unique: 
         registry.stop()
 
 
+@pytest.mark.long
 def test_a_notebook_creates_its_connector_and_finds_it_again(
     spark: SparkSession,
     bootstrap: str,
