@@ -149,23 +149,13 @@ def _licences(component: dict[str, Any]) -> Iterator[str]:
 
 
 def of_no_machine(sbom: dict[str, Any]) -> dict[str, Any]:
-    """
-    Return a bill of materials without what only the machine knows that made it: paths of files, and what Python's environments
-    begin with.
-    """
-    needed = {each for row in sbom.get("dependencies", ()) for each in row.get("dependsOn", ())}
-    gone = {
-        each["bom-ref"]
-        for each in sbom.get("components", ())
-        if each["name"] in ("pip", "setuptools", "wheel") and each["bom-ref"] not in needed
-    }
-    components = [each for each in sbom.get("components", ()) if each["bom-ref"] not in gone]
-    for each in components:
-        if "externalReferences" in each:
-            found = [reference for reference in each["externalReferences"] if not reference["url"].startswith("file:")]
-            each["externalReferences"] = found
-    rows = [row for row in sbom.get("dependencies", ()) if row["ref"] not in gone]
-    return {**sbom, "components": components, "dependencies": rows}
+    """Return a bill of materials without the places of files on the machine that made it."""
+    components = []
+    for each in sbom.get("components", ()):
+        references = [one for one in each.get("externalReferences", ()) if not one["url"].startswith("file:")]
+        others = {key: value for key, value in each.items() if key != "externalReferences"}
+        components.append({**others, "externalReferences": references} if references else others)
+    return {**sbom, "components": components}
 
 
 def again(sdist: Path, seconds: int) -> None:
