@@ -29,7 +29,10 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 {{- end }}
 
-{{/* The worker file. What the values set comes first; the pod's own name is in its variables. */}}
+{{/*
+The worker file. What the values set comes first; the pod's own name is in its variables. Connectors have a folder of their own for
+files: in /tmp are jars that the JVMs of the worker load.
+*/}}
 {{- define "kconnect.worker" -}}
 {{- $name := include "kconnect.name" . -}}
 {{- $port := .Values.service.port | int -}}
@@ -42,7 +45,7 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
   "key.converter" "org.apache.kafka.connect.json.JsonConverter"
   "value.converter" "org.apache.kafka.connect.json.JsonConverter"
   "listeners" (printf "http://:%d" $port)
-  "connector.files.allowed.paths" (.Values.secrets | empty | ternary "/tmp" "/tmp,/run/secrets/kconnect")
+  "connector.files.allowed.paths" (.Values.secrets | empty | ternary "/files" "/files,/run/secrets/kconnect")
 -}}
 {{- /* Connectors have this one, too: what the worker itself logs in with is in variables, or in workerSecrets. */}}
 {{- if .Values.secrets }}
