@@ -71,7 +71,7 @@ class World:
         self._errands = Errands(settings)
         self._brokers = Brokers(settings, self._errands)
         self._writer = LogWriter(client, topics)
-        self._leader = LeaderWriter(client, topics, f"connect-cluster-{settings.group_id}")
+        self._leader = LeaderWriter(client, topics, clients.leader_id(settings))
 
     @performs(effects.Write, Lane.WRITE)
     def write(self, effect: effects.Write) -> Offsets:
