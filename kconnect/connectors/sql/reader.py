@@ -516,7 +516,8 @@ class Reader:
 
         def moment(value: Any) -> int:
             try:
-                return (read(value) - _EPOCH) // _MICROSECOND * 1000
+                at: datetime.datetime = read(value)
+                return (at - _EPOCH) // _MICROSECOND * 1000
             except TypeError:
                 # Of a zero date MySQL's driver makes a text.
                 raise DataError(f"{value!r:.40} is no date and time") from None

@@ -576,7 +576,7 @@ def test_a_time_that_nothing_can_read_ends_no_other_table(database: Database, to
         add(database, topic, (2, NOON + datetime.timedelta(seconds=1), "later"))
         while "later" not in found:
             found |= set(notes(runner.poll() or []))
-    with pytest.raises(ConnectError, match="that can't be read|that the driver can't read"), reading("fail") as runner:
+    with pytest.raises(ConnectError, match=r"that (the driver )?can't (be )?read"), reading("fail") as runner:
         while True:
             runner.poll()
 
