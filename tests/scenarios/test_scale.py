@@ -41,7 +41,8 @@ def test_all_is_placed_and_placed_again() -> None:
             yield
 
     cost = cluster.measured(rolled())
-    assert 2 * 17 <= cost.started <= 8 * 18
+    # Away and back again, and none of anybody else's.
+    assert 2 * 2 * 15 <= cost.started <= 2 * 2 * 20
     assert cost.written[Topic.ASSIGNMENT] > 0
     assert cost.cpu_s > 0
 

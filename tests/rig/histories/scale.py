@@ -195,7 +195,7 @@ class ScaleCluster(MemoryCluster):
         light.leaving = True
         self._append([light.place()])
         host = self._mine[name, 0]
-        self.run_all(lambda: not host.state.units)
+        self.run_all(lambda: not host.state.units and len(self.runs) == len(self.units))
         light.is_going = True
         self._append([light.place()])
         self.run_all(lambda: (name, 0) not in self._mine)
