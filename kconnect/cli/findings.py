@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 OK, SKIPPED, WARNING, ERROR = "ok", "skipped", "warning", "error"
 """Those of problems are named as there."""
 
-_COLOURS = {OK: "green", SKIPPED: "bright_black", WARNING: "yellow", ERROR: "red"}
+_COLOURS = {OK: "green", SKIPPED: "cyan", WARNING: "yellow", ERROR: "red"}
+"""Of those that `terminal.py` lets through."""
 
 
 @dataclass(frozen=True)

@@ -80,9 +80,16 @@ def run(path: Path) -> int:
     manager = notify.Manager()
     worker = Worker(settings, order)
     stop = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.set())
+
+    def asked(*_: object) -> None:
+        first = not stop.is_set()
+        stop.set()
+        if first and not worker.has_begun:
+            raise _Ended
+
     try:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, asked)
         worker.start()
         waits = manager.is_there
         while not stop.wait(0.5) and worker.fatal is None:
@@ -93,13 +100,20 @@ def run(path: Path) -> int:
                 manager.tell(READY="1", STATUS="")
         if worker.fatal is None:
             log.info("The worker was asked to stop")
+    except _Ended:
+        log.info("The worker was asked to stop before it had begun")
     finally:
+        stop.set()
         manager.tell(STOPPING="1")
         worker.stop()
     log.info("The worker has stopped")
     if worker.fatal is not None:
         raise ConnectError(str(worker.fatal))
     return 0
+
+
+class _Ended(BaseException):
+    """Somebody wants a worker to end that only waits for Kafka yet, which may take half a minute. Nothing holds this up."""
 
 
 class Worker:
@@ -137,6 +151,11 @@ class Worker:
         self._rest: Rest | None = None
         self._watch: TopicWatch | None = None
         self._telemetry: Telemetry | None = None
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether there is anything to hand over, or a child to end."""
+        return self._driver is not None
 
     def start(self) -> None:
         settings = self.settings

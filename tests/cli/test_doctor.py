@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from kconnect.cli import findings, terminal
 from kconnect.cli.brokers import Brokers
 from kconnect.cli.checkup import doctor
 from kconnect.local.broker import free_port
@@ -100,3 +101,11 @@ def test_a_worker_file_that_lacks_what_a_worker_must_have(tmp_path: Path) -> Non
     # The control: with them it is one that a worker starts with.
     called = call("doctor", "-o", "json", "-w", worker_file(tmp_path, "127.0.0.1:1", "whole"), "--url", "http://127.0.0.1:1")
     assert json.loads(called.out)["findings"][0]["severity"] == "ok"
+
+
+@pytest.mark.parametrize("severity", [findings.OK, findings.SKIPPED, findings.WARNING, findings.ERROR])
+def test_a_severity_s_colour_is_none_that_is_written_as_text(severity: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """What commands write is kept from the terminal, but for a few colours."""
+    terminal.guard()
+    findings.write([findings.Finding(severity, "check", "Here", "It is so")])
+    assert capsys.readouterr().out == f"Here\n  {severity}: It is so\n"

@@ -17,7 +17,7 @@ import pytest
 from kconnect.cli import main as cli
 from kconnect.cli.connectors import log_pages
 from kconnect.cli.connectors.logs import moment
-from kconnect.errors import TABLE, UnavailableError
+from kconnect.errors import TABLE, ForbiddenError, UnavailableError
 from kconnect.processes import line_forms
 from kconnect.processes.log_lines import Wanted
 from kconnect.rest.app import RestSettings
@@ -209,15 +209,16 @@ class Keeper:
             for number in range(5)
         ]
         self.asked: list[Wanted] = []
-        self.comes: list[dict[str, Any]] = []
+        self.comes: list[dict[str, Any] | Exception] = []
 
     def read(self, wanted: Wanted) -> dict[str, Any]:
         self.asked.append(wanted)
         start = wanted.after or 0
         if start >= len(self.lines):
-            if not self.comes:
-                raise UnavailableError("The worker ends")
-            self.lines.append(self.comes.pop())
+            new = self.comes.pop() if self.comes else ForbiddenError("Your role has gone")
+            if isinstance(new, Exception):
+                raise new
+            self.lines.append(new)
         end = min(start + 2, len(self.lines))
         return {"lines": self.lines[start:end], "next": end, "more": end < len(self.lines)}
 
@@ -249,7 +250,22 @@ def test_new_lines_are_shown_as_they_come(monkeypatch: pytest.MonkeyPatch) -> No
     keeper.comes = [{**keeper.lines[0], "text": "new"}]
     lines, said = asked(keeper, "orders", "-f", "--tail", "1")
     assert [line.rpartition("] ")[2] for line in lines] == ["number 4", "new"]
-    assert "The worker ends" in said
+    assert "Your role has gone" in said
+
+
+def test_a_worker_that_starts_anew_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever follows wants to see what happens in a restart; the place in the lines is the topic's, not the worker's."""
+    monkeypatch.setattr(log_pages, "_PAUSE_S", 0.0)
+    keeper = Keeper()
+    news = [{**keeper.lines[0], "text": text} for text in ("new", "newer")]
+    ends = UnavailableError("The worker ends")
+    keeper.comes = [news[1], ends, ends, news[0]]
+    lines, said = asked(keeper, "orders", "-f", "--tail", "1")
+    assert [line.rpartition("] ")[2] for line in lines] == ["number 4", "new", "newer"]
+    assert said.count("The worker ends Waiting for the worker") == 1
+    keeper = Keeper()
+    keeper.lines, keeper.comes = [], [ends]
+    assert "Waiting" not in asked(keeper, "orders", "-f")[1], "nobody waits for one that was never there"
 
 
 def test_no_line_that_is_kept_says_so() -> None:

@@ -158,6 +158,11 @@ def test_a_field_that_kubernetes_does_not_know_is_found(chart: Chart, right: str
         {"operator": {"enabled": True, "interval": 0}},
         {"operator": {"enabled": True, "namespace": "data"}},
         {"operator": {"enabled": True, "url": "prod:8083"}},
+        {"secrets": ["db", "db"]},
+        {"env": [{"name": "PORT", "value": 1}]},
+        {"worker": {"a": "b\u2028c"}},
+        {"podLabels": {"app.kubernetes.io/name": "mine"}},
+        {"podAnnotations": {"checksum/worker-file": "mine"}},
     ],
     ids=str,
 )
@@ -169,6 +174,52 @@ def test_values_that_make_no_sense_are_refused(chart: Chart, wrong: dict) -> Non
 def test_without_brokers_it_says_what_to_set(chart: Chart) -> None:
     done = chart.run("template", "prod", CHART, *AT)
     assert done.returncode != 0 and "bootstrapServers: name Kafka's brokers" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("wrong", "sentence"),
+    [
+        ({"service": {"port": 7078}, "executors": {"enabled": True}}, "service.port: executors reach Spark's driver on"),
+        ({"worker": {"listeners": "https://:8443"}}, "let listeners have http://:8083 among them"),
+        ({"autoscaling": {"enabled": True, "minReplicas": 7}}, "minReplicas is above maxReplicas"),
+    ],
+    ids=str,
+)
+def test_values_that_do_not_fit_each_other_are_refused(chart: Chart, wrong: dict, sentence: str) -> None:
+    done = chart.run("template", "prod", CHART, *AT, "-f", chart.values({**FEW, **wrong}))
+    assert done.returncode != 0 and sentence in done.stderr
+
+
+def test_listeners_of_https_stand_beside_that_which_kubernetes_asks(chart: Chart) -> None:
+    listeners = "https://:8443, http://0.0.0.0:8083"
+    objects = chart.objects({**FEW, "worker": {"listeners": listeners}})
+    assert properties.load(objects["ConfigMap", "kconnect-prod"]["data"]["worker.properties"])["listeners"] == listeners
+
+
+def test_values_of_the_worker_file_keep_their_blanks(chart: Chart) -> None:
+    wanted = {"a": "  before", "b": "\tbefore", "c": "behind\\", "zz": "behind  "}
+    objects = chart.objects({**FEW, "worker": wanted})
+    loaded = properties.load(objects["ConfigMap", "kconnect-prod"]["data"]["worker.properties"])
+    assert wanted.items() <= loaded.items()
+
+
+def test_plugins_are_copied_from_where_their_image_has_them(chart: Chart, tmp_path: Path) -> None:
+    """The volume is mounted over nothing that is copied: not over /plugins, where most images have their plugins."""
+    objects = chart.objects({**FEW, "plugins": {"images": [{"image": "registry.example.com/plugins:1", "path": "/plugins"}]}})
+    pod = objects["StatefulSet", "kconnect-prod"]["spec"]["template"]["spec"]
+    (container,) = pod["initContainers"]
+    (mount,) = container["volumeMounts"]
+    *command, path = container["command"]
+    assert not Path(path).is_relative_to(mount["mountPath"])
+    here, volume = tmp_path / "image", tmp_path / "volume"
+    (here / "orders").mkdir(parents=True)
+    volume.mkdir()
+    words = [word.replace(mount["mountPath"], str(volume)) for word in command]
+    subprocess.run([*words, str(here)], check=True, timeout=20)
+    assert [path.name for path in volume.iterdir()] == ["orders"]
+    (workers,) = pod["containers"]
+    loaded = properties.load(objects["ConfigMap", "kconnect-prod"]["data"]["worker.properties"])
+    assert {"name": mount["name"], "mountPath": loaded["plugin.path"], "readOnly": True} in workers["volumeMounts"]
 
 
 def test_every_value_is_in_the_schema_and_on_the_page() -> None:
@@ -327,7 +378,14 @@ def test_another_worker_file_is_another_pod(chart: Chart) -> None:
 
 
 @pytest.mark.parametrize(
-    ("release", "name"), [("prod", "kconnect-prod"), ("kconnect", "kconnect"), ("kconnect-b", "kconnect-b")]
+    ("release", "name"),
+    [
+        ("prod", "kconnect-prod"),
+        ("kconnect", "kconnect"),
+        ("kconnect-b", "kconnect-b"),
+        # Helm takes such a name, and Kubernetes no service that has it.
+        ("data.prod", "kconnect-data-prod"),
+    ],
 )
 def test_names_begin_as_alerts_want_jobs_to(chart: Chart, release: str, name: str) -> None:
     objects = chart.objects({**FEW, "serviceMonitor": {"enabled": True}}, release)

@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import queue
+import signal
+import socket
+import subprocess
+import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,6 +18,7 @@ from kconnect.core.settings.worker import WorkerSettings
 from kconnect.errors import ConfigError
 from kconnect.kafka import clients
 from kconnect.kafka.admin import Admin
+from kconnect.local.broker import free_port
 from kconnect.worker.driver import Driver
 from kconnect.worker.main import Worker
 from kconnect.worker.topic_watch import TopicWatch
@@ -34,6 +40,30 @@ PROPERTIES = {
 def test_a_worker_that_did_not_start_can_be_stopped() -> None:
     """What went wrong at its start is the last word: a second error here would be told to the user instead."""
     Worker(WorkerSettings.from_properties(PROPERTIES, {}), {}).stop()
+
+
+def test_sigterm_ends_a_worker_that_waits_for_kafka(tmp_path: Path) -> None:
+    """No broker answers it for half a minute, and then it would have failed."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        silent.settimeout(60)
+        servers = f"127.0.0.1:{silent.getsockname()[1]}"
+        path = tmp_path / "worker.properties"
+        settings = {**PROPERTIES, "bootstrap.servers": servers, "listeners": f"http://127.0.0.1:{free_port()}"}
+        path.write_text("".join(f"{name}={value}\n" for name, value in settings.items()), "utf-8")
+        command = [sys.executable, "-m", "kconnect", "worker", str(path)]
+        worker = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        try:
+            silent.accept()[0].close()
+            asked = time.monotonic()
+            worker.send_signal(signal.SIGTERM)
+            said = worker.communicate(timeout=60)[1]
+        finally:
+            worker.kill()
+            worker.wait()
+    assert worker.returncode == 0, said
+    assert time.monotonic() - asked < 20, "it waited for Kafka's answer"
+    assert "The worker was asked to stop before it had begun" in said
+    assert "No Kafka broker answered" not in said
 
 
 def test_that_spark_has_ended_is_told_each_time_with_the_reason() -> None:

@@ -1,7 +1,8 @@
 {{/* The name of everything: that of the release, with kconnect before it. Alerts look for jobs whose names begin so. */}}
 {{- define "kconnect.name" -}}
 {{- $prefix := hasPrefix "kconnect" .Release.Name | ternary "" "kconnect-" -}}
-{{- printf "%s%s" $prefix .Release.Name | trunc 40 | trimSuffix "-" -}}
+{{- /* Helm takes dots in a release's name, and Kubernetes none in a service's. */}}
+{{- printf "%s%s" $prefix (.Release.Name | replace "." "-") | trunc 40 | trimAll "-" -}}
 {{- end }}
 
 {{- define "kconnect.selector" -}}
@@ -86,11 +87,12 @@ capabilities: {drop: [ALL]}
 {{- define "kconnect.pluginContainers" -}}
 {{- range $number, $plugin := .Values.plugins.images }}
 - name: plugins-{{ $number }}
-  image: {{ $plugin.image }}
-  command: [sh, -c, 'cp -R "$0"/. /plugins/', {{ $plugin.path | quote }}]
+  image: {{ $plugin.image | quote }}
+  # Not to /plugins: an image that has its plugins there would not see them.
+  command: [sh, -c, 'cp -R "$0"/. /kconnect-plugins/', {{ $plugin.path | quote }}]
   securityContext: {{- include "kconnect.containerSecurity" $ | nindent 4 }}
   volumeMounts:
-    - {name: plugins, mountPath: /plugins}
+    - {name: plugins, mountPath: /kconnect-plugins}
 {{- end }}
 {{- end }}
 
@@ -148,6 +150,14 @@ files: in /tmp are jars that the JVMs of the worker load.
 {{- define "kconnect.worker" -}}
 {{- $name := include "kconnect.name" . -}}
 {{- $port := .Values.service.port | int -}}
+{{- if and .Values.executors.enabled (has $port (list 7078 7079)) }}
+{{- fail (printf "service.port: executors reach Spark's driver on the ports 7078 and 7079: take another one than %d" $port) }}
+{{- end }}
+{{- with .Values.worker.listeners }}
+{{- if not (regexMatch (printf "(^|,)\\s*http://[^,]*:%d\\s*(,|$)" $port) .) }}
+{{- fail (printf "worker: Kubernetes' probes and the service ask by http on the port %d (service.port): let listeners have http://:%d among them" $port $port) }}
+{{- end }}
+{{- end }}
 {{- $own := dict
   "bootstrap.servers" (required "bootstrapServers: name Kafka's brokers, such as kafka:9092" .Values.bootstrapServers)
   "group.id" $name
@@ -193,6 +203,8 @@ files: in /tmp are jars that the JVMs of the worker load.
 {{- $own = merge $own (dict "plugin.path" "/plugins") }}
 {{- end }}
 {{- range $key, $value := merge (deepCopy .Values.worker) $own }}
-{{ $key }}={{ $value | replace "\\" "\\\\" }}
+{{- /* Blanks before a value are nothing to a reader of such files, and helm cuts those at the end of a text. */}}
+{{- $escaped := regexReplaceAll `^([ \t\f])` ($value | replace "\\" "\\\\") `\${1}` }}
+{{ $key }}={{ regexReplaceAll " $" $escaped `\u0020` }}
 {{- end }}
 {{- end }}

@@ -94,7 +94,7 @@ def check_rights(brokers: Brokers) -> Iterator[Finding]:
     topics = brokers.topics.known()
     if not topics:
         message = "The workers' topics are not known"
-        yield Finding(SKIPPED, "rights", where, message, "give --worker-file, to see whether its user may use them")
+        yield Finding(SKIPPED, "rights", where, message, "give a worker file that names them, to see what its user may do")
         return
     names = list(topics.values())
     if "config" in topics:

@@ -10,6 +10,7 @@ import time
 from collections import deque
 from collections.abc import Iterator, Mapping
 from datetime import datetime
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -50,11 +51,26 @@ def show(client: ConnectClient, wanted: Mapping[str, Any], tail: int | None, fol
 
 
 def _pages(client: ConnectClient, wanted: Mapping[str, Any], follow: bool) -> Iterator[list[dict[str, Any]] | None]:
-    """Yield the lines of each answer, and None once after the last of those that were there."""
+    """
+    Yield the lines of each answer, and None once after the last of those that were there. A worker that is away while it is
+    followed, as in a restart, is waited for: what was logged meanwhile comes then.
+    """
+    from kconnect.rest.client import RestError
+
     place: dict[str, Any] = {}
-    caught_up = False
+    caught_up, away = False, False
     while True:
-        page = client.log_lines(**{**wanted, **place})
+        try:
+            page = client.log_lines(**{**wanted, **place})
+        except RestError as error:
+            if not (follow and place) or (error.status is not None and error.status < HTTPStatus.INTERNAL_SERVER_ERROR):
+                raise
+            if not away:
+                click.echo(f"{error} Waiting for the worker; Ctrl-C ends this.", err=True)
+            away = True
+            time.sleep(_PAUSE_S)
+            continue
+        away = False
         place = {"after": page["next"]}
         yield page["lines"]
         if page["more"]:
