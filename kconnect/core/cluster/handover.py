@@ -116,6 +116,8 @@ class Handover:
             for unit, worker in self._exchanged.items()
             if unit in units and worker in able and unit not in owners.get(worker, frozenset())
         }
+        if not self._exchanged:
+            return dict(owners)  # To copy all that is owned takes a while.
         arrived = {worker: owned - self._exchanged.keys() for worker, owned in owners.items()}
         for unit, worker in self._exchanged.items():
             arrived[worker] = arrived.get(worker, frozenset()) | {unit}
