@@ -30,7 +30,8 @@ def _crc32c(data: bytes) -> int:
     return value ^ 0xFFFFFFFF
 
 
-def _number(value: int) -> bytes:
+def number(value: int) -> bytes:
+    """A number as it is in a record."""
     value = (value << 1) ^ (value >> 63)
     data = b""
     while value > 127:
@@ -39,15 +40,15 @@ def _number(value: int) -> bytes:
 
 
 def _text(data: bytes | None) -> bytes:
-    return _number(-1) if data is None else _number(len(data)) + data
+    return number(-1) if data is None else number(len(data)) + data
 
 
 def record(place: int, value: bytes, headers: Headers = (), length: int | None = None) -> bytes:
     """A record as it is in a batch; `length` is what it says of its value."""
     pairs = b"".join(_text(name) + _text(data) for name, data in headers)
-    of_value = _text(value) if length is None else _number(length) + value
-    body = b"\0" + _number(0) + _number(place) + _text(b"k") + of_value + _number(len(headers)) + pairs
-    return _number(len(body)) + body
+    of_value = _text(value) if length is None else number(length) + value
+    body = b"\0" + number(0) + number(place) + _text(b"k") + of_value + number(len(headers)) + pairs
+    return number(len(body)) + body
 
 
 def produce(bootstrap: str, topic: str, records: Sequence[tuple[bytes, Headers]]) -> None:

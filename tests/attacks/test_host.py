@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 import time
+import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import confluent_kafka as ck
 import pytest
 
+from kconnect.local.broker import Broker
 from kconnect.rest.client import ConnectClient
 from kconnect.testing.processes import WorkerProcess
-from tests.attacks import hostile
+from tests.attacks import hostile, raw_batches
 from tests.attacks.hostile import Hostile
+from tests.conftest import QUICK
 from tests.integration import units
 from tests.support import wait_until
 
@@ -183,3 +186,43 @@ def test_costly_records_are_letters_and_the_others_go_on(
         wait_until(lambda: len(units.read_all(bootstrap, queue)) == len(values) - 3, LIMIT_S)
     finally:
         client.delete(name)
+
+
+def unpacked(size: int) -> bytes:
+    """A record of so many zeros, packed: a thousandth of it."""
+    packer = zlib.compressobj(9, zlib.DEFLATED, 31)
+    # No attributes, the first time and offset, a key that is null, and then the value.
+    head = b"\0\0\0\1" + raw_batches.number(size)
+    parts = [packer.compress(raw_batches.number(len(head) + size + 1) + head)]
+    parts += [packer.compress(bytes(1_000_000)) for _ in range(size // 1_000_000)]
+    return b"".join([*parts, packer.compress(b"\0"), packer.flush()])
+
+
+@pytest.mark.long
+def test_a_batch_that_unpacks_to_gigabytes_ends_the_host_of_others_once(
+    broker: Broker, bootstrap: str, unique: Callable[[str], str], tmp_path: Path
+) -> None:
+    """Who may write to the topic has Kafka's client unpack 800 MB: three times all that ran beside it began anew."""
+    name, neighbour, topic = unique("bomb"), unique("neighbour"), unique("t")
+    properties = {**QUICK, "task.hosts": "1", "task.host.memory.max.bytes": "600000000"}
+    worker = WorkerProcess(tmp_path / "worker", broker.bootstrap_servers, unique("bombs"), properties=properties)
+    file = tmp_path / "in.txt"
+    file.write_text("a\n")
+    producer = ck.Producer({"bootstrap.servers": bootstrap})
+    producer.produce(topic, b"good")
+    assert producer.flush(LIMIT_S) == 0
+    sink = {"connector.class": "FileStreamSink", "topics": topic, "file": str(tmp_path / "out.txt"), "errors.tolerance": "all"}
+    source = {"connector.class": "FileStreamSource", "file": str(file), "topic": unique("o")}
+    try:
+        client = worker.start().client
+        client.create(neighbour, source)
+        client.create(name, sink)
+        wait_until(lambda: running(client, neighbour) and running(client, name), LIMIT_S)
+        raw_batches.send(bootstrap, topic, unpacked(800_000_000), 1, codec=1)
+        wait_until(lambda: [each["state"] for each in client.status(name)["tasks"]] == ["FAILED"], LIMIT_S)
+        (trace,) = [each["trace"] for each in client.status(name)["tasks"]]
+        assert "in which nothing else ran: it took" in trace and "kconnect offsets set" in trace
+        wait_until(lambda: running(client, neighbour), LIMIT_S)
+        assert worker.log.read_text().count("Host 0 ends, and Spark restarts it: it took") == 1
+    finally:
+        worker.stop()
