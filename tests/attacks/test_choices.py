@@ -162,3 +162,39 @@ def test_a_table_whose_properties_make_no_sense_ends_no_other(tmp_path: Path, na
             runner.put([])
         assert [bad.original_offset for bad, _ in runner.reported] == [0, 2]
         assert [found["to"] for found in catalog.load_table("s.good").scan().to_arrow().to_pylist()] == ["s.good"]
+
+
+@pytest.mark.parametrize("name", ["write.data.path", "write.metadata.path", "location"])
+def test_a_table_leads_no_file_out_of_the_folder_of_its_catalog(tmp_path: Path, name: str) -> None:
+    """The owner of one table says that its files are in another folder of the machine: they were written there."""
+    (tmp_path / "lake").mkdir()
+    elsewhere = tmp_path / "elsewhere"
+    place = {"type": "sql", "uri": f"sqlite:///{tmp_path}/catalog.db", "warehouse": f"file://{tmp_path}/lake"}
+    catalog = load_catalog("iceberg", **place)
+    catalog.create_namespace("s")
+    catalog.create_table("s.good", ROW_OF_TABLE)
+    if name == "location":
+        catalog.create_table("s.odd", ROW_OF_TABLE, location=f"file://{elsewhere}")
+    else:
+        catalog.create_table("s.odd", ROW_OF_TABLE)
+        with catalog.load_table("s.odd").transaction() as change:
+            change.set_properties({name: f"file://{elsewhere}"})
+    before = sorted(elsewhere.rglob("*"))
+    config = {
+        **{"name": "lake", "topics": "t", "errors.tolerance": "all", "max.retries": "0"},
+        **{"iceberg.tables.route-field": "to", "iceberg.tables.dynamic-enabled": "true"},
+        **{"iceberg.control.commit.interval-ms": "0", **{f"iceberg.catalog.{part}": text for part, text in place.items()}},
+    }
+    with SinkRunner(IcebergSinkConnector, config) as runner:
+        runner.put([row(0, "s.odd"), row(1, "s.good")])
+        runner.put([])
+        assert [bad.original_offset for bad, _ in runner.reported] == [0]
+        assert "names a file of this machine" in str(runner.reported[0][1])
+    assert sorted(elsewhere.rglob("*")) == before
+    assert len(catalog.load_table("s.good").scan().to_arrow()) == 1
+    # What the config itself names is no business of the table's owner.
+    with SinkRunner(IcebergSinkConnector, {**config, "iceberg.tables.upsert.locations": f"file://{elsewhere}"}) as runner:
+        runner.put([row(2, "s.odd")])
+        runner.put([])
+        assert not runner.reported
+    assert len(sorted(elsewhere.rglob("*"))) > len(before)
