@@ -1,13 +1,14 @@
 """
 Records as somebody writes them who does not use a client: a batch in Kafka's format, sent over a socket.
 
-Clients refuse to send some of what brokers take. Used by `test_letters.py` and `test_unreadable.py`.
+Clients refuse to send some of what brokers take. Used by `test_letters.py`, `test_host.py` and `test_unreadable.py`.
 """
 
 from __future__ import annotations
 
 import socket
 import struct
+import zlib
 from collections.abc import Sequence
 
 Headers = Sequence[tuple[bytes, "bytes | None"]]
@@ -70,3 +71,13 @@ def send(bootstrap: str, topic: str, data: bytes, count: int, codec: int = 0, at
         answer = answers.read(struct.unpack(">i", answers.read(4))[0])
     (code,) = struct.unpack_from(">h", answer, 4 + 4 + len(name) + 4 + 4)
     assert code == 0, f"The broker refuses the batch: {code}"
+
+
+def unpacked(size: int) -> bytes:
+    """A record of so many zeros, packed: a thousandth of it."""
+    packer = zlib.compressobj(9, zlib.DEFLATED, 31)
+    # No attributes, the first time and offset, a key that is null, and then the value.
+    head = b"\0\0\0\1" + number(size)
+    parts = [packer.compress(number(len(head) + size + 1) + head)]
+    parts += [packer.compress(bytes(1_000_000)) for _ in range(size // 1_000_000)]
+    return b"".join([*parts, packer.compress(b"\0"), packer.flush()])

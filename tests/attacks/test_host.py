@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -188,16 +187,6 @@ def test_costly_records_are_letters_and_the_others_go_on(
         client.delete(name)
 
 
-def unpacked(size: int) -> bytes:
-    """A record of so many zeros, packed: a thousandth of it."""
-    packer = zlib.compressobj(9, zlib.DEFLATED, 31)
-    # No attributes, the first time and offset, a key that is null, and then the value.
-    head = b"\0\0\0\1" + raw_batches.number(size)
-    parts = [packer.compress(raw_batches.number(len(head) + size + 1) + head)]
-    parts += [packer.compress(bytes(1_000_000)) for _ in range(size // 1_000_000)]
-    return b"".join([*parts, packer.compress(b"\0"), packer.flush()])
-
-
 @pytest.mark.long
 def test_a_batch_that_unpacks_to_gigabytes_ends_the_host_of_others_once(
     broker: Broker, bootstrap: str, unique: Callable[[str], str], tmp_path: Path
@@ -218,7 +207,7 @@ def test_a_batch_that_unpacks_to_gigabytes_ends_the_host_of_others_once(
         client.create(neighbour, source)
         client.create(name, sink)
         wait_until(lambda: running(client, neighbour) and running(client, name), LIMIT_S)
-        raw_batches.send(bootstrap, topic, unpacked(800_000_000), 1, codec=1)
+        raw_batches.send(bootstrap, topic, raw_batches.unpacked(800_000_000), 1, codec=1)
         wait_until(lambda: [each["state"] for each in client.status(name)["tasks"]] == ["FAILED"], LIMIT_S)
         (trace,) = [each["trace"] for each in client.status(name)["tasks"]]
         assert "in which nothing else ran: it took" in trace and "kconnect offsets set" in trace
