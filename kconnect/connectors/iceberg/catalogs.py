@@ -77,7 +77,8 @@ def made_catalog(config: Mapping[str, Any], props: Mapping[str, str], worker: Ma
         properties: dict[str, Any] = _with_environment(config[settings.NAME], given_properties)
         if kind in aws.KINDS:
             properties[aws.SESSION] = aws.session()
-        rules = guard.Rules(kind, properties, worker, _of_environment(config[settings.NAME]))
+        folders = config[settings.LOCATIONS]
+        rules = guard.Rules(kind, properties, worker, _of_environment(config[settings.NAME]), folders)
         rules.check_own(given_properties)
         if kind in ("sql", "in-memory") and given_properties.get("uri"):
             properties["uri"] = _database(given_properties["uri"], worker)
