@@ -3,6 +3,7 @@ What `scripts/release` puts beside the distributions, and what it asks of what t
 
     release_parts.py notes CHANGELOG VERSION        # what an upgrade has to look at, to standard output
     release_parts.py licences SBOM                  # fails for a licence that nobody has agreed to
+    release_parts.py sbom SBOM                      # takes out what only this machine knows
     release_parts.py again SDIST SECONDS            # packs an sdist anew, so that it has the same bytes each time
     release_parts.py head CHANGELOG                 # the newest version that has a date
     release_parts.py client TREE                    # makes a tree that of kconnect-client
@@ -132,7 +133,7 @@ def licence_problems(sbom: dict[str, Any]) -> Iterator[str]:
         names = sorted(set(_licences(component)))
         if not names:
             yield f"{component['name']} {component.get('version')} names no licence: look at it, and note it in KNOWN"
-        elif not any(AGREED.search(name) for name in names):
+        elif not any(all(AGREED.search(part) for part in re.split(r"\bAND\b", name)) for name in names):
             yield f"{component['name']} {component.get('version')} is under {', '.join(names)}, which nobody has agreed to"
 
 
@@ -145,6 +146,16 @@ def _licences(component: dict[str, Any]) -> Iterator[str]:
         if text:
             # Some packages have the whole text there.
             yield text[:200]
+
+
+def of_no_machine(sbom: dict[str, Any]) -> dict[str, Any]:
+    """Return a bill of materials without the places of files on the machine that made it."""
+    components = []
+    for each in sbom.get("components", ()):
+        references = [one for one in each.get("externalReferences", ()) if not one["url"].startswith("file:")]
+        others = {key: value for key, value in each.items() if key != "externalReferences"}
+        components.append({**others, "externalReferences": references} if references else others)
+    return {**sbom, "components": components}
 
 
 def again(sdist: Path, seconds: int) -> None:
@@ -182,6 +193,10 @@ def main(arguments: Sequence[str]) -> int:
             for problem in problems:
                 print(f"release: {problem}", file=sys.stderr)
             return 1 if problems else 0
+        case ["sbom", bill]:
+            path = Path(bill)
+            cleaned = of_no_machine(json.loads(path.read_text("utf-8")))
+            path.write_text(json.dumps(cleaned, indent=2, sort_keys=True) + "\n", "utf-8")
         case ["client" | "whole" as which, tree]:
             file = Path(tree) / "setup.cfg"
             settings = file.read_text("utf-8")

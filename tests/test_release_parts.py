@@ -77,6 +77,8 @@ def test_a_tag_is_of_the_head_and_only_if_nothing_stands_above_it(parts: ModuleT
         ([{"license": {"name": "License :: OSI Approved :: MIT License"}}], None),
         ([{"expression": "BSD-3-Clause AND ISC"}], None),
         ([{"license": {"name": "Proprietary"}}, {"license": {"id": "MIT"}}], None),
+        ([{"expression": "MPL-2.0 AND (Apache-2.0 OR GPL-3.0-only)"}], None),
+        ([{"expression": "MIT AND GPL-3.0-only"}], "is under MIT AND GPL-3.0-only"),
         ([{"license": {"id": "GPL-3.0-only"}}], "is under GPL-3.0-only"),
         ([{"license": {"name": "Commit to nothing"}}], "is under Commit to nothing"),
         ([], "names no licence"),
@@ -156,3 +158,17 @@ def test_the_whole_needs_the_client_of_its_version_and_the_rest(parts: ModuleTyp
 def test_what_is_left_out_of_the_client_must_be_needed(parts: ModuleType) -> None:
     with pytest.raises(ValueError, match="names what install_requires has not"):
         parts.of_client(SETTINGS.replace("    JPype1\n", "    Jpype0\n", 1))
+
+
+def test_a_bill_of_materials_says_nothing_of_the_machine_that_made_it(parts: ModuleType) -> None:
+    def one(name: str, *urls: str) -> dict[str, Any]:
+        return {"bom-ref": f"{name}==1", "name": name, "externalReferences": [{"url": url} for url in urls]}
+
+    found = parts.of_no_machine(
+        {
+            "version": 1,
+            "components": [one("kconnect", "file:///home/me/dist/k.whl", "https://k.dev"), one("click", "file:///c.whl")],
+        }
+    )
+    assert found["components"] == [one("kconnect", "https://k.dev"), {"bom-ref": "click==1", "name": "click"}]
+    assert found["version"] == 1

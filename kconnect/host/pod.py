@@ -39,7 +39,8 @@ def command(environ: Mapping[str, str], program: str) -> list[str]:
             f"This is no executor's pod: {', '.join(missing)} not set. Spark's driver makes such pods, with spark.master=k8s://…"
         )
     numbered = sorted((int(found[1]), value) for name, value in environ.items() if (found := _OPTION.fullmatch(name)))
-    classes = [environ.get("SPARK_CONF_DIR", ""), f"{environ['SPARK_HOME']}/jars/*"]
+    # SPARK_CLASSPATH is spark.executor.extraClassPath, which goes before Spark's own, as on other clusters.
+    classes = [environ.get("SPARK_CLASSPATH", ""), environ.get("SPARK_CONF_DIR", ""), f"{environ['SPARK_HOME']}/jars/*"]
     arguments = [word for option, name in _ARGUMENTS.items() for word in (option, environ[name])]
     options = [option for _, option in numbered]
     return [

@@ -19,6 +19,15 @@ def commit() -> str:
     return "-".join(filter(None, ("kconnect", kconnect.__version__, identifier)))
 
 
+def package() -> str:
+    """Return which distribution is installed: `kconnect`, or `kconnect-client` alone, which runs no worker."""
+    try:
+        metadata.distribution("kconnect")
+    except metadata.PackageNotFoundError:
+        return "kconnect-client"
+    return "kconnect"
+
+
 def _of_checkout(root: Path) -> str:
     # An environment may lie within somebody else's repository, whose commit says nothing of kconnect.
     if not (root / ".git").exists():
@@ -33,5 +42,5 @@ def _of_checkout(root: Path) -> str:
 
 def _of_installation() -> str:
     """Return the commit that `pip install git+https://…` has noted (PEP 610)."""
-    origin = json.loads(metadata.distribution("kconnect").read_text("direct_url.json") or "{}")
+    origin = json.loads(metadata.distribution(package()).read_text("direct_url.json") or "{}")
     return str(origin.get("vcs_info", {}).get("commit_id", ""))[:12]

@@ -18,6 +18,7 @@ from kconnect.cli import main as cli
 from kconnect.cli.connectors import log_pages
 from kconnect.cli.connectors.logs import moment
 from kconnect.errors import TABLE, ForbiddenError, UnavailableError
+from kconnect.local.broker import free_port
 from kconnect.processes import line_forms
 from kconnect.processes.log_lines import Wanted
 from kconnect.rest.app import RestSettings
@@ -195,6 +196,11 @@ def test_of_a_worker_that_keeps_no_lines_it_is_the_log_on_this_machine(to_a_file
 def test_a_worker_of_another_machine_that_does_not_answer_is_the_reason() -> None:
     done = call("logs", "orders", "--url", "http://nowhere.invalid:8083", typed=True)
     assert done.status == TABLE[UnavailableError].exit and "http://nowhere.invalid:8083" in done.err
+
+
+def test_a_worker_that_does_not_run_here_has_no_other_user() -> None:
+    done = call("logs", "orders", "--url", f"http://localhost:{free_port()}", typed=True)
+    assert done.status == 2 and "nothing listens there, so no worker runs. Give --file FILE" in done.err
 
 
 class Keeper:

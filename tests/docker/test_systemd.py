@@ -97,6 +97,8 @@ def test_the_page_says_where_everything_is() -> None:
 def test_it_is_given_the_time_that_a_container_is_given_at_least() -> None:
     grace = re.search(r"stop_grace_period: (\d+)s\n\nx-connect-environment", (image.ROOT / "docker/compose.yml").read_text())
     assert grace and int(unit.settings()["TimeoutStopSec"][0]) >= int(grace[1])
+    (most,) = re.findall(r"and (\d+) s if everything hangs", PAGE.read_text("utf-8"))
+    assert int(grace[1]) > int(most), "a worker that takes all its time is killed at its end"
 
 
 # --- the unit's command ---

@@ -34,6 +34,11 @@ def test_options_come_in_their_order_and_no_secret_is_on_the_command_line() -> N
     assert not [word for word in words if "canary" in word]
 
 
+def test_classes_of_the_worker_file_go_before_spark_s() -> None:
+    words = pod.command({**GIVEN, "SPARK_CLASSPATH": "/plugins/more.jar"}, "/java")
+    assert words[words.index("-cp") + 1] == "/plugins/more.jar:/conf:/spark/jars/*"
+
+
 def test_elsewhere_it_says_what_is_missing() -> None:
     with pytest.raises(
         ConnectError, match=r"no executor's pod: SPARK_DRIVER_URL, SPARK_EXECUTOR_ID not set\. Spark's driver makes"

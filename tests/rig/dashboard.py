@@ -200,7 +200,7 @@ ROWS: dict[str, tuple[Panel, ...]] = {
             "timeseries",
             "Records under way",
             12,
-            "Of sources those that Kafka has not acknowledged, of sinks those that are read and not committed.",
+            "Of sources those not acknowledged when a poll ended last, of sinks those that are read and not committed.",
             (
                 Query(_of("source_task_source_record_active_count"), _TASK),
                 Query(_of("sink_task_sink_record_active_count"), _TASK),

@@ -39,6 +39,20 @@ def test_nothing_is_known(package: Path) -> None:
     assert build.commit() == OWN
 
 
+def test_the_client_alone_is_a_package_too(package: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    both = metadata.distribution
+
+    def client_alone(name: str) -> metadata.Distribution:
+        if name == "kconnect":
+            raise metadata.PackageNotFoundError(name)
+        return both(name)
+
+    assert build.package() == "kconnect"
+    monkeypatch.setattr(metadata, "distribution", client_alone)
+    assert build.package() == "kconnect-client"
+    assert build.commit() == OWN
+
+
 def test_an_image_says_it(package: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KCONNECT_COMMIT", "c0ffee")
     assert build.commit() == f"{OWN}-c0ffee"

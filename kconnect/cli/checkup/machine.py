@@ -18,11 +18,13 @@ from collections.abc import Iterator, Mapping
 from importlib import metadata
 from pathlib import Path
 
+import kconnect
 from kconnect import interpreter
 from kconnect.cli.checkup import run
 from kconnect.cli.findings import ERROR, OK, SKIPPED, WARNING, Finding
 from kconnect.errors import ConnectError
 from kconnect.jvm import jars, java
+from kconnect.worker import build
 
 PLACE = "This machine"
 
@@ -53,6 +55,10 @@ def check_spark(settings: Mapping[str, str]) -> Iterator[Finding]:
     """`settings` are a worker file's, if there is one."""
     spec = importlib.util.find_spec("pyspark")
     home = Path(spec.submodule_search_locations[0]) if spec is not None and spec.submodule_search_locations else None
+    if home is None and build.package() != "kconnect":
+        message = "PySpark is not there: kconnect-client is installed, which runs no worker"
+        yield Finding(SKIPPED, "spark", PLACE, message, "for a worker on this machine: pip install kconnect")
+        return
     if home is None:
         yield Finding(ERROR, "spark", PLACE, "PySpark is not installed", "install kconnect with its dependencies")
         return
@@ -124,7 +130,8 @@ def _libraries() -> Iterator[Finding]:
     from packaging.requirements import Requirement
 
     wrong = []
-    for line in metadata.requires("kconnect") or ():
+    package = build.package()
+    for line in metadata.requires(package) or ():
         requirement = Requirement(line)
         if requirement.marker is not None and not requirement.marker.evaluate({"extra": ""}):
             continue
@@ -136,10 +143,10 @@ def _libraries() -> Iterator[Finding]:
         if not requirement.specifier.contains(installed, prereleases=True):
             wrong.append(f"{requirement.name} is {installed}, and {requirement.specifier} is needed")
     if wrong:
-        yield Finding(ERROR, "libraries", PLACE, "; ".join(wrong), "install kconnect with its dependencies")
+        yield Finding(ERROR, "libraries", PLACE, "; ".join(wrong), f"install {package} with its dependencies")
     else:
-        installed = ", ".join(f"{name} {metadata.version(name)}" for name in ("kconnect", "confluent-kafka"))
-        yield Finding(OK, "libraries", PLACE, f"{installed}, and everything else that kconnect needs")
+        installed = ", ".join(f"{name} {metadata.version(name)}" for name in (package, "confluent-kafka"))
+        yield Finding(OK, "libraries", PLACE, f"{installed}, and everything else that {package} needs")
 
 
 def _executors_python(program: str, expected: tuple[int, int]) -> Iterator[Finding]:
@@ -159,7 +166,7 @@ def _executors_python(program: str, expected: tuple[int, int]) -> Iterator[Findi
         )
         return
     major, minor, version, spark = process.stdout.split()
-    ours = (metadata.version("kconnect"), metadata.version("pyspark"))
+    ours = (kconnect.__version__, metadata.version("pyspark"))
     if (int(major), int(minor)) != expected:
         message = (
             f"{setting} is Python {major}.{minor}, and the driver's is {_text(expected)}: Spark refuses to run tasks like that"

@@ -141,11 +141,15 @@ def _of_worker(url: str) -> Path:
 
     parts = urlsplit(url)
     port = parts.port or (443 if parts.scheme == "https" else 80)
-    why = "it is on another machine, or belongs to another user"
+    why = "it is on another machine"
     try:
         if _is_here(_host(url)):
+            why = "nothing listens there, so no worker runs"
             for connection in psutil.net_connections("tcp"):
-                if connection.status == psutil.CONN_LISTEN and connection.pid and connection.laddr.port == port:
+                if connection.status != psutil.CONN_LISTEN or connection.laddr.port != port:
+                    continue
+                why = "it belongs to another user"
+                if connection.pid:
                     files = {file.fd: file.path for file in psutil.Process(connection.pid).open_files()}
                     if file_of_log := files.get(2) or files.get(1):
                         return Path(file_of_log)

@@ -40,6 +40,14 @@ def waiting(desk: Desk, name: str) -> dict[UnitId, UnitStatus]:
     return statuses
 
 
+def state(desk: Desk, unit: UnitId) -> State:
+    """Return the state of a unit as REST shows it: no host is to have what is STOPPED."""
+    status = desk.log.status.units.get(unit)
+    if status is None or (status.state in _AT_WORK and silence(desk, unit)):
+        return State.UNASSIGNED
+    return status.state
+
+
 def silence(desk: Desk, unit: UnitId) -> str | None:
     """Why a unit that is said to run does not, as far as this worker can tell."""
     for worker, number, incarnation in desk.silent_hosts:

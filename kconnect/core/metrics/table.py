@@ -133,7 +133,7 @@ TABLE: tuple[Metric, ...] = (
     Metric(SOURCE, "source-record-write-rate", _G, "Records handed to Kafka's client, per second, in the windows"),
     Metric(SOURCE, "poll-batch-max-time-ms", _G, "Milliseconds of the longest poll that returned records, in the windows"),
     Metric(SOURCE, "poll-batch-avg-time-ms", _G, "Average milliseconds of a poll that returned records, in the windows"),
-    Metric(SOURCE, "source-record-active-count", _G, "Records handed to Kafka's client but not acknowledged yet"),
+    Metric(SOURCE, "source-record-active-count", _G, "Records that were not acknowledged when a poll ended last"),
     Metric(SOURCE, "source-record-active-count-max", _G, "Most records that waited for Kafka after any batch, in the windows"),
     Metric(SOURCE, "source-record-active-count-avg", _G, "Average number of records that waited for Kafka after a batch"),
     Metric(SOURCE, "transaction-size-min", _G, "Records in the smallest transaction that an exactly-once task has committed"),

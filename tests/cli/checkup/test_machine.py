@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.server
+import importlib.util
 import os
 import resource
 import socket
@@ -16,6 +17,7 @@ import pytest
 
 from kconnect.cli.checkup import listening, machine, reaching
 from kconnect.cli.findings import ERROR, OK, SKIPPED, WARNING, Finding
+from kconnect.worker import build
 from tests.cli.checkup.test_workers import worker
 
 
@@ -114,6 +116,20 @@ def test_yarn_that_is_nowhere(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_this_python_and_its_libraries() -> None:
     found = list(machine.check_python({}))
     assert [(each.check, each.severity) for each in found] == [("python", OK), ("libraries", OK)], found
+
+
+def test_the_client_alone_lacks_no_spark(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is installed where nobody runs a worker: what it comes without is no error there."""
+    monkeypatch.setattr(build, "package", lambda: "kconnect-client")
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    found = one(machine.check_spark({}), "spark")
+    assert (found.severity, found.remedy) == (SKIPPED, "for a worker on this machine: pip install kconnect")
+    real, asked = metadata.version, []
+    monkeypatch.setattr(metadata, "requires", lambda name: asked.append(name) or ["click>=1"])
+    monkeypatch.setattr(metadata, "version", lambda name: "0.1.0" if name == "kconnect-client" else real(name))
+    found = one(machine.check_python({}), "libraries")
+    assert asked == ["kconnect-client"]
+    assert (found.severity, found.message.partition(",")[0]) == (OK, "kconnect-client 0.1.0")
 
 
 def test_a_library_that_is_too_old(monkeypatch: pytest.MonkeyPatch) -> None:

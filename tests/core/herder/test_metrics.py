@@ -84,6 +84,11 @@ def test_a_stopped_connector_has_its_state_and_no_tasks() -> None:
     cluster.call("a:1", StopConnector("x"))
     cluster.settle()
     assert units(metrics(cluster)) == {UnitId("x"): State.STOPPED}
+    # No host has it, which is as it should be.
+    herder = cluster.workers["a:1"].herder
+    herder.desk.absent = frozenset(WHOLE)
+    assert units(snapshot(herder)) == {UnitId("x"): State.STOPPED}
+    herder.desk.absent = frozenset()
     cluster.call("a:1", SetTargetState("x", TargetState.STARTED))
     cluster.settle()
     assert units(metrics(cluster)) == dict.fromkeys(WHOLE, State.RUNNING)

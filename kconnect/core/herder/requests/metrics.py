@@ -23,7 +23,7 @@ from kconnect.core.herder.requests.cluster import demand
 from kconnect.core.metrics.families import Snapshot, UnitNow
 from kconnect.core.metrics.published import Published
 from kconnect.core.metrics.report import HostReport, Report, Starts, UnitReport, Usage
-from kconnect.core.state.records import State, UnitId
+from kconnect.core.state.records import UnitId
 from kconnect.core.task.meters import Values
 
 PROTOCOL = "kconnect"
@@ -95,10 +95,8 @@ def _nobodys(desk: Desk) -> frozenset[UnitId]:
 
 
 def _now(desk: Desk, unit: UnitId, report: UnitReport | None) -> UnitNow:
-    status = desk.log.status.units.get(unit)
-    state = State.UNASSIGNED if status is None or waiting.silence(desk, unit) else status.state
     class_name = desk.log.config.connectors[unit.connector].properties.get("connector.class") or ""
-    return UnitNow(unit, state, report, {"connector-class": class_name})
+    return UnitNow(unit, waiting.state(desk, unit), report, {"connector-class": class_name})
 
 
 def _starts(kind: str, starts: Starts) -> Values:
