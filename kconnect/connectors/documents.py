@@ -27,6 +27,7 @@ from kconnect.data.kept import Kept, weight_of
 
 _LONG = re.compile(rb"[0-9]{19}")
 """What an integer that is too large has; it may be a part of a text, too."""
+_HALF = re.compile("[\ud800-\udfff]")
 _BLANKS = (b" :", b"\t:", b"\r:")
 _WITHIN = frozenset((dict, list))
 _DIGITS_OF_INT64 = 20
@@ -73,6 +74,32 @@ def parsed(data: bytes) -> Any:
     if _LONG.search(data):
         json.loads(data, parse_int=_in_int64)
     return value
+
+
+def mended(data: bytes) -> Any:
+    """
+    Return the value of a JSON text that orjson refuses for single letters: halves of pairs of surrogates, of which JSON has
+    escapes, bytes that are no UTF-8, and a byte order mark. U+FFFD stands for each. ValueError if it is no JSON all the same,
+    DataError as `parsed`.
+    """
+    text = data.decode("utf-8-sig", "replace")
+    value = json.loads(text, parse_int=_in_int64, parse_float=_finite, parse_constant=_finite)
+    return _without_halves(value)
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"{text[:30]} is no number of JSON")
+    return number
+
+
+def _without_halves(value: Any) -> Any:
+    if type(value) is str:
+        return _HALF.sub("\ufffd", value)
+    if type(value) is dict:
+        return {_HALF.sub("\ufffd", name): _without_halves(element) for name, element in value.items()}
+    return [_without_halves(element) for element in value] if type(value) is list else value
 
 
 def check_names(data: bytes, value: Any) -> None:

@@ -7,6 +7,8 @@ put in place of a folder since. Used by the connectors of files, object stores, 
 
 A store in a folder is that folder: whoever may put something into it may put links there, which is no reason to read or write
 what these lead to. `connector.files.links.follow` says that the machine's links in stores are its operator's own.
+
+Where folders are named, nothing in them that kconnect itself loads from is a file of a connector: see `own_places.py`.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ import stat
 from collections.abc import Callable, Iterator, Mapping
 
 from kconnect.api import ConfigError
+from kconnect.own_places import OURS, OwnPlaces, of_settings
 
 ALLOWED_PATHS, LINKS = "connector.files.allowed.paths", "connector.files.links.follow"
 
@@ -32,6 +35,7 @@ class HostFiles:
     def __init__(self, worker: Mapping[str, str]) -> None:
         folders = [folder.strip() for folder in worker.get(ALLOWED_PATHS, "").split(",")]
         self._roots = [os.path.realpath(folder) for folder in folders if folder]
+        self._own = OwnPlaces(self._roots, of_settings(worker))
         self._follows = worker.get(LINKS, "").strip().lower() == "true"
 
     @property
@@ -70,6 +74,8 @@ class HostFiles:
 
     def _begin(self, store: str, real: str) -> str | None:
         """Return the folder that a path of a store, without links, is allowed below; None if it is not."""
+        if self._own.hold(real):
+            return None
         if os.path.commonpath((store, real)) == store:
             return store
         if not self._follows:
@@ -117,9 +123,13 @@ class HostFiles:
         return opened
 
     def _root(self, real: str) -> str | None:
+        if self._own.hold(real):
+            return None
         return next((root for root in self._roots if os.path.commonpath((root, real)) == root), None)
 
     def _led_out(self, setting: str, path: str) -> AstrayError:
+        if self._own.hold(os.path.realpath(path)):
+            return AstrayError(setting, path, OURS)
         where = f", to below {', '.join(self._roots)}" if self._roots else ""
         rule = (
             "A link in the store's folder leads out of it, which nothing follows. If the machine's links are its operator's "
@@ -128,6 +138,8 @@ class HostFiles:
         return AstrayError(setting, path, rule)
 
     def _astray(self, setting: str, path: str) -> ConfigError:
+        if "\0" not in path and self._own.hold(os.path.realpath(path)):
+            return ConfigError(setting, path, OURS)
         folders = ", ".join(self._roots)
         rule = f"The worker's {ALLOWED_PATHS} allows files below {folders} only. Name one there, by its absolute path"
         return ConfigError(setting, path, rule)

@@ -12,6 +12,7 @@ from collections.abc import Collection, Mapping
 
 from kconnect.api import ConfigError
 from kconnect.connectors.host_files import ALLOWED_PATHS, LINKS
+from kconnect.own_places import FUNCTIONS, PLUGIN_PATH
 
 IMPLEMENTATIONS = "connector.library.implementations.allowed"
 UNSAFE = "connector.client.config.override.unsafe.allowlist"
@@ -21,7 +22,7 @@ UNSAFE = "connector.client.config.override.unsafe.allowlist"
 class Informed:
     """A connector or a task that the framework tells the worker's limits, before it is asked or started."""
 
-    worker_settings: tuple[str, ...] = (ALLOWED_PATHS, LINKS, IMPLEMENTATIONS, UNSAFE)
+    worker_settings: tuple[str, ...] = (ALLOWED_PATHS, LINKS, PLUGIN_PATH, FUNCTIONS, IMPLEMENTATIONS, UNSAFE)
     worker: Mapping[str, str] = {}
 
 

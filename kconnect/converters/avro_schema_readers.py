@@ -14,7 +14,7 @@ from typing import Any
 
 from kconnect.converters import avro_schema as names
 from kconnect.converters.avro_schema import Dialect, union_field
-from kconnect.converters.avro_types import MISSING, NAMED, Avro
+from kconnect.converters.avro_types import MISSING, MOST_PARTS, NAMED, Avro
 from kconnect.data import schema as schemas
 from kconnect.data.schema import Schema, SchemaType
 from kconnect.errors import DataError
@@ -39,8 +39,16 @@ _LOGICAL = {
     ("long", "timestamp-millis"): schemas.TIMESTAMP_SCHEMA,
 }
 
-ReadDefault = Callable[[Avro, Schema, Any], Any]
+Take = Callable[[int], None]
+"""Called before so many parts of defaults are read. DataError if these are too many."""
+ReadDefault = Callable[[Avro, Schema, Any, Take], Any]
 """Of a type, its Connect schema and a default as in JSON: the default as a value. From `avro_values.py`."""
+
+_MOST_OF_DEFAULTS = 2 * MOST_PARTS
+"""
+So many parts all defaults of a schema may have together, which take some seconds. Records with defaults within each other are
+read once for each level: two hundred levels above ten thousand fields would take minutes.
+"""
 
 
 def is_map_entry(avro: Avro) -> bool:
@@ -52,7 +60,10 @@ def to_connect(avro: Avro, dialect: Dialect, read_default: ReadDefault, version:
     """The Connect schema of an Avro type, None for `Anything`; `version` is for one that doesn't tell its own."""
     if avro.name == names.ANYTHING:
         return None
-    return _Translation(dialect, read_default).of(avro, version=version)
+    translation = _Translation(dialect, read_default)
+    schema = translation.of(avro, version=version)
+    translation.tell()
+    return schema
 
 
 class _Translation:
@@ -61,6 +72,23 @@ class _Translation:
         self._read_default = read_default
         self._open: list[Avro] = []
         self._unions = 0
+        self._left = _MOST_OF_DEFAULTS
+        self._invalid: list[str] = []
+
+    def tell(self) -> None:
+        """Say, in one line, which defaults were left out: a schema may have very many."""
+        if self._invalid:
+            more = f", and {len(self._invalid) - 3} others" if len(self._invalid) > 3 else ""
+            shown = ", ".join(f"{name:.100}" for name in self._invalid[:3])
+            _log.warning("Ignoring defaults that are invalid for their schemas: %s%s", shown, more)
+
+    def _take(self, count: int) -> None:
+        self._left -= count
+        if self._left < 0:
+            raise DataError(
+                f"It has defaults within each other that would take far more time than it is long: more than "
+                f"{_MOST_OF_DEFAULTS} parts"
+            )
 
     def of(
         self,
@@ -260,8 +288,10 @@ class _Translation:
 
     def _with_default(self, avro: Avro, schema: Schema, default: Any) -> Schema:
         try:
-            value = self._read_default(avro, schema, default)
+            value = self._read_default(avro, schema, default, self._take)
             return schema if value is None else schema.replace(default=value)
         except DataError:
-            _log.warning("Ignoring a default that is invalid for its schema %s", avro.name or avro.type)
+            if self._left < 0:
+                raise
+            self._invalid.append(avro.name or avro.type)
             return schema

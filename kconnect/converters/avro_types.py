@@ -98,12 +98,17 @@ def parse(text: str, references: Iterable[str] = ()) -> Avro:
     for reference in references:
         _Parser(named).parse(_loads(reference), "")
     avro = _Parser(named).parse(_loads(text), "")
-    if _parts(avro, {}) > _MOST_PARTS:
-        raise DataError(f"Not an Avro schema that can be read: with all that it names it has over {_MOST_PARTS} parts")
+    if parts_of(avro) > MOST_PARTS:
+        raise DataError(f"Not an Avro schema that can be read: with all that it names it has over {MOST_PARTS} parts")
     return avro
 
 
-_MOST_PARTS = 100_000
+MOST_PARTS = 100_000
+
+
+def parts_of(avro: Avro) -> int:
+    """Return how many types a type has in it, itself included."""
+    return _parts(avro, {})
 
 
 def _parts(avro: Avro, counts: dict[int, int]) -> int:

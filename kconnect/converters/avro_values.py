@@ -13,8 +13,8 @@ from typing import Any
 
 from kconnect.converters import avro_logical
 from kconnect.converters.avro_schema import ANYTHING, Dialect, is_enum, is_union, union_field
-from kconnect.converters.avro_schema_readers import is_map_entry
-from kconnect.converters.avro_types import MISSING, Avro, AvroField, Encoding
+from kconnect.converters.avro_schema_readers import Take, is_map_entry
+from kconnect.converters.avro_types import MISSING, Avro, AvroField, Encoding, parts_of
 from kconnect.data.hashes import dict_of
 from kconnect.data.schema import Float32, Float64, Int8, Int16, Int32, Int64, Schema, SchemaType, Struct
 from kconnect.data.values import float32, java_class
@@ -531,11 +531,13 @@ def read_free(plain: Any) -> Any:
 class Defaults:
     """Defaults, from JSON to what fastavro would have read; also what it writes."""
 
-    def __init__(self, encoding: Encoding) -> None:
+    def __init__(self, encoding: Encoding, take: Take = lambda count: None) -> None:
         self._encoding = encoding
+        self._take = take
 
     def of(self, avro: Avro, default: Any) -> Any:
         """DataError if the default is not of the type."""
+        self._take(1)
         kind = avro.type
         try:
             if kind == "union":
@@ -569,13 +571,14 @@ class Defaults:
         return (self._encoding.branch_names(avro)[0], {"v": value})
 
 
-def read_default(avro: Avro, schema: Schema, default: Any) -> Any:
-    """A default as a value of Connect's."""
+def read_default(avro: Avro, schema: Schema, default: Any, take: Take) -> Any:
+    """A default as a value of Connect's. `take` is told of all that is read for it."""
+    take(parts_of(avro))
     if avro.type == "array" and is_map_entry(avro.item()) and isinstance(default, list):
         # In `connect.default` the entries of a map are pairs.
         default = [
             {"key": item[0], "value": item[1]} if isinstance(item, list) and len(item) == 2 else item for item in default
         ]
     encoding = Encoding(avro)
-    plain = Defaults(encoding).of(avro, default)
+    plain = Defaults(encoding, take).of(avro, default)
     return None if plain is None else Readers(encoding).of(avro, schema)(plain)

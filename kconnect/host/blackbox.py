@@ -137,11 +137,12 @@ class Found:
     def blames(self) -> tuple[dict[UnitId, Blame], bool]:
         """
         The unit whose code has ended the process, if there is one. And whether that is sure: who finds memory full need not be
-        who has filled it.
+        who has filled it, and then there may be several.
         """
         notes: dict[int, _Said] = {}
         in_java: dict[str, _Said] = {}
         held = 0
+        doubted: dict[UnitId, Blame] = {}
         stacks: list[list[bytes]] = []
         for at, line in enumerate(self._lines):
             if line == b"= alive":
@@ -151,12 +152,17 @@ class Found:
             elif line.startswith(b"~ "):
                 _read_java(line, in_java)
             elif line.startswith(b"! "):
-                return _accused(line)
+                accused, is_sure = _accused(line)
+                if is_sure:
+                    return accused, True
+                doubted |= accused
             elif fatal := _FATAL.match(line):
                 return _crashed(fatal[1], _stacks(self._lines[at + 1 :]), notes, in_java, self._java)
             elif _HELD.match(line):
                 held += 1
                 stacks = _stacks(self._lines[at + 1 :])
+        if doubted:
+            return doubted, False
         return _holder(stacks, notes) if held >= _HELD_DUMPS else {}, True
 
 

@@ -30,6 +30,7 @@ from kconnect.core.settings.worker import WorkerSettings
 from kconnect.core.state import assignment_records, records
 from kconnect.core.state.assignment_records import GeneratedTasks, HostSpec
 from kconnect.core.state.records import LoggerLevel, State, Topic, UnitId, UnitStatus
+from kconnect.core.task.meters import SinkMeter
 from kconnect.core.task.ports import OffsetStore
 from kconnect.core.task.topic_use import Announced
 from kconnect.host import containment, outbox, stops
@@ -39,6 +40,7 @@ from kconnect.host.metrics import Reporter
 from kconnect.host.outbox import Outbox
 from kconnect.host.renewals import Renewals
 from kconnect.host.stops import Stop
+from kconnect.host.threads import Threads
 from kconnect.jvm import options
 from kconnect.jvm.options import Options
 from kconnect.kafka import clients
@@ -64,6 +66,10 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _READ_S = 0.2
+_LARGE_BATCH = (
+    "A batch that unpacks to far more than it has may be why: kconnect offsets shows where it was to read on. To go on behind "
+    "that, set a later offset of the partition (kconnect offsets set)"
+)
 _WRITE_S = 30.0
 _WAITS = "not running: it waits until the process that ran it before has stopped, which may be on a machine that is gone"
 _SWITCH_S, _SWITCH_PER_UNIT_S, _LONGEST_SWITCH_S = 0.005, 0.0001, 0.1
@@ -158,6 +164,7 @@ class Host:
         self._outbox = Outbox(self._writer, self.holds_lease)
         self._offsets = OffsetStores(settings, reader, topics[Topic.OFFSET], self._writer, self.holds_lease)
         self.memory = Memory(settings, spec.memory)
+        self._threads = Threads(settings)
         self._metrics = Reporter(settings, number, incarnation, worker_incarnation, self.memory)
         self._lacks_memory: tuple[UnitSpec, str] | None = None
         self._units: dict[UnitId, Unit] = {}
@@ -330,6 +337,9 @@ class Host:
     def _watch_memory(self) -> None:
         """A process that has grown too large ends at once: nothing else gives back what it took, whoever holds it."""
         excess = self.memory.excess()
+        leapt = excess is not None and self.memory.has_leapt
+        if excess is None:
+            excess = self._threads.excess()
         if self._lacks_memory is not None:
             spec, excess = self._lacks_memory
             self._contained.attribute_fault(spec, f"kconnect ended its host's process: it {excess}", is_sure=False)
@@ -341,7 +351,13 @@ class Host:
         suspects = [unit for unit in every if unit.alive] or every
         if len(suspects) == 1:
             reason = f"kconnect ended its host's process, in which nothing else ran: it {excess}"
+            if leapt and isinstance(suspects[0].meter, SinkMeter):
+                reason += f". {_LARGE_BATCH}"
             self._contained.attribute_fault(suspects[0].spec, reason)
+        elif leapt:
+            # What comes at once comes by one of them. Those who have nothing to do with it are not to end with it again.
+            for unit in suspects:
+                self._contained.attribute_fault(unit.spec, f"kconnect ended its host's process: it {excess}", is_sure=False)
         self._end_at_once(excess)
 
     def _end_at_once(self, why: str) -> None:

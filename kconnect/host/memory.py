@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import re
 import resource
+import time
+from collections import deque
 from contextlib import suppress
 from pathlib import Path
 
@@ -29,6 +31,8 @@ _RESERVE = 32 * 2**20
 """What there is left to report a MemoryError with."""
 _SHARE, _LEAST = 0.75, 2**29
 """What a host may take unless a setting says otherwise: part of the memory of machine or container, and bytes in any case."""
+_LEAP, _LEAP_S = 0.25, 30.0
+"""Part of what a host may take that comes at once, within seconds."""
 
 
 class Memory:
@@ -43,6 +47,8 @@ class Memory:
         self._setting = "task.host.memory.max.bytes" if dedicated is None else "tasks.memory.max"
         self._guarded = self.most is None and settings.guards_memory
         self._hosts = sizes.hosts(host_range(settings.task_hosts), settings.spark).most
+        self._seen: deque[tuple[float, int]] = deque()
+        """When looks were, and what was resident: those after which there was never less."""
         self._soft: int | None = None
         if dedicated is not None:
             self._soft = _reserved() + dedicated + _HEADROOM
@@ -65,6 +71,7 @@ class Memory:
     def excess(self) -> str | None:
         """Why this process has to end, in words for who looks at what it ran; None if it need not. Costs 0.1 ms."""
         resident = self._process.memory_info().rss
+        self._see(resident)
         if self.most is not None:
             return None if resident <= self.most else f"took {_mib(resident)} of memory, and {self._setting} is {self.most}"
         if not self._guarded or resident < 2**28:
@@ -81,6 +88,21 @@ class Memory:
             f"took {_mib(resident)} of memory while only {_mib(available)} of the machine's {_mib(total)} were left. "
             "task.host.memory.max.bytes in the worker file is the limit for a host"
         )
+
+    @property
+    def has_leapt(self) -> bool:
+        """Whether much of what the process has was taken at once, as by a batch that unpacks to gigabytes."""
+        most = _SHARE * room.machine()[0] if self.most is None else self.most
+        return bool(self._seen) and self._seen[-1][1] - self._seen[0][1] > _LEAP * most
+
+    def _see(self, resident: int) -> None:
+        now = time.monotonic()
+        # In rising order: the first one is the least of the last seconds.
+        while self._seen and self._seen[-1][1] >= resident:
+            self._seen.pop()
+        self._seen.append((now, resident))
+        while self._seen[0][0] < now - _LEAP_S:
+            self._seen.popleft()
 
     def explain(self, error: MemoryError) -> str | None:
         """

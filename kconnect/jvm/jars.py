@@ -25,6 +25,7 @@ from xml.sax.saxutils import quoteattr
 from kconnect import CONNECT_VERSION
 from kconnect.errors import ConnectError
 from kconnect.jvm import checksums, java, lock, repository
+from kconnect.own_places import cache_dir as cache_dir
 
 KAFKA_VERSION = CONNECT_VERSION
 
@@ -66,15 +67,6 @@ def connect(version: str = KAFKA_VERSION, progress: Progress | None = None) -> P
         # Its resource for loggers is made of log4j's classes, which come with the binding that is left out.
         coordinates.append("ch.qos.reload4j:reload4j:1.2.25")
     return resolve(f"connect-{version}", [*coordinates, _LOGGING], progress)
-
-
-def cache_dir(environ: Mapping[str, str] | None = None) -> Path:
-    environ = os.environ if environ is None else environ
-    if directory := environ.get("KCONNECT_CACHE"):
-        return Path(directory).expanduser()
-    if shared := environ.get("XDG_CACHE_HOME"):
-        return Path(shared).expanduser() / "kconnect"
-    return Path.home() / ".cache" / "kconnect"
 
 
 def class_path(directory: Path) -> str:

@@ -143,9 +143,23 @@ def _producer(
     return {**tuned, **translated}
 
 
-def transactional_id(settings: WorkerSettings, connector: str, task: int) -> str:
-    """Return the transactional id of an exactly-once source task, as in Connect: whoever fences its producer has to know it."""
-    return f"{settings.group_id}-{connector}-{task}"
+def leader_id(settings: WorkerSettings) -> str:
+    """Return the transactional id of whoever leads the workers, as in Connect."""
+    return f"connect-cluster-{settings.group_id}"
+
+
+def transactional_id(settings: WorkerSettings, connector: str, task: int | None) -> str:
+    """
+    Return the transactional id of an exactly-once source task, as in Connect: whoever fences its producer has to know it. None
+    as the task: of who changes the offsets of all. Raise ConfigError if it is the leader's, whom its first use would fence.
+    """
+    own_id = "-".join([settings.group_id, connector, *([] if task is None else [str(task)])])
+    if own_id == leader_id(settings):
+        raise ConfigError(
+            f"The connector {connector} would write with the transactional id {own_id}, which is that of the workers' leader. "
+            "Create it under another name"
+        )
+    return own_id
 
 
 def transactional_producer(

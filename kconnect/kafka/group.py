@@ -35,6 +35,20 @@ class Member(NamedTuple):
     is_ours: bool = True
 
 
+def worker_of(url: str) -> str:
+    """Return the id of the worker that a member calls itself."""
+    return url.split("://", 1)[-1].rstrip("/")
+
+
+def urls(members: Sequence[Member]) -> dict[str, str]:
+    """
+    Return the members' URLs by the ids of workers. Whoever may join the group may call itself a worker that another one is; of
+    two URLs for one address that with https counts, lest others read what is sent there.
+    """
+    by_safety = sorted((member.url for member in members), key=lambda url: url.lower().startswith("https://"))
+    return {worker_of(url): url for url in by_safety}
+
+
 def conflict(members: Sequence[Member], group_id: str, url: str, topic: str, mine: int) -> str | None:
     """Why a worker with this URL and assignment topic can't be in the group beside these, `mine` of which are itself."""
     for member in members:

@@ -33,6 +33,7 @@ _REMEDY = (
     "--queue-partition and --offset :N or N:"
 )
 _MANY = 2000
+_SHOWN = 5
 _T = TypeVar("_T")
 
 
@@ -152,8 +153,17 @@ class Reader:
                     raise ConnectError(f"{place} can't be read{_from(offset)}: {reason}. {_REMEDY[0].upper()}{_REMEDY[1:]}")
         messages = []
         # What is left of the last turn comes first.
-        first = None if self._portions else self._consumer.poll(timeout)
-        for message in () if first is None else (first, *self._consumer.consume(_MANY, timeout=0)):
+        try:
+            first = None if self._portions else self._consumer.poll(timeout)
+            delivered = () if first is None else (first, *self._consumer.consume(_MANY, timeout=0))
+        except (MemoryError, SystemError):
+            # The second one, where the client's own code had no memory for a message.
+            unread = ", ".join(f"{place}{_from(at)}" for place, at in sorted(self.positions.items())[:_SHOWN])
+            raise ConnectError(
+                f"{unread} can't be read: a message there is larger than the memory of this process. {_REMEDY[0].upper()}"
+                f"{_REMEDY[1:]}"
+            ) from None
+        for message in delivered:
             error = message.error()
             if error is None:
                 messages.append(message)

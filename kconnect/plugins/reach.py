@@ -13,37 +13,41 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from kconnect import own_places
 from kconnect.core.settings import host_paths, unsafe
 from kconnect.core.settings.host_paths import ALLOWED_PATHS
 from kconnect.core.settings.internal_topics import InternalTopics
 from kconnect.core.settings.unsafe import UNSAFE_ALLOWLIST
 from kconnect.core.settings.worker import WorkerSettings
 from kconnect.errors import ConfigError
+from kconnect.own_places import OURS, OwnPlaces
 
 
 @dataclass(frozen=True)
 class Reach:
     """
-    A worker's limits. `unsafe` are settings that it allows all the same, `folders` those whose files configs may name, and
-    `internal` the topics that they may not.
+    A worker's limits. `unsafe` are settings that it allows all the same, `folders` those whose files configs may name, `code`
+    folders of which they may not, and `internal` the topics that they may not.
     """
 
     unsafe: Sequence[str] = ()
     folders: Sequence[str] = ()
+    code: Sequence[str] = ()
     internal: InternalTopics = field(default_factory=InternalTopics)
 
     @classmethod
     def of_settings(cls, settings: WorkerSettings) -> Reach:
         """Return the limits that a worker's file sets."""
-        return cls(settings.override_policy.unsafe, settings.connector_files_allowed_paths, settings.internal_topics)
+        code = own_places.of_settings(settings.raw)
+        return cls(settings.override_policy.unsafe, settings.connector_files_allowed_paths, code, settings.internal_topics)
 
     @classmethod
     def of_worker(cls, worker: Mapping[str, Any]) -> Reach:
         """Return the limits from what a child process is told of its worker."""
-        folders = worker.get("settings", {}).get(ALLOWED_PATHS, "")
-        paths = [part.strip() for part in folders.split(",") if part.strip()]
+        told = worker.get("settings", {})
+        paths = [part.strip() for part in told.get(ALLOWED_PATHS, "").split(",") if part.strip()]
         internal = InternalTopics(**worker.get("internal_topics", {}))
-        return cls(worker.get("overrides", {}).get("unsafe", ()), paths, internal)
+        return cls(worker.get("overrides", {}).get("unsafe", ()), paths, own_places.of_settings(told), internal)
 
     def problems(self, config: Mapping[str, str | None], beside: bool = False) -> Iterator[tuple[str, str]]:
         """
@@ -78,9 +82,13 @@ class Reach:
 
     def _astray(self, paths: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
         roots = [os.path.realpath(folder) for folder in self.folders]
+        own = OwnPlaces(roots, self.code)
         for setting, path in paths:
             # A relative path would mean another file in each process.
-            if "\0" in path or not os.path.isabs(path) or not _is_below(os.path.realpath(path), roots):
+            real = os.path.realpath(path) if "\0" not in path and os.path.isabs(path) else None
+            if real is not None and own.hold(real):
+                yield setting, f"The setting '{setting}' names {path!r}, and {OURS}."
+            elif real is None or not _is_below(real, roots):
                 yield (
                     setting,
                     f"The setting '{setting}' names the file {path!r}, which is not below a folder that the worker's "

@@ -19,6 +19,7 @@ from urllib.parse import quote, urlsplit
 
 import orjson
 
+from kconnect import deadlines
 from kconnect.errors import TABLE, ConfigError, ConnectError, UnavailableError
 from kconnect.rest import tls_errors
 
@@ -29,6 +30,11 @@ Config = Mapping[str, "str | int | float | bool | None"]
 
 ANSWER_S = 95.0
 """How long to wait for an answer: a little more than the worker's own limit of 90."""
+
+MOST_BYTES = 256 * 2**20
+"""An answer may have. Whoever is on the way to a worker, or in its place, could send one without an end."""
+_WHOLE = 4
+"""An answer may take so many times as long as a client waits for each part of it."""
 
 PATIENCE_S = 30.0
 """For `patience`, of those who talk to people: longer than most rebalances."""
@@ -109,11 +115,12 @@ class ConnectClient:
         self._patience, self._timeout, self._transport, self._waiting = patience, timeout, transport, waiting
         self._withheld_for: str | None = None
         self._has_own = True
+        self._sockets: list[Any] = []
         self.url = url.rstrip("/")
         import httpx  # It takes longer than most commands do.
 
         limits = httpx.Timeout(timeout, connect=min(timeout, 10.0))
-        headers = {"Accept": "application/json", "User-Agent": "kconnect"}
+        headers = {"Accept": "application/json", "Accept-Encoding": "identity", "User-Agent": "kconnect"}
         if authorization is not None:
             headers["Authorization"] = authorization
         self._http = httpx.Client(
@@ -549,8 +556,12 @@ class ConnectClient:
         if accept is not None:
             headers["Accept"] = accept
         asked = self.url
+        request = self._http.build_request(
+            method, path, content=content, headers=headers, params=params, extensions={"trace": self._watch}
+        )
         try:
-            response = self._http.request(method, path, content=content, headers=headers, params=params)
+            with deadlines.within(_WHOLE * self._timeout, self._hang_up, lambda: httpx.ReadTimeout("it takes too long")):
+                response = self._answer(request)
         except httpx.TimeoutException:
             raise RestError(None, f"No answer from {asked} in time. The worker may be overloaded") from None
         except httpx.TransportError as error:
@@ -562,6 +573,41 @@ class ConnectClient:
                 f"host of {self._withheld_for}. Give that worker an https listener, or use it directly with --url {self.url}",
             )
         return response
+
+    def _answer(self, request: httpx.Request) -> httpx.Response:
+        """Return the whole answer. RestError if it is too long, or packed though nobody asked for that."""
+        import httpx
+
+        response = self._http.send(request, stream=True)
+        try:
+            if response.headers.get("Content-Encoding", "identity").lower() != "identity":
+                raise RestError(None, f"{self.url} answers packed, as no worker does: check the URL, and any proxy in between")
+            content = bytearray()
+            for part in response.iter_bytes():
+                content += part
+                if len(content) > MOST_BYTES:
+                    raise RestError(
+                        None,
+                        f"{self.url} answers with more than {MOST_BYTES} bytes, as no worker does: check the URL, and any "
+                        "proxy in between",
+                    )
+        finally:
+            response.close()
+        about = {name: value for name, value in response.extensions.items() if name != "network_stream"}
+        return httpx.Response(
+            response.status_code, headers=response.headers, content=bytes(content), request=request, extensions=about
+        )
+
+    def _watch(self, event: str, about: Mapping[str, Any]) -> None:
+        if event in ("connection.connect_tcp.complete", "connection.start_tls.complete"):
+            # Those that are closed say so by a number of -1.
+            self._sockets = [each for each in self._sockets if each.fileno() >= 0]
+            self._sockets.append(about["return_value"].get_extra_info("socket"))
+
+    def _hang_up(self) -> None:
+        """End all that this client waits for: a head may come letter by letter, and none of them is late."""
+        for connected in self._sockets:
+            deadlines.shut_down(connected.fileno())
 
 
 _CLIENT_CERT = "KCONNECT_CLIENT_CERT"

@@ -19,13 +19,17 @@ from kconnect.core.metrics.table import Kind, Metric
 from kconnect.rest.operation import Answer, Role
 from kconnect.rest.resource import Call
 
-_OPEN_METRICS = "application/openmetrics-text"
+_OPEN_METRICS, _TEXT = "application/openmetrics-text", "text/plain; version=0.0.4; charset=utf-8"
 _TYPES = {Kind.COUNTER: "counter", Kind.GAUGE: "gauge", Kind.STATUS: "gauge", Kind.TEXT: "gauge", Kind.INFO: "info"}
 _ESCAPES = str.maketrans({"\\": r"\\", "\n": r"\n", '"': r"\""})
 
 
 async def get_metrics(call: Call) -> Response:
-    media_type = exposition.choose_encoder(",".join(call.http.headers.getlist("accept")))[1]
+    try:
+        media_type = exposition.choose_encoder(",".join(call.http.headers.getlist("accept")))[1]
+    except (TypeError, ValueError):
+        # A version that is none: whoever asks so is given what is for everybody.
+        media_type = _TEXT
     is_open = media_type.startswith(_OPEN_METRICS)
 
     async def make() -> bytes:

@@ -3,7 +3,7 @@ Whether the worker's machine has memory for one more process of a dedicated task
 
 Each takes some 100 MB, and whoever may create connectors may ask for hundreds. So they start a few at a time, and none once the
 machine is short of memory: what runs needs the rest. Asked by `hosts.py`, where hosts are on the worker's machine;
-`host/memory.py` looks at the same memory from within a host.
+`host/memory.py` and `host/threads.py` look at the same machine from within a host.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ _AT_ONCE = 16
 """So many may be young."""
 _GROUPS = Path("/sys/fs/cgroup")
 _OWN_GROUP = Path("/proc/self/cgroup")
+_KERNEL, _LOAD = Path("/proc/sys/kernel"), Path("/proc/loadavg")
 
 
 class Room:
@@ -71,6 +72,19 @@ def machine() -> tuple[int, int]:
             in_use = int((group / "memory.current").read_text()) - (int(cached[1]) if cached else 0)
             total, available = min(total, most), min(available, max(0, most - in_use))
     return total, available
+
+
+def threads() -> tuple[int, int] | None:
+    """Return how many threads there may be, and how many of these are left: as for `machine`. None where nobody says so."""
+    with suppress(OSError, ValueError, IndexError):
+        total = min(int((_KERNEL / name).read_text()) for name in ("pid_max", "threads-max"))
+        left = total - int(_LOAD.read_text().split()[3].partition("/")[2])
+        for group in _groups():
+            with suppress(OSError, ValueError):
+                most = int((group / "pids.max").read_text())  # "max" where there is no limit
+                total, left = min(total, most), min(left, most - int((group / "pids.current").read_text()))
+        return total, left
+    return None
 
 
 def _groups() -> Iterator[Path]:

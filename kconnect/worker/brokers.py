@@ -129,7 +129,7 @@ def _write_own_offsets(settings: WorkerSettings, connector: str, config: Config,
     own_topic = own_offsets.of(settings, connector, config)
     assert own_topic is not None, "it was read before"
     entries = [Entry(Topic.OFFSET, base64.b64decode(key), _bytes(value)) for key, value in packed]
-    transactional_id = f"{settings.group_id}-{connector}" if settings.exactly_once_enabled else None
+    transactional_id = clients.transactional_id(settings, connector, None) if settings.exactly_once_enabled else None
     own_offsets.write(own_topic, entries, transactional_id, _WRITE_S)
 
 

@@ -71,7 +71,7 @@ class World:
         self._errands = Errands(settings)
         self._brokers = Brokers(settings, self._errands)
         self._writer = LogWriter(client, topics)
-        self._leader = LeaderWriter(client, topics, f"connect-cluster-{settings.group_id}")
+        self._leader = LeaderWriter(client, topics, clients.leader_id(settings))
 
     @performs(effects.Write, Lane.WRITE)
     def write(self, effect: effects.Write) -> Offsets:
@@ -102,10 +102,9 @@ class World:
     def members(self) -> tuple[dict[str, str], str | None, str | None]:
         settings = self._settings
         group_members, topic = self._admin.members(settings.group_id), settings.assignment_storage_topic
-        ids = {member.url: member.url.split("://", 1)[-1].rstrip("/") for member in group_members}
-        owner = next((ids[member.url] for member in group_members if topic in member.topics), None)
+        owner = next((group.worker_of(member.url) for member in group_members if topic in member.topics), None)
         strange = group.conflict(group_members, settings.group_id, settings.advertised_url, topic, mine=1)
-        return {worker: url for url, worker in ids.items()}, owner, strange
+        return group.urls(group_members), owner, strange
 
     @performs(effects.NewSessionKey, Lane.ASK)
     def new_session_key(self, effect: effects.NewSessionKey) -> SessionKey | None:

@@ -45,6 +45,7 @@ BENCHES = {
     "cores": ("", "--records 20000 --rounds 1"),
     "cluster": ("", "--rounds 1 --connectors 3 --many 0"),
     "capacity": ("", "--connectors 15"),
+    "scale": ("", "--workers 20 --connectors 200 --roll 1"),
     "topics": ("", "--topics 10 --rounds 1"),
     "memory": ("--restarts 1000 --connectors 10000 --hours 24", "--restarts 5 --connectors 20 --hours 0.5"),
 }

@@ -1,13 +1,14 @@
 """
 Records as somebody writes them who does not use a client: a batch in Kafka's format, sent over a socket.
 
-Clients refuse to send some of what brokers take. Used by `test_letters.py` and `test_unreadable.py`.
+Clients refuse to send some of what brokers take. Used by `test_letters.py`, `test_host.py` and `test_unreadable.py`.
 """
 
 from __future__ import annotations
 
 import socket
 import struct
+import zlib
 from collections.abc import Sequence
 
 Headers = Sequence[tuple[bytes, "bytes | None"]]
@@ -30,7 +31,8 @@ def _crc32c(data: bytes) -> int:
     return value ^ 0xFFFFFFFF
 
 
-def _number(value: int) -> bytes:
+def number(value: int) -> bytes:
+    """A number as it is in a record."""
     value = (value << 1) ^ (value >> 63)
     data = b""
     while value > 127:
@@ -39,15 +41,15 @@ def _number(value: int) -> bytes:
 
 
 def _text(data: bytes | None) -> bytes:
-    return _number(-1) if data is None else _number(len(data)) + data
+    return number(-1) if data is None else number(len(data)) + data
 
 
 def record(place: int, value: bytes, headers: Headers = (), length: int | None = None) -> bytes:
     """A record as it is in a batch; `length` is what it says of its value."""
     pairs = b"".join(_text(name) + _text(data) for name, data in headers)
-    of_value = _text(value) if length is None else _number(length) + value
-    body = b"\0" + _number(0) + _number(place) + _text(b"k") + of_value + _number(len(headers)) + pairs
-    return _number(len(body)) + body
+    of_value = _text(value) if length is None else number(length) + value
+    body = b"\0" + number(0) + number(place) + _text(b"k") + of_value + number(len(headers)) + pairs
+    return number(len(body)) + body
 
 
 def produce(bootstrap: str, topic: str, records: Sequence[tuple[bytes, Headers]]) -> None:
@@ -69,3 +71,13 @@ def send(bootstrap: str, topic: str, data: bytes, count: int, codec: int = 0, at
         answer = answers.read(struct.unpack(">i", answers.read(4))[0])
     (code,) = struct.unpack_from(">h", answer, 4 + 4 + len(name) + 4 + 4)
     assert code == 0, f"The broker refuses the batch: {code}"
+
+
+def unpacked(size: int) -> bytes:
+    """A record of so many zeros, packed: a thousandth of it."""
+    packer = zlib.compressobj(9, zlib.DEFLATED, 31)
+    # No attributes, the first time and offset, a key that is null, and then the value.
+    head = b"\0\0\0\1" + number(size)
+    parts = [packer.compress(number(len(head) + size + 1) + head)]
+    parts += [packer.compress(bytes(1_000_000)) for _ in range(size // 1_000_000)]
+    return b"".join([*parts, packer.compress(b"\0"), packer.flush()])

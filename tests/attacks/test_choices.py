@@ -127,3 +127,74 @@ def test_a_table_that_may_not_be_used(tmp_path: Path, kind: str) -> None:
             catalog.may_list = catalog.shows = False
             with pytest.raises(ConnectError, match=r"The table hr\.secret can't be used"):
                 runner.put([row(2, "hr.secret")])
+
+
+ODD_PROPERTIES = {
+    "write.parquet.compression-codec": "evil",
+    "write.metadata.metrics.column.id": "evil",
+    "write.parquet.page-size-bytes": "much",
+}
+
+
+@pytest.mark.parametrize(("name", "value"), ODD_PROPERTIES.items(), ids=ODD_PROPERTIES.keys())
+def test_a_table_whose_properties_make_no_sense_ends_no_other(tmp_path: Path, name: str, value: str) -> None:
+    """The owner of one table sets a property of which no file is made: the sink ended for good, with all its tables."""
+    (tmp_path / "lake").mkdir()
+    place = {"type": "sql", "uri": f"sqlite:///{tmp_path}/catalog.db", "warehouse": f"file://{tmp_path}/lake"}
+    catalog = load_catalog("iceberg", **place)
+    catalog.create_namespace("s")
+    catalog.create_table("s.good", ROW_OF_TABLE)
+    with catalog.create_table("s.odd", ROW_OF_TABLE).transaction() as change:
+        change.set_properties({name: value})
+    config = {
+        **{"name": "lake", "topics": "t", "errors.tolerance": "all", "max.retries": "0"},
+        **{"iceberg.tables.route-field": "to", "iceberg.tables.dynamic-enabled": "true"},
+        **{"iceberg.control.commit.interval-ms": "0", **{f"iceberg.catalog.{part}": text for part, text in place.items()}},
+    }
+    some = [row(0, "s.odd"), row(1, "s.good"), row(2, "s.odd")]
+    with SinkRunner(IcebergSinkConnector, config) as runner:
+        runner.put(some)
+        runner.put([])
+        if not runner.reported:
+            # Only a commit shows it, and then they come again.
+            assert runner.rewinds == {("t", 0): 0}
+            runner.put(some)
+            runner.put([])
+        assert [bad.original_offset for bad, _ in runner.reported] == [0, 2]
+        assert [found["to"] for found in catalog.load_table("s.good").scan().to_arrow().to_pylist()] == ["s.good"]
+
+
+@pytest.mark.parametrize("name", ["write.data.path", "write.metadata.path", "location"])
+def test_a_table_leads_no_file_out_of_the_folder_of_its_catalog(tmp_path: Path, name: str) -> None:
+    """The owner of one table says that its files are in another folder of the machine: they were written there."""
+    (tmp_path / "lake").mkdir()
+    elsewhere = tmp_path / "elsewhere"
+    place = {"type": "sql", "uri": f"sqlite:///{tmp_path}/catalog.db", "warehouse": f"file://{tmp_path}/lake"}
+    catalog = load_catalog("iceberg", **place)
+    catalog.create_namespace("s")
+    catalog.create_table("s.good", ROW_OF_TABLE)
+    if name == "location":
+        catalog.create_table("s.odd", ROW_OF_TABLE, location=f"file://{elsewhere}")
+    else:
+        catalog.create_table("s.odd", ROW_OF_TABLE)
+        with catalog.load_table("s.odd").transaction() as change:
+            change.set_properties({name: f"file://{elsewhere}"})
+    before = sorted(elsewhere.rglob("*"))
+    config = {
+        **{"name": "lake", "topics": "t", "errors.tolerance": "all", "max.retries": "0"},
+        **{"iceberg.tables.route-field": "to", "iceberg.tables.dynamic-enabled": "true"},
+        **{"iceberg.control.commit.interval-ms": "0", **{f"iceberg.catalog.{part}": text for part, text in place.items()}},
+    }
+    with SinkRunner(IcebergSinkConnector, config) as runner:
+        runner.put([row(0, "s.odd"), row(1, "s.good")])
+        runner.put([])
+        assert [bad.original_offset for bad, _ in runner.reported] == [0]
+        assert "names a file of this machine" in str(runner.reported[0][1])
+    assert sorted(elsewhere.rglob("*")) == before
+    assert len(catalog.load_table("s.good").scan().to_arrow()) == 1
+    # What the config itself names is no business of the table's owner.
+    with SinkRunner(IcebergSinkConnector, {**config, "iceberg.tables.upsert.locations": f"file://{elsewhere}"}) as runner:
+        runner.put([row(2, "s.odd")])
+        runner.put([])
+        assert not runner.reported
+    assert len(sorted(elsewhere.rglob("*"))) > len(before)

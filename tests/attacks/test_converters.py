@@ -557,6 +557,26 @@ def test_defaults_within_each_other_take_no_more_time_than_their_length() -> Non
     assert JsonConverter().to_connect_data("t", envelope(within(5, 1000), {})).schema is not None
 
 
+@pytest.mark.timeout(60)
+def test_defaults_within_each_other_in_a_registered_schema_take_no_minutes(registry: MemoryRegistry) -> None:
+    """Who may register a schema, or answers as the registry, has records in each other, each with a default."""
+
+    def within(levels: int, fields: int) -> Any:
+        leaves = [{"name": f"f{each}", "type": "int", "default": 0} for each in range(fields)]
+        described: Any = {"type": "record", "name": "R0", "fields": leaves}
+        for level in range(1, levels):
+            fields_of_level = [{"name": "a", "type": described, "default": {}}]
+            described = {"type": "record", "name": f"R{level}", "fields": fields_of_level}
+        return described
+
+    made = converter()
+    id = registry.register("t-value", json.dumps(within(200, 30_000)))
+    with pytest.raises(DataError, match="defaults within each other"):
+        made.to_connect_data("t", message(id, bytes(30_000)))
+    id = registry.register("t-value", json.dumps(within(5, 1000)))
+    assert made.to_connect_data("t", message(id, bytes(1000))).schema is not None
+
+
 @pytest.mark.parametrize(("kind", "value"), [("double", 1.5), ("int64", 7)])
 def test_a_number_beyond_all_is_nobody_elses_default(kind: str, value: Any) -> None:
     """Who may write to the topic sends a default that no double has: others, whose default is null, had it for their nulls."""

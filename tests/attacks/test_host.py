@@ -10,10 +10,12 @@ from pathlib import Path
 import confluent_kafka as ck
 import pytest
 
+from kconnect.local.broker import Broker
 from kconnect.rest.client import ConnectClient
 from kconnect.testing.processes import WorkerProcess
-from tests.attacks import hostile
+from tests.attacks import hostile, raw_batches
 from tests.attacks.hostile import Hostile
+from tests.conftest import QUICK
 from tests.integration import units
 from tests.support import wait_until
 
@@ -183,3 +185,33 @@ def test_costly_records_are_letters_and_the_others_go_on(
         wait_until(lambda: len(units.read_all(bootstrap, queue)) == len(values) - 3, LIMIT_S)
     finally:
         client.delete(name)
+
+
+@pytest.mark.long
+def test_a_batch_that_unpacks_to_gigabytes_ends_the_host_of_others_once(
+    broker: Broker, bootstrap: str, unique: Callable[[str], str], tmp_path: Path
+) -> None:
+    """Who may write to the topic has Kafka's client unpack 800 MB: three times all that ran beside it began anew."""
+    name, neighbour, topic = unique("bomb"), unique("neighbour"), unique("t")
+    properties = {**QUICK, "task.hosts": "1", "task.host.memory.max.bytes": "600000000"}
+    worker = WorkerProcess(tmp_path / "worker", broker.bootstrap_servers, unique("bombs"), properties=properties)
+    file = tmp_path / "in.txt"
+    file.write_text("a\n")
+    producer = ck.Producer({"bootstrap.servers": bootstrap})
+    producer.produce(topic, b"good")
+    assert producer.flush(LIMIT_S) == 0
+    sink = {"connector.class": "FileStreamSink", "topics": topic, "file": str(tmp_path / "out.txt"), "errors.tolerance": "all"}
+    source = {"connector.class": "FileStreamSource", "file": str(file), "topic": unique("o")}
+    try:
+        client = worker.start().client
+        client.create(neighbour, source)
+        client.create(name, sink)
+        wait_until(lambda: running(client, neighbour) and running(client, name), LIMIT_S)
+        raw_batches.send(bootstrap, topic, raw_batches.unpacked(800_000_000), 1, codec=1)
+        wait_until(lambda: [each["state"] for each in client.status(name)["tasks"]] == ["FAILED"], LIMIT_S)
+        (trace,) = [each["trace"] for each in client.status(name)["tasks"]]
+        assert "in which nothing else ran: it took" in trace and "kconnect offsets set" in trace
+        wait_until(lambda: running(client, neighbour), LIMIT_S)
+        assert worker.log.read_text().count("Host 0 ends, and Spark restarts it: it took") == 1
+    finally:
+        worker.stop()

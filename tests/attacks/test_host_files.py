@@ -11,9 +11,11 @@ from typing import Any
 
 import obstore
 import pytest
+import sqlalchemy as sa
 from obstore.store import from_url
 
 from kconnect.api import ConfigError, ConnectError, SinkRecord
+from kconnect.connectors import databases
 from kconnect.connectors.datagen.connector import DatagenSourceConnector
 from kconnect.connectors.file_sink import FileStreamSinkTask
 from kconnect.connectors.file_source import FileStreamSourceConnector, FileStreamSourceTask
@@ -94,6 +96,58 @@ def test_file_connectors_stay_below_the_allowed_folders(place: Path) -> None:
     sink.stop()
     [record] = source(f"{place}/in/own", worker).poll() or []
     assert record.value == "mine", "the control: what is inside"
+
+
+OWN = ("cache/jars/connect/0.jar", "plugins/acme/x.py", "functions/f.py", "tmp/spark-1/userFiles-2/yaml.py", "path/yaml.py")
+
+
+@pytest.mark.parametrize("own", OWN)
+def test_what_kconnect_loads_is_no_file_of_a_connector(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own: str) -> None:
+    """
+    Whoever may create connectors has a jar, or a module, written to where the worker's processes load code from, which lies
+    below an allowed folder, as /tmp is one: by a sink of files, into a store, or as a database. Java's sinks are no exception.
+    """
+    real = os.path.realpath(tmp_path)
+    monkeypatch.setenv("KCONNECT_CACHE", f"{tmp_path}/cache")
+    monkeypatch.setattr("tempfile.tempdir", f"{tmp_path}/tmp")
+    monkeypatch.syspath_prepend(f"{real}/path")
+    worker = {
+        ALLOWED: str(tmp_path),
+        "plugin.path": f"/opt/none, {tmp_path}/plugins",
+        "python.transform.path": f"{real}/functions",
+    }
+    (tmp_path / own).parent.mkdir(parents=True)
+    (tmp_path / "link").symlink_to((tmp_path / own).parent)
+    for path in (f"{tmp_path}/{own}", f"{tmp_path}/x/../{own}", f"{tmp_path}/link/{Path(own).name}"):
+        sink = FileStreamSinkTask()
+        sink.worker = worker
+        with pytest.raises(ConfigError, match="kconnect keeps what it loads itself there"):
+            sink.start({"file": path})
+        [(setting, why)] = Reach.of_worker({"settings": worker}).problems({"file": path})
+        assert (setting, "kconnect keeps" in why) == ("file", True)
+        with pytest.raises(ConfigError, match="kconnect keeps"):
+            databases.check("connection.url", sa.make_url(f"sqlite:///{path}"), worker)
+        with pytest.raises(ConfigError, match="kconnect keeps"):
+            source(path, worker).poll()
+    top = store(f"file://{tmp_path}", worker)
+    (tmp_path / "new").write_text("x")
+    with pytest.raises(AstrayError, match="kconnect keeps"):
+        top.put(own, tmp_path / "new")
+    assert not (tmp_path / own).exists()
+    top.put("beside", tmp_path / "new")
+    assert (tmp_path / "beside").read_text() == "x", "the control: the rest of the folder"
+
+
+def test_a_folder_among_kconnect_s_own_may_be_named_on_purpose(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The control: who names a folder below the cache, or one of ours in /tmp, means it."""
+    monkeypatch.setenv("KCONNECT_CACHE", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    (tmp_path / "kconnect-data").mkdir()
+    sink = FileStreamSinkTask()
+    sink.worker = {ALLOWED: f"{tmp_path}/kconnect-data"}
+    sink.start({"file": f"{tmp_path}/kconnect-data/out"})
+    sink.stop()
+    assert (tmp_path / "kconnect-data" / "out").exists()
 
 
 def test_a_line_without_an_end_takes_no_memory(tmp_path: Path) -> None:

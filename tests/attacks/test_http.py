@@ -574,6 +574,29 @@ def test_an_answer_that_can_not_be_read_is_asked_for_again(service: Hostile, ans
         assert [each.value for each in runner.read(1)] == [{"id": 1}]
 
 
+LETTERS = {
+    "half a pair": (rb'[{"t": "half \ud83d"}, {"t": "\ud83d\ude00 \\ud83d"}]', ["half \ufffd", "\U0001f600 \\ud83d"]),
+    "no UTF-8": (b'[{"t": "caf\xe9"}, {"t": "b"}]', ["caf\ufffd", "b"]),
+    "a mark before it": (b'\xef\xbb\xbf[{"t": "a"}, {"t": "b"}]', ["a", "b"]),
+}
+
+
+@pytest.mark.parametrize(("answer", "texts"), LETTERS.values(), ids=LETTERS.keys())
+def test_a_letter_that_is_none_ends_no_source(service: Hostile, answer: bytes, texts: list[str]) -> None:
+    """Who may write a text to the service cuts it in the middle of a letter: the source ended, with all records of the page."""
+    service.default = lambda asked: hostile.Reply(body=answer)
+    with source(service.url) as runner:
+        assert [each.value["t"] for each in runner.read(2)] == texts
+
+
+@pytest.mark.parametrize(
+    "answer", [b'[{"t": "\\ud83d", "n": 1e999}]', b'["\\ud83d", NaN]', b'["\\ud83d"', b'["\\ud83d", %s]' % (b"9" * 30)]
+)
+def test_an_answer_that_is_no_json_beside_such_a_letter_is_none(service: Hostile, answer: bytes) -> None:
+    service.default = lambda asked: hostile.Reply(body=answer)
+    _failed(service.url, "is not JSON|has no place in INT64")
+
+
 @pytest.mark.parametrize(
     "text",
     ["[" * 300 + "]" * 300, '["]",' * 300 + "1" + "]" * 300, '{"a":' * 300 + "1" + "}" * 300],

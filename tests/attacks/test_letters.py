@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import gzip
 import itertools
+import subprocess
+import sys
 from collections.abc import Iterator
 from typing import Any
 
 import confluent_kafka as ck
+import psutil
 import pytest
 
 from kconnect.api import DataError, Header, SourceRecord
@@ -227,6 +230,39 @@ def test_a_letter_that_nobody_can_read_says_how_to_read_the_others(
         assert [letter.value for letter in read] == [b"first"]
         assert [letter.value for letter in queue.letters({0: (0, 1)})] == [b"first"]
         assert [letter.value for letter in queue.letters({0: (2, 3)})] == [b"last"]
+
+
+_IN_A_SMALL_PROCESS = """
+import resource, sys
+from kconnect.dlq.queue import Queue
+from kconnect.host.memory import _reserved
+queue = Queue(lambda kind: {"bootstrap.servers": sys.argv[1]}, "q").__enter__()
+# Room for what the client unpacks, and not for one more.
+most = _reserved() + 450 * 2**20
+resource.setrlimit(resource.RLIMIT_DATA, (most, most))
+read = queue.letters(queue.bounds())
+try:
+    while True:
+        next(read)
+except Exception as error:
+    print(f"{type(error).__name__}: {error}", flush=True)
+import os
+os._exit(0)
+"""
+
+
+@pytest.mark.process
+@pytest.mark.skipif(not psutil.LINUX, reason="Other systems have no such limit")
+def test_a_letter_that_has_no_room_in_memory_says_how_to_read_the_others(broker: str) -> None:
+    """Who may write to a queue sends a batch of which Kafka's client makes 300 MB: the process ended by an error of C code."""
+    create(broker, "q")
+    raw_batches.produce(broker, "q", [(b"first", [])])
+    raw_batches.send(broker, "q", raw_batches.unpacked(300_000_000), 1, codec=1)
+    said = subprocess.run(
+        [sys.executable, "-c", _IN_A_SMALL_PROCESS, broker], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert "ConnectError: q/0 from offset 1 on can't be read: a message there is larger" in said.stdout, said.stderr
+    assert "--offset :N or N:" in said.stdout
 
 
 TIMES = [-(2**63), -5, -1, 0, 1, 2**63 - 1]

@@ -91,6 +91,20 @@ def test_no_sink_is_a_member_of_the_workers_group(connector: str, group: str | N
     assert clients.group_of(settings, "other", {}) == "connect-other"
 
 
+@pytest.mark.parametrize(("group", "connector"), [("connect-cluster", "connect-cluster"), ("connect", "cluster-connect")])
+def test_no_source_writes_as_the_workers_leader(group: str, connector: str) -> None:
+    """A source is called so that what changes its offsets has the leader's transactional id, and ends it: it is refused."""
+    texts = {"bootstrap.servers": "b:9092", "group.id": group, "exactly.once.source.support": "enabled"}
+    texts |= {f"{name}.storage.topic": name for name in ("config", "offset", "status")}
+    texts |= {f"{name}.converter": "StringConverter" for name in ("key", "value")}
+    settings = WorkerSettings.from_properties(texts, {})
+    assert f"{group}-{connector}" == clients.leader_id(settings)
+    with pytest.raises(ConfigError, match="that of the workers' leader"):
+        clients.transactional_id(settings, connector, None)
+    assert clients.transactional_id(settings, f"{connector}2", None) == f"{group}-{connector}2", "the control"
+    assert clients.transactional_id(settings, connector, 0) == f"{group}-{connector}-0"
+
+
 def test_a_patch_is_validated_under_the_connector_s_own_name(monkeypatch: pytest.MonkeyPatch) -> None:
     """A patch names another connector, and makes a sink of a source whose own name leads to the workers' group."""
     names: list[str | None] = []

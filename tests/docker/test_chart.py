@@ -272,10 +272,13 @@ def test_no_config_of_a_connector_can_name_the_worker_s_own_secrets(chart: Chart
         *loaded["config.providers.secret.param.allowed.paths"].split(","),
         *loaded["connector.files.allowed.paths"].split(","),
     ]
-    assert set(reached) == {"/tmp", "/run/secrets/kconnect"}
+    assert set(reached) == {"/files", "/run/secrets/kconnect"}
+    # Nor what the worker loads: jars are fetched to /tmp.
+    assert Path("/files") in mounts
+    assert not [each for each in (Path("/tmp/kconnect"), Path("/plugins")) if any(each.is_relative_to(p) for p in reached)]
     assert not [each for each in worker_s if any(each.is_relative_to(place) for place in reached)]
     few = properties.load(chart.objects(FEW)["ConfigMap", "kconnect-prod"]["data"]["worker.properties"])
-    assert few["connector.files.allowed.paths"] == "/tmp"
+    assert few["connector.files.allowed.paths"] == "/files"
 
 
 @both

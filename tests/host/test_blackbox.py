@@ -52,8 +52,8 @@ bad = lambda what: unit("bad", what)
 """
 
 
-def run(directory: Path, script: str) -> tuple[int, dict[UnitId, Blame]]:
-    """How a process that does this ends, and whom what it leaves blames."""
+def run(directory: Path, script: str, is_sure: bool = True) -> tuple[int, dict[UnitId, Blame]]:
+    """How a process that does this ends, and whom what it leaves blames, for sure or not."""
     (directory / "plugin.py").write_text(
         "import ctypes, os, threading, time\n"
         "def crash():\n    ctypes.string_at(0)\n"
@@ -69,8 +69,8 @@ def run(directory: Path, script: str) -> tuple[int, dict[UnitId, Blame]]:
         check=False,
         capture_output=True,
     )
-    blames, is_sure = blackbox.Found("i-1").blames()
-    assert is_sure
+    blames, sure = blackbox.Found("i-1").blames()
+    assert sure == is_sure
     return ended.returncode, blames
 
 
@@ -163,6 +163,19 @@ def test_a_process_that_ends_itself_can_say_for_whom(tmp_path: Path) -> None:
     status, blames = run(tmp_path, script)
     assert status == -signal.SIGKILL
     assert blames == {UnitId("bad", 0): (41, 2, "it took 9 MiB\n\u00e9")}
+
+
+def test_a_process_that_ends_itself_can_name_several_of_whom_it_knows_nothing(tmp_path: Path) -> None:
+    script = (
+        "made = [unit(name, plugin.nap) for name in ('one', 'other')];"
+        "[box.attribute_fault(each.spec, 'it took 9 MiB', is_sure=False) for each in made]; os.kill(os.getpid(), 9)"
+    )
+    status, blames = run(tmp_path, script, is_sure=False)
+    assert status == -signal.SIGKILL
+    assert blames.keys() == {UnitId("one", 0), UnitId("other", 0)}
+    # Whom it knows of counts alone.
+    script = script.replace("os.kill", "box.attribute_fault(made[1].spec, 'it took 9 MiB'); os.kill")
+    assert run(tmp_path, script)[1].keys() == {UnitId("other", 0)}
 
 
 def test_a_process_that_ends_in_order_leaves_nothing(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import textwrap
+import time
 from types import SimpleNamespace
 from typing import Any
 
@@ -44,6 +45,28 @@ def test_a_limit_that_is_kept_and_one_that_is_not(monkeypatch: pytest.MonkeyPatc
     over = Memory(settings(task_host_memory_max_bytes=str(2**27)))
     monkeypatch.setattr(over, "_process", SimpleNamespace(memory_info=lambda: SimpleNamespace(rss=2**27 + 1)))
     assert over.excess() == "took 128 MiB of memory, and task.host.memory.max.bytes is 134217728"
+
+
+@pytest.mark.parametrize(
+    ("taken", "leaps"),
+    [
+        # So much a look, of which there is one in each second.
+        ([100, 110, 120, 900], True),
+        ([100, *range(100, 900, 5)], False),
+        ([900, 100, 120, 900], True),
+        ([900] * 40, False),
+        ([100, *[900] * 40], False),  # long ago
+    ],
+)
+def test_what_is_taken_at_once_is_told_from_what_grows(monkeypatch: pytest.MonkeyPatch, taken: list[int], leaps: bool) -> None:
+    found = Memory(settings(task_host_memory_max_bytes="1000000000"))
+    now = iter(range(1000))
+    monkeypatch.setattr(time, "monotonic", lambda: float(next(now)))
+    for millions in taken:
+        resident = SimpleNamespace(rss=millions * 1_000_000)
+        monkeypatch.setattr(found, "_process", SimpleNamespace(memory_info=lambda resident=resident: resident))
+        found.excess()
+    assert found.has_leapt == leaps
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from kconnect.errors import ConnectError
-from kconnect.kafka.group import Entrance, Member
+from kconnect.kafka.group import Entrance, Member, urls
 
 ME, OTHER = "http://n1:8083/", "http://n2:8083/"
 OURS = frozenset({"assignments"})
@@ -111,3 +111,12 @@ def raising(error: Exception) -> Callable[[], list[Member]]:
         raise error
 
     return find
+
+
+@pytest.mark.parametrize("twin", ["http://n1:8083/", "http://n1:8083", "ftp://n1:8083/", "n1:8083"])
+def test_a_stranger_in_the_group_has_no_worker_asked_without_tls(twin: str) -> None:
+    """Whoever may join the group calls itself a worker that is there, but at an address whose requests others can read."""
+    safe = "https://n1:8083/"
+    members = [Member(safe, OURS), Member(twin, NONE), Member(OTHER, NONE)]
+    for order in (members, members[::-1]):
+        assert urls(order) == {"n1:8083": safe, "n2:8083": OTHER}

@@ -194,6 +194,14 @@ def test_prometheus_gets_what_it_accepts(http: Http, herder: MemoryHerder) -> No
     assert http("GET", "/metrics", headers={"accept": "application/json"}).status_code == 406
 
 
+@pytest.mark.parametrize("version", ["abc", "9" * 5000, "-1", "1.0.0;version=x", ""])
+def test_a_version_that_is_none_is_no_error(http: Http, herder: MemoryHerder, version: str) -> None:
+    herder.metrics = snapshot()
+    response = http("GET", "/metrics", headers={"Accept": f"application/openmetrics-text;version={version}"})
+    assert response.status_code == 200
+    assert response.text.startswith("# HELP kafka_connect_")
+
+
 def test_errors_are_json_as_everywhere(http: Http, herder: MemoryHerder) -> None:
     herder.fail_next = RuntimeError("boom")
     assert_error(http("GET", "/metrics"), 500, "boom")

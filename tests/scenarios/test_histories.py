@@ -133,7 +133,7 @@ def test_the_same_seed_and_actions_are_the_same_history() -> None:
 
 
 def test_one_owner_when_the_leader_does_not_wait_for_the_release(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(handover, "_free", lambda *_: True)
+    monkeypatch.setattr(handover, "_taken", lambda *_: {})
     assert found_by("I7 one owner", kinds=("add_worker", "kill_worker", "create"))
 
 

@@ -53,6 +53,7 @@ capabilities: {drop: [ALL]}
 {{/* The folders of a pod that runs connectors: to write to, with plugins and with secrets. */}}
 {{- define "kconnect.mounts" -}}
 - {name: tmp, mountPath: /tmp}
+- {name: files, mountPath: /files}
 {{- if .Values.plugins.images }}
 - {name: plugins, mountPath: /plugins, readOnly: true}
 {{- end }}
@@ -66,6 +67,8 @@ capabilities: {drop: [ALL]}
 
 {{- define "kconnect.volumes" -}}
 - name: tmp
+  emptyDir: {sizeLimit: {{ .Values.tmp.sizeLimit }}}
+- name: files
   emptyDir: {sizeLimit: {{ .Values.tmp.sizeLimit }}}
 {{- if .Values.plugins.images }}
 - name: plugins
@@ -140,7 +143,10 @@ spec:
   volumes: {{- include "kconnect.volumes" . | nindent 4 }}
 {{- end }}
 
-{{/* The worker file. What the values set comes first; the pod's own name is in its variables. */}}
+{{/*
+The worker file. What the values set comes first; the pod's own name is in its variables. Connectors have a folder of their own for
+files: in /tmp are jars that the JVMs of the worker load.
+*/}}
 {{- define "kconnect.worker" -}}
 {{- $name := include "kconnect.name" . -}}
 {{- $port := .Values.service.port | int -}}
@@ -161,7 +167,7 @@ spec:
   "key.converter" "org.apache.kafka.connect.json.JsonConverter"
   "value.converter" "org.apache.kafka.connect.json.JsonConverter"
   "listeners" (printf "http://:%d" $port)
-  "connector.files.allowed.paths" (.Values.secrets | empty | ternary "/tmp" "/tmp,/run/secrets/kconnect")
+  "connector.files.allowed.paths" (.Values.secrets | empty | ternary "/files" "/files,/run/secrets/kconnect")
 -}}
 {{- /* Connectors have this one, too: what the worker itself logs in with is in variables, or in workerSecrets. */}}
 {{- if .Values.secrets }}

@@ -30,6 +30,8 @@ from kconnect.core.settings import secrets
 
 _STRIMZI_FIELDS = ("conditions", "observedGeneration", "connectorStatus", "tasksMax", "topics", "autoRestart")
 _LONGEST = 500
+_NOTHING: Mapping[str, Any] = dict.fromkeys(("state", "tasks", "connectorStatus", "topics", "tasksMax"))
+"""What the worker's fields are where it says nothing that is the resource's business."""
 _QUIET = ("", "Creating", "Adopting", STARTING, "Deleting", "ReconciliationPaused")
 """Reasons that are worth no warning."""
 
@@ -75,7 +77,7 @@ def status(
         "autoRestart": _restarts(resource, decision, outcome, now),
     }
     if isinstance(observed, Observed):
-        state |= _of_worker(resource, observed)
+        state |= _of_worker(resource, observed) if _is_own(observed, decision) else _NOTHING
         is_so = not decision.reason and not decision.drift and not decision.soon and observed.config is not None
         if outcome.failure is None and (applied or is_so):
             state["appliedGeneration"] = resource.generation
@@ -147,9 +149,17 @@ def _advice(resource: Resource, decision: Decision) -> str:
     return " What has failed is restarted by itself."
 
 
+def _is_own(observed: Observed, decision: Decision) -> bool:
+    """
+    Whether the connector belongs to the resource. Whoever may write one in his namespace may name in it any connector of
+    another's, whose traces and topics are not for him.
+    """
+    return observed.rival is None and decision.owner is not None
+
+
 def _of_worker(resource: Resource, observed: Observed) -> dict[str, Any]:
     if observed.config is None or observed.status is None:
-        return {"state": None, "tasks": None, "connectorStatus": None, "topics": None, "tasksMax": None}
+        return dict(_NOTHING)
     tasks = observed.status["tasks"]
     running = sum(task["state"] == "RUNNING" for task in tasks)
     state = observed.status["connector"]["state"]

@@ -94,7 +94,7 @@ class Pages:
         self._equal: int = config[source_settings.EQUAL]
         self._followed: set[str] = set()
         """Digests of the cursors that led to the pages of this round."""
-        self._has_doubted, self._has_missed = False, False
+        self._has_doubted, self._has_missed, self._has_mended = False, False, False
         """The warnings that were given already."""
         self._has_cursor = "${cursor}" in config[settings.URL] + self._body
 
@@ -158,7 +158,14 @@ class Pages:
         try:
             return documents.parsed(response.content)
         except orjson.JSONDecodeError as error:
-            raise BrokenError(f"The service's answer is not JSON: {error}") from None
+            try:
+                document = documents.mended(response.content)
+            except (ValueError, RecursionError):
+                raise BrokenError(f"The service's answer is not JSON: {error}") from None
+            if not self._has_mended:
+                self._has_mended = True
+                log.warning("The service's answer has letters that are none (%s): U+FFFD stands for each", error)
+            return document
 
     def _unless_followed(self, position: Position, cursor: str | None) -> str | None:
         """Return what leads to the next page, or None if it has led to one of this round: then there would be no end."""

@@ -31,7 +31,7 @@ from pyiceberg.exceptions import (
 from pyiceberg.utils.config import merge_config
 
 from kconnect.api import ConfigError
-from kconnect.connectors.iceberg import answers, aws, data_files, ends, environment, files, guard, logins, settings
+from kconnect.connectors.iceberg import answers, aws, data_files, ends, environment, files, guard, hive, logins, settings
 
 environment.forget_here()
 files.bound()
@@ -49,7 +49,7 @@ ERRORS: tuple[type[Exception], ...] = (
     pydantic.ValidationError,
     OSError,
 )
-"""What catalogs and files raise; `errors` adds those of a catalog in a database."""
+"""What catalogs and files raise; `errors` adds those of a catalog in a database or in Hive."""
 _FINAL = (
     UnauthorizedError,
     ForbiddenError,
@@ -77,7 +77,8 @@ def made_catalog(config: Mapping[str, Any], props: Mapping[str, str], worker: Ma
         properties: dict[str, Any] = _with_environment(config[settings.NAME], given_properties)
         if kind in aws.KINDS:
             properties[aws.SESSION] = aws.session()
-        rules = guard.Rules(kind, properties, worker, _of_environment(config[settings.NAME]))
+        folders = config[settings.LOCATIONS]
+        rules = guard.Rules(kind, properties, worker, _of_environment(config[settings.NAME]), folders)
         rules.check_own(given_properties)
         if kind in ("sql", "in-memory") and given_properties.get("uri"):
             properties["uri"] = _database(given_properties["uri"], worker)
@@ -85,6 +86,8 @@ def made_catalog(config: Mapping[str, Any], props: Mapping[str, str], worker: Ma
         catalog_class = guard.guarded(kind, rules)
         if kind in ("rest", "sql"):
             catalog_class = answers.bounded(catalog_class) if kind == "rest" else _bounded_database(catalog_class)
+        elif kind == "hive":
+            catalog_class = hive.bounded(catalog_class)
         return catalog_class(config[settings.NAME], **properties)
     except (NotInstalledError, ImportError) as error:
         text = f"What this kind of catalog needs is not installed here: {error}"
@@ -182,8 +185,8 @@ def errors() -> tuple[type[Exception], ...]:
     try:
         from sqlalchemy.exc import SQLAlchemyError
     except ImportError:
-        return ERRORS
-    return (*ERRORS, SQLAlchemyError)
+        return (*ERRORS, *hive.errors())
+    return (*ERRORS, *hive.errors(), SQLAlchemyError)
 
 
 def passes(error: Exception) -> bool:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
@@ -24,7 +24,7 @@ from requests import PreparedRequest, Response, Session
 
 from kconnect.api import ConfigError
 from kconnect.connectors import clouds
-from kconnect.connectors.host_files import HostFiles
+from kconnect.connectors.host_files import HostFiles, is_within
 from kconnect.connectors.iceberg import logins, settings
 from kconnect.connectors.libraries import Libraries
 
@@ -65,6 +65,8 @@ _IDENTITY = re.compile(
 """Who the worker says it is, to whom: a service may not choose that."""
 _MOST_REDIRECTS = 5
 _LOCATIONS = re.compile(r"warehouse|write\..*path", re.IGNORECASE)
+_IN_MEMORY = "file:///tmp/iceberg/warehouse"
+"""Where pyiceberg has the tables of a catalog in memory, if nobody says so."""
 _BOUNDS = {
     "commit.retry.num-retries": (0, 10),
     "commit.retry.min-wait-ms": (0, 1000),
@@ -85,8 +87,14 @@ class Rules:
     """
 
     def __init__(
-        self, kind: str, own: Mapping[str, str], worker: Mapping[str, str], environment: Mapping[str, Any] | None = None
+        self,
+        kind: str,
+        own: Mapping[str, str],
+        worker: Mapping[str, str],
+        environment: Mapping[str, Any] | None = None,
+        folders: Sequence[str] = (),
     ) -> None:
+        """`folders` are those beside the warehouse where the config has files of its tables."""
         self._own = dict(own)
         self.environment = environment or {}
         self._libraries, self._files = Libraries(worker), HostFiles(worker)
@@ -98,8 +106,8 @@ class Rules:
         self._name_nodes = {_name_node(value) for value in own.values() if isinstance(value, str) and _HADOOP.match(value)} | {
             ""
         }
-        place = own.get("warehouse", "")
-        self._has_local = _looks_local(place) if place else kind != "rest"
+        place = own.get("warehouse") or (_IN_MEMORY if kind == "in-memory" else "")
+        self._folders = [_local_path(folder) for folder in (place, *folders) if _looks_local(folder)]
 
     def check_own(self, given: Mapping[str, str]) -> None:
         """Raise ConfigError for a property of the config that loads what is not on a list, or names a file out of bounds."""
@@ -127,7 +135,10 @@ class Rules:
                 self.check_location(text)
 
     def check_location(self, location: str | None) -> None:
-        """Raise ConfigError for a file of this machine, unless the config has its tables there, or the worker allows it."""
+        """
+        Raise ConfigError for a file of this machine, unless the config has its tables there, or, if the worker names folders,
+        it is in one of these.
+        """
         if location and _is_local(location) and not self._may_be(location):
             rule = (
                 "A catalog or a table names a file of this machine. Name the folder as the config's "
@@ -155,7 +166,14 @@ class Rules:
         return url
 
     def _may_be(self, location: str) -> bool:
-        return self._files.allows(_local_path(location)) if self._files.limited else self._has_local
+        path = _local_path(location)
+        if self._files.limited:
+            return self._files.allows(path)
+        try:
+            return any(path and folder and is_within(folder, path) for folder in self._folders)
+        except ValueError:
+            # It has a NUL in it.
+            return False
 
     def _check_loaded(self, name: str, value: str) -> None:
         if _LOADS.fullmatch(name) and name not in _JAVAS and value:

@@ -96,7 +96,8 @@ CONFIG = ConfigDef(
             LOCATIONS,
             "",
             "Folders beside a table's own where files may be whose rows an upsert replaces, such as s3://lake/old/orders. A "
-            "manifest that names a file elsewhere may have been written by somebody who wants its rows copied.",
+            "manifest that names a file elsewhere may have been written by somebody who wants its rows copied. Also folders of "
+            "this machine where tables are that are not below iceberg.catalog.warehouse (file:///…).",
             visible=_upserts,
         ),
     ),

@@ -53,6 +53,14 @@ _NO_TABLES: tuple[type[Exception], ...] = (LateError, *MISFITS)
 """What is raised for a value that chooses no table."""
 _MOST_REFUSED, _REFUSED_S = 1000, 60.0
 """Rights may be granted, so a refusal of a table is not believed for longer."""
+_OF_TABLES: tuple[type[Exception], ...] = (
+    *(ValueError, TypeError, LookupError, ArithmeticError, AttributeError, AssertionError, NotImplementedError, RecursionError),
+    pa.ArrowException,
+)
+"""
+What libraries raise in a commit, beside a lake's errors, for what a table says of itself: an unknown compression, a size that
+is no number. Rows have been looked at before.
+"""
 
 
 class LakeSinkTask(Informed, SinkTask):
@@ -492,7 +500,7 @@ class LakeSinkTask(Informed, SinkTask):
                         moves |= self._pending.commit_shared(name, target, self._assigned, time.monotonic())
                     else:
                         moves |= self._pending.commit_own(name, target)
-            except self._lake.errors as error:
+            except (*self._lake.errors, *_OF_TABLES) as error:
                 self._lake.forget(name)
                 if not self._lake.forbids(error) or not self._is_fault_of_choice(name):
                     self._endure(name, error)

@@ -33,6 +33,8 @@ log = logging.getLogger(__name__)
 _UTC = datetime.timezone.utc
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=_UTC)
 _MICROSECOND = datetime.timedelta(microseconds=1)
+_FIRST = datetime.datetime(1, 1, 3, tzinfo=_UTC)
+"""The first moment that has a time in every zone."""
 _END = 2**63
 _MOST_ODD = 1000
 """Rows without a number of which the log says that they are passed over."""
@@ -51,10 +53,6 @@ _PRESENT = {
     "sqlite": "strftime('%Y-%m-%d %H:%M:%f', 'now')",
     **dict.fromkeys(("mysql", "mariadb"), "CURRENT_TIMESTAMP(6)"),
 }
-
-
-class UnreadableError(ConnectError):
-    """A table or query of which nothing can be read, for what it is."""
 
 
 class Reader:
@@ -91,7 +89,9 @@ class Reader:
         self.refusal = ""
         """Why its relation could not be read when it was tried last."""
         self._odd_positions: set[str] = set()
-        """Numbers that are none, of rows that were passed over: such a row comes again each round."""
+        """Numbers and times that are none, of rows that were passed over: such a row comes again each round."""
+        self._leaves_out_early = False
+        """Whether rows from before all times of Python's are not asked for, -infinity among them."""
         self._count = passed_over
         self._average = _LONG
         self._unbounded: Sequence[int] = ()
@@ -104,7 +104,7 @@ class Reader:
         """Why there is no next row, though there is one: told once those before it were taken."""
 
     def begin(self, connection: sa.Connection, now: float) -> bool:
-        """Begin a round; False if there can't be anything yet. SQLAlchemyError, or UnreadableError for what does not fit."""
+        """Begin a round; False if there can't be anything yet. SQLAlchemyError, or ConnectError for what does not fit."""
         try:
             self.relation.look(connection, self._options)
             fields = self.relation.fields
@@ -118,11 +118,11 @@ class Reader:
                     return False
                 query = asked
         except DataError as error:
-            raise UnreadableError(str(error)) from None
+            raise ConnectError(str(error)) from None
         except MISFITS as error:
             # Such as a type with a number of ten thousand digits: whoever makes the table writes it.
             text = f"{self.relation.shown} can't be read: what the database says of it is not understood"
-            raise UnreadableError(f"{text} ({type(error).__name__})") from error
+            raise ConnectError(f"{text} ({type(error).__name__})") from error
         self._rest = []
         try:
             self._rows = connection.execute(query, execution_options={"stream_results": self._options.backend != "sqlite"})
@@ -156,11 +156,18 @@ class Reader:
     def _reads_anew(self, error: sa.exc.DataError) -> None:
         """
         Have the round begin again with dates as texts: the driver has met a value that it does not read, and does not say
-        where. ConnectError if it is so already.
+        where. If it is so already, the time by which rows are read is such a value, which only a condition can leave out.
+        ConnectError where neither helps, or rows are not to be passed over.
         """
-        if self.relation.reads_texts or self._options.backend != "postgresql":
+        is_postgres = self._options.backend == "postgresql"
+        if is_postgres and not self.relation.reads_texts:
+            self.relation.reads_texts = True
+        elif is_postgres and self._by_time and self.passes_over and not self._leaves_out_early:
+            self._leaves_out_early = True
+            self._count(1)
+            log.error("%s. Rows of times before the year 1 are passed over", names.printable(self._unreadable(error)))
+        else:
             raise ConnectError(self._unreadable(error)) from None
-        self.relation.reads_texts = True
 
     def _taken(self, most: int) -> list[SourceRecord]:
         rows = self._next(most)
@@ -266,6 +273,8 @@ class Reader:
             begin = present if self._initial == -1 else _EPOCH + datetime.timedelta(milliseconds=self._initial)
             since = self.position = Position(moment=(begin - _EPOCH) // _MICROSECOND * 1000 - 1000)
         conditions.append(self._than(time, "<", self._written(self._whole(present - self._delay))))
+        if self._leaves_out_early:
+            conditions.append(self._than(time, ">=", self._written(_FIRST)))
         if since is not None and since.moment is not None:
             at = self._written(_EPOCH + since.moment // 1000 * _MICROSECOND)
             if number is not None and since.number is not None:
@@ -393,10 +402,10 @@ class Reader:
         try:
             offsets = self._offsets(columns[len(fields) :], count)
         except MISFITS as error:
-            if not self.passes_over or not self._by_id:
-                remedy = f". With {settings.ON_ERROR}=log such rows are passed over." if self._by_id else ""
-                raise ConnectError(f"{relation.shown} has a value that can't be read: {error}{remedy}") from None
-            places = self._numbered(columns, count)
+            if not self.passes_over:
+                remedy = f"With {settings.ON_ERROR}=log such rows are passed over."
+                raise ConnectError(f"{relation.shown} has a value that can't be read: {error}. {remedy}") from None
+            places = self._placed(columns, count)
             columns, count = [[values[place] for place in places] for values in columns], len(places)
             if not places:
                 return []
@@ -437,19 +446,20 @@ class Reader:
             places.append(place)
         return places
 
-    def _numbered(self, columns: Sequence[Sequence[Any]], count: int) -> list[int]:
-        """Return the places of the rows that say by a number, and by a time, where they are. The others are passed over."""
+    def _placed(self, columns: Sequence[Sequence[Any]], count: int) -> list[int]:
+        """Return the places of the rows that say where they are, by a number, a time or both. The others are passed over."""
         places: list[int] = []
         for place in range(count):
-            number = columns[len(self.relation.fields)][place]
+            position = [values[place] for values in columns[len(self.relation.fields) :]]
             try:
-                self._number_of(number)
+                if self._by_id:
+                    self._number_of(position[0])
                 if self._by_time:
-                    self._moment()(columns[-1][place])
+                    self._moment()(position[-1])
             except MISFITS as error:
                 text = f"{self.relation.shown} has a value that can't be read{self._row(columns, place)}: {error}"
-                if len(self._odd_positions) < _MOST_ODD and f"{number!r:.100}" not in self._odd_positions:
-                    self._odd_positions.add(f"{number!r:.100}")
+                if len(self._odd_positions) < _MOST_ODD and f"{position[0]!r:.100}" not in self._odd_positions:
+                    self._odd_positions.add(f"{position[0]!r:.100}")
                     log.error("%s. It is passed over", names.printable(text))
                     self._count(1)
                 continue
@@ -503,7 +513,16 @@ class Reader:
 
     def _moment(self) -> Any:
         read = moment_of(self._time_kind(), self._options)
-        return lambda value: (read(value) - _EPOCH) // _MICROSECOND * 1000
+
+        def moment(value: Any) -> int:
+            try:
+                at: datetime.datetime = read(value)
+                return (at - _EPOCH) // _MICROSECOND * 1000
+            except TypeError:
+                # Of a zero date MySQL's driver makes a text.
+                raise DataError(f"{value!r:.40} is no date and time") from None
+
+        return moment
 
 
 def _source_records(

@@ -216,7 +216,7 @@ CONFIG = ConfigDef(
             BYTES,
             256 * 1024 * 1024,
             "How many bytes the rows may have that are in memory at once: fewer are taken if they are long. With "
-            "mode=timestamp, rows of the same time that have more fail the task.",
+            "mode=timestamp, rows of the same time that have more can't be read.",
             Range.at_least(1),
             order=6,
         ),

@@ -17,7 +17,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.exc import SQLAlchemyError
 
-from kconnect.api import ConnectError, SourceRecord
+from kconnect.api import ConnectError, RetriableError, SourceRecord
 from kconnect.connectors import interrupts, names
 from kconnect.connectors.common import Patience, Polling
 from kconnect.connectors.libraries import Informed
@@ -25,7 +25,7 @@ from kconnect.connectors.sql import database, positions, settings, source_settin
 from kconnect.connectors.sql.connections import Connections
 from kconnect.connectors.sql.listing import TableName
 from kconnect.connectors.sql.positions import Position
-from kconnect.connectors.sql.reader import Reader, UnreadableError
+from kconnect.connectors.sql.reader import Reader
 from kconnect.connectors.sql.relations import QueryRelation, Relation, TableRelation
 
 log = logging.getLogger(__name__)
@@ -87,7 +87,10 @@ class SqlSourceTask(Informed, Polling):
         except SQLAlchemyError as error:
             self._failed(reader, error)
             return None
-        except UnreadableError as error:
+        except RetriableError:
+            raise
+        except ConnectError as error:
+            # Whatever is wrong with one table, or with a row of it.
             self._refused(reader, error)
             return None
         self._patience.succeeded()
@@ -138,8 +141,8 @@ class SqlSourceTask(Informed, Polling):
 
     def _refused(self, reader: Reader, error: ConnectError) -> None:
         """
-        Go on with the other tables, if the config says so and any of them can be read: whoever may make a table, or a view that
-        fails, is not to end what is read of all others. Raise the error otherwise.
+        Go on with the other tables, if the config says so and any of them can be read: whoever may make a table or a view that
+        fails, or may write a row that nothing can read, is not to end what is read of all others. Raise the error otherwise.
         """
         is_new, reader.refusal = str(error) != reader.refusal, str(error)
         if not reader.passes_over or all(other.refusal for other in self._readers):

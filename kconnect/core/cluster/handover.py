@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from kconnect.core.cluster import assignor
 from kconnect.core.cluster.room import Room
@@ -49,6 +50,8 @@ class Handover:
     _unable_since: dict[str, int] = field(default_factory=dict)
     _exchanged: dict[UnitId, str] = field(default_factory=dict)
     """Units that are on their way to another worker, see `exchange`."""
+    _answered: tuple[tuple[Any, ...], Mapping[str, Units]] | None = None
+    """What the assignor was asked last, and its answer."""
 
     def decide(
         self,
@@ -75,15 +78,14 @@ class Handover:
         everything -= self._without_room(state, able, everything.difference(*owners.values()))
         # When nobody can take them, units stay where they are.
         shares = {w: frozenset() if able else owners.get(w, frozenset()) & everything for w in members - able}
-        shares.update(assignor.assign(everything, able, self._with_exchanged(owners, everything, able), weights))
-        held_by = _holders(state)
+        shares.update(self._assigned(everything, able, self._with_exchanged(owners, everything, able), weights or {}))
+        coming = {worker: shares[worker] - owners.get(worker, frozenset()) for worker in sorted(members)}
+        taken = _taken(state, owners, frozenset().union(*coming.values()))
         generation = state.generation + 1
-        for worker in sorted(members):
+        for worker, candidates in coming.items():
             current = owners.get(worker, frozenset())
-            share = shares[worker]
-            keep = current & share
-            new = {unit for unit in share - current if _free(unit, worker, owners, held_by)}
-            target = frozenset(keep | new)
+            new = {unit for unit in candidates if taken.get(unit, {worker}) == {worker}}
+            target = frozenset((current & shares[worker]) | new)
             if target != current or worker not in state.assignments:
                 entries.append(assignment_records.assignment(Assignment(worker, target, generation, config_offset)))
         return entries
@@ -96,6 +98,15 @@ class Handover:
         """Return the workers that may be given units."""
         return frozenset(self._able(state, set(members), now))
 
+    def _assigned(
+        self, units: set[UnitId], able: set[str], owners: dict[str, Units], weights: Mapping[UnitId, int]
+    ) -> Mapping[str, Units]:
+        """Return who is to run what. While units move, the same is asked many times."""
+        asked = (units, able, owners, dict(weights))
+        if self._answered is None or self._answered[0] != asked:
+            self._answered = (asked, assignor.assign(units, able, owners, weights))
+        return self._answered[1]
+
     def _with_exchanged(
         self, owners: Mapping[str, Units], units: Collection[UnitId], able: Collection[str]
     ) -> dict[str, Units]:
@@ -105,6 +116,8 @@ class Handover:
             for unit, worker in self._exchanged.items()
             if unit in units and worker in able and unit not in owners.get(worker, frozenset())
         }
+        if not self._exchanged:
+            return dict(owners)  # To copy all that is owned takes a while.
         arrived = {worker: owned - self._exchanged.keys() for worker, owned in owners.items()}
         for unit, worker in self._exchanged.items():
             arrived[worker] = arrived.get(worker, frozenset()) | {unit}
@@ -180,14 +193,13 @@ class Handover:
         }
 
 
-def _holders(state: AssignmentState) -> dict[UnitId, set[str]]:
-    holders: dict[UnitId, set[str]] = {}
-    for held in state.held.values():
-        for unit in held.units or ():
-            holders.setdefault(unit, set()).add(held.worker)
-    return holders
-
-
-def _free(unit: UnitId, worker: str, owners: Mapping[str, Units], held_by: Mapping[UnitId, set[str]]) -> bool:
-    owned_elsewhere = any(unit in owned for owner, owned in owners.items() if owner != worker)
-    return not owned_elsewhere and not (held_by.get(unit, set()) - {worker})
+def _taken(state: AssignmentState, owners: Mapping[str, Units], units: Units) -> dict[UnitId, set[str]]:
+    """Return, of these units, those that workers own or whose hosts have them, each with these workers."""
+    if not units:
+        return {}
+    taken: dict[UnitId, set[str]] = {}
+    holders = ((held.worker, held.units or frozenset()) for held in state.held.values())
+    for worker, has in (*owners.items(), *holders):
+        for unit in has & units:
+            taken.setdefault(unit, set()).add(worker)
+    return taken

@@ -141,6 +141,15 @@ class Desk:
         return 0 if self._heard_at is None else self.now - self._heard_at
 
     @property
+    def workers(self) -> dict[str, str]:
+        """
+        The URLs of the group's members that are workers, as they have written into the assignment topic. Whoever may join the
+        group may call itself anything: nobody's login is to go there.
+        """
+        placements = self.log.assignment.placements
+        return {worker: url for worker, url in self.members.items() if worker in placements or worker == self.me}
+
+    @property
     def room(self) -> Room:
         """Return what room the cluster has, as far as this worker has read."""
         key = self.log.positions.get((Topic.ASSIGNMENT, 0)), frozenset(self.members)

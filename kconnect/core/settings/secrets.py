@@ -19,7 +19,9 @@ from kconnect.errors import BadRequestError
 
 _NAME = re.compile(
     r"password|passphrase|passwd|secret|token|credential|jaas|private|keystore\.key|key\.pem|basic\.auth\.user\.info"
-    r"|(api|access|account|shared|encryption|ssl)[._-]?key\b|(?<![a-z])(pass|pwd)(?![a-z])|authorization|^opentelemetry\.headers$",
+    r"|(api|access|account|shared|encryption|ssl|sas|customer)[._-]?key\b|(?<![a-z])(pass|pwd)(?![a-z])|authorization"
+    # HttpSink's and HttpSource's, and those of others: a token, mostly. Transforms name headers of records so.
+    r"|^((opentelemetry|http|request|custom)[._])?headers$",
     re.IGNORECASE,
 )
 _NOT_SECRET = re.compile(

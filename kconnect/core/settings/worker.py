@@ -101,7 +101,7 @@ _AUTHENTICATION_METHODS = {"basic", "token"}
 _HIGH, _MEDIUM = Importance.HIGH, Importance.MEDIUM
 
 _LAKE_PYTHON, _LAKE_SPARK = "lake.python", "lake.spark."
-_FOR_PLUGINS = ("python.transform.path", ALLOWED_PATHS, LINKS, IMPLEMENTATIONS, UNSAFE_ALLOWLIST, _LAKE_PYTHON)
+_FOR_PLUGINS = ("plugin.path", "python.transform.path", ALLOWED_PATHS, LINKS, IMPLEMENTATIONS, UNSAFE_ALLOWLIST, _LAKE_PYTHON)
 """What plugins may ask for by naming it in `worker_settings`, as all that begins with `_LAKE_SPARK`. No secrets."""
 
 _OF_CLIENTS = ("producer.", "consumer.", "admin.")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from kconnect.cli.operator import resource as resources
 from kconnect.cli.operator import status as statuses
 from kconnect.cli.operator.decision import Observed, Unreachable, decide
@@ -66,6 +68,31 @@ def test_a_worker_that_is_away_leaves_the_state_as_it_was() -> None:
     after, (event,) = shown(connector(owner="owned", status=before), Unreachable("No worker answers"), minutes=1)
     assert ready(after) == ("Unknown", "WorkerUnreachable") and event.reason == "WorkerUnreachable"
     assert after["state"] == "RUNNING" and after["conditions"][0]["lastTransitionTime"] == "2026-11-30T12:01:00Z"
+
+
+FOREIGN: dict[str, tuple[dict[str, Any], str | None, str]] = {
+    "another resource has it": ({}, "shop/payments", "NameTaken"),
+    "another one has it, and this says that it has": ({"owner": "owned"}, "shop/payments", "NameTaken"),
+    "paused": ({"owner": "owned", "annotations": {"kconnect.dev/pause-reconciliation": "true"}}, "s/p", "ReconciliationPaused"),
+    "it was there": ({}, None, "NotAdopted"),
+    "it was there, and this is paused": (
+        {"annotations": {"kconnect.dev/pause-reconciliation": "true"}},
+        None,
+        "ReconciliationPaused",
+    ),
+}
+
+
+@pytest.mark.parametrize("how", FOREIGN)
+def test_nothing_is_shown_of_a_connector_of_others(how: str) -> None:
+    """Whoever may write a resource in one namespace names the connector of another one's: its traces are not for him."""
+    more, rival, reason = FOREIGN[how]
+    trace = "ValueError: the card 4111 1111 1111 1111 is no number"
+    observed = Observed(CONFIG, status("RUNNING", "FAILED", trace=trace), ("cards",), rival=rival)
+    after, events = shown(connector(**more), observed)
+    assert ready(after)[1] == reason
+    assert not {"state", "tasks", "connectorStatus", "topics", "tasksMax"} & after.keys()
+    assert "4111" not in str(after) + str(events) and "cards" not in str(after)
 
 
 def test_drift_is_reported_by_names() -> None:

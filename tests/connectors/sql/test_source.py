@@ -548,3 +548,47 @@ def test_dates_within_arrays_are_the_same_when_others_have_none(database: Databa
         assert len(first.value["z"]) == 5
     finally:
         database.execute("alter database postgres reset timezone")
+
+
+@pytest.mark.parametrize("database", EVERY[1:], indirect=True)
+@pytest.mark.parametrize("mode", ["timestamp", "timestamp+incrementing"])
+def test_a_time_that_nothing_can_read_ends_no_other_table(database: Database, topic: str, mode: str) -> None:
+    """Whoever may write one row to one table wrote such a time: the task ended for good, with all its tables."""
+    other = f"{topic}_other"
+    timed(database, topic)
+    timed(database, other)
+    time = "-infinity" if database.backend == "postgresql" else "0000-00-00"
+    database.execute(f"insert into {topic} values (7, '{time}', 'bad')")
+    add(database, topic, (1, NOON, "good"))
+    add(database, other, (1, NOON, "other"))
+    more = {"poll_interval_ms": "1", **({"incrementing_column_name": "id"} if "inc" in mode else {})}
+
+    def reading(on_error: str) -> SourceRunner:
+        tables = f"{topic},{other}"
+        return source(database, tables, mode, timestamp_column_name="changed", behavior_on_error=on_error, **more)
+
+    found: set[str] = set()
+    with reading("log") as runner:
+        while found != {"good", "other"}:
+            found |= set(notes(runner.poll() or []))
+        assert runner.passed_over == 1
+        # What comes later is read, too.
+        add(database, topic, (2, NOON + datetime.timedelta(seconds=1), "later"))
+        while "later" not in found:
+            found |= set(notes(runner.poll() or []))
+    with pytest.raises(ConnectError, match=r"that (the driver )?can't (be )?read"), reading("fail") as runner:
+        while True:
+            runner.poll()
+
+
+@pytest.mark.parametrize("database", EVERY[:1], indirect=True)
+def test_too_many_rows_of_one_time_end_no_other_table(database: Database, topic: str) -> None:
+    other = f"{topic}_other"
+    timed(database, topic)
+    timed(database, other)
+    add(database, topic, *((number, NOON, "n" * 40) for number in range(40)))
+    add(database, other, (1, NOON, "other"))
+    more = {"batch_max_bytes": "1024", "poll_interval_ms": "1", "behavior_on_error": "log"}
+    with source(database, f"{topic},{other}", "timestamp", timestamp_column_name="changed", **more) as runner:
+        while "other" not in notes(runner.poll() or []):
+            pass

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from kconnect.core.herder.requests.cluster import DrainWorker, GetCluster, GetDemand
 from kconnect.core.herder.requests.configs import CreateConnector
 from kconnect.core.metrics.report import HostReport, Starts, Usage
+from kconnect.errors import NotFoundError
 from tests.rig.histories.cluster import MemoryCluster
 
 SOURCE = {"connector.class": "FileStreamSource", "tasks.max": "3"}
@@ -75,3 +78,17 @@ def test_it_tells_what_a_host_takes_once_that_is_known() -> None:
     cluster.reports = [HostReport("a:1", 0, each, life, Starts(), Starts(), usage) for each, usage in said.items()]
     (worker,) = cluster.call("a:1", GetCluster())["workers"]
     assert [host["usage"] for host in worker["hosts"]] == [{"memory": 5, "memory_max": 9, "cpu_s": 1.23}, None]
+
+
+def test_who_has_only_joined_the_group_is_no_worker() -> None:
+    """
+    Whoever may join the workers' group calls itself https://evil/: nobody is told to ask there, with an administrator's login.
+    """
+    cluster = MemoryCluster(1)
+    cluster.add_worker("a:1")
+    cluster.settle()
+    cluster.group.members["a session"] = "evil:1"
+    cluster.run_until(lambda: "evil:1" in cluster.workers["a:1"].herder.desk.members)
+    assert [worker["worker_id"] for worker in cluster.call("a:1", GetCluster())["workers"]] == ["a:1"]
+    with pytest.raises(NotFoundError, match=r"These are known: a:1$"):
+        cluster.call("a:1", DrainWorker("evil:1", is_drained=True))

@@ -139,6 +139,23 @@ def test_whom_the_next_process_suspects_goes_to_a_host_of_its_own_at_once() -> N
     assert set(cluster.suspects.groups) == {everybody[3]}
 
 
+@pytest.mark.parametrize("count", [2, 8, 100])
+def test_a_death_for_memory_that_came_at_once_disturbs_nobody_twice_beside_few(count: int) -> None:
+    """All that ran there may have taken it: three deaths were waited for, of all of them."""
+    everybody = units(count)
+    culprit = everybody[count // 2]
+    cluster = Cluster(everybody)
+    deaths = 0
+    while len(there := cluster.on(host := 10 + cluster.suspects.groups.get(culprit, -10))) > 1:
+        cluster.hosts[host] = f"{900_000 + deaths}"
+        cluster.say(host, suspected=frozenset(there))
+        deaths += 1
+        cluster.turn()
+    assert deaths == next(number for number in range(9) if 4**number >= count)
+    # Whoever is alone and goes on with it is known, see `host/main.py`.
+    assert not cluster.suspects.verdicts
+
+
 @pytest.mark.parametrize(("lives_ms", "is_condemned"), [(500, True), (29_000, True), (31_000, False)])
 def test_how_long_a_host_takes_to_start_says_nothing_of_its_unit(lives_ms: int, is_condemned: bool) -> None:
     suspects = Suspects(LIFE, lambda unit: 1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import time
+from importlib import metadata
 from typing import Any
 from urllib.parse import quote, quote_plus
 
@@ -169,15 +170,29 @@ def test_secrets_are_hidden() -> None:
     assert "s3cret-1" not in str(made_up)
 
 
+def test_what_connectors_in_the_box_declare_secret_is_known_by_name() -> None:
+    """Histories, lists and logs have names only: a reader of these would see the token of an HttpSink that was taken away."""
+    declared = {
+        key.name
+        for group in ("kconnect.connectors", "kconnect.transforms", "kconnect.converters")
+        for entry in metadata.entry_points(group=group)
+        for key in entry.load()().config().keys.values()
+        if key.type is Type.PASSWORD
+    }
+    assert {"headers", "connection.password"} <= declared
+    unknown = {name for name in declared if not secrets.is_secret(name)}
+    assert {name for name in unknown if "certificate" not in name} == set(), "certificates are everybody's"
+
+
 def test_secret_settings_are_known_by_name() -> None:
     secret = "db.password ssl.key.password sasl.jaas.config ssl.keystore.key aws.secret.access.key api_key basic.auth.user.info"
     plain = "name key.converter topics ssl.keystore.location message.key.columns sasl.oauthbearer.token.endpoint.url key"
     assert [name for name in secret.split() if not secrets.is_secret(name)] == []
     assert [name for name in plain.split() if secrets.is_secret(name)] == []
     assert secrets.plain({"a.password": "abc", "b.password": "true", "c.password": None, "d.password": "abcd"}) == {"abcd"}
-    for name in ("db.pass", "my_pwd", "http.header.Authorization"):
+    for name in ("db.pass", "my_pwd", "http.header.Authorization", "headers", "request.headers", "azure_storage_sas_key"):
         assert secrets.is_secret(name)
-    for name in ("compass.heading", "bypass", "basic.auth.credentials.source"):
+    for name in ("compass.heading", "bypass", "basic.auth.credentials.source", "transforms.t.headers", "header.converter"):
         assert not secrets.is_secret(name)
     assert secrets.hide("abcdef abcd", ["abcd", "abcdef"]) == "[hidden] [hidden]"
 

@@ -61,6 +61,12 @@ _TITLES = {
     "offsets": ("Altering offsets", "Stop, alter, resume, until the connector has worked from the new offset."),
     "cluster": ("Clusters", "Workers are killed, ended and added."),
     "capacity": ("Three workers under load", "One is killed and comes back, while REST is asked all the time."),
+    "scale": (
+        "A thousand workers, simulated",
+        "The real code of leaders and hosts over a log in memory, without brokers, Spark or tasks: what the leader does when "
+        "all is to be placed, and when workers go, come or are restarted. Seconds are the cluster's: the leader's own, and a "
+        "tenth of a second for each way through the log.",
+    ),
     "topics": ("New topics", "One task creates topics by sending to them."),
     "memory": ("Memory over time", "Nothing may grow with restarts, with connectors that come and go, or with time."),
 }

@@ -31,8 +31,9 @@ class GetCluster(Request[Body]):
     `{"leader": worker id or null, "generation": int, "answered_by": worker id, "workers": [...], "moving": [...]}`.
 
     A worker is `{"worker_id", "url" (null once it has left the group), "version" (of kconnect), "leaving", "resting" (nobody
-    has anything to run, so it has no Spark), "drained" (is to run nothing), "generation", "connectors", "tasks", "hosts"}`,
-    with a host's `{"host", "node", "pid", "connectors", "tasks", "stuck", "directories", "dedicated_to", "usage"}` counting
+    has anything to run, so it has no Spark), "drained" (is to run nothing), "generation", "connectors", "tasks", "hosts"}`. A
+    member of the group that has never written into the assignment topic is none. Of a worker's hosts each has
+    `{"host", "node", "pid", "connectors", "tasks", "stuck", "directories", "dedicated_to", "usage"}` counting
     what it really holds. `dedicated_to` is null or `{"connector", "task"}`. `usage` is null until the host has told of it:
     `{"memory", "memory_max" (null: no limit), "cpu_s"}`, in bytes, and in seconds of its life.
     Moving is each unit that is not yet where the leader wants it: `{"connector", "task" (null: the instance), "from", "to"}`,
@@ -48,8 +49,8 @@ class GetCluster(Request[Body]):
         }
         desk = office.desk
         state = desk.log.assignment
-        workers = []
-        for worker in sorted(state.workers() | set(desk.members) | state.drained):
+        workers, urls = [], desk.workers
+        for worker in sorted(_known(desk)):
             assignment, placement = state.assignments.get(worker), state.placements.get(worker)
             specs = (lambda host: PLAIN) if placement is None else placement.spec
             # They have ended with Spark, and their records stay until others come.
@@ -58,7 +59,7 @@ class GetCluster(Request[Body]):
             workers.append(
                 {
                     "worker_id": worker,
-                    "url": desk.members.get(worker),
+                    "url": urls.get(worker),
                     "version": (placement.version or None) if placement is not None else None,
                     "leaving": placement is not None and placement.leaving,
                     "resting": placement is not None and placement.resting,
@@ -128,8 +129,8 @@ class DrainWorker(Request[None]):
         worker = self.worker
         yield from desk.await_lead()
         state = desk.log.assignment
-        if worker not in {*state.workers(), *state.drained, *desk.members}:
-            known = ", ".join(sorted({*state.workers(), *desk.members}))
+        if worker not in _known(desk):
+            known = ", ".join(sorted(_known(desk)))
             raise NotFoundError(f"There is no worker {worker}. These are known: {known}")
         if self.is_drained == (worker in state.drained):
             return
@@ -139,6 +140,16 @@ class DrainWorker(Request[None]):
                 f"{worker} is the last worker that can run anything: start another one, or take another one's drain back, first"
             )
         yield from desk.write_as_leader([assignment_records.drained(Drained(worker, self.is_drained))])
+
+
+def _known(desk: Desk) -> set[str]:
+    """
+    Return the workers of which something is known. An assignment without units is written for whoever joins the group, and says
+    nothing.
+    """
+    state = desk.log.assignment
+    owners = {worker for worker, assignment in state.assignments.items() if assignment.units}
+    return {desk.me, *state.placements, *(worker for worker, _ in state.held), *owners, *state.drained}
 
 
 def _may_run_units(desk: Desk, worker: str) -> bool:
