@@ -28,6 +28,7 @@ ALLOWED: dict[str, tuple[frozenset[str], str]] = {
     "deadlines.py": (frozenset((THREADS,)), "who waits for another machine can be ended by another thread only"),
     "errors.py": (frozenset(), "names and texts"),
     "interpreter.py": (frozenset(), "how others start processes: a list of texts"),
+    "own_places.py": (frozenset((FILES, ENVIRONMENT)), "looks where this process has its own code"),
     "small_files.py": (frozenset((FILES,)), "looks at files before libraries open them"),
     "transforms": (frozenset(), "a record that comes again must become the same record"),
     "predicates": (frozenset(), "a record that comes again must be judged the same"),
