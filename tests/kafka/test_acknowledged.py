@@ -65,7 +65,7 @@ def test_a_task_between_two_polls_shows_that_brokers_are_silent(monkeypatch: pyt
 def test_it_ends_with_the_next_acknowledgement(bootstrap: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(refusals, "SHOWN_S", 0.0)
     # So that it is still under way when it is looked for.
-    producer, counts = made(bootstrap, **{"linger.ms": 1000})
+    producer, counts = made(bootstrap, **{"linger.ms": 60_000})
     monkeypatch.setattr(producer, "_acknowledged", Acknowledged(0))
     assert producer.send([RECORD])
     producer.check()
