@@ -24,7 +24,6 @@ from kconnect.cli.checkup import run
 from kconnect.cli.findings import ERROR, OK, SKIPPED, WARNING, Finding
 from kconnect.errors import ConnectError
 from kconnect.jvm import jars, java
-from kconnect.worker import build
 
 PLACE = "This machine"
 
@@ -53,6 +52,8 @@ def check_java() -> Iterator[Finding]:
 
 def check_spark(settings: Mapping[str, str]) -> Iterator[Finding]:
     """`settings` are a worker file's, if there is one."""
+    from kconnect.worker import build
+
     spec = importlib.util.find_spec("pyspark")
     home = Path(spec.submodule_search_locations[0]) if spec is not None and spec.submodule_search_locations else None
     if home is None and build.package() != "kconnect":
@@ -128,6 +129,8 @@ def check_python(settings: Mapping[str, str]) -> Iterator[Finding]:
 
 def _libraries() -> Iterator[Finding]:
     from packaging.requirements import Requirement
+
+    from kconnect.worker import build
 
     wrong = []
     package = build.package()
