@@ -22,10 +22,10 @@ def test_why_a_task_failed_and_its_restart(watched: Watched, cluster: Cluster, u
     page = watched.log_in()
     expect(row(page, name)).to_contain_text("1 failed")
     expect(row(page, name)).to_contain_text("which can't be written")
-    # Its own host may still wait for Spark when its task has failed on another one: then there are two reasons to be shown.
-    wait_until(lambda: cluster.client.status(name)["connector"]["state"] == "RUNNING", 240)
     page.get_by_label("State", exact=True).select_option("FAILED")
     row(page, name).get_by_role("link").click()
+    # Its own host may still wait for Spark when its task has failed on another one: then there are two reasons to be shown.
+    expect(page.locator(".trace")).to_have_count(1)
     trace = page.locator("details pre")
     expect(trace).to_be_hidden()
     page.locator(".trace summary").click()
