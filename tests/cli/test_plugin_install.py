@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from kconnect import __version__
 from kconnect.cli import main as cli
 from kconnect.core.state.records import TargetState
 from kconnect.plugins import installation
@@ -178,7 +179,7 @@ def test_what_can_t_be_had_says_what_to_do(
         (["flatt"], 1, "No matching distribution found for flatt (-v shows its whole output); for the local directory"),
         (["flat>2"], 1, "Could not find a version that satisfies the requirement flat>2 (from versions: 1.0, 2.0)"),
         (["./flatt"], 1, "is not installable. Neither 'setup.py' nor 'pyproject.toml' found."),
-        (["future"], 1, "kconnect 0.3.0 is installed here, and a plugin can't bring its own"),
+        (["future"], 1, f"kconnect {__version__} is installed here, and a plugin can't bring its own"),
         (["./nothing"], 6, "./nothing does not exist"),
         (["./a-file"], 6, "./a-file: this is neither a wheel (.whl) nor a source distribution (.tar.gz) nor a directory"),
         # PyPI has names like these, which anybody may take.

@@ -9,6 +9,7 @@ from pathlib import Path
 import orjson
 import pytest
 
+from kconnect import __version__
 from kconnect.plugins import examination, installation
 from kconnect.plugins.examination import ERROR, WARNING, Problem
 from kconnect.plugins.registry import Registry
@@ -46,7 +47,7 @@ def test_what_it_needs_and_has_not(tmp_path: Path) -> None:
     assert missing == [
         "flat 1.0 needs nowhere-here>=1, but it is not there",
         f"flat 1.0 needs orjson >{orjson.__version__}, but orjson {orjson.__version__} is there",
-        "flat 1.0 needs kconnect >=99, but kconnect 0.1.0 is there",
+        f"flat 1.0 needs kconnect >=99, but kconnect {__version__} is there",
         "lib 2.0 needs also-not-here, but it is not there",
     ]
     unread = [message for severity, check, message in of(place) if (severity, check) == (WARNING, "metadata")]
