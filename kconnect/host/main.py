@@ -335,7 +335,7 @@ class Host:
         return self._lease.seen(self._freshness.seen_at, self._metrics.heard_at)
 
     def _watch_memory(self) -> None:
-        """A process that has grown too large ends at once: nothing else gives back what it took, whoever holds it."""
+        """End a process that takes too much memory or too many threads: nothing else gives these back, whoever holds them."""
         excess = self.memory.excess()
         leapt = excess is not None and self.memory.has_leapt
         if excess is None:

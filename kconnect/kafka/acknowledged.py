@@ -13,7 +13,7 @@ class Acknowledged:
 
     def __init__(self, linger_s: float) -> None:
         self._linger_s = linger_s
-        self._sent = self._by_then = 0
+        self._sent = self._acknowledged = 0
         self._waits_since: float | None = None
 
     def add(self, count: int) -> None:
@@ -28,7 +28,7 @@ class Acknowledged:
         acknowledged = self._sent - active
         if not active:
             self._waits_since = None
-        elif self._waits_since is None or acknowledged != self._by_then:
+        elif self._waits_since is None or acknowledged != self._acknowledged:
             self._waits_since = now
-        self._by_then = acknowledged
+        self._acknowledged = acknowledged
         return None if self._waits_since is None else self._waits_since + self._linger_s

@@ -44,10 +44,10 @@ class Reach:
     @classmethod
     def of_worker(cls, worker: Mapping[str, Any]) -> Reach:
         """Return the limits from what a child process is told of its worker."""
-        told = worker.get("settings", {})
-        paths = [part.strip() for part in told.get(ALLOWED_PATHS, "").split(",") if part.strip()]
+        settings = worker.get("settings", {})
+        paths = [part.strip() for part in settings.get(ALLOWED_PATHS, "").split(",") if part.strip()]
         internal = InternalTopics(**worker.get("internal_topics", {}))
-        return cls(worker.get("overrides", {}).get("unsafe", ()), paths, own_places.of_settings(told), internal)
+        return cls(worker.get("overrides", {}).get("unsafe", ()), paths, own_places.of_settings(settings), internal)
 
     def problems(self, config: Mapping[str, str | None], beside: bool = False) -> Iterator[tuple[str, str]]:
         """

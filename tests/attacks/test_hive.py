@@ -17,8 +17,6 @@ from kconnect.connectors.iceberg import answers, catalogs, hive, settings
 from kconnect.connectors.iceberg.task import IcebergSinkTask
 from tests.support import wait_until
 
-pytest.importorskip("thrift", reason="A catalog in Hive needs thrift: pip install pyiceberg[hive]")
-
 _STRING, _STRUCT, _MAP, _LIST = 11, 12, 13, 15
 
 

@@ -29,9 +29,9 @@ def bounded(kind: type[Catalog]) -> type[Catalog]:
     client = _client_class()
 
     def create(properties: dict[str, str]) -> Any:
-        made = kind._create_hive_client(properties)  # type: ignore[attr-defined]
-        user = None if made._ugi is None else ":".join(made._ugi)
-        return client(made._uri, user, made._kerberos_auth, made._kerberos_service_name)
+        original = kind._create_hive_client(properties)  # type: ignore[attr-defined]
+        user = None if original._ugi is None else ":".join(original._ugi)
+        return client(original._uri, user, original._kerberos_auth, original._kerberos_service_name)
 
     return type(f"Bounded{kind.__name__}", (kind,), {"_create_hive_client": staticmethod(create)})
 
@@ -93,7 +93,7 @@ def _client_class() -> type[Any]:
                 raise OSError("the task is to stop")
 
     class Protocol(TBinaryProtocol):  # type: ignore[misc]
-        """What can't be read is an error of the client's, and not of a record whose table was asked for."""
+        """A protocol whose unreadable answers are errors of the client's, and not of a record whose table was asked for."""
 
         _depth = 0
 

@@ -51,7 +51,7 @@ class Handover:
     _exchanged: dict[UnitId, str] = field(default_factory=dict)
     """Units that are on their way to another worker, see `exchange`."""
     _answered: tuple[tuple[Any, ...], Mapping[str, Units]] | None = None
-    """What the assignor was asked last, and its answer."""
+    """The latest question to the assignor, with its answer."""
 
     def decide(
         self,

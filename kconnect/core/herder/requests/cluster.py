@@ -130,8 +130,8 @@ class DrainWorker(Request[None]):
         yield from desk.await_lead()
         state = desk.log.assignment
         if worker not in _known(desk):
-            known = ", ".join(sorted(_known(desk)))
-            raise NotFoundError(f"There is no worker {worker}. These are known: {known}")
+            workers = ", ".join(sorted(_known(desk)))
+            raise NotFoundError(f"There is no worker {worker}. These are known: {workers}")
         if self.is_drained == (worker in state.drained):
             return
         others = desk.members.keys() - state.drained - {worker}
