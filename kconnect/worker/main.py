@@ -17,7 +17,7 @@ import time
 from concurrent import futures
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from kconnect import __version__
 from kconnect.core.cluster.silence import silent_after_s
@@ -54,13 +54,18 @@ from kconnect.worker.topic_watch import TopicWatch
 from kconnect.worker.world import World
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from kconnect.telemetry.sdk import Telemetry
+
+T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
 _FRESH_S = 1.0
 _ANSWER_S = 2.0
 _METRICS_S = 10.0
+_LOOKS_S = 0.2
 
 
 def run(path: Path) -> int:
@@ -81,16 +86,10 @@ def run(path: Path) -> int:
     worker = Worker(settings, order)
     stop = threading.Event()
 
-    def asked(*_: object) -> None:
-        first = not stop.is_set()
-        stop.set()
-        if first and not worker.has_begun:
-            raise _Ended
-
     try:
         for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, asked)
-        worker.start()
+            signal.signal(number, lambda *_: stop.set())
+        worker.start(stop)
         waits = manager.is_there
         while not stop.wait(0.5) and worker.fatal is None:
             if waits and (why_not := worker.why_not_ready()) is not None:
@@ -112,8 +111,8 @@ def run(path: Path) -> int:
     return 0
 
 
-class _Ended(BaseException):
-    """Somebody wants a worker to end that only waits for Kafka yet, which may take half a minute. Nothing holds this up."""
+class _Ended(Exception):
+    """Somebody wants a worker to end that has not begun yet."""
 
 
 class Worker:
@@ -152,12 +151,8 @@ class Worker:
         self._watch: TopicWatch | None = None
         self._telemetry: Telemetry | None = None
 
-    @property
-    def has_begun(self) -> bool:
-        """Whether there is anything to hand over, or a child to end."""
-        return self._driver is not None
-
-    def start(self) -> None:
+    def start(self, stop: threading.Event) -> None:
+        """Begin the work. Raise _Ended, with nothing to hand over and no child, if `stop` is set while it waits for Kafka."""
         settings = self.settings
         java.checked()  # Spark's driver needs it: better one sentence now than one that starts again and again.
         self._telemetry = switch.begin(settings, "worker")
@@ -166,11 +161,8 @@ class Worker:
         admin = Admin(clients.internal(settings, "admin"))
         for problem in (*clients.problems(settings), *chain.missing_converters(self._registry, converters(settings))):
             log.error("Connectors will fail because of a setting in the worker file: %s", problem)
-        cluster_id = admin.cluster_id()
-        topics = _internal_topics(settings)
-        admin.ensure(list(topics.values()))
-        shipping.begin(settings, "worker", creates=True)
-        self._watch = watch = TopicWatch(admin, topics)
+        cluster_id, watch = _unless_stopped(partial(_topics_of, settings, admin), stop)
+        self._watch = watch
         self._feed.start()
         log.info("Kafka cluster %s; this worker is %s", cluster_id, settings.worker_id)
         order = {**self._order, "incarnation": self._incarnation, "plugins": self._registry.directories}
@@ -342,6 +334,35 @@ class _Control:
 
     def places(self) -> list[Place]:
         return [place for place in self._reader.places() if place[0] in (Topic.CONFIG, Topic.ASSIGNMENT)]
+
+
+def _topics_of(settings: WorkerSettings, admin: Admin) -> tuple[str, TopicWatch]:
+    """Return the id of the Kafka cluster, and the watch over the internal topics, which are there then."""
+    cluster_id = admin.cluster_id()
+    topics = _internal_topics(settings)
+    admin.ensure(list(topics.values()))
+    shipping.begin(settings, "worker", creates=True)
+    return cluster_id, TopicWatch(admin, topics)
+
+
+def _unless_stopped(work: Callable[[], T], stop: threading.Event) -> T:
+    """
+    Return what `work` gives. Raise _Ended once `stop` is set, and leave alone what may wait half a minute for a broker: an
+    error that a signal's handler raises is lost where Kafka's client calls back.
+    """
+    done: futures.Future[T] = futures.Future()
+
+    def do() -> None:
+        try:
+            done.set_result(work())
+        except BaseException as error:  # noqa: BLE001 - whoever waits for it raises it
+            done.set_exception(error)
+
+    threading.Thread(target=do, name="topics", daemon=True).start()
+    while not futures.wait([done], _LOOKS_S).done:
+        if stop.is_set():
+            raise _Ended
+    return done.result()
 
 
 def _internal_topics(settings: WorkerSettings) -> dict[Topic, InternalTopic]:

@@ -66,7 +66,8 @@ def test_a_password_that_is_hashed_for_hours_keeps_no_thread_waiting(monkeypatch
 
     def tick() -> None:
         while not ended.wait(0.02):
-            ticks.append(time.monotonic())
+            # Of this process alone: a machine with much else to do keeps it from ticking, too.
+            ticks.append(time.process_time())
 
     thread = threading.Thread(target=tick)
     thread.start()
@@ -84,7 +85,7 @@ def test_a_password_that_is_hashed_for_hours_keeps_no_thread_waiting(monkeypatch
     gaps = [later - earlier for earlier, later in itertools.pairwise(ticks)]
     # Each waits for two seconds of a processor, and longer where there are few.
     assert len(ticks) > 20
-    assert max(gaps) < 1
+    assert max(gaps) < 0.5
 
 
 def test_what_a_password_opens_comes_as_it_was() -> None:
