@@ -18,6 +18,14 @@ Look for faults with new cases. Otherwise they are the same each time: a change 
 the dice have found at last what has been wrong for long.
 """
 
+NIGHT = bool(os.environ.get("KCONNECT_NIGHT"))
+_BY_DAY = 0.4
+
+
+def examples(by_night: int) -> int:
+    """Return how many cases of a property are tried: by day a part of those of a night."""
+    return by_night if NIGHT else max(1, round(by_night * _BY_DAY))
+
 
 def seed(variable: str) -> int:
     """What `variable` says, which repeats a run that was told; otherwise always the same, but a new one for who explores."""

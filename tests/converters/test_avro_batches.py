@@ -21,6 +21,7 @@ from tests.converters.avro_calls import converter, scope
 from tests.converters.outcomes import Outcome
 from tests.converters.test_avro_made_up import SCHEMAS, values_of
 from tests.core.task.records import Message
+from tests.support import examples
 
 
 def compare(made: AvroConverter, bodies: Sequence[bytes | None]) -> Outcome:
@@ -61,13 +62,13 @@ def written(draw: st.DrawFn, odd: bool) -> tuple[AvroConverter, list[bytes | Non
 
 
 @given(written(odd=False))
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 def test_whatever_was_written_is_read_together_as_alone(case: tuple[AvroConverter, list[bytes | None]]) -> None:
     event(f"{compare(*case).batches} batches")
 
 
 @given(written(odd=True))
-@settings(max_examples=250)
+@settings(max_examples=examples(250))
 def test_whatever_was_written_and_then_broken(case: tuple[AvroConverter, list[bytes | None]]) -> None:
     outcome = compare(*case)
     event(f"{outcome.batches} batches, {bool(outcome.failures)}")

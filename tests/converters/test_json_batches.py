@@ -22,6 +22,7 @@ from kconnect.converters.json_readers import Readers
 from kconnect.data.schema import DATE, DECIMAL, TIME, TIMESTAMP, SchemaAndValue
 from tests.converters.outcomes import Outcome
 from tests.core.task.records import Message
+from tests.support import examples
 
 Json = dict[str, Any]
 NAMES = ["a", "b", "id", "\u00e9", 'q"', "a.b"]
@@ -210,14 +211,14 @@ WAYS = st.sampled_from(["content", "envelope", "payload first", "pinned", "infer
 
 
 @given(cases(odd=False), WAYS, st.booleans())
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 def test_good_messages_are_read_together(case: tuple[Json, list[bytes | None]], way: str, nulls: bool) -> None:
     outcome = compare(*case, way, nulls)
     event(f"{outcome.batches} batches")
 
 
 @given(cases(odd=True), WAYS, st.booleans())
-@settings(max_examples=250)
+@settings(max_examples=examples(250))
 def test_messages_among_which_some_are_odd_or_broken(case: tuple[Json, list[bytes | None]], way: str, nulls: bool) -> None:
     outcome = compare(*case, way, nulls)
     event(f"{outcome.batches} batches, {bool(outcome.failures)}")
@@ -430,7 +431,7 @@ def test_what_is_pinned_or_inferred_takes_the_quick_way(way: str) -> None:
         lambda schema: st.tuples(st.just(schema), st.lists(fitting(schema) | fitting(schema, odd=True), max_size=4))
     )
 )
-@settings(max_examples=250)
+@settings(max_examples=examples(250))
 def test_all_fit_a_pinned_schema_only_if_each_does(case: tuple[Json, list[Any]]) -> None:
     described, plains = case
     schema = json_schema.read(described, Readers(True))

@@ -19,11 +19,12 @@ from kconnect.core.state import records
 from kconnect.core.state.records import State, TargetState, Topic, UnitId
 from kconnect.errors import AlreadyExistsError, BadRequestError, ConnectError, NotFoundError
 from tests.rig.histories.cluster import MemoryCluster
+from tests.support import examples
 
 SOURCE = {"connector.class": "FileStreamSource", "tasks.max": "3"}
 WHOLE = {UnitId("x"), UnitId("x", 0), UnitId("x", 1), UnitId("x", 2)}
 
-seeds = pytest.mark.parametrize("seed", range(6))
+seeds = pytest.mark.parametrize("seed", range(examples(6)))
 
 
 def one_worker(seed: int) -> MemoryCluster:

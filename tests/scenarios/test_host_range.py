@@ -9,8 +9,9 @@ from kconnect.core.state.records import UnitId
 from tests.rig.histories.cluster import MemoryCluster
 from tests.scenarios.test_cluster import SOURCE
 from tests.scenarios.test_standby import pass_time
+from tests.support import examples
 
-seeds = pytest.mark.parametrize("seed", range(6))
+seeds = pytest.mark.parametrize("seed", range(examples(6)))
 
 
 def worker(seed: int) -> MemoryCluster:

@@ -22,11 +22,12 @@ from kconnect.core.state.records import FOLDED, LogRecord, State, TargetState, T
 from kconnect.core.state.status import StatusState
 from kconnect.errors import ConnectError, UnavailableError
 from tests.rig.histories.cluster import MemoryCluster
+from tests.support import examples
 
 SOURCE = {"connector.class": "FileStreamSource", "tasks.max": "3"}
 WHOLE = {UnitId("x"), UnitId("x", 0), UnitId("x", 1), UnitId("x", 2)}
 
-seeds = pytest.mark.parametrize("seed", range(6))
+seeds = pytest.mark.parametrize("seed", range(examples(6)))
 
 
 def running(seed: int) -> MemoryCluster:

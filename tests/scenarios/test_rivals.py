@@ -9,8 +9,9 @@ from kconnect.core.herder.requests.worker import Health
 from kconnect.errors import ConnectError
 from tests.rig.histories.cluster import MemoryCluster, MemoryWorker
 from tests.scenarios.test_cluster import WHOLE, states, with_connector
+from tests.support import examples
 
-seeds = pytest.mark.parametrize("seed", range(6))
+seeds = pytest.mark.parametrize("seed", range(examples(6)))
 
 
 def twin_of(cluster: MemoryCluster, name: str) -> MemoryWorker:

@@ -10,8 +10,9 @@ from kconnect.core.herder.requests.configs import CreateConnector
 from kconnect.core.state.records import UnitId
 from tests.rig.histories.cluster import MemoryCluster
 from tests.scenarios.test_cluster import WHOLE, states, with_connector
+from tests.support import examples
 
-seeds = pytest.mark.parametrize("seed", range(6))
+seeds = pytest.mark.parametrize("seed", range(examples(6)))
 TWO = ("a:1", "b:1")
 
 

@@ -13,8 +13,9 @@ from kconnect.core.state.records import TargetState, UnitId
 from tests.rig.histories.cluster import MemoryCluster
 from tests.scenarios.test_cluster import SOURCE, WHOLE, states
 from tests.scenarios.test_standby import leader, pass_time
+from tests.support import examples
 
-seeds = pytest.mark.parametrize("seed", range(6))
+seeds = pytest.mark.parametrize("seed", range(examples(6)))
 TWO = {"a:1", "b:1"}
 
 

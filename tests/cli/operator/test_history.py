@@ -18,6 +18,7 @@ from kconnect.cli.operator import status as statuses
 from kconnect.cli.operator.decision import Apply, AutoRestart, Delete, Observed, Unreachable, decide
 from kconnect.cli.operator.status import Outcome
 from tests.cli.operator.bodies import connector, later
+from tests.support import examples
 
 _SETTLED = 12
 """So many looks are enough to come to rest."""
@@ -221,7 +222,7 @@ _HAPPENINGS = [
     ),
     happenings=st.lists(st.sampled_from(_HAPPENINGS), max_size=40),
 )
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 def test_it_comes_to_rest_and_deletes_nothing_but_its_own(spec: dict[str, Any], happenings: list[str]) -> None:
     world = World(spec)
     for happening in happenings:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from kconnect.core.settings import references, secrets
 from kconnect.core.settings.references import Reference, Resolved
 from kconnect.errors import ConfigError
+from tests.support import examples
 
 FILE = Reference("file", "/run/db", "password", "${file:/run/db:password}")
 ENV = Reference("env", "", "HOST", "${env:HOST}")
@@ -40,7 +41,7 @@ def test_what_is_a_reference(text: str, found: list[tuple[str, str, str]]) -> No
 
 
 @given(st.text("${}:a\n", max_size=24))
-@settings(max_examples=2000)
+@settings(max_examples=examples(2000))
 def test_they_are_those_of_kafka_s_pattern(text: str) -> None:
     pattern = re.compile(r"\$\{([^}]*?):(([^}]*?):)?([^}]*?)\}")
     expected = [(match[1], match[3] or "", match[4], match[0]) for match in pattern.finditer(text)]
