@@ -157,7 +157,7 @@ class Worker:
         java.checked()  # Spark's driver needs it: better one sentence now than one that starts again and again.
         self._telemetry = switch.begin(settings, "worker")
         self._rest = Rest(settings)
-        self._rest.bind()
+        self._rest.open()
         admin = Admin(clients.internal(settings, "admin"))
         for problem in (*clients.problems(settings), *chain.missing_converters(self._registry, converters(settings))):
             log.error("Connectors will fail because of a setting in the worker file: %s", problem)

@@ -1,7 +1,7 @@
 """
 REST as one worker serves it: the regular listeners, those of `admin.listeners`, and what asks other workers.
 
-`main.py` binds it first, so that a taken port or a wrong keystore is told before anything else is started, and stops it last.
+`main.py` opens it first, so that a taken port or a wrong keystore is told before anything else is started, and stops it last.
 Read next: `rest/server.py` and `rest/app.py`.
 """
 
@@ -29,6 +29,7 @@ from kconnect.rest.forward import Forwarder
 from kconnect.rest.host_names import HostNames
 from kconnect.rest.notes import noted
 from kconnect.rest.server import Server, parse_listener
+from kconnect.rest.starting import Starting
 from kconnect.tls import contexts
 from kconnect.tls.stores import Settings
 
@@ -50,18 +51,19 @@ class Traces(Protocol):
 
 
 class Rest:
-    """`bind`, then `start`; `stop` may be called at any time. ConfigError for a TLS setting that can't be used."""
+    """`open`, then `start`; `stop` may be called at any time. ConfigError for a TLS setting that can't be used."""
 
     def __init__(self, settings: WorkerSettings) -> None:
         self._settings = settings
         main = Settings.of_listeners(settings.raw, _MAIN)
         self._connections = connections = limit(2 if settings.admin_listeners else 1)
         tls = _server_tls(settings.listeners, main)
-        self._main = Server(None, settings.listeners, settings.access_log_file, tls=tls, connections=connections)
+        self._main_app, self._admin_app = Starting(), Starting()
+        self._main = Server(self._main_app, settings.listeners, settings.access_log_file, tls=tls, connections=connections)
         self._admin: Server | None = None
         if settings.admin_listeners:
             self._admin = Server(
-                None,
+                self._admin_app,
                 settings.admin_listeners,
                 settings.access_log_file,
                 tls=_server_tls(settings.admin_listeners, Settings.of_listeners(settings.raw, _ADMIN)),
@@ -78,9 +80,13 @@ class Rest:
         """The real port of the first regular listener; known once bound."""
         return self._main.port
 
-    def bind(self) -> None:
+    def open(self) -> None:
+        """Take the ports and answer who asks whether the worker lives: other requests wait until `start`."""
+        # All of them first: what is told of one that is taken is then told before anybody was answered.
         for server in self._servers():
             server.bind()
+        for server in self._servers():
+            server.start()
 
     def start(self, herder: app.Herder, log_levels: app.Loggers, traces: Traces | None = None) -> None:
         settings = self._settings
@@ -104,20 +110,23 @@ class Rest:
             forwarder = Forwarder(settings.inter_worker_signature_algorithm, tls=self._client_tls)
         else:
             forwarder = Forwarder(settings.inter_worker_signature_algorithm, tls=self._client_tls, trace=traces.context)
-        self._serve(self._main, app.build(herder, rest_settings, log_levels, forwarder), traces)
+        self._main_app.become(_traced(app.build(herder, rest_settings, log_levels, forwarder), traces))
         if self._admin is not None:
-            self._serve(self._admin, app.build_admin(herder, rest_settings, log_levels), traces)
-
-    def _serve(self, server: Server, application: ASGIApp, traces: Traces | None) -> None:
-        server.start(application if traces is None else traces.around(application, noted))
+            self._admin_app.become(_traced(app.build_admin(herder, rest_settings, log_levels), traces))
 
     def stop(self) -> None:
         self._stopping.set()
+        for application in (self._main_app, self._admin_app):
+            application.end()
         for server in self._servers():
             server.stop()
 
     def _servers(self) -> list[Server]:
         return [self._main] if self._admin is None else [self._main, self._admin]
+
+
+def _traced(application: ASGIApp, traces: Traces | None) -> ASGIApp:
+    return application if traces is None else traces.around(application, noted)
 
 
 def _access(settings: WorkerSettings) -> tuple[authentication.Gate | None, audit.AuditFile | None]:

@@ -37,7 +37,7 @@ def serve() -> Iterator[Serve]:
             **{name.replace("_", "."): text for name, text in changed.items()},
         }
         started.append(Rest(WorkerSettings.from_properties(texts, {})))
-        started[-1].bind()
+        started[-1].open()
         started[-1].start(MemoryHerder(), PythonLoggers())
         return started[-1].port
 

@@ -43,7 +43,7 @@ def port(tmp_path: Path, log: Path, request: pytest.FixtureRequest) -> Iterator[
         users.chmod(0o600)
         texts["rest.authentication.file"] = str(users)
     rest = Rest(WorkerSettings.from_properties(texts, {}))
-    rest.bind()
+    rest.open()
     rest.start(MemoryHerder(), PythonLoggers())
     yield rest.port
     rest.stop()

@@ -39,7 +39,7 @@ def users(tmp_path: Path) -> Path:
 def url(users: Path) -> Iterator[str]:
     texts = {**MINIMAL, "listeners": "http://127.0.0.1:0", "rest.authentication.file": str(users)}
     rest = Rest(WorkerSettings.from_properties(texts, {}))
-    rest.bind()
+    rest.open()
     rest.start(MemoryHerder(), PythonLoggers())
     yield f"http://127.0.0.1:{rest.port}"
     rest.stop()

@@ -44,7 +44,7 @@ def serve() -> Iterator[Callable[..., Rest]]:
     def start(**changed: str) -> Rest:
         texts = {**MINIMAL, **{name.replace("_", "."): value for name, value in changed.items()}}
         started.append(Rest(WorkerSettings.from_properties(texts, {})))
-        started[-1].bind()
+        started[-1].open()
         started[-1].start(MemoryHerder(), PythonLoggers())
         return started[-1]
 

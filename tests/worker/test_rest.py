@@ -36,7 +36,7 @@ def start() -> Iterator[Callable[..., Rest]]:
         given = {name.replace("_", "."): text for name, text in properties.items()}
         rest = Rest(WorkerSettings.from_properties({**MINIMAL, **given}, {}))
         started.append(rest)
-        rest.bind()
+        rest.open()
         rest.start(MemoryHerder(), PythonLoggers())
         return rest
 
