@@ -1,13 +1,16 @@
 """
 Addresses of machines: which are public, so that a service may name them, which are inside, and which no config may name.
 
-Called by `http/service.py` for its dialers, with what a name resolves to. `core/settings/cloud_rules.py` has the same list of
+Called by `http/service.py` for its dialers, with what a name resolves to, and for what catalogs answer by `iceberg/guard.py` and, in
+Spark's Python, `spark/session/catalogs.py`. `core/settings/cloud_rules.py` has the same list of
 metadata services, for what stands in a config.
 """
 
 from __future__ import annotations
 
 import ipaddress
+import re
+from urllib.parse import urlsplit
 
 from kconnect.data.cloud_addresses import METADATA_SERVICES
 
@@ -23,6 +26,25 @@ _INSIDE = tuple(
     )
 )
 _NAT64 = (ipaddress.ip_network("64:ff9b::/96"), ipaddress.ip_network("64:ff9b:1::/48"))
+_READ_DIFFERENTLY = re.compile(r"[\\\s\x00-\x20\x7f]")
+
+
+def origin_of(url: str) -> tuple[str, str, int] | None:
+    """
+    Return scheme, host and port of an address; None for a text that is none. A host alone counts as https.
+
+    None, too, for one that clients read differently: before a backslash, a blank or a second @ some see a host, others a user.
+    """
+    if _READ_DIFFERENTLY.search(url) or url.partition("://")[2].count("@") > 1:
+        return None
+    try:
+        parts = urlsplit(url if "://" in url else f"https://{url}")
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        return None
+    if not host or not re.fullmatch(r"[\w.\-:%]+", host):
+        return None
+    return parts.scheme.lower(), host.lower(), port or {"http": 80, "https": 443}.get(parts.scheme.lower(), 0)
 
 
 def is_public(address: str) -> bool:

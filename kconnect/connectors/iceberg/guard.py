@@ -24,6 +24,7 @@ from requests import PreparedRequest, Response, Session
 
 from kconnect.api import ConfigError
 from kconnect.connectors import clouds
+from kconnect.connectors.addresses import origin_of
 from kconnect.connectors.host_files import HostFiles, is_within
 from kconnect.connectors.iceberg import logins, settings
 from kconnect.connectors.libraries import Libraries
@@ -53,7 +54,6 @@ _ADDRESS = re.compile(
     rf"uri|oauth2-server-uri|{_STORES}(?:.*[.\-_])?(?:ur[il]|endpoint|host|authority|proxy|proxy-uri|connection-string|account-host)",
     re.IGNORECASE,
 )
-_READ_DIFFERENTLY = re.compile(r"[\\\s\x00-\x20\x7f]")
 _HADOOP = re.compile(r"(hdfs|viewfs):", re.IGNORECASE)
 _PATHS = frozenset(("s3.signer.endpoint",))
 """Addresses by their names, but a path on a host that another property says."""
@@ -318,24 +318,6 @@ def _local_path(location: str) -> str:
         return location
     parts = urlsplit(location)
     return "" if parts.netloc or parts.query or parts.fragment else parts.path
-
-
-def origin_of(url: str) -> tuple[str, str, int] | None:
-    """
-    Return scheme, host and port of an address; None for a text that is none. A host alone counts as https.
-
-    None, too, for one that clients read differently: before a backslash, a blank or a second @ some see a host, others a user.
-    """
-    if _READ_DIFFERENTLY.search(url) or url.partition("://")[2].count("@") > 1:
-        return None
-    try:
-        parts = urlsplit(url if "://" in url else f"https://{url}")
-        host, port = parts.hostname, parts.port
-    except ValueError:
-        return None
-    if not host or not re.fullmatch(r"[\w.\-:%]+", host):
-        return None
-    return parts.scheme.lower(), host.lower(), port or {"http": 80, "https": 443}.get(parts.scheme.lower(), 0)
 
 
 def _is_same(asked: str, origin: tuple[str, str, int] | None) -> bool:

@@ -14,8 +14,8 @@ import contextlib
 import re
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import urlsplit
 
+from kconnect.connectors.addresses import origin_of
 from kconnect.connectors.spark.session.stores import closed
 from kconnect.connectors.spark.session.tables import ElsewhereError, java_name
 
@@ -47,7 +47,6 @@ _IN_HOSTS = re.compile(rf"{_STORES}(?:.*[.\-_])?(?:region|account-name)", re.IGN
 """What becomes a part of a host's name."""
 _OF_TABLES = ("write.data.path", "write.metadata.path", "write.object-storage.path", "write.folder-storage.path")
 _PROVIDER = "write.location-provider.impl"
-_READ_DIFFERENTLY = re.compile(r"[\\\s\x00-\x20\x7f]")
 
 Origin = tuple[str, str, int]
 
@@ -136,20 +135,6 @@ def _check(catalog: str, own: Mapping[str, str], merged: Mapping[str, str]) -> N
         if why:
             setting = f"lake.spark.sql.catalog.{catalog}.{name}"
             raise ElsewhereError(f"its catalog has answered {name}, which {why}. If that is right, set {setting}")
-
-
-def origin_of(url: str) -> Origin | None:
-    """Return scheme, host and port of an address, a host alone being one of https; None if clients read it differently."""
-    if _READ_DIFFERENTLY.search(url) or url.partition("://")[2].count("@") > 1:
-        return None
-    try:
-        parts = urlsplit(url if "://" in url else f"https://{url}")
-        host, port = parts.hostname, parts.port
-    except ValueError:
-        return None
-    if not host or not re.fullmatch(r"[\w.\-:%]+", host):
-        return None
-    return parts.scheme.lower(), host.lower(), port or {"http": 80, "https": 443}.get(parts.scheme.lower(), 0)
 
 
 def _is_local(place: str) -> bool:
