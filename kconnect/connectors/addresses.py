@@ -1,9 +1,9 @@
 """
 Addresses of machines: which are public, so that a service may name them, which are inside, and which no config may name.
 
-Called by `http/service.py` for its dialers, with what a name resolves to, and for what catalogs answer by `iceberg/guard.py` and, in
-Spark's Python, `spark/session/catalogs.py`. `core/settings/cloud_rules.py` has the same list of
-metadata services, for what stands in a config.
+Called by `http/service.py` for its dialers, with what a name resolves to; by `iceberg/guard.py` and, in Spark's Python,
+`spark/session/catalogs.py` for what catalogs answer. `core/settings/cloud_rules.py` has the same list of metadata services, for
+what stands in a config.
 """
 
 from __future__ import annotations
