@@ -16,90 +16,25 @@ export class ApiError extends Error {
   }
 }
 
-/**
- * @typedef {object} Row a connector at a glance
- * @property {string} name
- * @property {string} type
- * @property {string | null} class
- * @property {string} state
- * @property {string} target_state
- * @property {Record<string, number>} tasks
- * @property {number | null} since
- * @property {string[]} topics
- * @property {Record<string, string>} labels
- * @property {string | null} why
- * @property {number | null} retrying_since
- * @property {number | null} moved_at
- * @property {number | null} in_per_s
- * @property {number | null} out_per_s
- * @property {number | null} lag
- * @property {number | null} errors
- * @property {number | null} skipped
- * @property {number | null} dead_letters
- */
-
-/**
- * @typedef {object} Overview
- * @property {string} at
- * @property {boolean} whole
- * @property {Row[]} connectors
- * @property {string[]} deleted
- */
-
-/**
- * @typedef {object} UnitStatus
- * @property {number} [id]
- * @property {string} state
- * @property {string} worker_id
- * @property {string} [trace]
- * @property {string | null} [version]
- */
-
-/** @typedef {{name: string, type: string, connector: UnitStatus, tasks: (UnitStatus & {id: number})[]}} Status */
-/** @typedef {Record<string, string | null>} Config */
-/** @typedef {{partition: Record<string, unknown>, offset: Record<string, unknown> | null}} Offset */
-/** @typedef {{worker_id: string, host: number, node: string | null, pid: number | null}} Host */
-/** @typedef {{id: number, host: Host | null, memory: {used: number, max: number | null} | null, retrying: {since: number, reason: string} | null, cpu_s: number | null, since: number | null}} OwnTask */
-/** @typedef {{task: number | null, state: string, worker_id: string | null, host: Host | null, waits_for: string | null}} Placed */
-/** @typedef {{name: string, value: string | null, errors: string[], recommended_values: string[], visible: boolean}} ConfigValue */
-/** @typedef {{name: string, error_count: number, groups: string[], configs: import("./form.js").Entry[]}} Validation */
-/** @typedef {{class: string, type: string, version: string | null}} Plugin */
-/** @typedef {{at: number, of: "connector" | "task" | null, task: number | null, text: string}} Change */
-
-/** @typedef {Record<"in_per_s" | "out_per_s" | "lag" | "errors" | "dead_letters" | "call_ms", (number | null)[]> & {name: string, at: number[]}} History */
-/** @typedef {{needed: boolean, methods: string[], user: string | null, role: string | null}} Login */
-
-/**
- * @typedef {object} Letter a record that failed; what is not told is null
- * @property {number} partition
- * @property {number} offset
- * @property {string | null} time
- * @property {number | null} timestamp
- * @property {string | null} topic
- * @property {number | null} original_partition
- * @property {number | null} original_offset
- * @property {string | null} source_partition
- * @property {string | null} source_offset
- * @property {string | null} connector
- * @property {number | null} task
- * @property {string | null} stage
- * @property {string | null} class
- * @property {string | null} exception
- * @property {string | null} message
- * @property {string | null} cause
- * @property {string | null} stacktrace
- * @property {number} replays
- * @property {boolean | null} replayed
- * @property {"proven" | "claimed" | "false"} origin whether the record comes from where its headers say
- * @property {string | null} key
- * @property {string} [key_bytes]
- * @property {string | null} value
- * @property {string} [value_bytes]
- * @property {{name: string, value: string | null, value_bytes?: string}[]} headers
- */
-
-/** @typedef {{queue: string, more: boolean, replays_unknown: string | null, letters: Letter[]}} Letters */
-/** @typedef {{partition: number, offset: number, to: string | null, to_partition: number | null, left: string | null, origin: "proven" | "claimed" | "false" | null, outcome: import("./preview.js").Outcome | null}} Decided */
+// The names that the views have for what the worker answers.
+/** @typedef {import("./answers.js").OverviewRow} Row */
+/** @typedef {import("./answers.js").Overview} Overview */
+/** @typedef {import("./answers.js").ConnectorStateInfo} Status */
+/** @typedef {import("./answers.js").ConnectorState | import("./answers.js").TaskState} UnitStatus */
+/** @typedef {import("./answers.js").Config} Config */
+/** @typedef {import("./answers.js").ConnectorOffsets["offsets"][number]} Offset */
+/** @typedef {NonNullable<import("./answers.js").PlacedUnit["host"]>} Host */
+/** @typedef {import("./answers.js").OwnConnector["tasks"][number]} OwnTask */
+/** @typedef {import("./answers.js").PlacedUnit} Placed */
+/** @typedef {import("./answers.js").ConfigValueInfo} ConfigValue */
+/** @typedef {import("./answers.js").ConfigInfos} Validation */
+/** @typedef {import("./answers.js").Plugins[number]} Plugin */
+/** @typedef {import("./answers.js").Change} Change */
+/** @typedef {import("./answers.js").History} History */
+/** @typedef {import("./answers.js").Login} Login */
+/** @typedef {import("./answers.js").DeadLetter} Letter */
+/** @typedef {import("./answers.js").DeadLetters} Letters */
+/** @typedef {import("./answers.js").ReplayedLetter} Decided */
 
 export class Api {
   /** @param {string} base the worker's address, with a slash at its end */

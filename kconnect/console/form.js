@@ -7,7 +7,7 @@
 
 import { commands, fill, h } from "./dom.js";
 
-/** @typedef {{name: string, type: string, required: boolean, default_value: string | null, importance: string, documentation: string, group: string | null, order_in_group?: number, order?: number, display_name: string}} Definition */
+/** @typedef {import("./answers.js").ConfigKeyInfo} Definition */
 /** @typedef {{definition: Definition | null, value: import("./api.js").ConfigValue | null}} Entry */
 
 /** Of every connector, and never of one's own choice. */

@@ -53,7 +53,7 @@ export function offsets({ api, name, row }) {
           api.may("admin") ? [button("Alter", () => fill(element, editor(found))), button("Reset all", reset, { class: "danger" })] : null,
           button("Read again", show),
         ),
-        api.may("admin") && found.some((each) => "kafka_topic" in each.partition) ? rewind(api, name, row, show) : null,
+        api.may("admin") && found.some((each) => each.partition !== null && "kafka_topic" in each.partition) ? rewind(api, name, row, show) : null,
         rows.length ? table(["Partition", "Offset"], rows, { caption: "Offsets" }) : h("p", null, "No offsets are committed."),
       ];
     });

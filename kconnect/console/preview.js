@@ -6,9 +6,9 @@
 
 import { badge, button, fill, h, table } from "./dom.js";
 
-/** @typedef {{topic: string, partition: number | null, timestamp: number | null, offset?: number, key: any, value: any, headers: {name: string, value: any}[]}} Body */
-/** @typedef {{alias: string, predicate: {alias: string, result: boolean | null, negate: boolean} | null, applied: boolean, record: Body | null}} Step */
-/** @typedef {{in: Body, steps: Step[], out: Body | null, value_bytes: string | null, error: {stage: string, class: string, message: string, alias: string | null, tolerated: boolean} | null}} Outcome */
+/** @typedef {import("./answers.js").PreviewOutcome} Outcome */
+/** @typedef {import("./answers.js").PreviewStep} Step */
+/** @typedef {NonNullable<Outcome["in"]>} Body */
 
 /**
  * @param {import("./api.js").Api} api

@@ -10,7 +10,7 @@ import { button, fill, h, table } from "./dom.js";
 const PATIENCE_MS = 120_000;
 const LOOK_MS = 500;
 
-/** @typedef {{topic: string, partition: number, now: number | null, then: number, again: number, skipped: number}} Move */
+/** @typedef {import("./answers.js").Move} Move */
 
 /**
  * @param {import("./api.js").Api} api

@@ -73,8 +73,17 @@ _LETTER = schemas.declare(
         "origin": _ORIGIN,
         "key": {**_TEXT, "description": "As text; what is none is in `key_bytes`, in base64. Values and headers are alike."},
         "value": _TEXT,
-        "headers": {"type": "array", "items": {"type": "object"}, "description": "`name` and `value`, without Connect's."},
+        "headers": {
+            "type": "array",
+            "description": "Without Connect's.",
+            "items": {
+                "type": "object",
+                "properties": {"name": {"type": "string"}, "value": _TEXT, "value_bytes": {"type": "string"}},
+                "required": ["name", "value"],
+            },
+        },
     },
+    {"key_bytes": {"type": "string"}, "value_bytes": {"type": "string"}},
 )
 _LETTERS = schemas.declare(
     "DeadLetters",
@@ -121,7 +130,7 @@ _DECIDED = schemas.declare(
         "to_partition": {**_NUMBER, "description": "Null: by its key."},
         "left": {**_TEXT, "description": "Why it is left."},
         "origin": _ORIGIN,
-        "outcome": {"type": ["object", "null"], "description": f"Its way through the chain: a {OUTCOME}."},
+        "outcome": {"oneOf": [schemas.ref(OUTCOME), {"type": "null"}], "description": "Its way through the chain."},
     },
 )
 _REPLAYED = schemas.declare(

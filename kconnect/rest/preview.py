@@ -18,33 +18,68 @@ async def preview_chain(call: Call) -> Response:
     return ready(await call.ask(PreviewChain(config, records, sample)))
 
 
-_RECORD = {
-    "type": ["object", "null"],
-    "description": "`topic`, `partition`, `timestamp`, `key`, `value` and `headers`; a key or value is `schema`, `payload`.",
-}
+_ENVELOPE: schemas.Schema = {"description": "`schema` and `payload`."}
+_NUMBER: schemas.Schema = {"type": ["integer", "null"]}
+_RECORD = schemas.declare(
+    "PreviewRecord",
+    "A record. A sink's has an `offset`, too, and, if a step has changed where it is from, its `original` place.",
+    {
+        "topic": {"type": "string"},
+        "partition": _NUMBER,
+        "timestamp": _NUMBER,
+        "key": _ENVELOPE,
+        "value": _ENVELOPE,
+        "headers": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {"name": {"type": "string"}, "value": _ENVELOPE},
+                "required": ["name", "value"],
+            },
+        },
+    },
+    {"offset": {"type": "integer"}, "original": {"type": "object"}},
+)
+_RECORD_OR_NULL: schemas.Schema = {"oneOf": [schemas.ref(_RECORD), {"type": "null"}]}
 _BYTES = {"type": ["string", "null"], "description": "In base64."}
 _STEP = schemas.declare(
     "PreviewStep",
     "What a transform did.",
     {
         "alias": {"type": "string"},
-        "predicate": {"type": ["object", "null"], "description": "What its predicate said."},
+        "predicate": {
+            "type": ["object", "null"],
+            "description": "What its predicate said; the result is null if it failed, or was not asked.",
+            "properties": {
+                "alias": {"type": "string"},
+                "type": {"type": "string"},
+                "result": {"type": ["boolean", "null"]},
+                "negate": {"type": "boolean", "description": "The step wants the others."},
+            },
+            "required": ["alias", "type", "result", "negate"],
+        },
         "applied": {"type": "boolean"},
-        "record": {**_RECORD, "description": "The record behind it; null: it was dropped, or failed."},
+        "record": {**_RECORD_OR_NULL, "description": "The record behind it; null: it was dropped, or failed."},
     },
 )
 OUTCOME = schemas.declare(
     "PreviewOutcome",
     "One record's way through the chain.",
     {
-        "in": _RECORD,
+        "in": schemas.ref(_RECORD),
         "steps": {"type": "array", "items": schemas.ref(_STEP)},
-        "out": {**_RECORD, "description": "What comes out; null: nothing."},
+        "out": {**_RECORD_OR_NULL, "description": "What comes out; null: nothing."},
         "key_bytes": {**_BYTES, "description": "What a source would write, or what a sink's record was read from, in base64."},
         "value_bytes": _BYTES,
         "error": {
             "type": ["object", "null"],
-            "description": "`stage`, `class`, `message`, `alias`, `tolerated`.",
+            "description": "What failed, and whether `errors.tolerance` passes over it.",
+            "properties": {
+                **{name: {"type": "string"} for name in ("stage", "class", "message")},
+                "alias": {"type": ["string", "null"], "description": "Of the step."},
+                "tolerated": {"type": "boolean"},
+            },
+            "required": ["stage", "class", "message", "alias", "tolerated"],
         },
     },
 )

@@ -463,9 +463,12 @@ PATH_PARAMETERS: dict[str, Schema] = {
 }
 
 
-def declare(name: str, summary: str, properties: dict[str, Schema]) -> str:
-    """An object that one module answers and declares beside its operation; none of `properties` is left out. Gives `name`."""
-    SCHEMAS[name] = _object(summary, properties)
+def declare(name: str, summary: str, properties: dict[str, Schema], optional: dict[str, Schema] | None = None) -> str:
+    """
+    Return `name`, the name of an object that one module answers and declares beside its operation. None of `properties` is left
+    out, those of `optional` may be.
+    """
+    SCHEMAS[name] = _object(summary, properties, optional)
     return name
 
 
@@ -490,6 +493,8 @@ def example(schema: Schema) -> Any:
             return example(first) if keyword == "oneOf" else first
     if "default" in schema:
         return schema["default"]
+    if "type" not in schema:
+        return None
     kind = schema["type"] if isinstance(schema["type"], str) else schema["type"][0]
     if kind == "object":
         return {name: example(value) for name, value in schema.get("properties", {}).items() if name in schema["required"]}

@@ -72,7 +72,8 @@ def test_all_that_the_page_names_is_there_and_nothing_is_loaded_from_elsewhere(h
     while named - seen:
         name = (named - seen).pop()
         seen.add(name)
-        text = http("GET", f"/console/{name}").text
+        # Imports for types stand in comments.
+        text = re.sub(r"/\*\*.*?\*/", "", http("GET", f"/console/{name}").text, flags=re.S)
         named |= set(re.findall(r'(?:href|src)="console/([^"]+)"', text)) | set(
             re.findall(r'(?:from |import\()"\./([^"]+)"', text)
         )
