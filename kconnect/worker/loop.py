@@ -198,7 +198,7 @@ class Loop:
             self._pools[lane].submit(self._later, effect, perform)
 
     def _is_wanted(self, effect: Effect[Any]) -> bool:
-        """Whether the request that asks for it, if one does, still waits. If not, its procedure has ended, and hears nothing."""
+        """Whether the request that asks for it, if one does, still waits. If not, its procedure has ended and hears nothing."""
         return not effect.ticket or effect.ticket in self._waiting
 
     def _later(self, effect: Effect[Any], perform: Callable[[Any], Any]) -> None:
