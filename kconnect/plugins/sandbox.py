@@ -36,6 +36,8 @@ log = logging.getLogger(__name__)
 _CHILDREN = 8
 _CHILDREN_OF_ONE = 4
 """For the plugins of the same directories: when they hang, the others still have somewhere to run."""
+_CHILDREN_OF_CLASS = 3
+"""For one plugin: all in the box are of the same directories, and the services that one of them asks may not answer."""
 _KEPT = 4
 _IDLE_S = 60.0
 _LARGE_CONFIG = 2**15
@@ -102,6 +104,7 @@ class Sandbox:
         self._lock = threading.Lock()
         self._slots = threading.BoundedSemaphore(_CHILDREN)
         self._slots_of: dict[tuple[str, ...], threading.BoundedSemaphore] = {}
+        self._slots_of_class: dict[tuple[tuple[str, ...], str], threading.BoundedSemaphore] = {}
         self._idle: list[Child] = []
         self._busy: set[Child] = set()
         self._described: dict[tuple[str, str], dict[str, Any]] = {}
@@ -269,7 +272,10 @@ class Sandbox:
         deadline = time.monotonic() + limit
         with self._lock:
             of_one = self._slots_of.setdefault(environment, threading.BoundedSemaphore(_CHILDREN_OF_ONE))
-        with _slot(of_one, deadline, limit), _slot(self._slots, deadline, limit):
+            key = environment, self._class_of(arguments["plugin"])
+            of_class = self._slots_of_class.setdefault(key, threading.BoundedSemaphore(_CHILDREN_OF_CLASS))
+        # Who waits for one of its class must not hold one that another may have.
+        with _slot(of_class, deadline, limit), _slot(of_one, deadline, limit), _slot(self._slots, deadline, limit):
             hidden = secrets.values(arguments.get("config", {}))
             request = {"call": call, "arguments": arguments, "directories": environment}
             answer = self._ask(environment, request, deadline, limit, hidden)
@@ -278,6 +284,12 @@ class Sandbox:
         if "error" in answer:
             raise _ERRORS[answer["error"]](answer["message"])
         return answer["result"]
+
+    def _class_of(self, plugin: str) -> str:
+        """Return one name for a plugin that may be called by several."""
+        with suppress(NotFoundError, PluginVersionError):
+            return self._registry.find(plugin, "connector").python_path
+        return plugin
 
     def _ask(
         self, environment: tuple[str, ...], request: dict[str, Any], deadline: float, limit: float, hidden: set[str]

@@ -141,7 +141,7 @@ class _Session(requests.Session):
         self.auth = lambda request: request
 
     def request(self, *args: Any, **kwargs: Any) -> requests.Response:
-        response = super().request(*args, **{**kwargs, "stream": True})
+        response = super().request(*args, **{**kwargs, "stream": True, "allow_redirects": False})
         length = response.headers.get("content-length", "")
         if length.isascii() and length.isdigit() and len(length) < 10 and int(length) <= _ANSWER:
             # The status is known: what becomes of the rest changes nothing.

@@ -16,6 +16,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from typing import Any, Protocol, TypeVar
 
 from kconnect.core.cluster.silence import Absences, Host, Silence, silent_after_s
@@ -24,7 +25,9 @@ from kconnect.core.herder.effects import Effect
 from kconnect.core.herder.herder import Herder
 from kconnect.core.herder.performing import Lane, performers, performs
 from kconnect.core.herder.request import Request
+from kconnect.core.settings import lent_logins
 from kconnect.core.state.assignment_records import Held
+from kconnect.worker.shared_threads import Owner, SharedThreads
 from kconnect.worker.writing import Writing
 
 log = logging.getLogger(__name__)
@@ -36,8 +39,10 @@ _TICK_S, _QUIET_TICK_S, _QUIET_S = 0.1, 0.5, 3.0
 _READ_S = 0.1
 """A read is begun at least as often, however much else there is to do."""
 _PROBE_MS = 500
-_THREADS = {Lane.GROUP: 4, Lane.ASK: 8, Lane.CLIENT: 16, Lane.LOOK: 8, Lane.FENCE: 16, Lane.PLUGIN: 64, Lane.SHOW: 3}
+_THREADS = {Lane.GROUP: 4, Lane.ASK: 8, Lane.PLUGIN: 64, Lane.SHOW: 3}
 """Pools only keep slow answers from each other. Plugins: enough for each to have its limit from the start."""
+_SHARED = {Lane.CLIENT: 16, Lane.LOOK: 8, Lane.FENCE: 16}
+"""Threads that connectors share: what only their configs name may not answer at all."""
 
 
 class Outside(Protocol):
@@ -88,6 +93,7 @@ class Loop:
         self._performers = performers(self, outside)
         self._writing = Writing(lambda effect: self._performers[type(effect)].perform(effect), self.post)
         self._pools = {lane: ThreadPoolExecutor(size, lane.name.lower()) for lane, size in _THREADS.items()}
+        self._shared = {lane: SharedThreads(size, lane.name.lower()) for lane, size in _SHARED.items()}
         self._thread = threading.Thread(target=self._run, name="loop", daemon=True)
         self._probed_at = 0
         silent_s = silent_after_s(herder.desk.identity.session_timeout_ms)
@@ -107,6 +113,8 @@ class Loop:
         self._writing.close()
         for pool in self._pools.values():
             pool.shutdown(wait=False, cancel_futures=True)
+        for threads in self._shared.values():
+            threads.close()
 
     def post(self, event: events.Event) -> None:
         if self._traces is not None and isinstance(event, events.Done | events.Failed):
@@ -184,8 +192,14 @@ class Loop:
                 self.post(events.Done(effect.id, result))
         elif lane is Lane.WRITE:
             self._writing.put(effect)
+        elif lane in self._shared:
+            self._shared[lane].submit(_owner(effect), partial(self._later, effect, perform), partial(self._is_wanted, effect))
         else:
             self._pools[lane].submit(self._later, effect, perform)
+
+    def _is_wanted(self, effect: Effect[Any]) -> bool:
+        """Whether the request that asks for it, if one does, still waits. If not, its procedure has ended and hears nothing."""
+        return not effect.ticket or effect.ticket in self._waiting
 
     def _later(self, effect: Effect[Any], perform: Callable[[Any], Any]) -> None:
         try:
@@ -264,6 +278,11 @@ class _Look:
 
 
 _LOOK = _Look()
+
+
+def _owner(effect: Effect[Any]) -> Owner:
+    """Return the connector that an effect is for, if it is for one, and whether the brokers to ask may be its own."""
+    return Owner(getattr(effect, "connector", None), lent_logins.names_brokers(getattr(effect, "config", ())))
 
 
 def _now() -> int:

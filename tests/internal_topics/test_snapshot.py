@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import json
 import os
 import stat
@@ -168,3 +169,39 @@ def test_a_file_that_becomes_too_large_is_not_unpacked(tmp_path: Path, content: 
         assert tracemalloc.get_traced_memory()[1] < 120 << 20
     finally:
         tracemalloc.stop()
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("topics", {"config": {}}),
+        ("topics", {"nobody's": {}}),
+        ("topics", [1]),
+        ("missing", {"status": None}),
+        ("missing", 5),
+        ("brokers", None),
+        ("created_ms", "now"),
+    ],
+)
+def test_a_head_of_another_form_is_no_snapshot(tmp_path: Path, name: str, value: object) -> None:
+    """Somebody may have made it, with a number of records and a digest that are right."""
+    snapshot.write(odd(), tmp_path / "s")
+    lines = [json.loads(line) for line in (tmp_path / "s").read_bytes().splitlines()]
+    forge(tmp_path / "s", [{**lines[0], name: value}, *lines[1:-1]])
+    with pytest.raises(BadRequestError, match="is not a snapshot"):
+        snapshot.read(tmp_path / "s")
+
+
+@pytest.mark.parametrize(("name", "value"), [("partition", "0"), ("offset", None), ("timestamp", ["x", "y"])])
+def test_a_record_of_another_form_is_in_no_snapshot(tmp_path: Path, name: str, value: object) -> None:
+    snapshot.write(odd(), tmp_path / "s")
+    lines = [json.loads(line) for line in (tmp_path / "s").read_bytes().splitlines()]
+    forge(tmp_path / "s", [lines[0], {**lines[1], name: value}])
+    with pytest.raises(BadRequestError, match="is not a snapshot"):
+        snapshot.read(tmp_path / "s")
+
+
+def forge(path: Path, lines: list[dict[str, object]]) -> None:
+    data = b"".join(json.dumps(line).encode() + b"\n" for line in lines)
+    end = {"records": len(lines) - 1, "sha256": hashlib.sha256(data).hexdigest()}
+    path.write_bytes(data + json.dumps(end).encode() + b"\n")

@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -378,6 +379,28 @@ def test_what_is_installed_later_is_there_after_the_worker_s_restart(tmp_path: P
         assert since(restarted) == ["since.2.0"]
     finally:
         restarted.close()
+
+
+def test_a_class_whose_services_say_nothing_keeps_nobody_from_the_others_beside_it(plugin_path: list[str]) -> None:
+    """As the sinks in the box are: a config that names a catalog which does not answer is looked at for a minute."""
+    sandbox = Sandbox(Registry.scan(plugin_path), plugin_path, 240)
+
+    def ask(name: str) -> None:
+        with suppress(ConnectError):
+            sandbox.validate(name, config(name))
+
+    names = ["HangingSource", "demo_connectors.HangingSource"]
+    threads = [threading.Thread(target=ask, args=(name,), daemon=True) for name in 4 * names]
+    for thread in threads:
+        thread.start()
+    try:
+        wait_for(lambda: sum(child.stage is not None for child in list(sandbox._busy)) == 3)
+        assert sandbox.validate("DemoSource", config("DemoSource"), timeout=120)["error_count"] == 0
+        assert all(thread.is_alive() for thread in threads)
+    finally:
+        sandbox.close()
+    for thread in threads:
+        thread.join(60)
 
 
 def test_closing_ends_a_call_that_hangs(plugin_path: list[str]) -> None:

@@ -21,7 +21,7 @@ from kconnect.core.state.records import State, UnitId
 from kconnect.core.task.meters import About
 from kconnect.errors import ConfigError
 from kconnect.processes import logs
-from kconnect.telemetry import switch
+from kconnect.telemetry import sdk, switch
 from kconnect.telemetry.sdk import Telemetry
 from tests.core.settings.test_worker import MINIMAL
 from tests.rig.systems.otlp import Receiver
@@ -174,6 +174,12 @@ def test_no_redirect_is_followed_and_no_login_but_the_header_is_used(monkeypatch
         assert (other.asked, redirecting.asked) == (0, 1)
         [headers] = receiver.received.headers
         assert (headers["x-token"], headers.get("authorization")) == (SECRET, None)
+
+
+def test_a_session_follows_no_redirect_whatever_the_sdk_asks_of_it() -> None:
+    with Receiver() as other, Receiver(other.url) as redirecting:
+        sdk._Session().post(redirecting.url, data=b"", headers={"x-token": SECRET}, timeout=60)
+        assert (other.asked, redirecting.asked) == (0, 1)
 
 
 def test_without_the_package_a_worker_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -37,6 +37,7 @@ class SlowClusters:
     def __init__(self) -> None:
         self.go_on = threading.Event()
         self.asked = threading.Semaphore(0)
+        self.asked_about: list[str] = []
         self.members_asked = threading.Event()
         self.ends_asked = 0
         self.fault: Exception | None = None
@@ -52,6 +53,7 @@ class SlowClusters:
 
     @performs(effects.GroupOffsets, Lane.CLIENT)
     def group_offsets(self, effect: effects.GroupOffsets) -> list[tuple[str, int, int]]:
+        self.asked_about.append(effect.connector)
         self.asked.release()
         assert self.go_on.wait(WAIT_S)
         return []
@@ -97,7 +99,7 @@ def test_clusters_that_do_not_answer_keep_nobody_from_the_group_s_members(world:
         loop.post(events.Read(tuple(log.records), log.ends()))
         loop.post(events.CaughtUp())
         waiting = [loop.submit(GetOffsets("x")) for _ in range(12)]
-        assert all(world.asked.acquire(timeout=WAIT_S) for _ in range(8))
+        assert all(world.asked.acquire(timeout=WAIT_S) for _ in range(2))
         world.members_asked.clear()
         assert world.members_asked.wait(WAIT_S), "the members are asked every three seconds"
         world.go_on.set()
@@ -220,4 +222,31 @@ def test_clusters_that_do_not_answer_keep_no_tasks_from_being_fenced(world: Slow
         assert not world.go_on.is_set()
     finally:
         world.go_on.set()
+        loop.stop()
+
+
+def test_a_connector_s_brokers_that_do_not_answer_keep_nobody_from_another_s_offsets(world: SlowClusters) -> None:
+    own = {"consumer.override.bootstrap.servers": "silent:9092"}
+    looks = [effects.ShowGroupOffsets(f"x{number}", own, id=number) for number in range(1, 100)]
+    loop = Loop(Scripted(*looks, effects.ShowGroupOffsets("y", {}, id=100)), world)  # type: ignore[arg-type]
+    loop.start()
+    try:
+        wait_until(lambda: "y" in world.asked_about)
+        assert len(world.asked_about) < 10
+        assert not world.go_on.is_set()
+    finally:
+        world.go_on.set()
+        loop.stop()
+
+
+def test_no_brokers_are_asked_for_who_no_longer_waits(world: SlowClusters) -> None:
+    world.go_on.set()
+    gone = [effects.ShowGroupOffsets("x", {}, id=number, ticket=number) for number in range(1, 50)]
+    loop = Loop(Scripted(*gone, effects.ShowGroupOffsets("x", {}, id=50)), world)  # type: ignore[arg-type]
+    loop.start()
+    try:
+        assert world.asked.acquire(timeout=WAIT_S)
+        assert world.asked_about == ["x"]
+        assert not world.asked.acquire(timeout=0.1)
+    finally:
         loop.stop()

@@ -166,7 +166,15 @@ def read(path: Path) -> Contents:
         whole = False
     if not whole:
         raise BadRequestError(f"The snapshot {path} is not complete. {_NEVER_WHOLE}")
-    return Contents(
+    try:
+        return _contents(head, records)
+    except (AttributeError, KeyError, TypeError, ValueError):
+        raise BadRequestError(f"{path} is not a snapshot; `kconnect topics export` writes them") from None
+
+
+def _contents(head: dict[str, Any], records: list[Stored]) -> Contents:
+    """Raise whatever a head of another form leads to."""
+    contents = Contents(
         {Topic(role): _facts(topic) for role, topic in head["topics"].items()},
         records,
         {Topic(role): name for role, name in head["missing"].items()},
@@ -175,6 +183,15 @@ def read(path: Path) -> Contents:
         head["group"],
         created_ms=head["created_ms"],
     )
+    texts = (*(facts.name for facts in contents.topics.values()), *contents.missing.values())
+    numbers = (contents.brokers, contents.created_ms, *(number for record in records for number in _numbers(record)))
+    if not all(isinstance(text, str) for text in texts) or not all(type(number) is int for number in numbers):
+        raise TypeError("a name is no text, or a number none")
+    return contents
+
+
+def _numbers(record: Stored) -> tuple[Any, ...]:
+    return record.partition, record.offset, record.timestamp_ms, record.timestamp_type
 
 
 def _facts(packed: dict[str, Any]) -> TopicFacts:

@@ -147,7 +147,17 @@ class Desk:
         group may call itself anything: nobody's login is to go there.
         """
         placements = self.log.assignment.placements
-        return {worker: url for worker, url in self.members.items() if worker in placements or worker == self.me}
+        urls = {worker: self.url_of(worker) for worker in self.members if worker in placements or worker == self.me}
+        return {worker: url for worker, url in urls.items() if url is not None}
+
+    def url_of(self, worker: str) -> str | None:
+        """
+        Return the address of a live worker; None if it is none, or if the group has it by http where its own record says https:
+        whoever may join the group says so, and waits for logins at the address of one that is gone.
+        """
+        url, placement = self.members.get(worker), self.log.assignment.placements.get(worker)
+        is_secure = placement is not None and placement.is_secure
+        return None if url is None or (is_secure and not url.lower().startswith("https://")) else url
 
     @property
     def room(self) -> Room:
@@ -169,7 +179,7 @@ class Desk:
         """Return the URL of the live worker that is to run `unit`; None if that is this worker, or nobody."""
         for worker, assignment in self.log.assignment.assignments.items():
             if unit in (assignment.units or ()) and worker != self.me:
-                return self.members.get(worker)
+                return self.url_of(worker)
         return None
 
     # --- steps of procedures ---
@@ -300,7 +310,7 @@ class Desk:
         if leader is None or self.owns_partition or leader.worker == self.me:
             return None
         # Between two leaders the coordinator knows better than the log who is to be asked.
-        return self.members.get(leader.worker) if self.group_owner in (leader.worker, None) else None
+        return self.url_of(leader.worker) if self.group_owner in (leader.worker, None) else None
 
     # --- for the herder ---
 

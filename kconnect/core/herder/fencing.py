@@ -16,6 +16,7 @@ from kconnect.core.herder import effects
 from kconnect.core.herder.desk import Desk
 from kconnect.core.herder.effects import FencedError
 from kconnect.core.herder.procedures import Procedure, ask
+from kconnect.core.settings import lent_logins
 from kconnect.core.state import assignment_records, records
 from kconnect.core.state.assignment_records import FencingFailed, Held
 from kconnect.core.state.records import Entry
@@ -23,6 +24,8 @@ from kconnect.errors import ConnectError, RetriableError
 
 _AT_ONCE = 8
 """How many connectors are fenced beside each other: clusters that don't answer take no more threads of the worker's."""
+_ELSEWHERE = 4
+"""How many of these may have brokers that only their configs name: the others' tasks start, whatever becomes of those."""
 _BACKOFF_MS, _LONGEST_MS = 500, 60_000
 
 
@@ -84,11 +87,21 @@ class Fencing:
         """Fence for all that can be now. What is begun goes on by itself, and ends with `close`."""
         waiting = self._waiting()
         self._sets = {name: task_set for name, task_set in self._sets.items() if self._is_pending(name, task_set.tasks_offset)}
-        for name, hosts in waiting.items():
-            if name not in self._desk.busy and len(self._under_way) < _AT_ONCE and self._is_due(name):
-                procedure = self._desk.exclusively(name, self._fence(name, hosts))
+        due = [name for name in waiting if name not in self._desk.busy and self._is_due(name)]
+        # Who has been tried least: those that are tried again and again keep nobody from the first time.
+        for name in sorted(due, key=lambda name: self._sets[name].attempts):
+            if self._has_place(name):
+                procedure = self._desk.exclusively(name, self._fence(name, waiting[name]))
                 self._under_way[name] = procedure
                 self._desk.begin(procedure)
+
+    def _has_place(self, name: str) -> bool:
+        elsewhere = sum(map(self._is_elsewhere, self._under_way))
+        return len(self._under_way) < _AT_ONCE and (elsewhere < _ELSEWHERE or not self._is_elsewhere(name))
+
+    def _is_elsewhere(self, name: str) -> bool:
+        connector = self._desk.log.config.connectors.get(name)
+        return connector is not None and lent_logins.names_brokers(connector.properties)
 
     def close(self) -> None:
         """This worker leads no longer."""

@@ -51,6 +51,11 @@ class Identity:
     """Of kconnect."""
 
     @property
+    def is_secure(self) -> bool:
+        """Whether this worker is reached by https."""
+        return self.url.lower().startswith("https://")
+
+    @property
     def hosts_stop_after_ms(self) -> int:
         """After how long a host that nobody can see, and that can't read the log, has asked its units to stop."""
         return stopped_after_ms(self.session_timeout_ms, self.handover_grace_ms)

@@ -266,7 +266,7 @@ class Placing:
         placement = place(desk.log.assignment, me.worker_id, me.incarnation, self._wanted(runs))
         if placement is None:
             return []
-        placement = replace(placement, process=me.process, version=me.version)
+        placement = replace(placement, process=me.process, version=me.version, is_secure=me.is_secure)
         if not is_own:
             self._begun_at = desk.now
             # A life that has just begun runs nothing yet, whatever the one before it wrote last.

@@ -96,6 +96,8 @@ class Placement:
     version: str = ""
     """Of kconnect; empty from a worker that did not say so yet."""
     resting: bool = False
+    is_secure: bool = False
+    """Whether the worker is reached by https: no other address of it, which only its group says, gets anybody's login."""
 
     def spec(self, host: int) -> HostSpec:
         return self.specs.get(host, PLAIN)
@@ -245,10 +247,10 @@ def decode_assignment(record: LogRecord) -> AssignmentRecord | NewerFormat | Bro
             life, leaving, read_to = bodies.text(body, "incarnation"), body.get("leaving") is True, body.get("config_offset", 0)
             version = body.get("version")
             worker_version = version if isinstance(version, str) else ""
-            more = (body.get("down") is True, _process(body))
-            resting = body.get("resting") is True
+            down, resting, is_secure = (body.get(name) is True for name in ("down", "resting", "secure"))
+            process = _process(body)
             return Placement(
-                worker, hosts, *numbers, life, leaving, specs, int(read_to), *more, version=worker_version, resting=resting
+                worker, hosts, *numbers, life, leaving, specs, int(read_to), down, process, worker_version, resting, is_secure
             )
         if key.startswith("held-"):
             worker, host = bodies.split_task(key[len("held-") :])
@@ -334,6 +336,8 @@ def placement(value: Placement) -> Entry:
             body["down"] = True
         if value.resting:
             body["resting"] = True
+        if value.is_secure:
+            body["secure"] = True
         if value.process is not None:
             body["process"] = value.process
         if value.version:

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import pytest
 
+from kconnect.core.herder.desk import Desk
+from kconnect.core.herder.identity import Identity
+from kconnect.core.herder.log import Log
 from kconnect.core.herder.requests.cluster import DrainWorker, GetCluster, GetDemand
 from kconnect.core.herder.requests.configs import CreateConnector
 from kconnect.core.metrics.report import HostReport, Starts, Usage
+from kconnect.core.state import assignment_records
+from kconnect.core.state.assignment_records import Leader, Placement
 from kconnect.errors import NotFoundError
 from tests.rig.histories.cluster import MemoryCluster
+from tests.rig.histories.memory import MemoryLog
 
 SOURCE = {"connector.class": "FileStreamSource", "tasks.max": "3"}
 
@@ -92,3 +98,34 @@ def test_who_has_only_joined_the_group_is_no_worker() -> None:
     assert [worker["worker_id"] for worker in cluster.call("a:1", GetCluster())["workers"]] == ["a:1"]
     with pytest.raises(NotFoundError, match=r"These are known: a:1$"):
         cluster.call("a:1", DrainWorker("evil:1", is_drained=True))
+
+
+def test_who_calls_itself_a_worker_that_is_gone_by_http_gets_nobody_s_login() -> None:
+    """Only its record says that it was reached by https: whoever may join the group says otherwise."""
+    identity = Identity("a:1", "https://a:1/", "1", "test", "memory")
+    desk = Desk(identity, Log())
+    records = [
+        assignment_records.leader(Leader("b:1", "https://b:1/", 1)),
+        assignment_records.placement(Placement("b:1", {}, incarnation="1", is_secure=True)),
+        assignment_records.placement(Placement("c:1", {}, incarnation="1")),
+    ]
+    log = MemoryLog()
+    log.append(records)
+    for record in log.records:
+        desk.log.assignment.apply(record)
+    urls = {"a:1": "https://a:1/", "b:1": "https://b:1/", "c:1": "http://c:1/"}
+    desk.heard(urls, "b:1")
+    assert desk.workers == urls
+    assert desk._leader_url() == "https://b:1/"
+    desk.heard({**urls, "b:1": "http://b:1/"}, "b:1")
+    assert desk.workers == {"a:1": "https://a:1/", "c:1": "http://c:1/"}
+    assert desk._leader_url() is None
+
+
+def test_a_worker_says_whether_it_is_reached_by_https() -> None:
+    secure = Placement("b:1", {}, incarnation="1", is_secure=True)
+    log = MemoryLog()
+    log.append([assignment_records.placement(secure)])
+    assert [assignment_records.decode_assignment(record) for record in log.records] == [secure]
+    assert Identity("a:1", "https://a:1/", "1", "test", "memory").is_secure
+    assert not Identity("a:1", "http://a:1/", "1", "test", "memory").is_secure

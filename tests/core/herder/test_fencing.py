@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
-from kconnect.core.herder import effects
+from kconnect.core.herder import effects, fencing
+from kconnect.core.herder.desk import Desk
+from kconnect.core.herder.procedures import Procedure, Until
 from kconnect.core.herder.request import Request
 from kconnect.core.herder.requests.configs import CreateConnector, PutConfig
 from kconnect.core.herder.requests.states import RestartConnector, RestartTask, SetTargetState
@@ -278,3 +280,55 @@ def test_who_asks_for_a_fencing_over_rest_has_it_done_once() -> None:
 def leader(cluster: MemoryCluster) -> MemoryWorker:
     assert cluster.group.owner is not None
     return cluster.workers[cluster.group.owner]
+
+
+def create_many(cluster: MemoryCluster, config: dict[str, str]) -> list[str]:
+    """Connectors whose second set of tasks waits for the first one to be fenced, and `z`, which does so last."""
+    names = [f"a{number:02}" for number in range(20)]
+    for name in names:
+        call(cluster, CreateConnector(name, {**SOURCE, **config}))
+    call(cluster, CreateConnector("z", SOURCE))
+    cluster.settle()
+    return names
+
+
+def put_all(cluster: MemoryCluster, names: list[str], config: dict[str, str]) -> None:
+    for name in names:
+        call(cluster, PutConfig(name, {**SOURCE, **config, "tasks.max": "2"}))
+    call(cluster, PutConfig("z", {**SOURCE, "tasks.max": "2"}))
+
+
+def test_brokers_that_only_configs_name_keep_no_other_tasks_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    fence = fencing.fence
+
+    def silent(desk: Desk, name: str, tasks: int) -> Procedure[None]:
+        if name != "z":
+            yield Until(lambda: False)
+        yield from fence(desk, name, tasks)
+
+    own = {"producer.override.bootstrap.servers": "silent:9092"}
+    cluster = cluster_of(1)
+    names = create_many(cluster, own)
+    monkeypatch.setattr(fencing, "fence", silent)
+    put_all(cluster, names, own)
+    cluster.run_until(lambda: fenced(cluster, "z") == [3], 100_000)
+    cluster.run_until(lambda: states(cluster, "z") == [State.RUNNING] * 2)
+
+
+def test_who_is_fenced_for_the_first_time_goes_before_who_was_not_to_be_fenced(monkeypatch: pytest.MonkeyPatch) -> None:
+    fence, tried = fencing.fence, list[str]()
+
+    def slow(desk: Desk, name: str, tasks: int) -> Procedure[None]:
+        if name != "z":
+            tried.append(name)
+            yield desk.pause(30_000)
+            raise RetriableError("no broker answers")
+        yield from fence(desk, name, tasks)
+
+    cluster = cluster_of(1)
+    names = create_many(cluster, {})
+    monkeypatch.setattr(fencing, "fence", slow)
+    put_all(cluster, names, {})
+    cluster.run_until(lambda: fenced(cluster, "z") == [3], 1_000_000)
+    # Each once, and nobody again before.
+    assert len(tried) <= len(names) + 8
