@@ -14,7 +14,7 @@ import socket
 import sys
 from types import ModuleType, SimpleNamespace
 
-from kconnect.spark import peers
+from kconnect import peers
 
 PRELOAD = "KCONNECT_PRELOAD"
 """Environment variable: the modules to import, separated by commas."""

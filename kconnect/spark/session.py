@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 import psutil
 
-from kconnect import private_folder
+from kconnect import doorman, private_folder
 from kconnect.spark import class_archive, home, masters
 from kconnect.spark.daemon import KCONNECTS, PRELOAD, SAFE_PATH
 from kconnect.spark.errors import SparkLost, reason
@@ -202,6 +202,7 @@ def start(
                 raise
             finally:
                 output.started()
+            doorman.post(gateway)
             # No SparkSession: hosts need none, and it would cost the JVM half as much again.
             context = SparkContext(gateway=gateway)
             output.up()

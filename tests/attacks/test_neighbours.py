@@ -14,9 +14,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from kconnect import interpreter, private_folder
+from kconnect import interpreter, peers, private_folder
 from kconnect.private_folder import PrivateFolder
-from kconnect.spark import peers
 
 STRANGER = 65534
 SILENT = """
@@ -190,3 +189,39 @@ def test_no_jvm_unpacks_where_others_may_write(code: str, tmp_path: Path) -> Non
     folder = Path(next(line for line in done.stdout.splitlines() if line.startswith("IS ")).removeprefix("IS "))
     assert folder.parent == tmp_path and folder.name.startswith(private_folder.PREFIX)
     assert {path.name for path in tmp_path.iterdir() if path.name.startswith("liblz4")} == set()
+
+
+GATEWAY = """
+import socket, subprocess, sys, threading
+from py4j.java_gateway import JavaObject
+from kconnect.spark import output, session
+context = session.start({"spark.ui.enabled": "false"}, "", 1, output.Output())
+port = JavaObject("GATEWAY_SERVER", context._gateway._gateway_client).getListeningPort()
+python, code, stranger = sys.argv[1:]
+if stranger:
+    subprocess.run([python, "-I", "-c", code, str(port), "300"], stdin=subprocess.DEVNULL, user=int(stranger), check=True)
+# Each thread of Python has a connection of its own.
+found = []
+thread = threading.Thread(target=lambda: found.append(context._jvm.java.lang.Thread.getAllStackTraces().size()))
+thread.start()
+thread.join()
+print("IS", found[0])
+context.stop()
+"""
+ENDED = """
+import socket, sys
+connected = [socket.create_connection(("127.0.0.1", int(sys.argv[1]))) for _ in range(int(sys.argv[2]))]
+for each in connected:
+    each.settimeout(60)
+    assert each.recv(1) == b""
+"""
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("stranger", ["", pytest.param(str(STRANGER), marks=by_root)])
+def test_a_stranger_takes_no_threads_of_spark(stranger: str) -> None:
+    """Another user connects to Py4J's port 300 times, and says nothing: each connection is ended. This user is answered."""
+    command = [sys.executable, "-P", "-c", GATEWAY, PYTHON, ENDED, stranger]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=300, check=True)
+    threads = int(next(line for line in done.stdout.splitlines() if line.startswith("IS ")).removeprefix("IS "))
+    assert threads < 200

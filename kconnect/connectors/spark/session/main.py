@@ -22,7 +22,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from kconnect import private_folder
+from kconnect import doorman, private_folder
 from kconnect.connectors.spark.session import delta, groups, iceberg, stores, tables, wire
 from kconnect.connectors.spark.session.groups import Request, Writes
 
@@ -181,7 +181,9 @@ def _session(settings: dict[str, str]) -> Any:
     file.write_text("\n".join((logins, *lines, "")), "utf-8")
     os.environ["SPARK_CONF_DIR"] = folder
     try:
-        return SparkSession.builder.getOrCreate()
+        spark = SparkSession.builder.getOrCreate()
+        doorman.post(spark.sparkContext._gateway)
+        return spark
     finally:
         file.unlink()
 

@@ -3,7 +3,8 @@ Who has connected to a listener of this machine: processes of this user alone ar
 
 PySpark's daemon starts a process for each connection, before it asks for the secret: other users of the machine could have it
 start processes without an end, until the machine, the container or the service has no more, and then it ends, with all task
-hosts. The kernel's table of connections says whose the other end is. Used by `daemon.py`.
+hosts. The kernel's table of connections says whose the other end is. Used by `spark/daemon.py`. Read next: `doorman.py`, which
+does the same for a JVM.
 """
 
 from __future__ import annotations
