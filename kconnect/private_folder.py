@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 PREFIX = "kconnect-java-"
 OPTION = "-Djava.io.tmpdir="
-_OLD_S = 3600.0
+_OLD_S = 600.0
 """So long one that nobody holds is left alone: whoever has just made it may not hold it yet."""
 
 
