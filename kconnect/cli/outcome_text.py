@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import base64
 import datetime
-import decimal
 import json
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -19,7 +18,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from rich.console import Console
 from rich.text import Text
 
+from kconnect.data import decimals
 from kconnect.data import schema as schemas
+from kconnect.errors import DataError
 from kconnect.java import moments
 
 if TYPE_CHECKING:
@@ -218,8 +219,10 @@ def _logical(schema: Body | None, payload: Any) -> str | None:
     if schema is None or name not in _LOGICAL:
         return None
     if name == schemas.DECIMAL:
-        unscaled = int.from_bytes(base64.b64decode(payload), "big", signed=True)
-        return str(decimal.Decimal(unscaled).scaleb(-int(schema["parameters"]["scale"]), decimal.Context(prec=9999)))
+        try:
+            return str(decimals.of_bytes(base64.b64decode(payload), int(schema["parameters"]["scale"])))
+        except DataError:
+            return None
     text = _moment(payload * (moments.DAY_MS if name == schemas.DATE else 1))
     date, _, time = text.partition("T")
     return date if name == schemas.DATE else time if name == schemas.TIME else text

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from kconnect.converters import logical
+from kconnect.data import decimals
 from kconnect.data import schema as schemas
 from kconnect.data.schema import Schema
 from kconnect.errors import DataError
@@ -44,8 +45,7 @@ def reader(schema: Schema) -> Convert | None:
 def _decimal(scale: int, plain: bytes) -> decimal.Decimal:
     if not plain:
         raise DataError("Invalid bytes for Decimal field")
-    number = int.from_bytes(plain, "big", signed=True)
-    return decimal.Decimal((int(number < 0), tuple(map(int, str(abs(number)))), -scale))
+    return decimals.of_bytes(plain, scale)
 
 
 def _read_date(plain: int) -> datetime.datetime:

@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from kconnect.converters.json_text import MISSING, columns_of, wrapped
+from kconnect.data import decimals
 from kconnect.data import schema as schemas
 from kconnect.data.column import Column
 from kconnect.data.conversion import convert_to_long
@@ -420,8 +421,7 @@ def _read_decimal(schema: Schema, plain: Any) -> decimal.Decimal:
         unscaled = base64.b64decode(plain, validate=True)
         if not unscaled:
             raise ValueError("no digits")
-        number, scale = int.from_bytes(unscaled, "big", signed=True), schemas.decimal_scale(schema)
-        value = decimal.Decimal((int(number < 0), tuple(map(int, str(abs(number)))), -scale))
+        value = decimals.of_bytes(unscaled, schemas.decimal_scale(schema))
     except (ValueError, DataError, decimal.DecimalException) as error:
         raise DataError("Invalid bytes for Decimal field") from error
     _check_scale(value)

@@ -12,6 +12,7 @@ import decimal
 import math
 from typing import Any
 
+from kconnect.data import decimals
 from kconnect.data import schema as schemas
 from kconnect.data.literals import exact_decimal, literal, logical_of, parse_exactly, wrapped
 from kconnect.data.schema import NULL, Schema, SchemaAndValue, SchemaType, Struct, java_class
@@ -113,8 +114,7 @@ def convert_to_decimal(schema: Schema | None, value: Any, scale: int) -> decimal
     if isinstance(value, bytes | bytearray | memoryview):
         if not value:
             raise DataError("No bytes are no decimal")
-        unscaled = int.from_bytes(value, "big", signed=True)
-        return decimal.Decimal((int(unscaled < 0), tuple(map(int, str(abs(unscaled)))), -scale))
+        return decimals.of_bytes(value, scale)
     if isinstance(value, decimal.Decimal):
         return value
     if isinstance(value, int | float) and not isinstance(value, bool):

@@ -24,6 +24,7 @@ from typing import Any
 import jpype
 import jpype.config
 
+from kconnect import private_folder
 from kconnect.core.settings import gates
 from kconnect.errors import ConnectError
 from kconnect.jvm import archive, jars, java, logs, options, shim, threads
@@ -129,7 +130,17 @@ def _start_java(options: Options) -> None:
     # Any thread may be the one that meets a full heap; what goes on afterwards is chance.
     ends = [f"-XX:ErrorFile={options.report or os.devnull}", *(["-XX:+CrashOnOutOfMemoryError"] if options.report else ())]
     closed = gates.flags(options.more)
-    flags = [f"-Xmx{heap}", *_FLAGS, *archive.flags(shim_jar), *allowed, *ends, *closed, *options.more]
+    # Its libraries unpack native code, which is to be nobody else's. What the user names counts: it comes behind.
+    flags = [
+        f"-Xmx{heap}",
+        *_FLAGS,
+        private_folder.made().option,
+        *archive.flags(shim_jar),
+        *allowed,
+        *ends,
+        *closed,
+        *options.more,
+    ]
     _leave_crashes_to_java()
     try:
         jpype.startJVM(java.library(), *flags, classpath=class_path, interrupt=False)

@@ -11,15 +11,19 @@ from __future__ import annotations
 
 import hashlib
 import json
+import lzma
 import os
 import signal
+import struct
 import subprocess
 import sys
+import threading
 import zipfile
+import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 from kconnect import interpreter
 from kconnect.errors import ConnectError
@@ -52,6 +56,25 @@ _RESULTS = (
 )
 """Where Connect's scanners have them."""
 _ARCHIVES = (".jar", ".zip")
+_BROKEN = (
+    OSError,
+    EOFError,
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    # Packed in a way that is not known here, or encrypted.
+    NotImplementedError,
+    RuntimeError,
+    # Of offsets and dates that are none.
+    ValueError,
+    OverflowError,
+    struct.error,
+)
+"""What a jar raises that is none, or is damaged."""
+_LONGEST_MANIFESTS = 2**20
+"""Bytes of an archive's ServiceLoader manifests: a few names of classes. What is packed may become any number."""
+_LAST_BYTES = 2**16
+"""Of what a scan says: plugins' code may say any amount."""
 _LIMIT_S = 300
 """For one location. Thousands of classes take a minute on a busy machine."""
 
@@ -126,7 +149,7 @@ def _unusable(place: Path) -> Scanned | None:
         try:
             with zipfile.ZipFile(file) as archive:
                 needed = max((_java_of(archive, name) for name in _listed(archive)), default=0)
-        except (OSError, zipfile.BadZipFile) as error:
+        except _BROKEN as error:
             problems.append(f"{file} can't be read ({error}): download it again")
             continue
         if needed > java.OLDEST and needed > (own_version := java.version(java.find())):
@@ -137,10 +160,16 @@ def _unusable(place: Path) -> Scanned | None:
 
 
 def _listed(archive: zipfile.ZipFile) -> Iterator[str]:
-    """The files of the classes that its ServiceLoader manifests name."""
+    """The files of the classes that its ServiceLoader manifests name. BadZipFile if these are too long."""
+    left = _LONGEST_MANIFESTS
     for name in archive.namelist():
         if name.startswith("META-INF/services/org.apache.kafka."):
-            for line in archive.read(name).decode("utf-8", "replace").splitlines():
+            with archive.open(name) as file:
+                text = file.read(left + 1)
+            left -= len(text)
+            if left < 0:
+                raise zipfile.BadZipFile(f"{name[:200]!r}, with others of its kind, has more than {_LONGEST_MANIFESTS} bytes")
+            for line in text.decode("utf-8", "replace").splitlines():
                 if line := line.partition("#")[0].strip():
                     yield f"{line.replace('.', '/')}.class"
 
@@ -220,18 +249,40 @@ def _scan_some(places: Sequence[Path], discovery: str) -> list[Scanned]:
     """
     jars.connect()
     order = json.dumps({"places": [str(place) for place in places], "discovery": discovery.upper(), "limit_s": _LIMIT_S})
-    process = subprocess.run(interpreter.command("kconnect.jvm.scan"), input=order, capture_output=True, text=True)
+    status, answered, said = _talk(interpreter.command("kconnect.jvm.scan"), order)
     try:
-        _, *answers = [json.loads(line) for line in process.stdout.splitlines()]
+        _, *answers = [json.loads(line) for line in answered.splitlines()]
         results = [Scanned.of(answer) for answer in answers]
     except (ValueError, TypeError, KeyError):
-        output_lines = (process.stderr or process.stdout).strip().splitlines() or [f"exit status {process.returncode}"]
+        output_lines = (said or answered).strip().splitlines() or [f"exit status {status}"]
         raise ConnectError(f"Java plugins can't be looked at: {output_lines[-1]}") from None
     if len(results) < len(places):
-        how = f"status {process.returncode}" if process.returncode >= 0 else signal.Signals(-process.returncode).name
+        how = f"status {status}" if status >= 0 else signal.Signals(-status).name
         what = f"took more than {_LIMIT_S} s" if how == "SIGALRM" else f"ended its process ({how})"
         results.append(_Unscanned([], [f"its classes can't be looked at: code of theirs {what}"]))
     return results
+
+
+def _talk(command: Sequence[str], order: str) -> tuple[int, str, str]:
+    """Run a program. Return its status, what it answers, and the last of what it says besides."""
+    said = bytearray()
+
+    def listen(pipe: IO[bytes]) -> None:
+        while piece := os.read(pipe.fileno(), _LAST_BYTES):
+            said.extend(piece)
+            del said[:-_LAST_BYTES]
+
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdin is not None and process.stdout is not None and process.stderr is not None
+        listener = threading.Thread(target=listen, args=(process.stderr,), name="scan-output", daemon=True)
+        listener.start()
+        with suppress(BrokenPipeError):
+            process.stdin.write(order.encode())
+            process.stdin.close()
+        answered = process.stdout.read()
+        status = process.wait()
+        listener.join()
+    return status, answered.decode("utf-8", "replace"), said.decode("utf-8", "replace")
 
 
 def main() -> None:

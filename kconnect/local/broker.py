@@ -29,6 +29,7 @@ from kconnect.errors import ConnectError
 from kconnect.jvm import jars, java, lock
 from kconnect.kafka.admin import Admin
 from kconnect.local.guard import Guard
+from kconnect.private_folder import OPTION
 
 _ANSWER_S = 5.0
 _UP_S = 180.0
@@ -176,9 +177,12 @@ class Broker:
         use = f"-XX:SharedArchiveFile={archive}" if archive.exists() else f"-XX:ArchiveClassesAtExit={self._new_archive}"
         before = self.log.stat().st_size if self.log.exists() else 0
         self._release_guard()
+        # Its libraries unpack native code, in which other users of the machine have no part.
+        unpacked = self.directory / "unpacked"
+        unpacked.mkdir(mode=0o700, exist_ok=True)
         with open(self.log, "ab") as output:
             self._process = subprocess.Popen(
-                [program, *_JVM, use, "-cp", jars.class_path(classes), "kafka.Kafka", str(self._file)],
+                [program, *_JVM, use, f"{OPTION}{unpacked}", "-cp", jars.class_path(classes), "kafka.Kafka", str(self._file)],
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,

@@ -27,6 +27,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kconnect.api.record import Header, SinkRecord, SourceRecord, TimestampType
+from kconnect.data import decimals
 from kconnect.data import schema as schemas
 from kconnect.data.schema import Schema, SchemaAndValue, SchemaType, Struct
 from kconnect.errors import DataError
@@ -189,8 +190,7 @@ def _read(schema: Schema | None, payload: Any, types: Any, where: str) -> Any:
     kind = schema.type
     try:
         if schema.name == schemas.DECIMAL and kind is SchemaType.BYTES:
-            unscaled = int.from_bytes(_bytes(payload), "big", signed=True)
-            return decimal.Decimal(unscaled).scaleb(-schemas.decimal_scale(schema), decimal.Context(prec=9999))
+            return decimals.of_bytes(_bytes(payload), schemas.decimal_scale(schema))
         if schema.name in _UNIT_MS and kind in _BITS:
             return moments.date_of(payload * _UNIT_MS[schema.name])
         if kind in _FLOATS:

@@ -10,7 +10,11 @@ from __future__ import annotations
 
 import importlib
 import os
+import socket
 import sys
+from types import ModuleType, SimpleNamespace
+
+from kconnect import peers
 
 PRELOAD = "KCONNECT_PRELOAD"
 """Environment variable: the modules to import, separated by commas."""
@@ -32,11 +36,20 @@ def preload() -> None:
             print(f"kconnect: preloading {name} failed: {error}", file=sys.stderr)  # noqa: T201
 
 
+def guard(module: ModuleType) -> None:
+    """Have PySpark's daemon, in this module, answer processes of this user alone."""
+    if peers.is_known():
+        # It has a name of its own for what it makes its listener of, and goes on after an interrupted `accept`.
+        guarded = {**vars(socket), "socket": peers.Guarded}
+        vars(module)["socket"] = SimpleNamespace(**guarded)
+
+
 if __name__ == "__main__":
-    from pyspark.daemon import manager
+    import pyspark.daemon
 
     if os.environ.get(SAFE_PATH) == KCONNECTS:
         # What plugins start is theirs.
         del os.environ[SAFE_PATH]
+    guard(pyspark.daemon)
     preload()
-    manager()
+    pyspark.daemon.manager()

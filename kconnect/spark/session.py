@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 
 import psutil
 
+from kconnect import doorman, private_folder
 from kconnect.spark import class_archive, home, masters
 from kconnect.spark.daemon import KCONNECTS, PRELOAD, SAFE_PATH
 from kconnect.spark.errors import SparkLost, reason
@@ -178,6 +179,9 @@ def start(
     from pyspark.java_gateway import launch_gateway
 
     conf = settings({_DRIVER_JVM: JVM + class_archive.options(), **user}, preload, hosts, hidden, name)
+    # Its libraries, and Spark's own files, are no business of the machine's other users. The JVM holds it, too.
+    folder = private_folder.made()
+    conf[_DRIVER_JVM] = folder.added_to(conf.get(_DRIVER_JVM, ""))
     home.name_it(os.environ)
     # The setting alone has no effect for a session that Python starts. On other machines the user's names their Python.
     os.environ["PYSPARK_PYTHON"] = user.get("spark.pyspark.python", sys.executable)
@@ -188,7 +192,7 @@ def start(
         os.environ["PYSPARK_SUBMIT_ARGS"] = f"--properties-file {file} pyspark-shell"
         try:
             try:
-                gateway = launch_gateway(popen_kwargs={"stderr": output.end})
+                gateway = launch_gateway(popen_kwargs={"stderr": output.end, "pass_fds": [folder.descriptor]})
             except SystemExit:
                 # PySpark has deleted the directory in which the JVM was to name its port. The JVM would fail, and live on.
                 for process in psutil.Process().children(recursive=True):
@@ -198,6 +202,7 @@ def start(
                 raise
             finally:
                 output.started()
+            doorman.post(gateway)
             # No SparkSession: hosts need none, and it would cost the JVM half as much again.
             context = SparkContext(gateway=gateway)
             output.up()

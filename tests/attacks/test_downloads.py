@@ -7,6 +7,7 @@ import hashlib
 import io
 import os
 import ssl
+import sys
 import tarfile
 import threading
 import zipfile
@@ -21,7 +22,7 @@ import pytest
 
 from kconnect.errors import BadRequestError, ConnectError, NotFoundError
 from kconnect.jvm import repository as maven_repository
-from kconnect.jvm import unpacking
+from kconnect.jvm import scan, unpacking
 from kconnect.jvm.maven import Coordinates
 from kconnect.plugins import installation, java_installation
 from tests.tls.authority import Authority, write
@@ -307,3 +308,65 @@ def test_the_control_a_user_may_allow_more(tmp_path: Path) -> None:
     with installation.stage(tmp_path / "plugins" / "bomb") as stage:
         unpacking.unpack(archive, stage, 400 * MIB)
         assert (stage / "a.jar").stat().st_size == 80 * MIB
+
+
+# Jars that are there: a worker looks into them when it scans plugin.path.
+
+MANIFEST = "META-INF/services/org.apache.kafka.connect.sink.SinkConnector"
+
+
+def jar_of(place: Path, *files: tuple[str, bytes]) -> Path:
+    """A plugin's directory with a jar."""
+    place.mkdir()
+    with zipfile.ZipFile(place / "a.jar", "w", zipfile.ZIP_DEFLATED) as packed:
+        for name, content in files:
+            packed.writestr(name, content)
+    return place
+
+
+def harmed(place: Path, fields: tuple[tuple[bytes, int], ...], values: bytes) -> None:
+    """Write bytes at a distance from each of the marks in a jar."""
+    content = bytearray((place / "a.jar").read_bytes())
+    for mark, distance in fields:
+        at = content.index(mark) + distance
+        content[at : at + len(values)] = values
+    (place / "a.jar").write_bytes(content)
+
+
+@pytest.mark.parametrize(
+    ("fields", "values"),
+    [
+        (((b"PK\3\4", 6), (b"PK\1\2", 8)), b"\1\0"),
+        (((b"PK\3\4", 8), (b"PK\1\2", 10)), b"\x4d\0"),
+        (((MANIFEST.encode(), len(MANIFEST)),), b"\xff" * 8),
+        (((b"PK\1\2", 42),), b"\xff\xff\xff\x7f"),
+    ],
+    ids=["encrypted", "packing", "damaged", "place"],
+)
+def test_a_jar_that_can_not_be_read_is_a_broken_plugin(
+    tmp_path: Path, fields: tuple[tuple[bytes, int], ...], values: bytes
+) -> None:
+    """Whatever a jar raises is a line in the list of broken plugins: it kept a worker from its start, with all others."""
+    place = jar_of(tmp_path / "plugin", (MANIFEST, b"acme.Sink\n"))
+    harmed(place, fields, values)
+    [found] = scan.found([place])
+    assert not found.plugins
+    assert "can't be read" in found.problems[0] and found.problems[0].endswith("download it again")
+
+
+@pytest.mark.parametrize("count", [1, 20])
+def test_manifests_in_a_jar_fill_no_memory(tmp_path: Path, count: int) -> None:
+    """A manifest of a gigabyte in a jar of a megabyte: the worker itself took ten of them, and minutes. Or many of less."""
+    content = b"\n" * (20 * 2**20 // count - 100)
+    place = jar_of(tmp_path / "plugin", *((f"{MANIFEST}{number}", content) for number in range(count)))
+    [found] = scan.found([place])
+    assert not found.plugins and "has more than 1048576 bytes" in found.problems[0]
+
+
+@pytest.mark.process
+def test_what_a_scan_says_fills_no_memory() -> None:
+    """The code of a plugin that says the same without an end, while it is looked at: the worker keeps the last of it."""
+    code = "import sys; print(sys.stdin.read()); [sys.stderr.write('a' * 2**20) for _ in range(16)]; sys.stderr.write('end')"
+    status, answered, said = scan._talk([sys.executable, "-c", code], "order")
+    assert (status, answered) == (0, "order\n")
+    assert said.endswith("aend") and len(said) == 2**16

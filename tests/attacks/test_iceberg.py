@@ -22,10 +22,12 @@ from pyiceberg import serializers
 from pyiceberg.avro.decoder import StreamingBinaryDecoder
 from pyiceberg.avro.encoder import BinaryEncoder
 from pyiceberg.catalog import Catalog, load_catalog
+from pyiceberg.conversions import from_bytes
 from pyiceberg.schema import Schema as IcebergSchema
 from pyiceberg.transforms import parse_transform
 from pyiceberg.types import (
     DateType,
+    DecimalType,
     FixedType,
     ListType,
     LongType,
@@ -778,3 +780,14 @@ def test_metadata_that_can_not_be_read_are_no_records_fault(
         runner.put([record(1, {"id": 1, "new": "x"})])
         runner.put([])
     assert ids(catalog, "shop.orders") == [0, 1]
+
+
+def test_a_bound_of_a_decimal_takes_no_hours() -> None:
+    """Who may write into a table's folder writes a manifest with a bound of a megabyte for a column of decimals."""
+    files.bound()
+    kind = DecimalType(38, 2)
+    assert from_bytes(kind, (-12345).to_bytes(16, "big", signed=True)) == decimal.Decimal("-123.45")
+    begin = time.process_time()
+    with pytest.raises(ConnectError, match="a bound of 500000 bytes"):
+        from_bytes(kind, b"\x7f" * 500_000)
+    assert time.process_time() - begin < 5

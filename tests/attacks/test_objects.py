@@ -389,6 +389,53 @@ def test_no_index_of_avro_is_below_zero(tmp_path: Path, body: bytes) -> None:
         next(pieces("AvroFormat", avro(path, union, [(1, b"\1\2")])))
 
 
+def of_schema(schema: Any, body: bytes) -> bytes:
+    """Return a file of Avro with one block, of one record."""
+
+    def long(number: int) -> bytes:
+        bits, out = number << 1, bytearray()
+        while bits > 127:
+            out.append(bits & 127 | 128)
+            bits >>= 7
+        return bytes([*out, bits])
+
+    def text(data: bytes) -> bytes:
+        return long(len(data)) + data
+
+    head = text(b"avro.schema") + text(json.dumps(schema).encode()) + text(b"avro.codec") + text(b"null")
+    content = text(body)
+    return b"Obj\1" + long(2) + head + b"\0" + b"s" * 16 + long(1) + long(len(content)) + content + b"s" * 16
+
+
+@pytest.mark.parametrize("digits", [38, 4000])
+def test_a_decimal_of_a_file_is_what_it_is(tmp_path: Path, digits: int) -> None:
+    """The control: as many digits as any format or database has are read, whatever precision the schema says."""
+    number = -(10**digits - 7)
+    kind = {"type": "bytes", "logicalType": "decimal", "precision": 38, "scale": 2}
+    schema = {"type": "record", "name": "r", "fields": [{"name": "d", "type": kind}]}
+    path = tmp_path / "a.avro"
+    path.write_bytes(of_schema(schema, number.to_bytes(number.bit_length() // 8 + 1, "big", signed=True)))
+    assert [row.values[0] for rows in pieces("AvroFormat", path) for row in rows] == [
+        decimal.Decimal((1, tuple(map(int, str(-number))), -2))
+    ]
+
+
+@pytest.mark.parametrize("precision", [38, 10**9])
+def test_a_decimal_of_a_file_takes_no_hours(tmp_path: Path, precision: int) -> None:
+    """
+    Who may put a file there writes a decimal of half a megabyte: to make one of it took half a minute, in which nothing else
+    ran in the host, and one of 16 MB would take hours.
+    """
+    kind = {"type": "bytes", "logicalType": "decimal", "precision": precision, "scale": 2}
+    schema = {"type": "record", "name": "r", "fields": [{"name": "d", "type": kind}]}
+    path = tmp_path / "a.avro"
+    path.write_bytes(of_schema(schema, b"\x7f" * 500_000))
+    begin = time.process_time()
+    with pytest.raises(DataError, match="A decimal has 500000 bytes"):
+        list(pieces("AvroFormat", path))
+    assert time.process_time() - begin < 5
+
+
 def test_a_field_of_csv_is_as_long_as_a_record_may_be(tmp_path: Path) -> None:
     """The control: Python's own limit, of 128 KB, is none that a setting has."""
     path = tmp_path / "a.csv"

@@ -9,16 +9,19 @@ and unpacks them whatever they become. Called by `catalogs.py` before any catalo
 from __future__ import annotations
 
 import bz2
+import decimal
 import zlib
 from typing import Any, Generic, TypeVar
 
-from pyiceberg import manifest, serializers
+from pyiceberg import conversions, manifest, serializers
 from pyiceberg.avro import file as avro
 from pyiceberg.avro.codecs import AVRO_CODEC_KEY
 from pyiceberg.avro.resolver import resolve_reader
 from pyiceberg.io import InputStream
 from pyiceberg.table.metadata import TableMetadata, TableMetadataUtil
 from pyiceberg.typedef import StructProtocol
+from pyiceberg.types import DecimalType
+from pyiceberg.utils.decimal import unscaled_to_decimal
 
 from kconnect.api import ConnectError
 from kconnect.connectors.iceberg.decoder import Decoder, check_elements
@@ -31,6 +34,8 @@ MOST_OF_BLOCK = 64 * 1024 * 1024
 """Of a block of manifests, unpacked."""
 MOST_ENTRIES = 1_000_000
 """Of a manifest, or of a list of manifests: each takes a kilobyte and more."""
+_LONGEST_DECIMAL = 64
+"""Iceberg's have 38 digits, in 16 bytes. More take time by their square, in one call that nothing interrupts."""
 
 
 class BoundedAvroFile(avro.AvroFile[D], Generic[D]):
@@ -115,7 +120,15 @@ def _too_much(name: str, limit: str) -> ConnectError:
     return ConnectError(f"The file {name[:300]} has more than {limit}: that is no file of a table that can be written to")
 
 
+def _decimal(kind: DecimalType, data: bytes) -> decimal.Decimal:
+    """Read a bound of a column, which a manifest has as bytes of any number, as pyiceberg reads it."""
+    if len(data) > _LONGEST_DECIMAL:
+        raise ConnectError(f"A manifest has a bound of {len(data)} bytes for a decimal, of which {_LONGEST_DECIMAL} may be")
+    return unscaled_to_decimal(int.from_bytes(data, "big", signed=True), kind.scale)
+
+
 def bound() -> None:
     """Have pyiceberg read with limits. May be called again."""
+    conversions.from_bytes.register(DecimalType, _decimal)  # type: ignore[arg-type]
     manifest.AvroFile = BoundedAvroFile  # type: ignore[attr-defined]
     serializers.FromByteStream.table_metadata = staticmethod(_metadata)  # type: ignore[method-assign]

@@ -16,12 +16,13 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, BinaryIO, NamedTuple
 
 import fastavro
+import fastavro.read
 import pyarrow as pa
 
 from kconnect.api import DataError
 from kconnect.connectors import limits
 from kconnect.connectors.limits import TooMuchError
-from kconnect.data import avro_indexes
+from kconnect.data import avro_indexes, decimals
 
 _MAGIC, _SYNC = b"Obj\1", 16
 _LONGEST_HEAD = 16 * 1024 * 1024
@@ -33,6 +34,9 @@ _MOST_EMPTY = 4
 _MOST_PARTS = 100_000
 _LEAST = 64
 _WHOLE = "kconnect_whole"
+_DECIMAL = "kconnect-decimal"
+"""A logical type that only schemas have that are made here."""
+_TYPES = ("type", "items", "values", "fields")
 
 
 class Blocks:
@@ -50,7 +54,8 @@ class Blocks:
             self.schema: Any = json.loads(head["avro.schema"], object_pairs_hook=_plain)
             # fastavro keeps the parsed form of records only, and would parse others for each value.
             whole = {"type": "record", "name": _WHOLE, "fields": [{"name": "v", "type": self.schema}]}
-            self._parsed = avro_indexes.refusing(fastavro.parse_schema(whole))
+            fastavro.parse_schema(whole)
+            self._parsed = avro_indexes.refusing(fastavro.parse_schema(_with_our_decimals(whole)))
         except (KeyError, ValueError, RecursionError, fastavro.schema.SchemaParseException) as error:
             raise DataError(f"its schema can't be read: {type(error).__name__}") from None
         check_elements(self.schema)
@@ -167,6 +172,24 @@ _DECODERS: Mapping[str, Callable[[bytes], Iterator[bytes]]] = {
     "xz": lambda data: _piecewise(lzma.LZMADecompressor(memlimit=256 * 1024 * 1024), data),
     "zstandard": _zstandard,
 }
+
+
+def _with_our_decimals(node: Any) -> Any:
+    """Return a schema whose decimals are read by `_decimal`: fastavro would read them whatever their length."""
+    if isinstance(node, list):
+        return [_with_our_decimals(part) for part in node]
+    if not isinstance(node, dict):
+        return node
+    changed = {name: _with_our_decimals(part) if name in _TYPES else part for name, part in node.items()}
+    return {**changed, "logicalType": _DECIMAL} if node.get("logicalType") == "decimal" else changed
+
+
+def _decimal(data: bytes, writer_schema: Any, reader_schema: Any = None) -> Any:
+    return decimals.of_bytes(data, writer_schema.get("scale", 0))
+
+
+for _kind in ("bytes", "fixed"):
+    fastavro.read.LOGICAL_READERS[f"{_kind}-{_DECIMAL}"] = _decimal
 
 
 def _plain(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from kconnect import doorman, private_folder
 from kconnect.connectors.spark.session import delta, groups, iceberg, stores, tables, wire
 from kconnect.connectors.spark.session.groups import Request, Writes
 
@@ -32,6 +33,7 @@ _LOOKERS = 4
 """A table whose store does not answer holds up one of them."""
 JARS = "kconnect-jars"
 """The folder of this Python with the jars of table formats, as `kconnect lake setup` makes it."""
+_OPTIONS = "spark.driver.extraJavaOptions"
 
 
 def main() -> None:
@@ -164,6 +166,8 @@ def _session(settings: dict[str, str]) -> Any:
     from pyspark.sql import SparkSession
 
     jars = sorted(map(str, Path(sys.prefix, JARS).glob("*.jar")))
+    # Of TMPDIR, which Java does not heed; `application.py` has made that, for this user alone.
+    settings[_OPTIONS] = private_folder.PrivateFolder(tempfile.gettempdir(), -1).added_to(settings.get(_OPTIONS, ""))
     settings = {"spark.app.name": "kconnect lake", **({"spark.jars": ",".join(jars)} if jars else {}), **settings}
     logins = _logins(Path(f"{sys.prefix}.conf"))
     names = [re.escape(line.split(maxsplit=1)[0]) for line in logins.splitlines() if line.strip() and line[0] != "#"]
@@ -177,7 +181,9 @@ def _session(settings: dict[str, str]) -> Any:
     file.write_text("\n".join((logins, *lines, "")), "utf-8")
     os.environ["SPARK_CONF_DIR"] = folder
     try:
-        return SparkSession.builder.getOrCreate()
+        spark = SparkSession.builder.getOrCreate()
+        doorman.post(spark.sparkContext._gateway)
+        return spark
     finally:
         file.unlink()
 
