@@ -20,6 +20,7 @@ from kconnect.cli.selection import Wanted
 from kconnect.cli.waiting import Seen
 
 if TYPE_CHECKING:
+    from kconnect.rest.answers import ConnectorStateInfo
     from kconnect.rest.client import ConnectClient
 
 _NO_TASKS_S = 5.0
@@ -90,7 +91,7 @@ def reach(
     tasks: int | None = None,
     steady: float = 0.0,
     gives_up: bool = True,
-) -> dict[str, Any]:
+) -> ConnectorStateInfo:
     """
     Wait until the connector and all its tasks are in a state, `steady` seconds long, and give the status.
 
@@ -101,7 +102,7 @@ def reach(
     so_since: float | None = None
     failure = _Failure(client, name) if gives_up and state != "FAILED" else None
 
-    def so_for_long(status: dict[str, Any]) -> bool:
+    def so_for_long(status: ConnectorStateInfo) -> bool:
         nonlocal so_since
         if failure is not None:
             failure.look(status)
@@ -115,7 +116,7 @@ def reach(
         so_since = so_since or time.monotonic()
         return is_over or steady == 0
 
-    def reached(status: dict[str, Any]) -> bool:
+    def reached(status: ConnectorStateInfo) -> bool:
         nonlocal empty_since
         states = [unit["state"] for unit in (status["connector"], *status["tasks"])]
         if state == "FAILED" and tasks is None:
@@ -135,7 +136,7 @@ def reach(
         empty_since = empty_since or time.monotonic()
         return time.monotonic() - empty_since >= _NO_TASKS_S
 
-    def is_whole(status: dict[str, Any]) -> bool:
+    def is_whole(status: ConnectorStateInfo) -> bool:
         """Whether there are no more tasks than have a status: one that has only just been made has none yet."""
         if tasks is not None or state in ("STOPPED", "FAILED"):
             return True
@@ -153,7 +154,7 @@ class _Failure:
         self._since: float | None = None
         self._restarts: bool | None = None
 
-    def look(self, status: Mapping[str, Any]) -> None:
+    def look(self, status: ConnectorStateInfo) -> None:
         """Raise WaitError if something has been FAILED for a while, and is not restarted by itself."""
         from kconnect.rest.client import WaitError, summary
 
@@ -167,8 +168,8 @@ class _Failure:
             attempts = self._client.get_config(self._name).get("errors.restart.max.attempts") or "0"
             self._restarts = attempts.strip() != "0"
         if not self._restarts:
-            text = f"{summary(dict(status))}. Nothing restarts it by itself: fix the cause, then kconnect restart"
-            raise WaitError(f"Connector {self._name} has failed: {text} {self._name} --failed", dict(status))
+            text = f"{summary(status)}. Nothing restarts it by itself: fix the cause, then kconnect restart"
+            raise WaitError(f"Connector {self._name} has failed: {text} {self._name} --failed", status)
 
 
 class Restart:
@@ -198,7 +199,7 @@ class Restart:
         begun = time.monotonic()
         changed: set[int | None] = set()
 
-        def reached(status: dict[str, Any]) -> bool:
+        def reached(status: ConnectorStateInfo) -> bool:
             now = {number: row for number, row in self._rows(status).items() if number in ids}
             changed.update(number for number, row in now.items() if row != self._before.get(number))
             if not now or any(row["state"] not in ("RUNNING", "PAUSED", "STOPPED") for row in now.values()):

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from email.utils import parsedate_to_datetime
 from types import MappingProxyType, TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote, urlsplit
 
 import orjson
@@ -26,6 +26,29 @@ from kconnect.rest import tls_errors
 if TYPE_CHECKING:
     import httpx
 
+    from kconnect.rest.answers import (
+        Backfill,
+        Changes,
+        Cluster,
+        ConfigInfos,
+        ConnectorInfo,
+        ConnectorStateInfo,
+        CreatedConnector,
+        DeadLetters,
+        Demand,
+        Health,
+        InferredSchemas,
+        LogLines,
+        Move,
+        Placement,
+        Preview,
+        ReloadedPlugins,
+        Replayed,
+        Restarts,
+        TaskState,
+        Worker,
+    )
+
 Config = Mapping[str, "str | int | float | bool | None"]
 
 ANSWER_S = 95.0
@@ -33,6 +56,7 @@ ANSWER_S = 95.0
 
 MOST_BYTES = 256 * 2**20
 """An answer may have. Whoever is on the way to a worker, or in its place, could send one without an end."""
+T = TypeVar("T")
 _WHOLE = 4
 """An answer may take so many times as long as a client waits for each part of it."""
 
@@ -82,7 +106,7 @@ class WaitError(RestError):
 
     exit_code = 7
 
-    def __init__(self, message: str, last: dict[str, Any] | None) -> None:
+    def __init__(self, message: str, last: ConnectorStateInfo | None) -> None:
         super().__init__(None, message)
         self.last = last
 
@@ -154,21 +178,22 @@ class ConnectClient:
 
     # -- worker -------------------------------------------------------------------------------------------------------
 
-    def root(self) -> dict[str, Any]:
+    def root(self) -> Worker:
         """version, commit, kafka_cluster_id."""
         return self._object("GET", "/")
 
-    def health(self) -> dict[str, Any]:
+    def health(self) -> Health:
         """`{"status": "healthy" | "starting" | "unhealthy", "message": ...}`, whatever the HTTP status."""
         with self._waiting(f"the worker at {self.url} (/health)"):
             response = self._send("GET", "/health")
         try:
-            data = orjson.loads(response.content)
+            data: Any = orjson.loads(response.content)
         except orjson.JSONDecodeError:
             data = None
         if not isinstance(data, dict) or "status" not in data:
             raise _error(response)
-        return data
+        health: Health | Any = data
+        return health
 
     def clock(self) -> tuple[float, float] | None:
         """Return by how many seconds the worker's clock is ahead, at least and at most; None if it doesn't tell."""
@@ -182,11 +207,11 @@ class ConnectClient:
             return None
         return told_s - after, told_s + 1 - before
 
-    def cluster(self) -> dict[str, Any]:
+    def cluster(self) -> Cluster:
         """Members, leader, units by worker and host, and what moves: see `core/herder/requests/cluster.py`. kconnect only."""
         return self._object("GET", "/cluster")
 
-    def demand(self) -> dict[str, Any]:
+    def demand(self) -> Demand:
         """How many workers the load wants: see `core/herder/requests/cluster.py`. kconnect only."""
         return self._object("GET", "/cluster/demand")
 
@@ -207,11 +232,11 @@ class ConnectClient:
             self._has_own = False
         return {}
 
-    def placement(self, name: str) -> dict[str, Any]:
+    def placement(self, name: str) -> Placement:
         """Return where a connector and its tasks run, and what they wait for. kconnect only."""
         return self._object("GET", _path("kconnect", "connectors", name, "placement"))
 
-    def reload_plugins(self, url: str | None = None) -> dict[str, Any]:
+    def reload_plugins(self, url: str | None = None) -> ReloadedPlugins:
         """Have the worker, or another one as `at` asks it, look at plugin.path anew; what is different. kconnect only."""
         if url is not None:
             with self.at(url) as worker:
@@ -235,61 +260,61 @@ class ConnectClient:
         params = None if version is None else {"version": version}
         return self._objects("GET", _path("connector-plugins", plugin, "config"), params=params)
 
-    def validate(self, plugin: str, config: Config) -> dict[str, Any]:
+    def validate(self, plugin: str, config: Config) -> ConfigInfos:
         return self._object("PUT", _path("connector-plugins", plugin, "config", "validate"), config)
 
-    def preview(self, config: Config, records: list[Any] | None = None, **sample: Any) -> dict[str, Any]:
+    def preview(self, config: Config, records: list[Any] | None = None, **sample: Any) -> Preview:
         """Return what the chain makes of `records`, or of some of a `topic`: `limit`, `partition`, `offset`, `newest`."""
         source = sample if records is None else {"records": records}
         return self._object("POST", "/kconnect/preview", {"config": dict(config), **source})
 
-    def moves(self, connector: str, **to: str) -> list[dict[str, Any]]:
+    def moves(self, connector: str, **to: str) -> list[Move]:
         """Return where a sink would go on, and what comes again: `to` earliest or latest, a `time` in ms, or `back` by N."""
-        answer = self._object("GET", _path("kconnect", "connectors", connector, "offsets", "moves"), params=to)
+        answer = self._json("GET", _path("kconnect", "connectors", connector, "offsets", "moves"), params=to)
         return list(answer["moves"])
 
-    def changes(self, connector: str) -> dict[str, Any]:
+    def changes(self, connector: str) -> Changes:
         """Return a connector's history, as far as the internal topics tell it."""
         return self._object("GET", _path("kconnect", "connectors", connector, "changes"))
 
-    def restarts(self, connector: str, changed: Iterable[str]) -> dict[str, Any]:
+    def restarts(self, connector: str, changed: Iterable[str]) -> Restarts:
         """Return which tasks would restart if these settings changed, and the same as a `text`."""
         path = _path("kconnect", "connectors", connector, "restarts")
         return self._object("GET", path, params={"changed": list(changed)})
 
-    def schemas(self, connector: str) -> dict[str, Any]:
+    def schemas(self, connector: str) -> InferredSchemas:
         """Return the schemas that a sink's tasks have inferred of JSON."""
         return self._object("GET", _path("kconnect", "connectors", connector, "schemas"))
 
     def forget_schemas(self, connector: str) -> str:
         """Have the inferred schemas of a stopped connector forgotten; return the answer's text."""
-        return str(self._object("DELETE", _path("kconnect", "connectors", connector, "schemas"))["message"])
+        return str(self._json("DELETE", _path("kconnect", "connectors", connector, "schemas"))["message"])
 
-    def log_lines(self, **wanted: Any) -> dict[str, Any]:
+    def log_lines(self, **wanted: Any) -> LogLines:
         """Some lines of logs, as `GET /kconnect/logs` has them. NotFoundError if the worker keeps none."""
         return self._object("GET", _path("kconnect", "logs"), params=wanted)
 
-    def dead_letters(self, connector: str, **wanted: Any) -> dict[str, Any]:
+    def dead_letters(self, connector: str, **wanted: Any) -> DeadLetters:
         """Return letters of a connector's queue: `limit`, `oldest`, `stage`, `exception`, `topic`, `contains`."""
         return self._object("GET", _path("kconnect", "connectors", connector, "dead-letters"), params=wanted)
 
-    def replay_dead_letters(self, connector: str, letters: list[dict[str, int]], **wanted: Any) -> dict[str, Any]:
+    def replay_dead_letters(self, connector: str, letters: list[dict[str, int]], **wanted: Any) -> Replayed:
         """Send letters again; the options are `through_chain`, `again`, `to_topic` and `dry_run`."""
         body = {"letters": letters, **wanted}
         return self._object("POST", _path("kconnect", "connectors", connector, "dead-letters", "replay"), body)
 
-    def backfill(self, connector: str) -> dict[str, Any]:
+    def backfill(self, connector: str) -> Backfill:
         """Return how far the backfill of a connector of Debezium's is."""
         return self._object("GET", _path("kconnect", "connectors", connector, "backfill"))
 
     def start_backfill(
         self, connector: str, tasks: int, rate: int | None, settings: Config, into: str | None = None
-    ) -> dict[str, Any]:
+    ) -> Backfill:
         """Begin one, into topics or straight into the tables of a sink, or let it go on."""
         body = {"tasks": tasks, "rate": rate, "settings": dict(settings), "into": into}
         return self._object("POST", _path("kconnect", "connectors", connector, "backfill"), body)
 
-    def finish_backfill(self, connector: str) -> dict[str, Any]:
+    def finish_backfill(self, connector: str) -> Backfill:
         """Hand it over to Debezium."""
         return self._object("POST", _path("kconnect", "connectors", connector, "backfill", "finish"))
 
@@ -299,7 +324,7 @@ class ConnectClient:
 
     def reread(self, connector: str) -> list[str]:
         """Return the tables that Debezium is still to read again beside its stream."""
-        return list(self._object("GET", _path("kconnect", "connectors", connector, "backfill", "again"))["tables"])
+        return list(self._json("GET", _path("kconnect", "connectors", connector, "backfill", "again"))["tables"])
 
     def begin_reread(self, connector: str, tables: Iterable[str], where: str | None) -> None:
         """Have tables read again, or some of their rows."""
@@ -335,7 +360,7 @@ class ConnectClient:
             raise RestError(200, f"{self.url} is not a worker: the answer of its /connectors has another form")
         return answer
 
-    def connector(self, name: str) -> dict[str, Any]:
+    def connector(self, name: str) -> ConnectorInfo:
         return self._object("GET", _path("connectors", name))
 
     def get_config(self, name: str) -> dict[str, str | None]:
@@ -346,22 +371,22 @@ class ConnectClient:
         response = self._call("GET", _path("connectors", name, "config"))
         return self._parsed(response), response.headers.get("ETag")
 
-    def status(self, name: str) -> dict[str, Any]:
+    def status(self, name: str) -> ConnectorStateInfo:
         return self._object("GET", _path("connectors", name, "status"))
 
     def tasks(self, name: str) -> list[dict[str, Any]]:
         return self._objects("GET", _path("connectors", name, "tasks"))
 
-    def task_status(self, name: str, task: int) -> dict[str, Any]:
+    def task_status(self, name: str, task: int) -> TaskState:
         return self._object("GET", _path("connectors", name, "tasks", str(task), "status"))
 
     def topics(self, name: str) -> list[str]:
-        topics: list[str] = self._object("GET", _path("connectors", name, "topics"))[name]["topics"]
+        topics: list[str] = self._json("GET", _path("connectors", name, "topics"))[name]["topics"]
         return topics
 
     def offsets(self, name: str) -> list[dict[str, Any]]:
         """`[{"partition": ..., "offset": ...}]`."""
-        offsets: list[dict[str, Any]] = self._object("GET", _path("connectors", name, "offsets"))["offsets"]
+        offsets: list[dict[str, Any]] = self._json("GET", _path("connectors", name, "offsets"))["offsets"]
         return offsets
 
     # -- connectors: writes -------------------------------------------------------------------------------------------
@@ -372,7 +397,7 @@ class ConnectClient:
         config: Config,
         initial_state: str | None = None,
         initial_offsets: list[dict[str, Any]] | None = None,
-    ) -> dict[str, Any]:
+    ) -> CreatedConnector:
         """
         `initial_offsets`, as `offsets` gives them, are where it begins (KIP-995); the answer has `offsets_status` then.
         Kafka Connect 4.3 refuses them.
@@ -384,12 +409,12 @@ class ConnectClient:
             body["initial_offsets"] = initial_offsets
         return self._object("POST", "/connectors", body)
 
-    def put_config(self, name: str, config: Config, tag: str | None = None) -> dict[str, Any]:
+    def put_config(self, name: str, config: Config, tag: str | None = None) -> ConnectorInfo:
         """Create the connector, or replace its whole config; with a `tag`, only the config that had it."""
-        answer: dict[str, Any] = self._parsed(self._call("PUT", _path("connectors", name, "config"), config, tag=tag))
+        answer: ConnectorInfo = self._parsed(self._call("PUT", _path("connectors", name, "config"), config, tag=tag))
         return answer
 
-    def patch_config(self, name: str, patch: Config) -> dict[str, Any]:
+    def patch_config(self, name: str, patch: Config) -> ConnectorInfo:
         """Change some settings; None removes one (KIP-477)."""
         return self._object("PATCH", _path("connectors", name, "config"), patch)
 
@@ -416,11 +441,11 @@ class ConnectClient:
 
     def alter_offsets(self, name: str, offsets: list[dict[str, Any]]) -> str:
         """Alter a stopped connector's offsets, given as `offsets` has them; None resets one. Return the worker's message."""
-        message: str = self._object("PATCH", _path("connectors", name, "offsets"), {"offsets": offsets})["message"]
+        message: str = self._json("PATCH", _path("connectors", name, "offsets"), {"offsets": offsets})["message"]
         return message
 
     def reset_offsets(self, name: str) -> str:
-        message: str = self._object("DELETE", _path("connectors", name, "offsets"))["message"]
+        message: str = self._json("DELETE", _path("connectors", name, "offsets"))["message"]
         return message
 
     def delete(self, name: str) -> None:
@@ -435,7 +460,7 @@ class ConnectClient:
         tasks: int | None = None,
         timeout: float = 120.0,
         fail_fast: bool = False,
-    ) -> dict[str, Any]:
+    ) -> ConnectorStateInfo:
         """
         Poll until the connector and its tasks are in a state, and give the status then.
 
@@ -452,7 +477,7 @@ class ConnectClient:
         """
         goal = state if tasks is None else f"{state} with {tasks} task(s)"
 
-        def reached(status: dict[str, Any]) -> bool:
+        def reached(status: ConnectorStateInfo) -> bool:
             if _reached(status, state, tasks):
                 return True
             if fail_fast and state != "FAILED" and _reached(status, "FAILED", None):
@@ -464,18 +489,18 @@ class ConnectClient:
     def wait_until(
         self,
         name: str,
-        reached: Callable[[dict[str, Any]], bool],
+        reached: Callable[[ConnectorStateInfo], bool],
         wanted: str,
         timeout: float,
         tell: Callable[[str], None] = lambda last_seen: None,
-    ) -> dict[str, Any]:
+    ) -> ConnectorStateInfo:
         """
         Poll as `wait_for`, for whatever `reached` says of a status; `wanted` is that in words, such as `RUNNING`. `tell` gets
         what was seen, each time.
         """
         deadline = time.monotonic() + timeout
         pause = _FIRST_PAUSE
-        last: dict[str, Any] | None = None
+        last: ConnectorStateInfo | None = None
         while True:
             try:
                 last = self.status(name)
@@ -495,9 +520,12 @@ class ConnectClient:
 
     # -- the wire -----------------------------------------------------------------------------------------------------
 
-    def _object(self, method: str, path: str, body: Any = None, params: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """The answer, which is taken for an object without a look: what is no worker is found out by `_json`."""
-        answer: dict[str, Any] = self._json(method, path, body, params)
+    def _object(self, method: str, path: str, body: Any = None, params: Mapping[str, Any] | None = None) -> T:  # type: ignore[type-var]
+        """
+        Return the answer, taken for what the caller says that it returns, which is not looked at: `_json` finds out what is no
+        worker.
+        """
+        answer: T = self._json(method, path, body, params)
         return answer
 
     def _objects(self, method: str, path: str, params: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
@@ -717,7 +745,7 @@ def _kind(response: httpx.Response) -> str:
     return f"the answer of {response.url.path} is {kind} rather than JSON; check the URL, and any proxy in between"
 
 
-def _reached(status: dict[str, Any], state: str, tasks: int | None) -> bool:
+def _reached(status: ConnectorStateInfo, state: str, tasks: int | None) -> bool:
     connector = status["connector"]["state"]
     states = [task["state"] for task in status["tasks"]]
     if state == "FAILED":
@@ -729,7 +757,7 @@ def _reached(status: dict[str, Any], state: str, tasks: int | None) -> bool:
     return connector == state and all(task_state == state for task_state in states)
 
 
-def summary(status: dict[str, Any]) -> str:
+def summary(status: ConnectorStateInfo) -> str:
     """The states in one line, with the reason from the first trace."""
     units = [("connector", status["connector"]), *((f"task {task['id']}", task) for task in status["tasks"])]
     text = ", ".join(f"{who} {unit['state']}" for who, unit in units)

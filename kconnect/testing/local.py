@@ -120,7 +120,7 @@ class LocalConnect:
         time.
         """
         self.client.put_config(name, dict(config))
-        return self.client.wait_for(name, "RUNNING", tasks, timeout, fail_fast=True)
+        return dict(self.client.wait_for(name, "RUNNING", tasks, timeout, fail_fast=True))
 
     def write(self, topic: str, *values: Any, key: Any = None) -> None:
         """

@@ -54,7 +54,7 @@ class Cluster:
             self.up[number % len(self.up)].client.create(f"idle-{self.units // 2}", config)
             self.units += 2
 
-    def view(self) -> dict[str, Any]:
+    def view(self) -> Any:
         return self.up[0].client.cluster()
 
     def leader(self) -> WorkerProcess:

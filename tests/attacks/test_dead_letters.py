@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import confluent_kafka as ck
 import pytest
@@ -54,7 +55,7 @@ def names(connector: str, topic: str, partition: int = 0, offset: int = 0) -> di
     return {f"__connect.errors.{name}": text for name, text in {**place, "exception.message": "harmless"}.items()}
 
 
-def letter_of(sink: Sink, key: str) -> dict:
+def letter_of(sink: Sink, key: str) -> Any:
     # Each look is a process, so the queue is read first.
     wait_until(lambda: any(m.key() == key.encode() for m in units.read_all(sink.bootstrap, sink.queue)), LIMIT_S)
     return next(letter for letter in sink.client.dead_letters(sink.name)["letters"] if letter["key"] == key)
@@ -64,7 +65,7 @@ def size(sink: Sink, topic: str) -> int:
     return sum(end for _, end in sink.ends(topic))
 
 
-def replay(sink: Sink, letter: dict, **more: object) -> dict:
+def replay(sink: Sink, letter: Any, **more: object) -> Any:
     """Replay it dry and then for real: what is shown before must be what happens."""
     place = [{"partition": letter["partition"], "offset": letter["offset"]}]
     before = sink.client.replay_dead_letters(sink.name, place, dry_run=True, **more)["letters"]

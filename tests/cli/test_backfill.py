@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from kconnect.cli.backfill import backfill, progress
 
 
-def state(**other: Any) -> dict[str, Any]:
+def state(**other: Any) -> Any:
     return {
         "state": "RUNNING",
         "tasks": {"RUNNING": 1, "FAILED": 1},

@@ -57,7 +57,7 @@ class Beside:
             tasks = self.client.status(name)["tasks"]
         except RestError:
             return {}
-        return tasks[0] if tasks else {}
+        return dict(tasks[0]) if tasks else {}
 
     def wait(self, name: str, state: str, limit_s: float = WAIT_S) -> str:
         """The first line of its trace, once it is so."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -40,7 +41,7 @@ def test_letters_are_read_tried_and_replayed_once(sink: Sink) -> None:
     assert client.dead_letters(sink.name, stage="TRANSFORMATION")["letters"] == []
 
     chosen = [{"partition": 0, "offset": offset} for offset in range(4)]
-    still = client.replay_dead_letters(sink.name, chosen, through_chain=True)
+    still: Any = client.replay_dead_letters(sink.name, chosen, through_chain=True)
     assert still["replayed"] == 0
     assert [(each["offset"], each["to"]) for each in still["letters"]] == [(offset, None) for offset in range(4)]
     assert all("still fails at VALUE_CONVERTER" in each["left"] for each in still["letters"][:3])
@@ -49,7 +50,7 @@ def test_letters_are_read_tried_and_replayed_once(sink: Sink) -> None:
     assert sum(end for _, end in sink.ends(sink.topic)) == 5, "what would fail again is not written"
 
     sink.mend()
-    dry = client.replay_dead_letters(sink.name, chosen[:3], through_chain=True, dry_run=True)
+    dry: Any = client.replay_dead_letters(sink.name, chosen[:3], through_chain=True, dry_run=True)
     assert dry["replayed"] == 0
     assert [(each["to"], each["left"]) for each in dry["letters"]] == [(sink.topic, None)] * 3
     # They come from several partitions, so each may be the first.
@@ -59,7 +60,7 @@ def test_letters_are_read_tried_and_replayed_once(sink: Sink) -> None:
     assert (one["replayed"], one["letters"][0]["outcome"]) == (1, None)
 
     def replayed() -> list[bool]:
-        return [each["replayed"] for each in client.dead_letters(sink.name)["letters"]]
+        return [bool(each["replayed"]) for each in client.dead_letters(sink.name)["letters"]]
 
     # Brokers end a transaction a moment after they have said that it is committed.
     wait_until(lambda: sum(replayed()) == 1, LIMIT_S)
@@ -68,7 +69,7 @@ def test_letters_are_read_tried_and_replayed_once(sink: Sink) -> None:
     assert rest["letters"][1]["left"] == "it has been replayed already"
     wait_until(lambda: all(replayed()), LIMIT_S)
     assert client.replay_dead_letters(sink.name, chosen[:3])["replayed"] == 0
-    elsewhere = client.replay_dead_letters(sink.name, chosen[:1], again=True, to_topic=sink.queue)
+    elsewhere: Any = client.replay_dead_letters(sink.name, chosen[:1], again=True, to_topic=sink.queue)
     assert "name another topic" in elsewhere["letters"][0]["left"]
     wait_until(lambda: len(sink.lines()) >= 5, LIMIT_S)
     assert len(units.read_all(sink.bootstrap, sink.topic)) == 8

@@ -16,9 +16,9 @@ from tests.support import wait_until
 Names = Callable[[str], str]
 
 
-def hosts(worker: WorkerProcess) -> list[dict[str, Any]]:
+def hosts(worker: WorkerProcess) -> list[Any]:
     (found,) = worker.client.cluster()["workers"]
-    return found["hosts"]
+    return list(found["hosts"])
 
 
 def dedicated(worker: WorkerProcess, name: str) -> dict[int, int]:

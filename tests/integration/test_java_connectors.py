@@ -71,7 +71,7 @@ class Connectors:
             tasks = self.client.status(name)["tasks"]
         except RestError:
             return {}
-        return tasks[0] if tasks else {}
+        return dict(tasks[0]) if tasks else {}
 
     def wait(self, name: str, state: str) -> str:
         wait_until(lambda: self.task(name).get("state") == state, WAIT_S, f"{name} did not become {state}")
@@ -118,7 +118,7 @@ def test_java_plugins_are_listed_and_validated_in_a_sandbox(java_worker: WorkerP
     assert own["limit"]["type"] == "LONG" and own["limit"]["default_value"] == str(2**63 - 1)
     assert own["secret"]["type"] == "PASSWORD" and own["topic"]["required"] is True
     given = {"connector.class": "NumbersSource", "name": "x", "limit": "-1", "secret": "canary-java-19e4"}
-    infos = client.validate("NumbersSource", given)
+    infos: Any = client.validate("NumbersSource", given)
     found = {row["value"]["name"]: row["value"] for row in infos["configs"]}
     assert found["limit"]["errors"] == ["Invalid value -1 for configuration limit: Value must be at least 0"]
     assert found["topic"]["errors"] == ['Missing required configuration "topic" which has no default value.']

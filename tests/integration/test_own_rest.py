@@ -77,7 +77,7 @@ def test_what_became_of_a_connector(worker: WorkerProcess, unique: Callable[[str
         assert any("batch.size=7 added" in text for _, _, text in said)
         times = [each["at"] for each in found["changes"]]
         assert times == sorted(times) and found["since"] == times[0]
-        advice = client._object("GET", f"/kconnect/connectors/{name}")["advice"]
+        advice = client._json("GET", f"/kconnect/connectors/{name}")["advice"]
         assert advice == [f"It is paused, and moves nothing: `kconnect resume {name}`"]
     finally:
         client.delete(name)

@@ -26,7 +26,7 @@ JSON = {"value.converter": "org.apache.kafka.connect.json.JsonConverter", "value
 def test_records_that_are_given(worker: WorkerProcess) -> None:
     config = {**SINK, **INSERT, **JSON}
     records = [{"topic": "t", "value_text": '{"n": 1}'}, {"topic": "t", "value_text": "{"}, {"topic": "t", "value": {"n": 2}}]
-    found = worker.client.preview(config, records)
+    found: Any = worker.client.preview(config, records)
     assert found["kind"] == "sink"
     first, second, third = found["records"]
     assert [step["alias"] for step in first["steps"]] == ["mark"]
@@ -47,7 +47,7 @@ def test_records_of_a_topic_of_which_nothing_is_committed(
     config = {**SINK, **JSON, "topics": topic, "name": topic}
 
     def numbers(**sample: Any) -> list[int]:
-        found = worker.client.preview(config, topic=topic, **sample)["records"]
+        found: Any = worker.client.preview(config, topic=topic, **sample)["records"]
         return [record["out"]["value"]["payload"]["n"] for record in found]
 
     assert numbers() == [0, 1, 2, 3, 4]

@@ -25,7 +25,7 @@ def end_of(bootstrap: str, topic: str) -> int:
         consumer.close()
 
 
-def hosts_of(worker: WorkerProcess) -> set[int]:
+def hosts_of(worker: WorkerProcess) -> set[int | None]:
     return {host["pid"] for host in worker.client.cluster()["workers"][0]["hosts"]}
 
 

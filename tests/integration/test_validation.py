@@ -13,7 +13,7 @@ SOURCE = {"name": "c", "connector.class": "FileStreamSource", "file": "/nowhere"
 
 
 def errors(worker: WorkerProcess, config: dict[str, str]) -> dict[str, list[str]]:
-    infos: dict[str, Any] = worker.client.validate("FileStreamSource", config)
+    infos: Any = worker.client.validate("FileStreamSource", config)
     return {row["value"]["name"]: row["value"]["errors"] for row in infos["configs"] if row["value"]["errors"]}
 
 

@@ -43,6 +43,7 @@ def test_one_line_from_file_to_file_and_what_rest_says_of_it(worker: WorkerProce
     assert client.tasks(src)[0]["config"]["task.class"] == "org.apache.kafka.connect.file.FileStreamSourceTask"
     assert client.connector(snk)["tasks"] == [{"connector": snk, "task": 0}]
     (placed,) = client.placement(src)["tasks"]
+    assert placed["host"] is not None
     assert placed["host"]["worker_id"] == placed["worker_id"] == status["tasks"][0]["worker_id"]
     assert (placed["state"], placed["waits_for"]) == ("RUNNING", None)
     position = [{"partition": {"filename": str(tmp_path / "in")}, "offset": {"position": 7}}]

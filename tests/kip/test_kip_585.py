@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import confluent_kafka as ck
 import pytest
@@ -191,7 +192,7 @@ def test_what_validation_refuses(
 ) -> None:
     config = {"connector.class": "FileStreamSource", "file": str(tmp_path / "in"), "topic": "t", "transforms": "t2"}
     config |= {**extract(), **settings, "name": unique("refused")}
-    rows = worker.client.validate("FileStreamSource", config)["configs"]
+    rows: Any = worker.client.validate("FileStreamSource", config)["configs"]
     errors = {row["value"]["name"]: row["value"]["errors"] for row in rows if row["value"]["errors"]}
     assert setting in errors, errors
     assert said in " ".join(errors[setting])

@@ -221,7 +221,7 @@ def test_preflight_validation(eos_worker: WorkerProcess, config: dict[str, str],
         "exactly.once.support": "required",
         **config,
     }
-    found = eos_worker.client.validate("ScriptedSourceConnector", given)
+    found: Any = eos_worker.client.validate("ScriptedSourceConnector", given)
     errors = {each["value"]["name"]: each["value"]["errors"] for each in found["configs"] if each["value"]["errors"]}
     assert list(errors) == ([] if setting is None else [setting])
     assert message in "".join(errors.get(setting or "", []))

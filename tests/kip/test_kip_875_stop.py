@@ -45,7 +45,7 @@ def is_stopped(worker: WorkerProcess, name: str) -> dict[str, Any]:
     with pytest.raises(RestError) as refused:
         client.task_status(name, 0)
     assert refused.value.status == 404
-    return status
+    return dict(status)
 
 
 def written(broker: Broker, name: str) -> list[tuple[str, bytes | None]]:

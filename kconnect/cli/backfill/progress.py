@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from kconnect.rest.answers import Backfill
 
 
-def text(state: dict[str, Any]) -> str:
+def text(state: Backfill) -> str:
     """Return a sentence about what `ConnectClient.backfill` has given."""
     rows, running = state["rows"], state["tasks"].get("RUNNING", 0)
     if state["done"]:
@@ -20,12 +23,13 @@ def text(state: dict[str, Any]) -> str:
     return f"{states}; {state['ranges_done']} of {state['ranges']} ranges, {rows:,}{guess} rows{rate}{rest}"
 
 
-def held(state: dict[str, Any]) -> str | None:
+def held(state: Backfill) -> str | None:
     """Return what the database can't clear away meanwhile, in a sentence; None if that is not known."""
     numbers = state["held"]
-    if state["done"] or None in numbers.values():
+    snapshot_s, transactions, log_bytes = numbers["snapshot_s"], numbers["transactions"], numbers["log_bytes"]
+    if state["done"] or snapshot_s is None or transactions is None or log_bytes is None:
         return None
     return (
-        f"The snapshot is {numbers['snapshot_s']:,.0f} s old: VACUUM keeps what {numbers['transactions']:,.0f} transactions "
-        f"have replaced since, and {numbers['log_bytes'] / 2**20:,.1f} MiB of the log are kept"
+        f"The snapshot is {snapshot_s:,.0f} s old: VACUUM keeps what {transactions:,.0f} transactions "
+        f"have replaced since, and {log_bytes / 2**20:,.1f} MiB of the log are kept"
     )

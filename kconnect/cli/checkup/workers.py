@@ -10,13 +10,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from shlex import quote
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kconnect.cli import selection
 from kconnect.cli.checkup import run
 from kconnect.cli.connection import Target
 from kconnect.cli.findings import ERROR, OK, SKIPPED, WARNING, Finding, count
 from kconnect.rest.client import ConnectClient, RestError
+
+if TYPE_CHECKING:
+    from kconnect.rest.answers import Health, Worker
 
 CLUSTER = "The workers"
 
@@ -31,8 +34,8 @@ class _Answers:
     problem: str | None = None
     asks: bool = False
     """The problem is that it asks who that is, and must not be told."""
-    root: dict[str, Any] | None = None
-    health: dict[str, Any] | None = None
+    root: Worker | None = None
+    health: Health | None = None
     clock: tuple[float, float] | None = None
 
 
@@ -136,7 +139,7 @@ def _of_one(answer: _Answers) -> Iterator[Finding]:
         yield Finding(WARNING, "clock", where, message, "synchronize both clocks with NTP")
 
 
-def _version(root: dict[str, Any]) -> str:
+def _version(root: Worker) -> str:
     """kconnect's own is in `commit`: all of its versions may keep the API of one Connect."""
     commit = str(root.get("commit"))
     return f"{root.get('version')} ({commit})" if commit.startswith("kconnect-") else str(root.get("version"))

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -15,6 +15,7 @@ from kconnect.errors import NotFoundError
 from kconnect.rest.client import RestError
 
 if TYPE_CHECKING:
+    from kconnect.rest.answers import Cluster, ClusterWorker, Demand, TaskHost
     from kconnect.rest.client import ConnectClient
 
 _COMMANDS = {
@@ -76,7 +77,7 @@ def cluster(context: click.Context, target: Target, form: str) -> None:
         click.echo(f"Moving: {name} from {unit['from'] or 'nowhere'} to {unit['to'] or '(not decided yet)'}")
 
 
-def _demand(client: ConnectClient) -> dict[str, Any] | None:
+def _demand(client: ConnectClient) -> Demand | None:
     """Return what the load wants; None if the worker is of a version that does not know it."""
     try:
         return client.demand()
@@ -86,7 +87,7 @@ def _demand(client: ConnectClient) -> dict[str, Any] | None:
         raise
 
 
-def _purpose(host: dict[str, Any]) -> str:
+def _purpose(host: TaskHost) -> str:
     purposes = []
     if host["directories"]:
         purposes.append(f"has plugins of {', '.join(host['directories'])}")
@@ -97,7 +98,7 @@ def _purpose(host: dict[str, Any]) -> str:
     return ", ".join(purposes)
 
 
-def _table(cluster: dict[str, Any]) -> list[str]:
+def _table(cluster: Cluster) -> list[str]:
     from kconnect.cli.layout import table
 
     rows = []
@@ -109,7 +110,7 @@ def _table(cluster: dict[str, Any]) -> list[str]:
     return table(heads, rows, right=("CONNECTORS", "TASKS"))
 
 
-def state(worker: dict[str, Any], leader: str | None) -> str:
+def state(worker: ClusterWorker, leader: str | None) -> str:
     """Return the state of a worker of `/cluster`, in one word."""
     if worker["url"] is None:
         return "gone"

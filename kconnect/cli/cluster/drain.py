@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -12,6 +12,7 @@ from kconnect.cli.connection import Target
 from kconnect.errors import NotFoundError
 
 if TYPE_CHECKING:
+    from kconnect.rest.answers import ClusterWorker
     from kconnect.rest.client import ConnectClient
 
 _LOOK_S = 0.5
@@ -67,7 +68,7 @@ def undrain(worker: str, target: Target) -> None:
 
 def _left(client: ConnectClient, worker: str) -> int:
     """Return how many connectors and tasks the worker's hosts still have, or are to get."""
-    workers: list[dict[str, Any]] = client.cluster()["workers"]
+    workers: list[ClusterWorker] = client.cluster()["workers"]
     row = next((each for each in workers if each["worker_id"] == worker), None)
     if row is None:
         raise NotFoundError(f"There is no worker {worker}")

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
+    from kconnect.rest.answers import LogLine
     from kconnect.rest.client import ConnectClient
 
 _PAUSE_S = 2.0
@@ -50,7 +51,7 @@ def show(client: ConnectClient, wanted: Mapping[str, Any], tail: int | None, fol
         click.echo(f"{whose} that matches is in the logs of the last half hour, which is what workers keep.{hint}", err=True)
 
 
-def _pages(client: ConnectClient, wanted: Mapping[str, Any], follow: bool) -> Iterator[list[dict[str, Any]] | None]:
+def _pages(client: ConnectClient, wanted: Mapping[str, Any], follow: bool) -> Iterator[list[LogLine] | None]:
     """
     Yield the lines of each answer, and None once after the last of those that were there. A worker that is away while it is
     followed, as in a restart, is waited for: what was logged meanwhile comes then.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -14,6 +14,7 @@ from kconnect.errors import BadRequestError, NotFoundError
 
 if TYPE_CHECKING:
     from kconnect.data.schema import Schema
+    from kconnect.rest.answers import InferredSchema
 
 _PREFIX = "value.converter."
 
@@ -89,7 +90,7 @@ def schemas(
         output.table(("topic", "part", "version", "since", "field", "type"), rows)
 
 
-def _content(schemas: list[dict[str, Any]], name: str, topic: str) -> str:
+def _content(schemas: list[InferredSchema], name: str, topic: str) -> str:
     contents = [inferred["content"] for inferred in schemas if (inferred["topic"], inferred["part"]) == (topic, "value")]
     if not contents or contents[0] is None:
         topics = ", ".join(dict.fromkeys(inferred["topic"] for inferred in schemas if inferred["content"])) or "none"

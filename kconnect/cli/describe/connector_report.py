@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from kconnect.cli.brokers import Brokers
     from kconnect.cli.scrape import Scrape
     from kconnect.kafka.stamped import Stamped
+    from kconnect.rest.answers import InferredSchema
     from kconnect.rest.client import ConnectClient
 
 _NO_BROKERS = "give --bootstrap-server or --worker-file"
@@ -142,7 +143,7 @@ class Look:
             if name is not None
         ]
 
-    def _schemas(self, name: str, config: Mapping[str, str | None]) -> list[dict[str, Any]] | None:
+    def _schemas(self, name: str, config: Mapping[str, str | None]) -> list[InferredSchema] | None:
         infers = any((config.get(f"{part}.converter.schemas.infer") or "").lower() == "true" for part in ("key", "value"))
         return list(self._client.schemas(name)["schemas"]) if infers else None
 

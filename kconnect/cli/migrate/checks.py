@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kconnect.cli.migrate.decision import Decision, Doing, Pair, decide
 from kconnect.cli.migrate.journal import Entry
@@ -18,6 +18,9 @@ from kconnect.cli.migrate.side import Seen, Side
 from kconnect.core.settings import references, secrets
 from kconnect.core.settings.source import EXACTLY_ONCE_SUPPORT, OFFSETS_STORAGE_TOPIC
 from kconnect.rest.client import RestError
+
+if TYPE_CHECKING:
+    from kconnect.rest.answers import ConfigValueInfo
 
 _STOP, _INITIAL_STATE = (3, 5), (3, 7)
 """Since which version of Kafka Connect a connector can be stopped, its offsets be set, and it be created stopped."""
@@ -113,7 +116,7 @@ def _validated(target: Side, connector: Seen) -> tuple[list[str], list[str]]:
         if "Failed to find any class" in error.message or error.status == 404:
             return [f"{target.url} has no connector class {name}. Install its plugin there"], []
         return [f"{target.url} can't validate it: {_shown(error.message, config)}"], []
-    rows = [row["value"] for row in answer.get("configs", ()) if row.get("value")]
+    rows = [value for row in answer.get("configs", ()) if (value := row.get("value"))]
     wrong = [f"{target.url} refuses {row['name']}: {_shown(error, config)}" for row in rows for error in row["errors"]]
     if wrong or target.is_kconnect:
         # kconnect's validation refuses a reference that it can't resolve.
@@ -121,7 +124,7 @@ def _validated(target: Side, connector: Seen) -> tuple[list[str], list[str]]:
     return _unresolved(target, config, rows)
 
 
-def _unresolved(target: Side, config: dict[str, Any], rows: list[dict[str, Any]]) -> tuple[list[str], list[str]]:
+def _unresolved(target: Side, config: dict[str, Any], rows: list[ConfigValueInfo]) -> tuple[list[str], list[str]]:
     """Kafka Connect takes a reference that it can't resolve for the value; its validation shows what it made of some."""
     shown = {row["name"]: row["value"] for row in rows}
     wrong: list[str] = []

@@ -9,10 +9,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from kconnect.cli.migrate.journal import Offsets
 from kconnect.rest.client import ConnectClient, RestError, WaitError
+
+if TYPE_CHECKING:
+    from kconnect.rest.answers import ConnectorStateInfo
 
 T = TypeVar("T")
 _PAUSE_S = 0.2
@@ -120,7 +123,7 @@ class Side:
             time.sleep(_PAUSE_S)
         return state
 
-    def _status(self, name: str) -> dict[str, Any]:
+    def _status(self, name: str) -> ConnectorStateInfo:
         """A connector that was just created has none for a moment."""
         end = time.monotonic() + self.limit
         while (status := self._or_none(lambda: self.client.status(name))) is None:

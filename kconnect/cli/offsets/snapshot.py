@@ -12,7 +12,7 @@ The REST API's own body, `{"offsets": […]}`, or its list alone, is read as wel
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -34,7 +34,7 @@ class Saved:
     offsets: Entries
 
 
-def document(url: str, root: dict[str, Any], saved: Iterable[Saved], now: datetime.datetime) -> dict[str, Any]:
+def document(url: str, root: Mapping[str, Any], saved: Iterable[Saved], now: datetime.datetime) -> dict[str, Any]:
     """Return the document to export; `root` is the answer of the worker's `/`."""
     return {
         "exported_at": now.astimezone(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),

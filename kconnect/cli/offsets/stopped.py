@@ -19,6 +19,7 @@ from kconnect.cli.offsets.entries import Entries
 from kconnect.errors import BadRequestError, ConnectError, NotFoundError
 
 if TYPE_CHECKING:
+    from kconnect.rest.answers import ConnectorStateInfo
     from kconnect.rest.client import ConnectClient, RestError
 
 _KNOWN_S = 30.0
@@ -83,7 +84,7 @@ def require(client: ConnectClient, name: str, stop: bool) -> str:
     return state
 
 
-def _status(client: ConnectClient, name: str) -> dict[str, Any]:
+def _status(client: ConnectClient, name: str) -> ConnectorStateInfo:
     """Return the status, also of a connector that was created a moment ago, which has none for a while."""
     from kconnect.rest.client import RestError
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from kconnect.cli.apply import plan, run
 from kconnect.cli.apply.plan import DELETE, Step
@@ -22,6 +22,8 @@ from kconnect.cli.operator.resource import OWNER, Resource
 from kconnect.cli.operator.status import Event, Outcome
 from kconnect.errors import ConnectError
 from kconnect.rest.client import ConnectClient, RestError
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -100,7 +102,7 @@ def _topics(client: ConnectClient, name: str) -> list[str]:
         raise
 
 
-def _or_none(ask: Callable[[], dict[str, Any]]) -> dict[str, Any] | None:
+def _or_none(ask: Callable[[], T]) -> T | None:
     try:
         return ask()
     except RestError as error:

@@ -10,6 +10,7 @@ from kconnect.cli import connection, output
 from kconnect.errors import BadRequestError
 
 if TYPE_CHECKING:
+    from kconnect.rest.answers import ReloadedPlugins
     from kconnect.rest.client import ConnectClient
 
 
@@ -58,7 +59,9 @@ def _all(client: ConnectClient) -> list[dict[str, Any]]:
         if (url := worker["url"]) is not None:
             try:
                 # The one that was asked is reached as the user has it, whatever it advertises.
-                answer = client.reload_plugins(None if worker["worker_id"] == cluster["answered_by"] else url)
+                answer: ReloadedPlugins | dict[str, str] = client.reload_plugins(
+                    None if worker["worker_id"] == cluster["answered_by"] else url
+                )
             except RestError as error:
                 answer = {"error": error.message}
             rows.append({"worker_id": worker["worker_id"], **answer})

@@ -7,7 +7,9 @@ The cluster that chaos runs hurt: a broker, three workers with a proxy on each o
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 import psutil
 from confluent_kafka.admin import AdminClient, NewTopic
@@ -288,6 +290,6 @@ def _not_running(statuses: dict, names: list[str], live: set[str]) -> str | None
     return None
 
 
-def _moves(moving: list[dict], names: list[str]) -> str | None:
+def _moves(moving: Iterable[Mapping[str, Any]], names: list[str]) -> str | None:
     found = [f"{unit['connector']}-{unit['task']}" for unit in moving if unit["connector"] in names]
     return f"{', '.join(found)} move" if found else None

@@ -158,7 +158,7 @@ class Side:
 
     def status(self, name: str) -> dict[str, Any]:
         """Of a connector that runs: `worker_id` is the same on both sides, as is the port."""
-        return self.client.status(name)
+        return dict(self.client.status(name))
 
     def offsets(self, name: str) -> list[dict[str, Any]]:
         """In an order of their own: neither side promises one."""
@@ -166,7 +166,7 @@ class Side:
 
     def validated(self, config: Config) -> dict[str, Any]:
         """All that `validate` answers, the fields by their names, with their order."""
-        body = rest.validated(self.client.validate(config["connector.class"], dict(config)))
+        body = rest.validated(dict(self.client.validate(config["connector.class"], dict(config))))
         steps = [
             name.removesuffix(".type") for name, kind in config.items() if kind.startswith("org.apache.kafka.connect.transf")
         ]

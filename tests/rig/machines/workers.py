@@ -156,7 +156,7 @@ class Workers:
         leader = self._cluster().get("leader")
         return str(leader).partition(":")[0] if leader else None
 
-    def _cluster(self) -> dict[str, Any]:
+    def _cluster(self) -> Mapping[str, Any]:
         """Return what the first worker that answers says of the cluster; nothing if none answers."""
         for name in WORKERS:
             with contextlib.suppress(RestError), self.client(name, 10.0) as client:
