@@ -49,9 +49,9 @@ def is_ours(accepted: socket.socket) -> bool:
         here, there = accepted.getsockname()[:2], accepted.getpeername()[:2]
     except OSError:
         return False
-    wanted = {(at, to) for at in _written(*there) for to in _written(*here)}
+    both_ends = {(at, to) for at in _written(*there) for to in _written(*here)}
     for local, remote, state, user in _connections():
-        if (local, remote) in wanted and state == _ESTABLISHED:
+        if (local, remote) in both_ends and state == _ESTABLISHED:
             return user == os.getuid()
     return False
 

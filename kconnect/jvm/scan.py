@@ -62,8 +62,7 @@ _BROKEN = (
     zipfile.BadZipFile,
     zlib.error,
     lzma.LZMAError,
-    # Packed in a way that is not known here, or encrypted.
-    NotImplementedError,
+    # Encrypted, or (NotImplementedError) packed in a way that is not known here.
     RuntimeError,
     # Of offsets and dates that are none.
     ValueError,
@@ -249,12 +248,12 @@ def _scan_some(places: Sequence[Path], discovery: str) -> list[Scanned]:
     """
     jars.connect()
     order = json.dumps({"places": [str(place) for place in places], "discovery": discovery.upper(), "limit_s": _LIMIT_S})
-    status, answered, said = _talk(interpreter.command("kconnect.jvm.scan"), order)
+    status, answered, output = _talk(interpreter.command("kconnect.jvm.scan"), order)
     try:
         _, *answers = [json.loads(line) for line in answered.splitlines()]
         results = [Scanned.of(answer) for answer in answers]
     except (ValueError, TypeError, KeyError):
-        output_lines = (said or answered).strip().splitlines() or [f"exit status {status}"]
+        output_lines = (output or answered).strip().splitlines() or [f"exit status {status}"]
         raise ConnectError(f"Java plugins can't be looked at: {output_lines[-1]}") from None
     if len(results) < len(places):
         how = f"status {status}" if status >= 0 else signal.Signals(-status).name
@@ -265,12 +264,12 @@ def _scan_some(places: Sequence[Path], discovery: str) -> list[Scanned]:
 
 def _talk(command: Sequence[str], order: str) -> tuple[int, str, str]:
     """Run a program. Return its status, what it answers, and the last of what it says besides."""
-    said = bytearray()
+    last_output = bytearray()
 
     def listen(pipe: IO[bytes]) -> None:
         while piece := os.read(pipe.fileno(), _LAST_BYTES):
-            said.extend(piece)
-            del said[:-_LAST_BYTES]
+            last_output.extend(piece)
+            del last_output[:-_LAST_BYTES]
 
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdin is not None and process.stdout is not None and process.stderr is not None
@@ -282,7 +281,7 @@ def _talk(command: Sequence[str], order: str) -> tuple[int, str, str]:
         answered = process.stdout.read()
         status = process.wait()
         listener.join()
-    return status, answered.decode("utf-8", "replace"), said.decode("utf-8", "replace")
+    return status, answered.decode("utf-8", "replace"), last_output.decode("utf-8", "replace")
 
 
 def main() -> None:

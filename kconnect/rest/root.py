@@ -16,6 +16,9 @@ from kconnect.rest.resource import Call, ok
 
 log = logging.getLogger("kconnect.rest")
 
+LIVE = {"status": "live"}
+STARTING = {"status": "starting", "message": "Worker is still starting up."}
+
 
 async def get_worker(call: Call) -> Response:
     return ok(await call.ask(Root()), headers={"X-Kconnect-Version": __version__})
@@ -25,7 +28,7 @@ async def get_health(call: Call) -> Response:
     try:
         spark = await call.ask(Health(), call.api.settings.health_timeout)
     except UnavailableError:
-        return _health(503, "starting", "Worker is still starting up.")
+        return ok(STARTING, 503)
     except ConnectError as error:
         _trouble.say(str(error))
         text = "Worker was unable to handle this request and may be unable to handle other requests."
@@ -42,7 +45,7 @@ async def get_health(call: Call) -> Response:
 
 async def get_live(call: Call) -> Response:
     # By the server alone: whoever ends a worker that does not answer this ends one that never will.
-    return ok({"status": "live"})
+    return ok(LIVE)
 
 
 async def get_ready(call: Call) -> Response:

@@ -12,12 +12,10 @@ import asyncio
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from kconnect.rest import errors
+from kconnect.rest import errors, root
 from kconnect.rest.resource import ok
 
-_LIVE = {"status": "live"}
-_HEALTH = {"status": "starting", "message": "Worker is still starting up."}
-_READY = {"status": "not ready", "message": "The worker waits for Kafka."}
+_READY = {"status": "not ready", "message": "The worker is starting, for which it needs Kafka."}
 
 
 class Starting:
@@ -59,7 +57,7 @@ def _answer(scope: Scope) -> Response | None:
         return None
     path = scope["path"].removesuffix("/")
     if path == "/live":
-        return ok(_LIVE)
+        return ok(root.LIVE)
     if path == "/health":
-        return ok(_HEALTH, 503)
+        return ok(root.STARTING, 503)
     return ok(_READY, 503) if path == "/ready" else None

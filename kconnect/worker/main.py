@@ -161,7 +161,7 @@ class Worker:
         admin = Admin(clients.internal(settings, "admin"))
         for problem in (*clients.problems(settings), *chain.missing_converters(self._registry, converters(settings))):
             log.error("Connectors will fail because of a setting in the worker file: %s", problem)
-        cluster_id, watch = _unless_stopped(partial(_topics_of, settings, admin), stop)
+        cluster_id, watch = _unless_stopped(partial(_find_kafka, settings, admin), stop)
         self._watch = watch
         self._feed.start()
         log.info("Kafka cluster %s; this worker is %s", cluster_id, settings.worker_id)
@@ -336,7 +336,7 @@ class _Control:
         return [place for place in self._reader.places() if place[0] in (Topic.CONFIG, Topic.ASSIGNMENT)]
 
 
-def _topics_of(settings: WorkerSettings, admin: Admin) -> tuple[str, TopicWatch]:
+def _find_kafka(settings: WorkerSettings, admin: Admin) -> tuple[str, TopicWatch]:
     """Return the id of the Kafka cluster, and the watch over the internal topics, which are there then."""
     cluster_id = admin.cluster_id()
     topics = _internal_topics(settings)
@@ -358,7 +358,7 @@ def _unless_stopped(work: Callable[[], T], stop: threading.Event) -> T:
         except BaseException as error:  # noqa: BLE001 - whoever waits for it raises it
             done.set_exception(error)
 
-    threading.Thread(target=do, name="topics", daemon=True).start()
+    threading.Thread(target=do, name="kafka", daemon=True).start()
     while not futures.wait([done], _LOOKS_S).done:
         if stop.is_set():
             raise _Ended

@@ -20,7 +20,7 @@ _OF_ONE = 2
 
 
 class Owner(NamedTuple):
-    """For whom something is done: a connector, if it is for one; `elsewhere` says whether its config names brokers."""
+    """Says for whom work is done: a connector, if it is for one, and whether its config names brokers (`elsewhere`)."""
 
     connector: str | None = None
     elsewhere: bool = False
@@ -39,7 +39,7 @@ class SharedThreads:
         self._pool = ThreadPoolExecutor(count, name)
         self._lock = threading.Lock()
         self._waiting: dict[Owner, deque[_Work]] = {}
-        """By owner, who had a turn last behind the others."""
+        """Has the work of each owner. Who had a turn last stands behind the others."""
         self._running: Counter[Owner] = Counter()
         self._is_closed = False
 

@@ -28,9 +28,8 @@ def type_of(schema: dict[str, Any]) -> str:
     """Return a schema as TypeScript has it. Raise KeyError for a type that JSON has not."""
     if "$ref" in schema:
         return str(schema["$ref"]).rpartition("/")[2]
-    for word in ("oneOf", "anyOf"):
-        if word in schema:
-            return " | ".join(type_of(each) for each in schema[word])
+    if "oneOf" in schema:
+        return " | ".join(type_of(each) for each in schema["oneOf"])
     if "enum" in schema:
         return " | ".join(json.dumps(value) for value in schema["enum"])
     kinds = schema.get("type", [])

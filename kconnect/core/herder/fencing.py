@@ -87,17 +87,19 @@ class Fencing:
         """Fence for all that can be now. What is begun goes on by itself, and ends with `close`."""
         waiting = self._waiting()
         self._sets = {name: task_set for name, task_set in self._sets.items() if self._is_pending(name, task_set.tasks_offset)}
+        if len(self._under_way) >= _AT_ONCE:
+            return
         due = [name for name in waiting if name not in self._desk.busy and self._is_due(name)]
+        elsewhere = {name for name in (*self._under_way, *due) if self._is_elsewhere(name)}
         # Who has been tried least: those that are tried again and again keep nobody from the first time.
         for name in sorted(due, key=lambda name: self._sets[name].attempts):
-            if self._has_place(name):
-                procedure = self._desk.exclusively(name, self._fence(name, waiting[name]))
-                self._under_way[name] = procedure
-                self._desk.begin(procedure)
-
-    def _has_place(self, name: str) -> bool:
-        elsewhere = sum(map(self._is_elsewhere, self._under_way))
-        return len(self._under_way) < _AT_ONCE and (elsewhere < _ELSEWHERE or not self._is_elsewhere(name))
+            if name in elsewhere and len(elsewhere & self._under_way.keys()) >= _ELSEWHERE:
+                continue
+            procedure = self._desk.exclusively(name, self._fence(name, waiting[name]))
+            self._under_way[name] = procedure
+            self._desk.begin(procedure)
+            if len(self._under_way) >= _AT_ONCE:
+                return
 
     def _is_elsewhere(self, name: str) -> bool:
         connector = self._desk.log.config.connectors.get(name)
