@@ -34,7 +34,6 @@ from tests.attacks import hostile
 from tests.attacks.hostile import Answer, Asked, Hostile, Reply, bomb
 from tests.attacks.test_object_files import MB, pieces
 
-
 # A task.
 
 
