@@ -26,7 +26,7 @@ ALLOWED: dict[str, tuple[frozenset[str], str]] = {
     "java": (frozenset((CLOCK,)), "`SimpleDateFormat` reads two digits of a year by the year that it is"),
     "cel": (frozenset(), "an expression's result depends on its record only"),
     "deadlines.py": (frozenset((THREADS,)), "who waits for another machine can be ended by another thread only"),
-    "doorman.py": (frozenset(), "what a JVM is told"),
+    "doorman.py": (frozenset((FILES,)), "keeps the class that it compiles"),
     "errors.py": (frozenset(), "names and texts"),
     "interpreter.py": (frozenset(), "how others start processes: a list of texts"),
     "own_places.py": (frozenset((FILES, ENVIRONMENT)), "looks where this process has its own code"),

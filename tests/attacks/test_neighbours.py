@@ -192,12 +192,23 @@ def test_no_jvm_unpacks_where_others_may_write(code: str, tmp_path: Path) -> Non
 
 
 GATEWAY = """
-import socket, subprocess, sys, threading
+import pathlib, socket, subprocess, sys, threading
 from py4j.java_gateway import JavaObject
+from kconnect import doorman
 from kconnect.spark import output, session
+python, code, stranger, folder = sys.argv[1:]
+file = pathlib.Path(folder, "cache", "doorman.class")
+doorman.file = lambda: file
 context = session.start({"spark.ui.enabled": "false"}, "", 1, output.Output())
+whole, compiled_at = file.read_bytes(), file.stat().st_mtime_ns
+# What the JVM answers by then is the class that was compiled, or one that was kept.
+doorman.post(context._gateway)
+assert file.stat().st_mtime_ns == compiled_at
+for damaged in (b"", whole[:40], whole[:-1], whole[:40] + b"?" + whole[41:]):
+    file.write_bytes(damaged)
+    doorman.post(context._gateway)
+    assert file.read_bytes() == whole
 port = JavaObject("GATEWAY_SERVER", context._gateway._gateway_client).getListeningPort()
-python, code, stranger = sys.argv[1:]
 if stranger:
     subprocess.run([python, "-I", "-c", code, str(port), "300"], stdin=subprocess.DEVNULL, user=int(stranger), check=True)
 # Each thread of Python has a connection of its own.
@@ -219,9 +230,14 @@ for each in connected:
 
 @pytest.mark.process
 @pytest.mark.parametrize("stranger", ["", pytest.param(str(STRANGER), marks=by_root)])
-def test_a_stranger_takes_no_threads_of_spark(stranger: str) -> None:
-    """Another user connects to Py4J's port 300 times, and says nothing: each connection is ended. This user is answered."""
-    command = [sys.executable, "-P", "-c", GATEWAY, PYTHON, ENDED, stranger]
-    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=300, check=True)
+def test_a_stranger_takes_no_threads_of_spark(stranger: str, tmp_path: Path) -> None:
+    """
+    Another user connects to Py4J's port 300 times, and says nothing: each connection is ended. This user is answered. The
+    class that does it is compiled once, and again if what was kept is damaged.
+    """
+    command = [sys.executable, "-P", "-c", GATEWAY, PYTHON, ENDED, stranger, str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "Other users of this machine" not in done.stderr
     threads = int(next(line for line in done.stdout.splitlines() if line.startswith("IS ")).removeprefix("IS "))
     assert threads < 200
