@@ -29,9 +29,9 @@ async def get_backfill(call: Call) -> Response:
 
 
 async def start_backfill(call: Call) -> Response:
-    wanted = await call.parsed(bodies.backfill)
-    settings = wanted.settings if wanted.rate is None else {_RATE: str(wanted.rate), **wanted.settings}
-    return ok(await call.ask(StartBackfill(call.path("connector"), wanted.tasks, settings, wanted.into)), 201)
+    order = await call.parsed(bodies.backfill)
+    settings = order.settings if order.rate is None else {_RATE: str(order.rate), **order.settings}
+    return ok(await call.ask(StartBackfill(call.path("connector"), order.tasks, settings, order.into)), 201)
 
 
 async def finish_backfill(call: Call) -> Response:

@@ -212,7 +212,7 @@ class ConnectClient:
         return self._object("GET", "/cluster")
 
     def demand(self) -> Demand:
-        """How many workers the load wants: see `core/herder/requests/cluster.py`. kconnect only."""
+        """Return how many workers the load wants: see `core/herder/requests/cluster.py`. kconnect only."""
         return self._object("GET", "/cluster/demand")
 
     def drain(self, worker: str, is_drained: bool = True) -> None:
@@ -629,7 +629,7 @@ class ConnectClient:
     def _watch(self, event: str, about: Mapping[str, Any]) -> None:
         if event in ("connection.connect_tcp.complete", "connection.start_tls.complete"):
             # Those that are closed say so by a number of -1.
-            self._sockets = [each for each in self._sockets if each.fileno() >= 0]
+            self._sockets = [opened for opened in self._sockets if opened.fileno() >= 0]
             self._sockets.append(about["return_value"].get_extra_info("socket"))
 
     def _hang_up(self) -> None:

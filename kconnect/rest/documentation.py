@@ -33,10 +33,10 @@ async def get_page(call: Call) -> Response:
 
 def _once(call: Call, key: str, make: Callable[[], str]) -> str:
     """Return what `make` gave for this key at first: it takes long, and all other requests wait for it."""
-    made = call.api.documents
-    if key not in made:
-        made[key] = make()
-    return made[key]
+    documents = call.api.documents
+    if key not in documents:
+        documents[key] = make()
+    return documents[key]
 
 
 OPERATIONS = (

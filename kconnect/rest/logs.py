@@ -28,7 +28,7 @@ async def get_logs(call: Call) -> Response:
     read = call.api.settings.read_logs
     if read is None:
         raise NotFoundError("This worker keeps no lines of logs")
-    wanted = Wanted(
+    selection = Wanted(
         connector,
         None if task is None else bodies.whole_text("task", task, 0, 2**31 - 1),
         call.flag("mentions"),
@@ -38,7 +38,7 @@ async def get_logs(call: Call) -> Response:
         _number(call, "after"),
         bodies.whole_text("limit", call.query("limit") or "1000", 1, _MOST),
     )
-    answer = await asyncio.to_thread(read, wanted)
+    answer = await asyncio.to_thread(read, selection)
     if not answer["lines"]:
         # Who follows asks all the time; an empty answer shows nothing.
         call.note("reveals", False)

@@ -62,7 +62,7 @@ async def get_ready(call: Call) -> Response:
 
 
 class _Trouble:
-    """What ails the worker, logged once, however often it is asked: for how long it lasts is no news."""
+    """Logs what ails the worker once, however often it is asked: for how long it lasts is no news."""
 
     def __init__(self) -> None:
         self._said = ""

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Hashable
 
 
 class Shared:
-    """Those of one server, on its event loop: one is made at a time."""
+    """Makes the large answers of one server, on its event loop, one at a time."""
 
     def __init__(self) -> None:
         self._one = asyncio.Lock()

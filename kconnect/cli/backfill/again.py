@@ -40,5 +40,5 @@ def again(name: str, tables: tuple[str, ...], where: str | None, stop: bool, tar
             client.begin_reread(name, tables, where)
             click.echo(f"{name} is told to read again: {', '.join(tables)}", err=True)
         else:
-            left = client.reread(name)
-            click.echo("\n".join(left) if left else f"{name} reads nothing again", err=not left)
+            unread = client.reread(name)
+            click.echo("\n".join(unread) if unread else f"{name} reads nothing again", err=not unread)

@@ -24,8 +24,8 @@ def status(name: str, target: Target) -> None:
     with target.connect() as client:
         state = client.backfill(name)
         click.echo(progress.text(state))
-        if (held := progress.held(state)) is not None:
-            click.echo(held)
+        if (cost := progress.held(state)) is not None:
+            click.echo(cost)
         # A worker of an older version does not say it.
         for text in state.get("left_out", ()):
             click.echo(f"Left out: {text}")

@@ -38,13 +38,13 @@ def drain(worker: str, wait: bool, timeout: float, target: Target) -> None:
         client.drain(worker)
         end = time.monotonic() + timeout
         while wait:
-            left = _left(client, worker)
-            if not left:
+            units = _left(client, worker)
+            if not units:
                 break
             if time.monotonic() > end:
                 from kconnect.rest.client import WaitError
 
-                raise WaitError(f"{worker} is drained, but still runs {left} connectors and tasks", None)
+                raise WaitError(f"{worker} is drained, but still runs {units} connectors and tasks", None)
             time.sleep(_LOOK_S)
         click.echo(f"{worker} {'runs nothing' if wait else 'is drained'}: kconnect cluster undrain {worker}", err=True)
 
@@ -69,7 +69,7 @@ def undrain(worker: str, target: Target) -> None:
 def _left(client: ConnectClient, worker: str) -> int:
     """Return how many connectors and tasks the worker's hosts still have, or are to get."""
     workers: list[ClusterWorker] = client.cluster()["workers"]
-    row = next((each for each in workers if each["worker_id"] == worker), None)
+    row = next((candidate for candidate in workers if candidate["worker_id"] == worker), None)
     if row is None:
         raise NotFoundError(f"There is no worker {worker}")
-    return int(sum(each["connectors"] + each["tasks"] for each in (row, *row["hosts"])))
+    return int(sum(place["connectors"] + place["tasks"] for place in (row, *row["hosts"])))

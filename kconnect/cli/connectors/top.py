@@ -111,9 +111,9 @@ def _connector(name: str, status: Mapping[str, Any], now: Scrape, before: Scrape
     def rate(key: str) -> float | None:
         since = [
             # One that was started anew since counts from 0 again.
-            max(taken - before.tasks.get((name, task["id"]), {}).get(key, taken), 0.0)
+            max(count - before.tasks.get((name, task["id"]), {}).get(key, count), 0.0)
             for task in status["tasks"]
-            if (taken := now.tasks.get((name, task["id"]), {}).get(key)) is not None
+            if (count := now.tasks.get((name, task["id"]), {}).get(key)) is not None
         ]
         return sum(since) / seconds if since and seconds >= _LEAST_S else None
 

@@ -38,8 +38,8 @@ RESTING = ("PAUSED", "STOPPED")
 @dataclass(frozen=True)
 class Observed:
     """
-    What the worker says of the connector. `config` is None if there is no such connector, `status` if it has none (yet). `tag`
-    is that of the config. `rival` is another resource, as NAMESPACE/NAME, that has the connector.
+    Holds what the worker says of the connector. `config` is None if there is no such connector, `status` if it has none (yet).
+    `tag` is that of the config. `rival` is another resource, as NAMESPACE/NAME, that has the connector.
     """
 
     config: Config | None = None
@@ -88,7 +88,7 @@ Action = Apply | Restart | AutoRestart | Delete
 @dataclass(frozen=True)
 class Decision:
     """
-    What to do: the actions in order, and then, if they went well, write `owner` into the resource if it has another one.
+    Says what to do: the actions in order, and then, if they went well, write `owner` into the resource if it has another one.
 
     A connector is created only once the resource says that it is to be its own (CLAIMED). So no restart of the operator makes
     it forget what it has created, and nothing that somebody else creates at that moment becomes its own.

@@ -29,7 +29,7 @@ T = TypeVar("T")
 @dataclass(frozen=True)
 class Result:
     """
-    What is to be written into the resource, and when the worker is to be asked again.
+    Says what is to be written into the resource, and when the worker is to be asked again.
 
     `annotations` has those that change, with None for one that goes; `status` is None if it stays as it is. `removed` has the
     fields of the status that go.
@@ -112,15 +112,15 @@ def _or_none(ask: Callable[[], T]) -> T | None:
 
 
 def _perform(client: ConnectClient, resource: Resource, decision: Decision) -> Outcome:
-    done = 0
+    performed = 0
     for action in decision.actions:
         try:
             _do(client, resource.connector, action)
         except (ConnectError, OSError) as error:
             status = error.status if isinstance(error, RestError) else None
-            return Outcome(done, _one_line(error), refused=status is not None and status < 500)
-        done += 1
-    return Outcome(done)
+            return Outcome(performed, _one_line(error), refused=status is not None and status < 500)
+        performed += 1
+    return Outcome(performed)
 
 
 def _do(client: ConnectClient, name: str, action: Action) -> None:

@@ -121,16 +121,16 @@ class _Handlers:
                 self._rivals.foretell(body)
 
     def _is_meant(self, labels: Mapping[str, str], **_: Any) -> bool:
-        wanted = self._options.cluster
-        return wanted is None or any(labels.get(label) == wanted for label in CLUSTER_LABELS)
+        cluster = self._options.cluster
+        return cluster is None or any(labels.get(label) == cluster for label in CLUSTER_LABELS)
 
     async def _wake(self, event: Any, body: kopf.Body, memo: kopf.Memo, labels: Mapping[str, str], **_: Any) -> None:
         """Have a resource looked at now if it is another one than at the last look, but for what the operator writes itself."""
         # One that has lost its label is another operator's.
         self._rivals.note(_plain(body), is_gone=event["type"] == "DELETED" or not self._is_meant(labels))
-        seen = (body.metadata.get("generation"), dict(body.metadata.annotations), body.metadata.get("deletionTimestamp"))
-        if memo.get("seen") != seen:
-            memo["seen"] = seen
+        version = (body.metadata.get("generation"), dict(body.metadata.annotations), body.metadata.get("deletionTimestamp"))
+        if memo.get("seen") != version:
+            memo["seen"] = version
             _woken(memo).set()
         _changed(memo).set()
 
@@ -214,13 +214,13 @@ class Rivals:
         """
         with self._lock:
             age = self._known.get(resource.uid, ("", resource))[0]
-            for other_age, other in self._known.values():
-                if other.uid == resource.uid or other.connector != resource.connector or other.owner is None:
+            for rival_age, rival in self._known.values():
+                if rival.uid == resource.uid or rival.connector != resource.connector or rival.owner is None:
                     continue
-                if self._unseen.get(other.uid, math.inf) < time.monotonic():
+                if self._unseen.get(rival.uid, math.inf) < time.monotonic():
                     continue
-                if resource.owner is None or (other_age, other.uid) < (age, resource.uid):
-                    return other.place
+                if resource.owner is None or (rival_age, rival.uid) < (age, resource.uid):
+                    return rival.place
         return None
 
 
@@ -229,8 +229,8 @@ def merge_patch(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str
     patch: dict[str, Any] = {}
     for key, value in after.items():
         if isinstance(value, Mapping) and isinstance(before.get(key), Mapping):
-            gone = dict.fromkeys(name for name in before[key] if name not in value)
-            if inner := merge_patch(before[key], {**value, **gone}):
+            removed = dict.fromkeys(name for name in before[key] if name not in value)
+            if inner := merge_patch(before[key], {**value, **removed}):
                 patch[key] = inner
         elif before.get(key) != value:
             patch[key] = value

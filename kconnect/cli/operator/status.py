@@ -48,8 +48,8 @@ class Event:
 @dataclass(frozen=True)
 class Outcome:
     """
-    What was done of a decision: how many of its actions, and the sentence of the one that failed, if one did. `refused` says
-    that the worker has understood that one, and does not want it as it is.
+    Says what was done of a decision: how many of its actions, and the sentence of the one that failed, if one did. `refused`
+    says that the worker has understood that one, and does not want it as it is.
     """
 
     done: int = 0

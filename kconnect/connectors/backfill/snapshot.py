@@ -154,14 +154,14 @@ class Sessions:
                 connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
                 try:
                     connection.execute(f"SET TRANSACTION SNAPSHOT '{identity}'")
-                    found = Snapshot(lsn, self._offer(connection, lsn))
+                    snapshot = Snapshot(lsn, self._offer(connection, lsn))
                 except psycopg.Error as error:
                     log.debug("The snapshot %s can't be joined: %s", identity, error)
                     with contextlib.suppress(Exception):
                         connection.execute("ROLLBACK")
                     continue
-                if wanted is None or found.sees == wanted:
-                    return connection, found
+                if wanted is None or snapshot.sees == wanted:
+                    return connection, snapshot
                 connection.execute("ROLLBACK")
         except BaseException:
             connection.close()
@@ -187,15 +187,15 @@ class Sessions:
 
     def _slot_made(self) -> tuple[Any, Snapshot]:
         with contextlib.closing(self.plain(replication="database")) as replication:
-            made = replication.execute(
+            slot = replication.execute(
                 f"CREATE_REPLICATION_SLOT {quoted(self.slot)} LOGICAL pgoutput (SNAPSHOT 'export')"
             ).fetchone()
-            identity = made[2]
+            identity = slot[2]
             joined = self.plain()
             try:
                 joined.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
                 joined.execute(f"SET TRANSACTION SNAPSHOT '{_checked(identity)}'")
-                lsn = _number(made[1])
+                lsn = _number(slot[1])
                 return joined, Snapshot(lsn, self._offer(joined, lsn))
             except BaseException:
                 joined.close()
@@ -217,16 +217,16 @@ class Sessions:
         Raise ConnectError if the backfill has begun with other tables, or another publication. A slot that is made now begins
         later than the first one: rows that were copied and deleted in between would stay in the topics.
         """
-        other = connection.execute(
+        earlier = connection.execute(
             "SELECT slot_name::text FROM pg_replication_slots WHERE starts_with(slot_name::text, %s) AND slot_name <> %s "
             "AND database = current_database()",
             [self._slots, self.slot],
         ).fetchone()
-        if other is not None:
+        if earlier is not None:
             raise ConnectError(
                 f"A backfill for the slot {self._config[settings.SLOT]} has begun with other tables or another publication, "
-                f"and its replication slot {other[0]} is there. Change them back, or cancel the backfill and begin it anew. "
-                f"If nobody needs that slot, drop it: SELECT pg_drop_replication_slot('{other[0]}')"
+                f"and its replication slot {earlier[0]} is there. Change them back, or cancel the backfill and begin it anew. "
+                f"If nobody needs that slot, drop it: SELECT pg_drop_replication_slot('{earlier[0]}')"
             )
 
     def made_again(self, tables: Callable[[Any], Sequence[Name]]) -> tuple[Any, Snapshot]:
@@ -278,11 +278,11 @@ class Sessions:
             )
         ours = "FROM pg_replication_slots WHERE starts_with(slot_name::text, %s) AND database = current_database()"
         connection.execute(f"SELECT pg_drop_replication_slot(slot_name) {ours} AND NOT active", [self._slots])
-        left = connection.execute(f"SELECT slot_name::text, active_pid {ours}", [self._slots]).fetchone()
-        if left is not None:
+        busy = connection.execute(f"SELECT slot_name::text, active_pid {ours}", [self._slots]).fetchone()
+        if busy is not None:
             raise ConnectError(
-                f"The replication slot {left[0]} is in use by the server's process {left[1]}: try again, or end that one by "
-                f"SELECT pg_terminate_backend({left[1]})"
+                f"The replication slot {busy[0]} is in use by the server's process {busy[1]}: try again, or end that one by "
+                f"SELECT pg_terminate_backend({busy[1]})"
             )
 
     def _publish(self, connection: Any, tables: Sequence[Name]) -> bool:
@@ -291,11 +291,11 @@ class Sessions:
         Return whether the publication has changed.
         """
         name, mode = self._config[settings.PUBLICATION], self._config[settings.PUBLISHING].lower()
-        found = connection.execute(
+        publication = connection.execute(
             "SELECT pubinsert AND pubupdate AND pubdelete FROM pg_publication WHERE pubname = %s", [name]
         ).fetchone()
-        if found is not None:
-            if not found[0]:
+        if publication is not None:
+            if not publication[0]:
                 raise ConnectError(
                     f"The publication {name} ({settings.PUBLICATION}) leaves out inserts, updates or deletions: "
                     f"ALTER PUBLICATION {quoted(name)} SET (publish = 'insert, update, delete, truncate'); or name another one"
@@ -306,16 +306,16 @@ class Sessions:
                 f"There is no publication {name} ({settings.PUBLICATION}), and {settings.PUBLISHING}=disabled: make it, or "
                 "have it made"
             )
-        what = "ALL TABLES" if mode == "all_tables" else f"TABLE {', '.join(each.quoted for each in tables)}"
+        what = "ALL TABLES" if mode == "all_tables" else f"TABLE {', '.join(table.quoted for table in tables)}"
         connection.execute(f"CREATE PUBLICATION {quoted(name)} FOR {what}")
         return True
 
     def _add_missing(self, connection: Any, name: str, mode: str, tables: Sequence[Name]) -> bool:
         """Have a publication that is there publish all tables as a whole. ConnectError if it does not, and is not ours."""
-        there = connection.execute(
+        published = connection.execute(
             "SELECT schemaname::text, tablename::text FROM pg_publication_tables WHERE pubname = %s", [name]
         ).fetchall()
-        missing = sorted(each.quoted for each in tables if (each.schema, each.table) not in there)
+        missing = sorted(each.quoted for each in tables if (each.schema, each.table) not in published)
         if missing and mode == "filtered":
             connection.execute(f"ALTER PUBLICATION {quoted(name)} ADD TABLE {', '.join(missing)}")
         elif missing:
@@ -338,13 +338,13 @@ class Sessions:
         return bool(missing)
 
     def _begin(self, connection: Any) -> int:
-        found = connection.execute(
+        slot = connection.execute(
             "SELECT confirmed_flush_lsn::text, wal_status FROM pg_replication_slots WHERE slot_name = %s", [self.slot]
         ).fetchone()
-        if found is None or found[0] is None:
+        if slot is None or slot[0] is None:
             raise LostError(f"There is no replication slot {self.slot}")
-        self._require_kept(found[1])
-        return _number(found[0])
+        self._require_kept(slot[1])
+        return _number(slot[0])
 
     def _require_kept(self, wal_status: str | None) -> None:
         if wal_status == "lost":
@@ -355,39 +355,39 @@ class Sessions:
 
     def check(self, session: Any) -> None:
         """Raise ConnectError if the slot can't be gone on from any more; psycopg's errors if the session is gone."""
-        found = session.execute(
+        slot = session.execute(
             "SELECT wal_status FROM pg_catalog.pg_replication_slots WHERE slot_name = %s", [self.slot]
         ).fetchone()
-        if found is None:
+        if slot is None:
             raise ConnectError(
                 f"The replication slot {self.slot} of the backfill is gone: cancel the backfill, and begin it anew"
             )
-        self._require_kept(found[0])
+        self._require_kept(slot[0])
 
     def held(self, session: Any) -> tuple[int, int]:
         """
         Return how many transactions there have been since the snapshot, whose rows VACUUM can't remove, and how many bytes of
         the log the slot keeps. psycopg's errors.
         """
-        found = session.execute(
+        slot = session.execute(
             "SELECT age(pg_snapshot_xmin(pg_current_snapshot())::xid), "
             "pg_wal_lsn_diff(pg_current_wal_insert_lsn(), restart_lsn)::int8 "
             "FROM pg_catalog.pg_replication_slots WHERE slot_name = %s",
             [self.slot],
         ).fetchone()
-        return (0, 0) if found is None else (max(found[0], 0), max(found[1] or 0, 0))
+        return (0, 0) if slot is None else (max(slot[0], 0), max(slot[1] or 0, 0))
 
     def _holding_at(self, lsn: int) -> str:
         """The beginning of the names of sessions: of this very slot, for one before it may have left some behind."""
         return f"{self._holding}{lsn:x}:"
 
     def _offered(self, connection: Any, lsn: int) -> list[str]:
-        found = connection.execute(
+        sessions = connection.execute(
             "SELECT application_name FROM pg_stat_activity WHERE usename = session_user AND datname = current_database() "
             "AND starts_with(application_name, %s) AND pid <> pg_backend_pid() ORDER BY backend_start",
             [self._holding_at(lsn)],
         ).fetchall()
-        names = [name.removeprefix(self._holding_at(lsn)) for (name,) in found]
+        names = [name.removeprefix(self._holding_at(lsn)) for (name,) in sessions]
         return [name for name in names if _ID.fullmatch(name)]
 
     def _offer(self, connection: Any, lsn: int) -> str:
@@ -426,20 +426,20 @@ class Sessions:
         not begin with the snapshot.
         """
         slot = self._config[settings.SLOT]
-        found = connection.execute(
+        slots = connection.execute(
             "SELECT theirs.confirmed_flush_lsn::text, theirs.confirmed_flush_lsn = ours.confirmed_flush_lsn, "
             "pg_current_snapshot()::text FROM pg_replication_slots AS theirs "
             "LEFT JOIN pg_replication_slots AS ours ON ours.slot_name = %s WHERE theirs.slot_name = %s",
             [self.slot, slot],
         ).fetchone()
-        if found is None:
+        if slots is None:
             return None
-        if not found[1]:
+        if not slots[1]:
             raise ConnectError(
                 f"There is a replication slot {slot} already ({settings.SLOT}): changes since it was made would come twice. If "
                 f"nobody needs it, drop it: SELECT pg_drop_replication_slot('{slot}'); or name another one"
             )
-        return Snapshot(_number(found[0]), found[2])
+        return Snapshot(_number(slots[0]), slots[2])
 
 
 def _mark(config: Mapping[str, Any], *names: str) -> str:

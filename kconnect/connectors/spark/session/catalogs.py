@@ -56,8 +56,8 @@ def opened(spark: Any, name: str) -> None:
     Have a session make a catalog, if it has not: for its files those of this machine are none. ElsewhereError if its service
     has answered what leads elsewhere; then nothing is asked by it any more.
     """
-    own = _own(spark, name)
-    with contextlib.nullcontext() if _is_local(own.get(_WAREHOUSE, "")) else closed(spark, _FILE):
+    settings = _own(spark, name)
+    with contextlib.nullcontext() if _is_local(settings.get(_WAREHOUSE, "")) else closed(spark, _FILE):
         plugin = spark._jsparkSession.sessionState().catalogManager().catalog(name)
     from py4j.java_gateway import is_instance_of
 
@@ -67,7 +67,7 @@ def opened(spark: Any, name: str) -> None:
     if str(catalog.getClass().getName()) != "org.apache.iceberg.rest.RESTCatalog":
         return
     try:
-        _check(name, own, {str(each): str(value) for each, value in catalog.properties().items()})
+        _check(name, settings, {str(key): str(value) for key, value in catalog.properties().items()})
     except ElsewhereError:
         # Else it asked for new tokens by itself, in a thread.
         catalog.close()
@@ -76,12 +76,12 @@ def opened(spark: Any, name: str) -> None:
 
 def check_table(spark: Any, name: str, table: Any) -> None:
     """Raise ElsewhereError for a table that a catalog has elsewhere than the worker's settings allow."""
-    own = _own(spark, name)
-    properties = {str(each): str(value) for each, value in table.properties().items()}
+    settings = _own(spark, name)
+    properties = {str(key): str(value) for key, value in table.properties().items()}
     places = [table.location(), table.operations().current().metadataFileLocation()]
-    places += [properties[each] for each in _OF_TABLES if each in properties]
+    places += [properties[key] for key in _OF_TABLES if key in properties]
     for place in filter(None, map(str, places)):
-        if _is_local(place) and not _is_below(own.get(_WAREHOUSE, ""), place):
+        if _is_local(place) and not _is_below(settings.get(_WAREHOUSE, ""), place):
             raise ElsewhereError(
                 "its catalog has it in a folder of this machine. If that is right, set "
                 f"lake.spark.sql.catalog.{name}.{_WAREHOUSE} to a folder that it is in (file:///…), in the worker's file"
@@ -89,13 +89,13 @@ def check_table(spark: Any, name: str, table: Any) -> None:
     if properties.get(_PROVIDER):
         raise ElsewhereError(f"its property {_PROVIDER} names a class that would say where its files are")
     # What a catalog answers for this table alone is in the properties of its files.
-    _check(name, own, _of_files(table))
+    _check(name, settings, _of_files(table))
 
 
 def _of_files(table: Any) -> dict[str, str]:
     """Return the properties of what opens a table's files; nothing for a class that tells none."""
     try:
-        return {str(each): str(value) for each, value in table.io().properties().items()}
+        return {str(key): str(value) for key, value in table.io().properties().items()}
     except Exception as error:
         if "UnsupportedOperation" in java_name(error):
             return {}
@@ -106,7 +106,7 @@ def _own(spark: Any, name: str) -> dict[str, str]:
     """Return what the worker's settings say of a catalog, without the names' beginning."""
     prefix = f"spark.sql.catalog.{name}."
     every = spark.sparkContext.getConf().getAll()
-    return {str(each).removeprefix(prefix): str(value) for each, value in every if str(each).startswith(prefix)}
+    return {str(key).removeprefix(prefix): str(value) for key, value in every if str(key).startswith(prefix)}
 
 
 def _within(catalog: Any) -> Any:
@@ -118,10 +118,10 @@ def _within(catalog: Any) -> Any:
     return catalog
 
 
-def _check(catalog: str, own: Mapping[str, str], merged: Mapping[str, str]) -> None:
-    origins = {origin for value in own.values() if (origin := origin_of(value)) is not None}
+def _check(catalog: str, settings: Mapping[str, str], merged: Mapping[str, str]) -> None:
+    origins = {origin for value in settings.values() if (origin := origin_of(value)) is not None}
     for name, value in merged.items():
-        if own.get(name) == value or not value:
+        if settings.get(name) == value or not value:
             continue
         why = ""
         if _LOADS.fullmatch(name) and value not in _CLASSES:

@@ -74,8 +74,8 @@ class Delta:
         metadata = snapshot.metadata()
         columns = metadata.partitionColumns()
         identity = str(metadata.id())
-        found = snapshot.transactions().get(_application(connector))
-        number = int(found.get()) if found.isDefined() else 0
+        committed = snapshot.transactions().get(_application(connector))
+        number = int(committed.get()) if committed.isDefined() else 0
         schema = _parse_datatype_json_string(snapshot.schema().json())
         assert isinstance(schema, StructType)
         ledger = self._ledger(spark, where, identity, connector, number)
@@ -86,13 +86,13 @@ class Delta:
         if number == 0:
             return Ledger(connector)
         key = (identity, connector, number)
-        known = self._ledgers.get(key)
-        if known is None:
-            known = self._found(spark, where, connector, number)
+        ledger = self._ledgers.get(key)
+        if ledger is None:
+            ledger = self._found(spark, where, connector, number)
             if len(self._ledgers) >= _KEPT:
                 self._ledgers.clear()
-            self._ledgers[key] = known
-        return known
+            self._ledgers[key] = ledger
+        return ledger
 
     def _found(self, spark: Any, where: Mapping[str, Any], connector: str, number: int) -> Ledger:
         for limit in (" LIMIT 20", ""):
@@ -141,11 +141,13 @@ class Delta:
         hadoop = spark._jvm.org.apache.hadoop.fs
         log = hadoop.Path(f"{url}/{_LOG}")
         files = log.getFileSystem(spark._jsc.hadoopConfiguration())
-        found = files.globStatus(hadoop.Path(log, "*.checkpoint*"))
-        count = 0 if found is None else len(found)
+        statuses = files.globStatus(hadoop.Path(log, "*.checkpoint*"))
+        count = 0 if statuses is None else len(statuses)
         # One text: there may be very many, and each question takes its time.
         names = (
-            [path.rpartition("/")[2] for path in _text(spark, hadoop.FileUtil.stat2Paths(found)).split(", ")] if count else []
+            [path.rpartition("/")[2] for path in _text(spark, hadoop.FileUtil.stat2Paths(statuses)).split(", ")]
+            if count
+            else []
         )
         odd = [name for name in names if _CHECKPOINT.fullmatch(name) is None and not name.endswith((".tmp", ".crc"))]
         if len(names) != count or odd:
@@ -266,9 +268,9 @@ def _check_inner(spark: Any, url: str) -> None:
     """Raise ElsewhereError for a table in a store with another one in its folder, as `check_folder` does."""
     for depth in range(1, _DEEPEST):
         path = spark._jvm.org.apache.hadoop.fs.Path("/".join((url, *["*"] * depth, _LOG)))
-        found = path.getFileSystem(spark._jsc.hadoopConfiguration()).globStatus(path)
-        if found is not None and len(found):
-            raise ElsewhereError(f"there is another table at {found[0].getPath().getParent()}")
+        statuses = path.getFileSystem(spark._jsc.hadoopConfiguration()).globStatus(path)
+        if statuses is not None and len(statuses):
+            raise ElsewhereError(f"there is another table at {statuses[0].getPath().getParent()}")
 
 
 def check_folder(url: str) -> None:

@@ -72,11 +72,11 @@ class Server:
         stores.close(spark)
         self._answer({"number": 0, "version": spark.version})
         links = self._settings["links"]
-        kept = tables.Tables({"delta": delta.Delta(links), "iceberg": iceberg.Iceberg(links)})
+        lake = tables.Tables({"delta": delta.Delta(links), "iceberg": iceberg.Iceberg(links)})
         for requests in (*[self._looks] * _LOOKERS, self._chores):
-            threading.Thread(target=self._work, args=(spark, kept, requests), daemon=True).start()
+            threading.Thread(target=self._work, args=(spark, lake, requests), daemon=True).start()
         for _ in range(self._settings["writers"]):
-            threading.Thread(target=self._write, args=(spark, kept), daemon=True).start()
+            threading.Thread(target=self._write, args=(spark, lake), daemon=True).start()
         import pyarrow as pa
 
         try:
@@ -89,34 +89,34 @@ class Server:
         except wire.ClosedError:
             return
 
-    def _work(self, spark: Any, kept: tables.Tables, requests: queue.SimpleQueue[Request]) -> None:
-        own = _own_session(spark)
-        opened = stores.Opened(own)
+    def _work(self, spark: Any, lake: tables.Tables, requests: queue.SimpleQueue[Request]) -> None:
+        session = _own_session(spark)
+        opened = stores.Opened(session)
         acts: dict[str, Callable[..., Answer]] = {
-            "look": kept.look,
-            "set": kept.set_offsets,
-            "maintain": kept.maintain,
-            "copy": kept.copy,
+            "look": lake.look,
+            "set": lake.set_offsets,
+            "maintain": lake.maintain,
+            "copy": lake.copy,
         }
         while True:
             request = requests.get()
-            self._tell(request, _answered(acts[request.head["do"]], own, opened, request, self._java))
+            self._tell(request, _answered(acts[request.head["do"]], session, opened, request, self._java))
 
-    def _write(self, spark: Any, kept: tables.Tables) -> None:
-        own = _own_session(spark)
-        opened = stores.Opened(own)
+    def _write(self, spark: Any, lake: tables.Tables) -> None:
+        session = _own_session(spark)
+        opened = stores.Opened(session)
         while True:
             with self._writes.taken() as requests:
                 together = groups.combined(requests)
                 if together is not None:
-                    answer = _answered(kept.write, own, opened, together, self._java)
+                    answer = _answered(lake.write, session, opened, together, self._java)
                     if answer[0].get("outcome") == "committed":
                         for request in requests:
                             self._tell(request, answer)
                         continue
                 # One of them is stale, or bad: by themselves, the others are not.
                 for request in requests:
-                    self._tell(request, _answered(kept.write, own, opened, request, self._java))
+                    self._tell(request, _answered(lake.write, session, opened, request, self._java))
 
     def _tell(self, request: Request, answer: Answer) -> None:
         self._answer({"number": request.head["number"], **answer[0]}, answer[1])
@@ -155,11 +155,11 @@ def _is_ending(spark: Any) -> bool:
 
 def _own_session(spark: Any) -> Any:
     """Return a session of this thread's own."""
-    own = spark.newSession()
+    session = spark.newSession()
     # What Java asks for in this thread, catalogs above all, is that of the active session, and each Python thread has one.
-    own._jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(own._jsparkSession)
-    _forget_java(own)
-    return own
+    session._jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(session._jsparkSession)
+    _forget_java(session)
+    return session
 
 
 def _session(settings: dict[str, str]) -> Any:

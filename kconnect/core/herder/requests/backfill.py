@@ -102,10 +102,10 @@ class FinishBackfill(Request[Body]):
         desk.require(name)
         offsets = yield from _offsets(office, name)
         config, reading = (desk.log.config.connectors[each].properties for each in (name, backfills.name_of(name)))
-        if state["done"] and (other := backfills.changed(config, reading)):
+        if state["done"] and (differing := backfills.changed(config, reading)):
             raise ConflictError(
-                f"{name} and its backfill differ in {', '.join(other)}: what was copied is not what {name} would go on with. "
-                f"Change one back, or begin anew: kconnect backfill cancel {name}"
+                f"{name} and its backfill differ in {', '.join(differing)}: what was copied is not what {name} would go on "
+                f"with. Change one back, or begin anew: kconnect backfill cancel {name}"
             )
         if not state["done"]:
             if not (offsets and (yield from self._is_given_up(office))):
@@ -156,8 +156,8 @@ class CancelBackfill(Request[None]):
         has begun, or may begin.
         """
         config, reader = office.desk.log.config, backfills.name_of(self.name)
-        known = config.connectors.get(self.name)
-        if known is None or known.properties.get("connector.class") != backfills.DEBEZIUM:
+        captured = config.connectors.get(self.name)
+        if captured is None or captured.properties.get("connector.class") != backfills.DEBEZIUM:
             return
         if config.target_state(self.name) is TargetState.STOPPED and not (yield from _offsets(office, self.name)):
             yield from StopConnector(reader).answer(office)
