@@ -26,7 +26,7 @@ from kconnect.core.state.assignment import AssignmentState
 from kconnect.core.state.assignment_records import Placement
 from kconnect.core.state.records import LoggerLevel, Topic
 from kconnect.errors import ConnectError
-from kconnect.host import main as host
+from kconnect.host import entry
 from kconnect.kafka import clients
 from kconnect.kafka.log import LogWriter, reader_once_up
 from kconnect.processes import logs, shipping, standard_error, worker_file
@@ -79,7 +79,7 @@ def main() -> int:
     log.info("Spark %s is up at %s after %.1f s", context.version, context.master, time.monotonic() - started)
 
     is_local = str(context.master).startswith("local")
-    hosts = Hosts(context, host.run, report, Room() if is_local else None)
+    hosts = Hosts(context, entry.run, report, Room() if is_local else None)
     jvm = context._gateway.proc if context._gateway is not None else None
     topics = clients.topics(settings)
     control = {role: topics[role] for role in (Topic.CONFIG, Topic.ASSIGNMENT)}
@@ -133,7 +133,7 @@ def _close(telemetry: Telemetry | None) -> None:
 def _payloads(order: dict[str, Any], placement: Placement | None) -> dict[int, bytes]:
     """
     Return the order for each host that this life of the worker wants: `order`, its number as `host`, and its spec:
-    `directories` and `memory` in any case, `unit` and `group` if there are any. Read next: `host.run`.
+    `directories` and `memory` in any case, `unit` and `group` if there are any. Read next: `main.run`.
     """
     if placement is None or placement.incarnation != order["incarnation"]:
         return {}

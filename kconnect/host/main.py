@@ -76,7 +76,7 @@ _SWITCH_S, _SWITCH_PER_UNIT_S, _LONGEST_SWITCH_S = 0.005, 0.0001, 0.1
 
 
 def run(payloads: Iterable[bytes]) -> None:
-    """Be one host until the log says that it is no longer needed. Called by Spark in an executor's Python process."""
+    """Be one host until the log says that it is no longer needed. Called by `entry.py`, in an executor's Python process."""
     # What was imported lives as long as the process; batches of short-lived records must not have it searched each time.
     gc.freeze()
     gc.set_threshold(50_000, 20, 20)

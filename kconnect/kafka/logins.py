@@ -14,7 +14,7 @@ from functools import lru_cache
 
 from kconnect.core.settings.client_config import unfit
 from kconnect.errors import ConfigError
-from kconnect.tls import stores
+from kconnect.tls.settings import Settings
 
 _STORES = (
     "ssl.keystore.location",
@@ -96,7 +96,9 @@ def _stamp(location: str | None) -> tuple[int, int] | None:
 
 @lru_cache(maxsize=64)
 def _stores(texts: tuple[tuple[str, str], ...], stamps: tuple[tuple[int, int] | None, ...]) -> dict[str, str]:
-    settings = stores.Settings(dict(texts))
+    from kconnect.tls import stores
+
+    settings = Settings(dict(texts))
     pems = {}
     pair, anchors = stores.key_pair(settings), stores.trusted(settings)
     if pair is not None:

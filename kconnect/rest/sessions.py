@@ -13,7 +13,6 @@ import base64
 from collections.abc import Iterator
 from contextlib import suppress
 
-from cryptography.fernet import Fernet, InvalidToken
 from starlette.requests import HTTPConnection
 from starlette.types import Scope
 
@@ -32,6 +31,9 @@ class Sessions:
     """The sessions of one worker. Another worker, or this one after a restart, knows none of its cookies."""
 
     def __init__(self, lifetime_s: int = LIFETIME_S) -> None:
+        # 9 MB, which a worker without logins does not need.
+        from cryptography.fernet import Fernet
+
         self._fernet = Fernet(Fernet.generate_key())
         self._lifetime_s = lifetime_s
         self._ended: dict[bytes, None] = {}
@@ -71,6 +73,8 @@ class Sessions:
 
     def _valid(self, cookies: str, name: str) -> Iterator[tuple[bytes, bytes]]:
         """Yield the cookies of that name which this worker has made and which are not too old, with their content."""
+        from cryptography.fernet import InvalidToken
+
         for cookie in cookies.split(";"):
             key, _, value = cookie.strip().partition("=")
             if key == name and len(value) <= _MOST:

@@ -15,7 +15,8 @@ import tempfile
 from cryptography.hazmat.primitives import serialization
 
 from kconnect.tls import stores, suites
-from kconnect.tls.stores import KeyPair, Settings
+from kconnect.tls.settings import Settings
+from kconnect.tls.stores import KeyPair
 
 log = logging.getLogger(__name__)
 

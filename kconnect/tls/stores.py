@@ -2,7 +2,8 @@
 Keystores and truststores as Java's `ssl.*` settings name them, given as PEM texts.
 
 `contexts.py` makes TLS contexts of them; whoever needs the texts themselves, as librdkafka does, asks here too. What kind a
-store is, its first bytes say: PEM, PKCS12, or Java's own JKS and JCEKS, for which read `keytool.py`.
+store is, its first bytes say: PEM, PKCS12, or Java's own JKS and JCEKS, for which read `keytool.py`. Imported by who has stores
+only: what it takes from `cryptography` is 9 MB in each process.
 """
 
 from __future__ import annotations
@@ -10,9 +11,9 @@ from __future__ import annotations
 import functools
 import re
 import textwrap
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from cryptography import x509
 from cryptography.exceptions import UnsupportedAlgorithm
@@ -21,51 +22,12 @@ from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
 from cryptography.hazmat.primitives.serialization import pkcs12
 
 from kconnect import small_files
-from kconnect.api.config import HIDDEN
 from kconnect.errors import ConfigError
 from kconnect.tls import keytool, opening
+from kconnect.tls.settings import Settings
 
 _PEM_BEGIN, _PEM_END = re.compile(r"-----BEGIN ([A-Z0-9 ]+)-----"), "-----END "
 _TYPES = ("JKS", "JCEKS", "PKCS12", "PEM")
-_SECRET = re.compile(r"password$|keystore\.key$")
-
-
-class Settings:
-    """
-    The `ssl.*` settings of one purpose; errors name them as the user wrote them, with `prefix`.
-
-    An empty text counts as not given, as does a missing one; `given` tells them apart. What has been read of its stores is
-    kept in `read`: a server's context and a client's want the same, and Java's keytool takes half a second each time.
-    """
-
-    def __init__(self, texts: Mapping[str, str | None], prefix: str = "") -> None:
-        self.prefix = prefix
-        self.read: dict[str, Any] = {}
-        self._texts = texts
-
-    @classmethod
-    def of_listeners(cls, worker: Mapping[str, str | None], prefix: str) -> Settings:
-        """
-        Return the settings of a worker's listeners, as Connect does: all that begin with `prefix`, or, if none does, those
-        without a prefix.
-        """
-        prefixed = {name[len(prefix) :]: text for name, text in worker.items() if name.startswith(prefix)}
-        return cls(prefixed, prefix) if prefixed else cls(worker)
-
-    def given(self, name: str) -> str | None:
-        text = self._texts.get(name)
-        return None if text is None else text.strip()
-
-    def get(self, name: str, default: str = "") -> str:
-        return self.given(name) or default
-
-    def password(self, name: str) -> str | None:
-        """A password may begin with a blank."""
-        return self._texts.get(name) or None
-
-    def error(self, name: str, rule: str) -> ConfigError:
-        shown = self.given(name)
-        return ConfigError(self.prefix + name, HIDDEN if shown and _SECRET.search(name) else shown, rule)
 
 
 @dataclass(frozen=True)

@@ -30,8 +30,7 @@ from kconnect.rest.host_names import HostNames
 from kconnect.rest.notes import noted
 from kconnect.rest.server import Server, parse_listener
 from kconnect.rest.starting import Starting
-from kconnect.tls import contexts
-from kconnect.tls.stores import Settings
+from kconnect.tls.settings import Settings
 
 log = logging.getLogger(__name__)
 
@@ -71,7 +70,7 @@ class Rest:
                 connections=connections,
             )
         # For asking other workers: with the regular listeners' own settings, as Connect has it.
-        self._client_tls = contexts.client(main) if main.prefix or _has_https(settings.listeners) else None
+        self._client_tls = _client_tls(main) if main.prefix or _has_https(settings.listeners) else None
         self._gate, self._audit_file = _access(settings)
         self._stopping = threading.Event()
 
@@ -150,7 +149,17 @@ def _server_tls(listeners: list[str], settings: Settings) -> ssl.SSLContext | No
     Return the TLS context of REST. None without an https listener: `ssl.*` is for Kafka's clients then, which may read what
     REST can't.
     """
-    return contexts.server(settings) if _has_https(listeners) else None
+    if not _has_https(listeners):
+        return None
+    from kconnect.tls import contexts
+
+    return contexts.server(settings)
+
+
+def _client_tls(settings: Settings) -> ssl.SSLContext:
+    from kconnect.tls import contexts
+
+    return contexts.client(settings)
 
 
 def _has_https(listeners: list[str]) -> bool:

@@ -10,7 +10,7 @@ import pytest
 from kconnect.local.broker import Broker, free_port
 from kconnect.testing.processes import WorkerProcess
 from kconnect.tls import contexts
-from kconnect.tls.stores import Settings
+from kconnect.tls.settings import Settings
 
 from ..conftest import QUICK
 from ..tls.authority import KEY_PASSWORD, STORE_PASSWORD, Authority, java_key_store, java_trust_store, key_store, write

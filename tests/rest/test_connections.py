@@ -19,7 +19,7 @@ from kconnect.rest.app import RestSettings, build
 from kconnect.rest.connections import Connection, OnceAMinute, limit
 from kconnect.rest.server import Server
 from kconnect.tls import contexts
-from kconnect.tls.stores import Settings
+from kconnect.tls.settings import Settings
 from tests.support import wait_until
 
 from .herder import MemoryHerder

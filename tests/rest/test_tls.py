@@ -19,7 +19,7 @@ from kconnect.rest.client import ConnectClient, RestError
 from kconnect.rest.forward import Forwarder
 from kconnect.rest.server import Server
 from kconnect.tls import contexts
-from kconnect.tls.stores import Settings
+from kconnect.tls.settings import Settings
 
 from ..tls.authority import STORE_PASSWORD, Authority, Issued, java_key_store, key_store, write
 from .conftest import FILE_SOURCE

@@ -21,7 +21,7 @@ from kconnect.core.settings.worker import WorkerSettings
 from kconnect.errors import ConfigError
 from kconnect.kafka import clients
 from kconnect.tls import opening, stores
-from kconnect.tls.stores import Settings
+from kconnect.tls.settings import Settings
 from tests.kafka.test_clients import WORKER
 
 from .authority import Authority

@@ -12,7 +12,8 @@ from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
 from kconnect.errors import ConfigError
 from kconnect.tls import keytool, stores
-from kconnect.tls.stores import KeyPair, Settings
+from kconnect.tls.settings import Settings
+from kconnect.tls.stores import KeyPair
 
 from .authority import KEY_PASSWORD, STORE_PASSWORD, Authority, Issued, java_key_store, java_trust_store, key_store, write
 

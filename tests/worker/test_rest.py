@@ -12,7 +12,7 @@ from kconnect.errors import ConfigError, ConnectError
 from kconnect.local.broker import free_port
 from kconnect.processes.levels import PythonLoggers
 from kconnect.tls import contexts
-from kconnect.tls.stores import Settings
+from kconnect.tls.settings import Settings
 from kconnect.worker.rest import Rest
 
 from ..core.settings.test_browsers import MINIMAL
