@@ -29,8 +29,9 @@ from kconnect.errors import ConnectError
 from kconnect.host import entry
 from kconnect.kafka import clients
 from kconnect.kafka.log import LogWriter, reader_once_up
-from kconnect.processes import logs, shipping, standard_error, worker_file
+from kconnect.processes import logs, shipping, standard_error
 from kconnect.processes.levels import PythonLoggers
+from kconnect.processes.order import settings as order_settings
 from kconnect.spark import masters, session, sizes
 from kconnect.spark.errors import SparkLost
 from kconnect.spark.hosts import Hosts
@@ -51,7 +52,7 @@ _LAST_WORD_S = 6.0
 def main() -> int:
     direct = standard_error.take()
     order: dict[str, Any] = orjson.loads(sys.stdin.buffer.readline())
-    settings = worker_file.of_order(order)
+    settings = order_settings(order)
     shipping.begin(settings, "driver")
     telemetry = switch.begin(settings, "driver")
     ended, up, orphaned = threading.Event(), threading.Event(), threading.Event()

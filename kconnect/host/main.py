@@ -50,8 +50,9 @@ from kconnect.kafka.watch import Watchers
 from kconnect.plugins import environments
 from kconnect.plugins.providers import Providers
 from kconnect.plugins.registry import Registry
-from kconnect.processes import logs, process, shipping, worker_file
+from kconnect.processes import logs, process, shipping
 from kconnect.processes.levels import PythonLoggers
+from kconnect.processes.order import settings as order_settings
 from kconnect.telemetry import switch
 from kconnect.units.gate import Gate
 from kconnect.units.offsets import OffsetStores
@@ -82,7 +83,7 @@ def run(payloads: Iterable[bytes]) -> None:
     gc.set_threshold(50_000, 20, 20)
     for payload in payloads:
         order = orjson.loads(payload)
-        settings = worker_file.of_order(order)
+        settings = order_settings(order)
         shipping.begin(settings, f"host-{order['host']}")
         telemetry = switch.begin(settings, f"host-{order['host']}")
         incarnation = process.incarnation()

@@ -1,9 +1,8 @@
 """
 The worker file: properties, the environment on top, and references to secrets resolved (KIP-421).
 
-Called by `worker/main.py`, `host/driver.py` and `preview/preview.py`. The Spark driver and the hosts get what it gives, in
-orders that nobody else sees, and know from it what their logs must not show. Read next: `core/settings/worker.py`,
-`plugins/providers.py`.
+Called by `worker/main.py` and `preview/preview.py`. The Spark driver and the hosts get what it gives, in orders that nobody
+else sees. Read next: `order.py`, by which they read these, `core/settings/worker.py`, `plugins/providers.py`.
 """
 
 from __future__ import annotations
@@ -72,12 +71,3 @@ def settings(texts: Mapping[str, str], environ: Mapping[str, str], host_name: st
         if any(value in text for text in properties.values())
     }
     return worker_settings, {"properties": properties, "covered": covered, "references": list(resolution.settings)}
-
-
-def of_order(order: Mapping[str, Any]) -> WorkerSettings:
-    """The worker's settings, in a process that it has started. Logs hide their secrets from here on."""
-    worker_settings = WorkerSettings.from_properties(order["properties"], {})
-    logs.configure(format=worker_settings.log_format)
-    logs.cover(order["covered"], always=True)
-    logs.hide_secrets(worker_settings.raw)
-    return worker_settings

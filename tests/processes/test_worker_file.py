@@ -12,6 +12,7 @@ import pytest
 from kconnect.errors import ConfigError
 from kconnect.processes import logs, worker_file
 from kconnect.processes.covered import Covered
+from kconnect.processes.order import settings as order_settings
 from kconnect.spark import session
 
 pytestmark = pytest.mark.process
@@ -60,7 +61,7 @@ def test_the_worker_and_all_that_it_starts_have_the_values(texts: dict[str, str]
     assert sorted(order["references"]) == ["group.id", "producer.sasl.password"]
     assert logs.hide(f"with {CANARY}") == f"with {reference}"
     logs._always = Covered()
-    there = worker_file.of_order(orjson.loads(orjson.dumps(order)))
+    there = order_settings(orjson.loads(orjson.dumps(order)))
     assert there.raw == settings.raw
     assert logs.hide(f"with {CANARY}") == f"with {reference}"
 
