@@ -9,9 +9,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from kconnect import in_place
+
 
 def flags(shim: Path) -> list[str]:
     """Return the options for starting a JVM that has this shim."""
     archive = shim.with_suffix(".jsa")
+    if not archive.exists():
+        return []
     # An archive that does not fit is not used; that it wasn't is nothing to tell.
-    return [f"-XX:SharedArchiveFile={archive}", "-Xlog:cds=off", "-Xlog:cds+dynamic=off"] if archive.exists() else []
+    return [f"-XX:SharedArchiveFile={archive}", *in_place.OPTIONS, "-Xlog:cds=off", "-Xlog:cds+dynamic=off"]

@@ -25,6 +25,7 @@ from pathlib import Path
 
 import psutil
 
+from kconnect import in_place
 from kconnect.errors import ConnectError
 from kconnect.jvm import jars, java, lock
 from kconnect.kafka.admin import Admin
@@ -69,6 +70,9 @@ _JVM = (
     "-XX:+ExitOnOutOfMemoryError",
     # A class archive that does not fit is not used; that it wasn't is nothing to tell.
     "-Xshare:auto",
+    # The archive may be of a version that made it without these.
+    "-XX:+IgnoreUnrecognizedVMOptions",
+    *in_place.OPTIONS,
     "-Xlog:disable",
     "-Xlog:all=error:stderr",
     "-Dorg.slf4j.simpleLogger.showDateTime=true",

@@ -14,12 +14,16 @@ import shutil
 import sys
 from pathlib import Path
 
+from kconnect import in_place
+
 
 def options() -> str:
     """Return the text to add to the JVM's options; an empty one if there is no archive."""
     file = path()
+    if not _usable(file):
+        return ""
     # An archive that does not fit is not used; that it wasn't is nothing to tell.
-    return f" -XX:SharedArchiveFile={file} -Xshare:auto -Xlog:disable -Xlog:all=error:stderr" if _usable(file) else ""
+    return f" -XX:SharedArchiveFile={file} -Xshare:auto {' '.join(in_place.OPTIONS)} -Xlog:disable -Xlog:all=error:stderr"
 
 
 def is_there() -> bool:
