@@ -233,6 +233,7 @@ class InFolder(WorkerProcess):
         return ["/bin/sh", "-c", 'cd "$0" && exec "$@"', str(self.directory / "evil"), *super()._command()]
 
 
+@pytest.mark.long
 @pytest.mark.integration
 def test_no_process_of_a_worker_runs_what_is_in_its_directory(broker: Broker, tmp_path: Path, evil: Path, mark: Path) -> None:
     """Whoever may write to the worker's directory leaves modules there; driver, daemon, hosts and sandbox must not run them."""

@@ -542,6 +542,7 @@ def test_texts_of_registered_schemas_take_no_memory(registry: MemoryRegistry) ->
     assert 0 < len(made._readings) < 40
 
 
+@pytest.mark.long
 def test_defaults_within_each_other_take_no_more_time_than_their_length() -> None:
     """Who may write to the topic has three hundred structs in each other, each with a default, above very many fields."""
 

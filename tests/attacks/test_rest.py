@@ -52,6 +52,7 @@ def probe(url: str) -> None:
     assert time.monotonic() - began < LIMIT_S
 
 
+@pytest.mark.long
 @pytest.mark.skipif(resource.getrlimit(resource.RLIMIT_NOFILE)[0] < 2 * MANY, reason="a process may not open enough files")
 def test_thousands_of_long_polls_keep_nobody_out(worker: WorkerProcess) -> None:
     """A reader keeps thousands of long polls under way; `/health` and a change must be answered all the same."""

@@ -49,6 +49,7 @@ def failures(client: ConnectClient, name: str) -> list[str]:
     return [each["trace"] for each in (status["connector"], *status["tasks"]) if each["state"] == "FAILED"]
 
 
+@pytest.mark.long
 def test_a_reporter_s_library_is_refused_and_never_started(
     worker: WorkerProcess, written: Callable[[str, dict[str, str]], None]
 ) -> None:

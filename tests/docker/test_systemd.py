@@ -123,6 +123,7 @@ def service(analyze: str, broker: Broker, tmp_path: Path) -> Iterator[tuple[unit
         started.end()
 
 
+@pytest.mark.long
 @pytest.mark.integration
 def test_its_command_runs_with_its_settings(service: tuple[unit.Service, ConnectClient]) -> None:
     process, client = service

@@ -67,6 +67,7 @@ def read(broker: Broker) -> list[bytes]:
     return values
 
 
+@pytest.mark.long
 def test_topics_come_by_themselves_and_survive_every_end(own: Broker) -> None:
     servers, cluster_id = own.bootstrap_servers, own.cluster_id
     write(own, b"before")

@@ -156,6 +156,7 @@ def test_a_stop_that_hangs_is_given_up_and_its_host_replaced(beside: Beside, wor
     beside.goes_on()
 
 
+@pytest.mark.long
 @pytest.mark.timeout(1200)
 def test_who_ends_the_host_so_that_nobody_sees_it_is_found_and_fails_alone(beside: Beside) -> None:
     other, bad = beside.make(), beside.make("kill from C")

@@ -263,6 +263,7 @@ def test_parts_in_python_between_parts_in_java(connectors: Connectors, tmp_path:
     assert [connectors.task(name)["state"] for name in (source, sink)] == ["RUNNING", "RUNNING"]
 
 
+@pytest.mark.long
 def test_a_limit_of_memory_makes_the_heap_smaller(connectors: Connectors) -> None:
     """It would be twice the limit. A limit without room for a JVM is told."""
     topic = connectors._unique("java-limited")

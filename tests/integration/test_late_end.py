@@ -88,6 +88,7 @@ def transfer(made: Made, unique: Callable[[str], str]) -> Transfer:
     return Transfer(made, unique)
 
 
+@pytest.mark.long
 def test_the_client_speaks_no_version_that_kip_890_protects(transfer: Transfer) -> None:
     transfer.proxy.sent.clear()
     producer, ends = transfer.producer()

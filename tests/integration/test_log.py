@@ -99,6 +99,7 @@ def test_a_reader_may_wait_for_brokers_as_long_as_somebody_wants_it(tmp_path: Pa
         broker.stop()
 
 
+@pytest.mark.long
 @pytest.mark.integration
 def test_reading_waits_for_nobody_who_asks_where_the_log_ends(tmp_path: Path) -> None:
     broker = Broker(tmp_path).start()

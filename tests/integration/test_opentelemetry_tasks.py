@@ -41,6 +41,7 @@ def look_at(spans: Spans, root: str) -> None:
         assert top.status.is_unset
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("exactly_once", ["disabled", "enabled"])
 @pytest.mark.parametrize("language", ["Python", "Java"])
 def test_sources_and_sinks(bootstrap: str, topic: str, tmp_path: Path, language: str, exactly_once: str) -> None:

@@ -39,6 +39,7 @@ def never_healthy(worker: WorkerProcess) -> bool:
     return not worker.running
 
 
+@pytest.mark.long
 def test_in_the_group_of_apache_s_workers_it_writes_nothing(
     peer: ConnectProcess, bootstrap: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -86,6 +86,7 @@ def test_a_sink_s_messages_are_read_by_java(java_plugin: Path) -> None:
     assert failed.error is not None and failed.error.stage == "VALUE_CONVERTER"
 
 
+@pytest.mark.long
 def test_the_commands(java_plugin: Path, tmp_path: Path) -> None:
     """In processes of their own, which end though a JVM runs in them."""
     (tmp_path / "worker.properties").write_text(f"plugin.path={java_plugin.parent}\n")

@@ -131,6 +131,7 @@ def test_what_a_plugin_brings_of_connect_s_own_stays_the_built_in_one(tmp_path: 
     assert not registry.find("org.apache.kafka.connect.json.JsonConverter", "header_converter").java
 
 
+@pytest.mark.long
 @pytest.mark.process
 def test_a_jar_of_connect_s_counts_with_its_own_version(tmp_path: Path) -> None:
     """It may be another than that of the built-in connector which stands for the same class."""

@@ -280,6 +280,7 @@ def test_what_can_t_be_a_sink_s_offset_is_refused(
     client.delete(name)
 
 
+@pytest.mark.long
 def test_a_sink_on_another_cluster(worker: WorkerProcess, broker: Broker, secured: Secured, unique: Names) -> None:
     """Its group is there, where its clients log in; the worker's own cluster has none of that name."""
     client, name = worker.client, unique("kip-875")

@@ -27,6 +27,7 @@ def units(cluster: MemoryCluster) -> list[int]:
     return sorted(len(host.threads) for host in cluster.hosts.values())
 
 
+@pytest.mark.long
 @seeds
 def test_hosts_come_with_connectors_and_go_without_them(seed: int) -> None:
     cluster = worker(seed)

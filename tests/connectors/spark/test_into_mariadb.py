@@ -238,6 +238,7 @@ def has_read(copying: Copying, left: int) -> bool:
     return copying.ranges_left <= left
 
 
+@pytest.mark.long
 def test_a_copy_that_is_given_up_is_committed_by_nobody_any_more(
     copier: Callable[..., Copying], lake: Lake, one_spark: Application
 ) -> None:

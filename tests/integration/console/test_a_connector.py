@@ -77,6 +77,7 @@ def sink(cluster: Cluster, broker: Broker, unique: Callable[[str], str], tmp_pat
     made.delete()
 
 
+@pytest.mark.long
 def test_a_sink_is_moved_after_it_was_said_what_that_means(watched: Watched, cluster: Cluster, sink: Sink) -> None:
     def offsets() -> dict[int, int]:
         found = cluster.client.offsets(sink.name)

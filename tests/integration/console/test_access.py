@@ -64,6 +64,7 @@ def test_a_role_is_offered_what_it_may_do(watched: Watched, connector: str, name
         assert page.evaluate("path => fetch(path, {method: 'DELETE'}).then(answer => answer.status)", path) == refused
 
 
+@pytest.mark.long
 def test_a_page_of_another_worker_does_nothing_in_the_users_name(watched: Watched, cluster: Cluster, connector: str) -> None:
     page = watched.log_in()
     other = page.context.new_page()
@@ -129,6 +130,7 @@ def type_a_secret(watched: Watched, page: Page) -> None:
     expect(page.get_by_text(TYPED).first).to_be_visible()
 
 
+@pytest.mark.long
 def test_a_logout_leaves_nothing_that_was_typed_in_any_window(watched: Watched) -> None:
     page = watched.log_in()
     other = page.context.new_page()
@@ -156,6 +158,7 @@ def test_a_logout_leaves_nothing_that_was_typed_in_any_window(watched: Watched) 
     assert TYPED not in third.content() + third.evaluate("JSON.stringify({...sessionStorage})")
 
 
+@pytest.mark.long
 def test_nobody_gets_another_user_s_draft(watched: Watched) -> None:
     page = watched.log_in()
     type_a_secret(watched, page)

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable
 
+import pytest
 from playwright.sync_api import Route, expect
 
 from tests.integration.console.rig import Cluster, Watched, serious, write
@@ -142,6 +143,7 @@ def test_a_chain_is_tried_before_it_is_submitted(watched: Watched, cluster: Clus
     assert "transforms" not in cluster.client.get_config(connector)
 
 
+@pytest.mark.long
 def test_a_config_as_yaml_and_what_is_offered_while_one_types(watched: Watched, cluster: Cluster, connector: str) -> None:
     page = watched.log_in(view=f"connectors/{connector}/config")
     page.get_by_role("button", name="Edit").click()
@@ -193,6 +195,7 @@ def test_a_connector_is_made_of_an_example(watched: Watched, cluster: Cluster) -
     expect(page.get_by_role("button", name="Create", exact=True)).to_be_disabled()
 
 
+@pytest.mark.long
 def test_two_who_edit_one_config_undo_nothing_of_each_other(watched: Watched, cluster: Cluster, connector: str) -> None:
     page = watched.log_in(view=f"connectors/{connector}/config")
     page.get_by_role("button", name="Edit").click()
@@ -224,6 +227,7 @@ def test_two_who_edit_one_config_undo_nothing_of_each_other(watched: Watched, cl
     assert page.evaluate("Object.keys(sessionStorage)") == ["kconnect.side"]
 
 
+@pytest.mark.long
 def test_a_draft_of_what_somebody_deleted_is_kept_and_makes_nothing(watched: Watched, cluster: Cluster, connector: str) -> None:
     page = watched.log_in(view=f"connectors/{connector}/config?edit")
     page.get_by_role("button", name="JSON", exact=True).click()
@@ -254,6 +258,7 @@ def test_lines_stay_lines_in_a_form(watched: Watched, cluster: Cluster, connecto
     assert "\n" in found and found.replace(" x", "") == "select 1\n  from t"
 
 
+@pytest.mark.long
 def test_what_is_pasted_stays_as_it_was(watched: Watched, cluster: Cluster, connector: str) -> None:
     cluster.client.patch_config(connector, {"my.query": "old", "my.id": "1"})
     page = watched.log_in(view=f"connectors/{connector}/config?edit")
