@@ -35,6 +35,7 @@ _LONGEST_LINE = 8192
 _MUCH_HIDDEN = 2**20
 """In characters of what must not get into the log. It is kept as long as the process, in each form that a secret may take."""
 _LONGEST_REASON = 300
+_LARGE = 64 * 2**20
 _GREETING_S = 10.0
 _SWEEPS = 5
 _ENDING_S = 5.0
@@ -93,6 +94,13 @@ class Child:
 
     def is_alive(self) -> bool:
         return self._process.poll() is None
+
+    def is_large(self) -> bool:
+        """Whether it takes much more memory than a new one, as one with a JVM does."""
+        try:
+            return self.used and bool(psutil.Process(self._process.pid).memory_info().rss > _LARGE)
+        except psutil.Error:
+            return False
 
     def ask(self, request: dict[str, Any], deadline: float, hidden: Iterable[str] = ()) -> dict[str, Any]:
         """

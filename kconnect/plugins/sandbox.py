@@ -109,6 +109,7 @@ class Sandbox:
         self._busy: set[Child] = set()
         self._described: dict[tuple[str, str], dict[str, Any]] = {}
         self._listing = Listing(registry, self._described, timeout, self._ask_listing)
+        self._tidying: threading.Timer | None = None
         self._closed = False
 
     def warm_up(self) -> None:
@@ -131,6 +132,8 @@ class Sandbox:
         """End all children, also those at work."""
         with self._lock:
             self._closed = True
+            if self._tidying is not None:
+                self._tidying.cancel()
             idle, self._idle = self._idle, []
             for child in self._busy:
                 child.interrupt()
@@ -363,16 +366,42 @@ class Sandbox:
         child.idle_since = now
         with self._lock:
             self._busy.discard(child)
-            # The last one stays for ever, so that a single request finds it warm.
-            dropped = [idle for idle in self._idle if now - idle.idle_since > _IDLE_S]
-            self._idle = [idle for idle in self._idle if idle not in dropped]
+            dropped: list[Child] = []
             # Each config may bring secrets of a megabyte: in one process for all, they would fill the worker's memory.
             if self._closed or child.greeting is not self._greeting or child.hides_much:
                 dropped.append(child)
             else:
                 self._idle.append(child)
+                self._tidy_later()
         for idle in dropped:
             idle.kill()
+
+    def _tidy_later(self) -> None:
+        """Have `_tidy` called, by who holds the lock."""
+        if self._tidying is None:
+            self._tidying = threading.Timer(_IDLE_S, self._tidy)
+            self._tidying.name, self._tidying.daemon = "sandbox-tidying", True
+            self._tidying.start()
+
+    def _tidy(self) -> None:
+        """
+        End what has been idle for long, but for the last one, if it is small: a single request finds it warm. A large one, as
+        with the JVM of Java plugins, would take as much as the worker itself for nothing; a new one stands in its place then.
+        """
+        now = time.monotonic()
+        with self._lock:
+            self._tidying = None
+            long_idle = [child for child in self._idle if now - child.idle_since >= _IDLE_S]
+            kept = next((child for child in reversed(long_idle) if not child.is_large()), None)
+            dropped = [child for child in long_idle if child is not kept]
+            self._idle = [child for child in self._idle if child not in dropped]
+            if any(child is not kept for child in self._idle):
+                self._tidy_later()
+            is_cold = not self._idle and not self._closed
+        for child in dropped:
+            child.kill()
+        if is_cold:
+            self.warm_up()
 
 
 @contextmanager

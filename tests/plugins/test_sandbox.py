@@ -342,6 +342,26 @@ def test_secrets_of_configs_do_not_fill_the_worker_s_memory() -> None:
         sandbox.close()
 
 
+def test_idle_children_end_but_for_a_small_one(plugin_path: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A request finds one that is warm; one with a JVM, which takes much memory, is not kept for that."""
+    monkeypatch.setattr("kconnect.plugins.sandbox._IDLE_S", 0.5)
+    sandbox = Sandbox(Registry.scan(plugin_path), plugin_path, 30)
+    try:
+        sandbox.validate("DemoSource", config("DemoSource"))
+        sandbox.validate("FileStreamSource", config("FileStreamSource", topic="t"))
+        wait_for(lambda: len(sandbox._idle) == 1)
+        (kept,) = sandbox._idle
+        sandbox._tidy()
+        assert sandbox._idle == [kept] and kept.used and kept.is_alive()
+        monkeypatch.setattr("kconnect.plugins.child._LARGE", 1000)
+        sandbox.validate("FileStreamSource", config("FileStreamSource", topic="t"))
+        wait_for(lambda: len(sandbox._idle) == 1 and not sandbox._idle[0].used)
+        assert not kept.is_alive()
+    finally:
+        sandbox.close()
+    assert not children()
+
+
 def test_a_child_that_died_while_idle_costs_nothing(plugin_path: list[str]) -> None:
     sandbox = Sandbox(Registry.scan(plugin_path), plugin_path, 30)
     sandbox.validate("DemoSource", config("DemoSource"))
