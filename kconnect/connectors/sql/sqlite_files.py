@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import stat
+import time
 from typing import Any
 
 from kconnect.own_places import JOURNAL
@@ -24,6 +25,7 @@ _FIRST = (f"PRAGMA hard_heap_limit={MOST}", "PRAGMA trusted_schema=OFF", "PRAGMA
 _LONG = 1024 * 1024
 _OF_SEVERAL = b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7"
 """The end of a journal that names a file of several databases: that of a transaction of one ends with a sum."""
+_LOOKS, _PAUSE_S = 5, 0.2
 _NO_TEXT = "Could not decode to UTF-8"
 """How the driver begins what it says of a text that is none. Read by a function of Python's, all texts would take longer."""
 
@@ -49,29 +51,37 @@ def _text_or_bytes(data: bytes) -> str | bytes:
 
 def check_journal(path: str) -> None:
     """
-    Raise sqlite3.DatabaseError if SQLite would delete another file than its own as it opens a database. Our tasks write to one
-    at a time, so no journal of theirs names any.
+    Raise sqlite3.DatabaseError if SQLite would delete another file than its own as it reads a database. Our tasks write to one
+    at a time, so no journal of theirs names any; one of another program's that commits at this moment does for as long as that
+    takes.
     """
-    journal = path + JOURNAL
+    for left in reversed(range(_LOOKS)):
+        if not _names_another(path + JOURNAL):
+            return
+        if left:
+            time.sleep(_PAUSE_S)
+    raise sqlite3.DatabaseError(
+        f"its journal {path}{JOURNAL} names another file, which SQLite would delete: it is of a transaction over several "
+        "databases, or of somebody's making. Open the database with the program that has written it, or remove the journal"
+    )
+
+
+def _names_another(journal: str) -> bool:
     try:
         # A pipe would be waited for.
         descriptor = os.open(journal, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:
-        return
+        return False
     except OSError as error:
         raise sqlite3.DatabaseError(f"its journal {journal} can't be read: {error.strerror}") from None
     try:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             raise sqlite3.DatabaseError(f"its journal {journal} is no file")
-        if os.pread(descriptor, len(_OF_SEVERAL), max(status.st_size - len(_OF_SEVERAL), 0)) != _OF_SEVERAL:
-            return
+        end = max(status.st_size - len(_OF_SEVERAL), 0)
+        return os.pread(descriptor, len(_OF_SEVERAL), end) == _OF_SEVERAL
     finally:
         os.close(descriptor)
-    raise sqlite3.DatabaseError(
-        f"its journal {journal} names another file, which SQLite would delete: it is of a transaction over several databases, "
-        "or of somebody's making. Open the database with the program that has written it, or remove the journal"
-    )
 
 
 class Limited(sqlite3.Connection):
@@ -80,8 +90,10 @@ class Limited(sqlite3.Connection):
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
-        # None of these reads the file.
+        # None of these reads the file. Its name need be no UTF-8.
+        self.text_factory = os.fsdecode
         (_, _, self.path), *_ = self.execute("PRAGMA database_list").fetchall()
+        self.text_factory = str
         for pragma in _FIRST:
             self.execute(pragma).close()
 
@@ -90,11 +102,11 @@ class Limited(sqlite3.Connection):
 
 
 class _Cursor(sqlite3.Cursor):
-    def execute(self, *arguments: Any) -> sqlite3.Cursor:
+    def execute(self, *arguments: Any) -> Any:
         self._look()
         return super().execute(*arguments)
 
-    def executemany(self, *arguments: Any) -> sqlite3.Cursor:
+    def executemany(self, *arguments: Any) -> Any:
         self._look()
         return super().executemany(*arguments)
 
