@@ -126,7 +126,10 @@ def _own_offsets(
     if own_topic is not None and prepare:
         own_offsets.ensure(own_topic, settings, lambda: False, _WRITE_S)
         own_topic = None if own_offsets.is_the_workers(own_topic, settings) else own_topic
-    return None if own_topic is None else [_packed(entry) for entry in own_offsets.read(own_topic, _WRITE_S).entries()]
+    if own_topic is None:
+        return None
+    # Not those of others, who may have any number of them there.
+    return [_packed(entry) for entry in own_offsets.read(own_topic, _WRITE_S).entries(connector)]
 
 
 def _write_own_offsets(settings: WorkerSettings, connector: str, config: Config, packed: Iterable[Sequence[Any]]) -> None:

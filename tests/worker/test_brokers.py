@@ -147,3 +147,6 @@ def test_offsets_come_as_they_are_stored(address: str, monkeypatch: pytest.Monke
     assert state is not None
     assert [each.offset for each in state.of("c")] == [{"at": 1}, {"at": 2}]
     assert made(address).own_offsets("c", {}, prepare=False) is None
+    # What others have there is of no interest, however much it is.
+    state = made(address).own_offsets("other", config, prepare=False)
+    assert state is not None and not state.of("c")
