@@ -17,6 +17,10 @@ from pathlib import Path
 
 OURS = "kconnect keeps what it loads itself there, or other files of its own, so no config names any there. Name another folder"
 """Why a path is refused."""
+JOURNAL = "-journal"
+"""What SQLite appends to the name of a database for that of its journal."""
+NO_JOURNAL = f"no config names a file that ends with {JOURNAL}, for SQLite does what is in one, such as to delete a file"
+"""For each file that a config names where its folders are limited: what the journal says may be about any file."""
 PLUGIN_PATH, FUNCTIONS = "plugin.path", "python.transform.path"
 """The worker's settings that name folders with code in them."""
 

@@ -1,10 +1,13 @@
 """
-A folder for what a JVM unpacks: below the one for temporary files, and of this user alone, for as long as the JVM lives.
+A folder for what a JVM unpacks and puts aside: below the one for temporary files, and of this user alone, for as long as the
+JVM lives.
 
 Libraries in Java (lz4, zstd, snappy, Netty) write native code to `java.io.tmpdir`, by names that can be foretold, and load it
-from there. In `/tmp` another user of the machine could put other code in its place. Called by whoever starts a JVM:
-`jvm/machine.py`, `spark/session.py`, `connectors/spark/session/main.py`. A process that is killed leaves its folder behind; the
-next one that makes one takes it away. Nothing here but Python's own modules: the last of these runs in another Python.
+from there. In `/tmp` another user of the machine could put other code in its place. And Hadoop's clients of stores (S3, Azure)
+write what they send to `/tmp/hadoop-USER` first: others could read it there, and change it if they had made that folder. Called
+by whoever starts a JVM: `jvm/machine.py`, `spark/session.py`, `connectors/spark/session/main.py`. One that is killed leaves
+its folder behind, which the next one takes away. Nothing here but Python's own modules: the last of these runs in
+another Python.
 """
 
 from __future__ import annotations
@@ -16,10 +19,12 @@ import stat
 import tempfile
 import time
 from contextlib import suppress
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 PREFIX = "kconnect-java-"
 OPTION = "-Djava.io.tmpdir="
+HADOOP = "hadoop.tmp.dir"
+_HADOOPS_OWN = "/tmp/hadoop-${user.name}"
 _OLD_S = 600.0
 """So long one that nobody holds is left alone: whoever has just made it may not hold it yet."""
 
@@ -37,6 +42,22 @@ class PrivateFolder(NamedTuple):
     def option(self) -> str:
         """Java's option, as it is."""
         return OPTION + self.path
+
+    @property
+    def options(self) -> list[str]:
+        """All of Java's options for this folder, for a JVM in which nobody else says where Hadoop puts things aside."""
+        return [self.option, f"-D{HADOOP}={self._hadoops}"]
+
+    @property
+    def _hadoops(self) -> str:
+        return os.path.join(self.path, "hadoop")
+
+    def lend_to_hadoop(self, settings: Any) -> None:
+        """
+        Have Hadoop use it, by its settings (a `Configuration`) in a JVM of this machine, unless somebody has named another.
+        """
+        if settings.getRaw(HADOOP) == _HADOOPS_OWN:
+            settings.set(HADOOP, self._hadoops)
 
     def added_to(self, options: str) -> str:
         """Return a text of options, which Spark takes apart at blanks, with this one, unless the user has named a folder."""

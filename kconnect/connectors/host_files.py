@@ -8,7 +8,8 @@ put in place of a folder since. Used by the connectors of files, object stores, 
 A store in a folder is that folder: whoever may put something into it may put links there, which is no reason to read or write
 what these lead to. `connector.files.links.follow` says that the machine's links in stores are its operator's own.
 
-Where folders are named, nothing in them that kconnect itself loads from is a file of a connector: see `own_places.py`.
+Where folders are named, nothing in them that kconnect itself loads from is a file of a connector, nor is a journal of SQLite:
+see `own_places.py`.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import stat
 from collections.abc import Callable, Iterator, Mapping
 
 from kconnect.api import ConfigError
-from kconnect.own_places import OURS, OwnPlaces, of_settings
+from kconnect.own_places import JOURNAL, NO_JOURNAL, OURS, OwnPlaces, of_settings
 
 ALLOWED_PATHS, LINKS = "connector.files.allowed.paths", "connector.files.links.follow"
 
@@ -50,6 +51,8 @@ class HostFiles:
         real = os.path.realpath(path) if "\0" not in path and os.path.isabs(path) else None
         if real is None or self._root(real) is None:
             raise self._astray(setting, path)
+        if real.endswith(JOURNAL):
+            raise ConfigError(setting, path, NO_JOURNAL)
         return real
 
     def allows(self, path: str) -> bool:

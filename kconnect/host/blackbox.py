@@ -26,12 +26,13 @@ import stat
 import tempfile
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import NamedTuple
 
 import orjson
 
+from kconnect import own_places
 from kconnect.core.cluster.phases import UnitSpec
 from kconnect.core.state.assignment_records import Blame
 from kconnect.core.state.records import UnitId
@@ -205,19 +206,32 @@ def open_box(incarnation: str) -> BlackBox | None:
 
 
 def _directory() -> str | None:
-    """A directory that nobody else can write to: what is read from it decides about units."""
-    path = os.path.join(tempfile.gettempdir(), f"kconnect-hosts-{os.getuid()}")
-    try:
-        with suppress(FileExistsError):
-            os.mkdir(path, 0o700)
-        status = os.lstat(path)
-    except OSError as error:
-        log.warning("If a plugin crashes this host, kconnect can't tell which one it was: %s", error)
-        return None
-    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid() or status.st_mode & 0o077:
-        log.warning("If a plugin crashes this host, kconnect can't tell which one it was: other users may write to %s", path)
-        return None
-    return path
+    """
+    A directory that nobody else can write to: what is read from it decides about units. Whoever comes first makes that among
+    temporary files, which need not be this user; then it is in the cache.
+    """
+    reasons = []
+    for path in _places():
+        try:
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with suppress(FileExistsError):
+                os.mkdir(path, 0o700)
+            status = os.lstat(path)
+        except OSError as error:
+            reasons.append(str(error))
+            continue
+        if stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid() and not status.st_mode & 0o077:
+            return path
+        reasons.append(f"other users may write to {path}")
+    log.warning("If a plugin crashes this host, kconnect can't tell which one it was: %s", "; ".join(reasons))
+    return None
+
+
+def _places() -> Iterator[str]:
+    yield os.path.join(tempfile.gettempdir(), f"kconnect-hosts-{os.getuid()}")
+    # A user without a home has no cache.
+    with suppress(RuntimeError):
+        yield str(own_places.cache_dir() / "hosts")
 
 
 def _sweep(directory: str) -> None:

@@ -130,11 +130,11 @@ def _start_java(options: Options) -> None:
     # Any thread may be the one that meets a full heap; what goes on afterwards is chance.
     ends = [f"-XX:ErrorFile={options.report or os.devnull}", *(["-XX:+CrashOnOutOfMemoryError"] if options.report else ())]
     closed = gates.flags(options.more)
-    # Its libraries unpack native code, which is to be nobody else's. What the user names counts: it comes behind.
+    # What its libraries unpack and put aside is to be nobody else's. What the user names counts: it comes behind.
     flags = [
         f"-Xmx{heap}",
         *_FLAGS,
-        private_folder.made().option,
+        *private_folder.made().options,
         *archive.flags(shim_jar),
         *allowed,
         *ends,

@@ -9,13 +9,15 @@ given no sign of life for too long is replaced by a new one, as soon as a new on
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 import confluent_kafka as ck
+import orjson
 
 from kconnect.api.record import OffsetAndMetadata, TopicPartition
 from kconnect.core.settings import internal_topics
@@ -35,6 +37,8 @@ from kconnect.kafka.topics import require_name
 from kconnect.kafka.wakeups import Wakeups
 
 log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 _KAFKAS_ONLY = InternalTopics()
 _PATIENCE_S = 30.0
@@ -230,7 +234,9 @@ class TaskConsumer:
             self._subscribe()
         waits = bool(self._portions) and self._portions.waits(self._stopped)
         # Asked in any case: within it, the group may take partitions away.
-        first = self._consumer.poll(0) if waits else self._wakeups.next(self._consumer, min(timeout, self._longest_s))
+        first = _asked(
+            lambda: self._consumer.poll(0) if waits else self._wakeups.next(self._consumer, min(timeout, self._longest_s))
+        )
         if self._error is not None:
             self._raise()
         if first is None and not waits:
@@ -238,7 +244,7 @@ class TaskConsumer:
         messages = [first] if first is not None else []
         if limit > 1 and not waits:
             # `consume` alone would wait the whole time for the last of `limit` messages.
-            messages += self._consumer.consume(limit - 1, timeout=0)
+            messages += _asked(lambda: self._consumer.consume(limit - 1, timeout=0))
         if self._error is not None:
             self._raise()
         good = messages
@@ -485,7 +491,8 @@ class TaskConsumer:
     def _wait_for_commits(self, limit: float) -> None:
         end = time.monotonic() + limit
         while self._commits and time.monotonic() < end:
-            self._consumer.poll(0.05)
+            with contextlib.suppress(UnicodeDecodeError):
+                self._consumer.poll(0.05)
 
     def _probe(self) -> None:
         """Ask the brokers something: a member that has nothing to read does not notice that it finds none."""
@@ -533,8 +540,12 @@ class TaskConsumer:
         def looked(statistics: str) -> None:
             if number == self._number:
                 self._tells(statistics)
-                self._look_for_membership(statistics)
-                self._error = self._error or self._stalls.look(statistics, self.assignment if self._held else self._paused)
+                try:
+                    self._look_for_membership(statistics)
+                    failure = self._stalls.look(statistics, self.assignment if self._held else self._paused)
+                except orjson.JSONDecodeError as error:
+                    failure = unreadable.of_names(error)
+                self._error = self._error or failure
 
         def reported(error: ck.KafkaError) -> None:
             if number == self._number:
@@ -702,6 +713,15 @@ def _committed(answer: Iterable[ck.TopicPartition]) -> dict[TopicPartition, Offs
                 "Committing the offset of %s-%d failed: %s", partition.topic, partition.partition, partition.error.str()
             )
     return offsets
+
+
+def _asked(ask: Callable[[], T]) -> T:
+    """Return what a client answers. ConnectError if it can't, for the names that its brokers have."""
+    try:
+        return ask()
+    except UnicodeDecodeError as error:
+        # Of what it logs, which comes with any call. All else are bytes.
+        raise unreadable.of_names(error) from None
 
 
 def _in_background(work: Callable[[], object]) -> threading.Thread:

@@ -22,7 +22,7 @@ from kconnect.api.record import RecordMetadata
 from kconnect.core.task.chain import Outgoing
 from kconnect.core.task.ports import OnReport, Refusal, Refused
 from kconnect.errors import ConnectError, NotAuthorizedError, NoTopicError, StartAgainError
-from kconnect.kafka import servers
+from kconnect.kafka import servers, unreadable
 from kconnect.kafka.acknowledged import Acknowledged
 from kconnect.kafka.codes import AWAY, FINAL, MAY_NOT_WRITE, OUT_OF_STEP, TOGETHER, TOO_LARGE, UNTIMELY, with_place
 from kconnect.kafka.liveness import Patience
@@ -161,6 +161,8 @@ class TaskProducer:
                 unacknowledged += self._apart.flush(max(0.0, deadline - time.monotonic()))
         except ck.KafkaException as error:
             raise self._failed(error.args[0], None) from error
+        except UnicodeDecodeError as error:
+            raise unreadable.of_names(error) from None
         return unacknowledged
 
     def refusals(self, timeout: float) -> list[Refused]:
@@ -233,7 +235,7 @@ class TaskProducer:
         for client in clients:
             client.purge(in_queue=True, in_flight=abandon, blocking=False)
             # What the client still has to say is of no interest, even that it can't go on, which it raises.
-            with contextlib.suppress(ck.KafkaException):
+            with contextlib.suppress(ck.KafkaException, UnicodeDecodeError):
                 client.poll(0)
 
     def _send_when_there_is_room(self, message: tuple[Any, ...]) -> bool:
@@ -284,6 +286,8 @@ class TaskProducer:
         except ck.KafkaException as error:
             # A client that can't go on says so wherever it is asked next.
             raise self._failed(error.args[0], None) from error
+        except UnicodeDecodeError as error:
+            raise unreadable.of_names(error) from None
         if self._reports.crowded or self._apart is not None:
             self._send_apart()
 

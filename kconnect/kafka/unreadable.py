@@ -49,6 +49,17 @@ def of_error(message: ck.Message) -> ConnectError:
     return failure(_place(message), message.offset(), f"{limit} ({text})")
 
 
+def of_names(error: Exception) -> ConnectError:
+    """
+    Return the failure of a client that can't say what it does: in what it logs and counts, names stand as brokers have answered
+    them.
+    """
+    return ConnectError(
+        "Its brokers have answered with names, of hosts or topics, that are no names: they answer what brokers don't, or "
+        f"something on the way changes it. See bootstrap.servers ({type(error).__name__}: {str(error)[:200]})"
+    )
+
+
 def _place(message: ck.Message) -> TopicPartition:
     return TopicPartition(message.topic() or "", message.partition() or 0)
 

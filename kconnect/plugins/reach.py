@@ -20,7 +20,7 @@ from kconnect.core.settings.internal_topics import InternalTopics
 from kconnect.core.settings.unsafe import UNSAFE_ALLOWLIST
 from kconnect.core.settings.worker import WorkerSettings
 from kconnect.errors import ConfigError
-from kconnect.own_places import OURS, OwnPlaces
+from kconnect.own_places import JOURNAL, NO_JOURNAL, OURS, OwnPlaces
 
 
 @dataclass(frozen=True)
@@ -94,6 +94,8 @@ class Reach:
                     f"The setting '{setting}' names the file {path!r}, which is not below a folder that the worker's "
                     f"{ALLOWED_PATHS} names ({', '.join(self.folders)}). Name a file there, by its absolute path.",
                 )
+            elif real.endswith(JOURNAL):
+                yield setting, f"The setting '{setting}' names {path!r}, and {NO_JOURNAL}."
 
 
 _OVERRIDES = tuple(f"{client}.override." for client in ("producer", "consumer", "admin"))

@@ -205,6 +205,8 @@ def start(
             doorman.post(gateway)
             # No SparkSession: hosts need none, and it would cost the JVM half as much again.
             context = SparkContext(gateway=gateway)
+            if conf["spark.master"].startswith("local"):
+                folder.lend_to_hadoop(context._jsc.hadoopConfiguration())
             output.up()
             return context
         except Exception as error:

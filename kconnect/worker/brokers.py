@@ -4,7 +4,9 @@ What requests ask of Kafka for a connector: its offsets, where it would go on, w
 A config may name brokers of its own, and librdkafka trusts what brokers answer: a few wrong bytes end its process. And all
 threads of a process wait while a client is made, which may be told to read a pipe, or to try a password for hours. So a client
 of which a config says how it connects is made in another process, which `errands.py` starts with this module; others are made
-here. Called by `world.py`. Read next: `kafka/positions.py`, `kafka/own_offsets.py`, `kafka/fencing.py`.
+here. A topic of offsets that a config names is read there in any case: others may write to it, and a batch of a megabyte may
+unpack to a gigabyte in the client. Called by `world.py`. Read next: `kafka/positions.py`, `kafka/own_offsets.py`,
+`kafka/fencing.py`.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from typing import Any
 from kconnect.api.record import TopicPartition
 from kconnect.core.herder.effects import GroupInUseError
 from kconnect.core.settings.client_config import TABLES
+from kconnect.core.settings.source import OFFSETS_STORAGE_TOPIC
 from kconnect.core.settings.worker import WorkerSettings
 from kconnect.core.state.offsets import OffsetState
 from kconnect.core.state.records import Entry, LogRecord, Topic
@@ -69,7 +72,8 @@ class Brokers:
             raise GroupInUseError(in_use)
 
     def _ask(self, what: str, connector: str, config: Config, *more: Any) -> Any:
-        if not any(map(_says_more, config)):
+        reads = what == "own_offsets" and OFFSETS_STORAGE_TOPIC.key.name in config
+        if not reads and not any(map(_says_more, config)):
             return _ASKED[what](self._settings, connector, config, *more)
         request = {"what": what, "connector": connector, "config": dict(config), "more": more}
         answer: dict[str, Any] = self._errands.ask_brokers(request)
@@ -122,7 +126,10 @@ def _own_offsets(
     if own_topic is not None and prepare:
         own_offsets.ensure(own_topic, settings, lambda: False, _WRITE_S)
         own_topic = None if own_offsets.is_the_workers(own_topic, settings) else own_topic
-    return None if own_topic is None else [_packed(entry) for entry in own_offsets.read(own_topic, _WRITE_S).entries()]
+    if own_topic is None:
+        return None
+    # Not those of others, who may have any number of them there.
+    return [_packed(entry) for entry in own_offsets.read(own_topic, _WRITE_S).entries(connector)]
 
 
 def _write_own_offsets(settings: WorkerSettings, connector: str, config: Config, packed: Iterable[Sequence[Any]]) -> None:

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import json
+import resource
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import confluent_kafka as ck
 import pytest
+from confluent_kafka.admin import AdminClient, NewTopic
 
+from kconnect.core.settings.worker import WorkerSettings
+from kconnect.errors import ConnectError, RequestTimeoutError
 from kconnect.local.broker import Broker
 from kconnect.rest.client import ConnectClient
 from kconnect.testing.processes import WorkerProcess
+from kconnect.worker.brokers import Brokers
+from kconnect.worker.errands import Errands
 from tests.attacks import hostile, raw_batches
 from tests.attacks.hostile import Hostile
 from tests.conftest import QUICK
@@ -215,3 +221,25 @@ def test_a_batch_that_unpacks_to_gigabytes_ends_the_host_of_others_once(
         assert worker.log.read_text().count("Host 0 ends, and Spark restarts it: it took") == 1
     finally:
         worker.stop()
+
+
+@pytest.mark.process
+def test_a_batch_in_a_topic_of_offsets_takes_no_memory_of_the_worker(bootstrap: str, unique: Callable[[str], str]) -> None:
+    """
+    Who may create connectors and write to one topic names it in offsets.storage.topic, with a batch that unpacks to gigabytes:
+    each look at the offsets had the worker itself unpack it.
+    """
+    topic = unique("bomb")
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    for future in admin.create_topics([NewTopic(topic, 1, 1)]).values():
+        future.result(LIMIT_S)
+    raw_batches.send(bootstrap, topic, raw_batches.unpacked(500_000_000), 1, 1, int(time.time() * 1000))
+    properties = {**dict.fromkeys(("group.id", *(f"{each}.storage.topic" for each in ("config", "offset", "status"))), "x")}
+    properties |= dict.fromkeys(("key.converter", "value.converter"), "org.apache.kafka.connect.storage.StringConverter")
+    limited = {"bootstrap.servers": bootstrap, "sandbox.memory.max.bytes": "300000000"}
+    settings = WorkerSettings.from_properties({**properties, **limited}, {})
+    asked = Brokers(settings, Errands(settings))
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises((ConnectError, RequestTimeoutError)):
+        asked.own_offsets("c", {"offsets.storage.topic": topic}, prepare=False)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200_000

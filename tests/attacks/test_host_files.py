@@ -76,6 +76,27 @@ def source(path: str, worker: dict[str, str]) -> FileStreamSourceTask:
     return task
 
 
+def test_no_file_of_a_connector_is_a_journal_of_sqlites(place: Path) -> None:
+    """
+    Whoever may create connectors has one write a journal in an allowed folder, as a file or as a database, and another one open
+    the database of that name: SQLite would delete what the journal names, outside.
+    """
+    worker, path = {ALLOWED: f"{place}/in"}, f"{place}/in/shop.db-journal"
+    sink = FileStreamSinkTask()
+    sink.worker = worker
+    with pytest.raises(ConfigError, match="a file that ends with -journal"):
+        sink.start({"file": path})
+    for url in (f"sqlite:///{path}", f"sqlite:///file:{place}/in/shop.db%2Djournal?uri=true"):
+        with pytest.raises(ConfigError, match="a file that ends with -journal"):
+            databases.check("connection.url", sa.make_url(url), worker)
+    config = {"topics": "t", "format.class": "ByteArrayFormat", "store.url": f"file://{place}/in", "flush.size": "1"}
+    with pytest.raises(ConfigError, match="It must not end with -journal"):
+        CONFIG.parse({**config, "format.bytearray.extension": "-journal"})
+    # Java's connectors, too.
+    problems = dict(Reach(folders=[f"{place}/in"]).problems({"connection.url": f"jdbc:sqlite:{path}", "file": path}))
+    assert problems.keys() == {"connection.url", "file"}
+
+
 def test_file_connectors_stay_below_the_allowed_folders(place: Path) -> None:
     """Whoever may create connectors names a file outside, by whatever way: it is neither read nor written."""
     [record] = source(f"{place}/secret", {}).poll() or []

@@ -161,10 +161,32 @@ def test_spark_is_told_a_folder_unless_the_user_names_one(path: str, options: st
     assert PrivateFolder(path, -1).added_to(options) == expected
 
 
+class Settings(dict[str, str]):
+    """Hadoop's, as Py4J has them."""
+
+    getRaw = dict.get
+
+    def set(self, name: str, value: str) -> None:
+        self[name] = value
+
+
+@pytest.mark.parametrize(
+    ("named", "expected"),
+    [("/tmp/hadoop-${user.name}", "/tmp/a/hadoop"), ("/mine", "/mine"), ("${java.io.tmpdir}/x", "${java.io.tmpdir}/x")],
+)
+def test_hadoop_puts_aside_what_it_sends_where_nobody_else_reads_unless_the_user_names_a_folder(
+    named: str, expected: str
+) -> None:
+    settings = Settings({"hadoop.tmp.dir": named})
+    PrivateFolder("/tmp/a", -1).lend_to_hadoop(settings)
+    assert settings == {"hadoop.tmp.dir": expected}
+
+
 SPARK = """
 from kconnect.spark import output, session
 context = session.start({"spark.ui.enabled": "false"}, "", 1, output.Output())
 print("IS", context._jvm.java.lang.System.getProperty("java.io.tmpdir"))
+print("HADOOP", context._jsc.hadoopConfiguration().get("hadoop.tmp.dir"))
 context.stop()
 """
 PLUGINS = """
@@ -172,6 +194,7 @@ from kconnect.jvm import machine
 machine.start()
 import jpype
 print("IS", jpype.java.lang.System.getProperty("java.io.tmpdir"))
+print("HADOOP", jpype.java.lang.System.getProperty("hadoop.tmp.dir"))
 """
 
 
@@ -186,8 +209,11 @@ def test_no_jvm_unpacks_where_others_may_write(code: str, tmp_path: Path) -> Non
     done = subprocess.run(
         [sys.executable, "-P", "-c", code], env=environment, stdout=subprocess.PIPE, text=True, timeout=300, check=True
     )
-    folder = Path(next(line for line in done.stdout.splitlines() if line.startswith("IS ")).removeprefix("IS "))
+    said = dict(line.split(maxsplit=1) for line in done.stdout.splitlines() if line.startswith(("IS ", "HADOOP ")))
+    folder = Path(said["IS"])
     assert folder.parent == tmp_path and folder.name.startswith(private_folder.PREFIX)
+    # What Hadoop's clients of stores are about to send: all users could read it in /tmp, and its owner change it.
+    assert said["HADOOP"] == f"{folder}/hadoop"
     assert {path.name for path in tmp_path.iterdir() if path.name.startswith("liblz4")} == set()
 
 

@@ -5,7 +5,10 @@ who may write rows.
 
 from __future__ import annotations
 
+import contextlib
+import os
 import sqlite3
+import struct
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -353,6 +356,50 @@ def test_rows_that_a_file_makes_as_it_is_read_are_counted_as_they_come(tmp_path:
     with reading(path, batch_max_bytes="5000000") as runner:
         lots = [len(runner.poll() or []) for _ in range(3)]
     assert lots == [3, 3, 3]
+
+
+_MAGIC = bytes.fromhex("d9d505f920a163d7")
+
+
+def naming(path: Path) -> bytes:
+    """The end of a journal that names a file, as SQLite writes it for a transaction over several databases."""
+    name = os.fsencode(path)
+    return name + struct.pack(">Ii", len(name), sum(byte - 256 if byte > 127 else byte for byte in name)) + _MAGIC
+
+
+def test_what_a_journal_names_is_not_deleted(tmp_path: Path) -> None:
+    """
+    Who may write in the folder of SQLite's file leaves a journal there that names a file of the host. That may be a database
+    itself, with one row. SQLite deleted what it names as it opened the file, whatever connector.files.allowed.paths said.
+    """
+    path, other, journal = tmp_path / "shop.db", tmp_path / "other", tmp_path / "shop.db-journal"
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        connection.executescript("CREATE TABLE t (id INTEGER PRIMARY KEY); INSERT INTO t VALUES (1)")
+
+    def forge() -> None:
+        other.write_text("of somebody else")
+        with contextlib.closing(sqlite3.connect(journal)) as connection, connection:
+            connection.execute("CREATE TABLE orders (content BLOB)")
+            connection.execute("INSERT INTO orders VALUES (?)", (bytes(300) + naming(other),))
+
+    forge()
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("SELECT id FROM t").fetchall() == [(1,)]
+    assert not other.exists(), "the control: SQLite does delete it"
+    with reading(path, poll_interval_ms="1") as runner:
+        runner.read(1)
+        # Also of a connection that is open already.
+        forge()
+        with pytest.raises(ConnectError, match=r"its journal .*shop\.db-journal names another file, which SQLite would delete"):
+            runner.read(100)
+    with pytest.raises(ConnectError, match="names another file"), reading(path) as runner:
+        runner.poll()
+    with pytest.raises(ConnectError, match="names another file"), sink(path) as writer:
+        writer.put([row(2)])
+    assert other.read_text() == "of somebody else"
+    journal.unlink()
+    with reading(path) as runner:
+        assert len(runner.poll() or []) == 1
 
 
 _LITTLE = """

@@ -23,8 +23,10 @@ from kconnect.kafka.consumer import TaskConsumer
 from kconnect.kafka.log import LogWriter
 from kconnect.kafka.offset_order import Order
 from kconnect.kafka.own_offsets import OwnTopic
+from kconnect.kafka.producer import TaskProducer
 from kconnect.kafka.resting import RestingClients
 from kconnect.kafka.unreadable import Stalls
+from kconnect.kafka.wakeups import Wakeups
 from kconnect.kafka.watch import Watchers
 from kconnect.units.offset_topic import OffsetTopic
 from tests.attacks import raw_batches
@@ -335,3 +337,40 @@ def test_what_nobody_has_asked_for_is_not_read(broker: str, config: dict[str, st
     with pytest.raises(ConnectError, match=r"assigns the topic 'payments', which topics(\.regex)? does not name"):
         consumer.read(1, 0.0)
     consumer.close(0.0)
+
+
+def test_names_that_are_none_are_told_as_such(monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    Brokers that a config names say that one of them has a name that is no text: in what the client logs and counts it stands as
+    it came. The task failed with an error of Python's, in which nobody reads whose fault it is.
+    """
+    made, of_library = dict[str, Any](), ck.Consumer
+
+    def consumer(settings: dict[str, Any]) -> ck.Consumer:
+        made.update(settings)
+        return of_library({"bootstrap.servers": "127.0.0.1:1", "group.id": "g"})
+
+    def fail(*arguments: Any) -> None:
+        b"[thrd:\xff\xfe:9092/1]".decode()
+
+    with monkeypatch.context() as patched:
+        patched.setattr("kconnect.kafka.consumer.ck.Consumer", consumer)
+        client = {"bootstrap.servers": "127.0.0.1:1", "group.id": "g", "partition.assignment.strategy": "range"}
+        task_consumer = TaskConsumer(client, {"topics": "t"}, _Listener())
+    made["stats_cb"]('{"brokers": {"a"b:9092/1": {}}}')
+    with pytest.raises(ConnectError, match=r"are no names: they answer what brokers don't.*JSONDecodeError"):
+        task_consumer.read(1, 0.0)
+    monkeypatch.setattr(Wakeups, "next", fail)
+    with pytest.raises(ConnectError, match=r"are no names: they answer what brokers don't.*UnicodeDecodeError"):
+        task_consumer.read(1, 0.0)
+    task_consumer.close(0.0)
+    producer = TaskProducer({"bootstrap.servers": "127.0.0.1:1"})
+    monkeypatch.setattr(
+        producer,
+        "_producer",
+        type("Client", (), {"poll": fail, "flush": fail, "purge": lambda *_, **__: None, "__len__": lambda _: 0})(),
+    )
+    for ask in (lambda: producer._poll(0.0), lambda: producer.flush(0.0)):
+        with pytest.raises(ConnectError, match="are no names"):
+            ask()
+    producer.close()

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import confluent_kafka as ck
+import orjson
 import pytest
 
 from kconnect.api.record import TopicPartition
@@ -112,9 +113,29 @@ def test_a_group_is_changed_by_another_process(monkeypatch: pytest.MonkeyPatch) 
         asked.alter_group("c", {"admin.override.ssl.ca.location": "x"}, None)
 
 
+def work_here(request: Mapping[str, Any]) -> Any:
+    """What the other process does."""
+    return orjson.loads(orjson.dumps(brokers._work(request, None)))
+
+
+def test_a_topic_of_offsets_that_a_config_names_is_read_by_another_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever may write to it has Kafka's client unpack gigabytes: a look at the offsets took the worker's memory for it."""
+    asked = made("127.0.0.1:1")
+    requests: list[Any] = []
+    monkeypatch.setattr(asked._errands, "ask_brokers", lambda request: requests.append(request) or {"answer": []})
+    monkeypatch.setattr(own_offsets, "read", lambda *arguments: pytest.fail("the worker reads it itself"))
+    for prepare in (False, True):
+        state = asked.own_offsets("c", {"offsets.storage.topic": "t"}, prepare)
+        assert state is not None and not state.of("c")
+    assert [request["what"] for request in requests] == ["own_offsets"] * 2
+
+
 def test_offsets_come_as_they_are_stored(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     # The broker in memory can't be asked for it.
     monkeypatch.setattr(own_offsets, "_exists", lambda own: True)
+    monkeypatch.setattr(
+        Errands, "ask_brokers", lambda self, request: work_here({"worker": dict(self._settings.raw), **request})
+    )
     config = {"offsets.storage.topic": "t"}
     state = made(address).own_offsets("c", config, prepare=False)
     assert state is not None
@@ -126,3 +147,6 @@ def test_offsets_come_as_they_are_stored(address: str, monkeypatch: pytest.Monke
     assert state is not None
     assert [each.offset for each in state.of("c")] == [{"at": 1}, {"at": 2}]
     assert made(address).own_offsets("c", {}, prepare=False) is None
+    # What others have there is of no interest, however much it is.
+    state = made(address).own_offsets("other", config, prepare=False)
+    assert state is not None and not state.of("c")

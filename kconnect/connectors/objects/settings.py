@@ -13,6 +13,7 @@ from kconnect.api import ConfigDef, ConfigError, NonEmptyString, OneOf, Range, W
 from kconnect.connectors.common import is_zone
 from kconnect.connectors.passthrough import CheckedBy, Passthrough
 from kconnect.connectors.setting_rows import BOOLEAN, INT, LIST, LONG, SECRET, STRING, retry_keys, section
+from kconnect.own_places import JOURNAL
 
 STORE, BUCKET, REGION, ENDPOINT = "store", "s3.bucket.name", "s3.region", "store.url"
 ACCESS_KEY, SECRET_KEY, PATH_STYLE = "aws.access.key.id", "aws.secret.access.key", "s3.path.style.access.enabled"
@@ -51,6 +52,12 @@ def _one_of(*names: str) -> Any:
 
 def _partitioned_by(*names: str) -> Any:
     return lambda name, values: simple(values.get(PARTITIONER)) in names
+
+
+def _extension(name: str, value: Any) -> None:
+    """Refuse the name of a journal of SQLite, which then does what is in it."""
+    if str(value or "").endswith(JOURNAL):
+        raise ConfigError(name, value, f"It must not end with {JOURNAL}, as journals of SQLite do")
 
 
 def _format_is(*names: str) -> Any:
@@ -139,7 +146,9 @@ CONFIG = ConfigDef(
             "What is behind each record in a file of bytes; by default a line break.",
             visible=_format_is("ByteArrayFormat"),
         ),
-        STRING.low(EXTENSION, ".bin", "What names of files of bytes end with.", visible=_format_is("ByteArrayFormat")),
+        STRING.low(
+            EXTENSION, ".bin", "What names of files of bytes end with.", _extension, visible=_format_is("ByteArrayFormat")
+        ),
     ),
     *section(
         _FOLDERS,

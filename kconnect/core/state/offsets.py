@@ -33,13 +33,9 @@ class OffsetState:
         """The records that have to be written for the topic to say all that is known here."""
         return [records.source_offset(stored.key, stored.offset) for stored in self._unsaid.values()]
 
-    def entries(self) -> list[Entry]:
-        """All that is known, as records."""
-        return [
-            records.source_offset(stored.key, stored.offset)
-            for by_partition in self._stored.values()
-            for stored in by_partition.values()
-        ]
+    def entries(self, connector: str) -> list[Entry]:
+        """All that is known of a connector, as records."""
+        return [records.source_offset(stored.key, stored.offset) for stored in self._stored.get(connector, {}).values()]
 
     def apply(self, record: LogRecord) -> SourceOffset | Broken:
         decoded = records.decode_offset(record)

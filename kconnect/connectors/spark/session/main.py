@@ -167,7 +167,8 @@ def _session(settings: dict[str, str]) -> Any:
 
     jars = sorted(map(str, Path(sys.prefix, JARS).glob("*.jar")))
     # Of TMPDIR, which Java does not heed; `application.py` has made that, for this user alone.
-    settings[_OPTIONS] = private_folder.PrivateFolder(tempfile.gettempdir(), -1).added_to(settings.get(_OPTIONS, ""))
+    aside = private_folder.PrivateFolder(tempfile.gettempdir(), -1)
+    settings[_OPTIONS] = aside.added_to(settings.get(_OPTIONS, ""))
     settings = {"spark.app.name": "kconnect lake", **({"spark.jars": ",".join(jars)} if jars else {}), **settings}
     logins = _logins(Path(f"{sys.prefix}.conf"))
     names = [re.escape(line.split(maxsplit=1)[0]) for line in logins.splitlines() if line.strip() and line[0] != "#"]
@@ -183,6 +184,9 @@ def _session(settings: dict[str, str]) -> Any:
     try:
         spark = SparkSession.builder.getOrCreate()
         doorman.post(spark.sparkContext._gateway)
+        if settings["spark.master"].startswith("local"):
+            # Executors elsewhere have no such folder.
+            aside.lend_to_hadoop(spark._jsc.hadoopConfiguration())
         return spark
     finally:
         file.unlink()
