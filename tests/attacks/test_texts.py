@@ -21,13 +21,14 @@ import pytest
 import sqlalchemy as sa
 
 from kconnect import cel
-from kconnect.api import Column, DataError, Header, Schema, SinkConnector, SinkRecord, Struct, schema
+from kconnect.api import Column, ConfigError, DataError, Header, Schema, SinkConnector, SinkRecord, Struct, schema
 from kconnect.cel import CelError
 from kconnect.connectors import documents, limits, names
 from kconnect.connectors.file_sink import FileStreamSinkConnector
 from kconnect.connectors.groups import groups_of
 from kconnect.connectors.http import links
 from kconnect.connectors.iceberg.connector import IcebergSinkConnector
+from kconnect.connectors.iceberg.guard import Rules, guarded
 from kconnect.connectors.limits import TooMuchError
 from kconnect.connectors.objects.avro_blocks import check_elements
 from kconnect.connectors.objects.connector import ObjectStoreSinkConnector
@@ -40,6 +41,8 @@ from kconnect.converters.schema_registry import MemoryRegistry
 from kconnect.converters.simple_header import SimpleHeaderConverter
 from kconnect.data import values
 from kconnect.java import regex
+from kconnect.plugins.reach import Reach
+from kconnect.rest.passwords import PasswordHash
 from kconnect.testing import SinkRunner
 from kconnect.transforms import numerals
 from kconnect.transforms.expression import Expression
@@ -503,3 +506,46 @@ def test_a_number_that_may_be_a_boolean_takes_no_minutes() -> None:
         chosen.apply(SinkRecord("t", 0, None, None, None, value, 0))
     few = {"l": [1] * 100, "m": {2: 0, 1: 0}}
     assert chosen.apply(SinkRecord("t", 0, None, None, None, few, 0)) is None
+
+
+MARKS = "a" + "\u0345" * LONG + "\u0316" * LONG
+"""A letter with marks in the wrong order: to put them right takes minutes, and nothing else of the process runs meanwhile."""
+
+
+def test_a_letter_with_very_many_marks_in_a_config() -> None:
+    """A config's value of a few hundred kilobytes holds up the host at each start of a task."""
+    with soon():
+        reach = Reach(folders=("/tmp",))
+        assert not list(reach.problems({"anything": MARKS, "service.url": f"http://{MARKS}/x"}))
+        assert [setting for setting, _ in reach.problems({"a": f"http://１６９.254.169.254/{MARKS}"})] == ["a"]
+        assert [setting for setting, _ in reach.problems({"b": f"file://{MARKS}/etc"})] == ["b"]
+
+
+def test_a_letter_with_very_many_marks_in_a_key() -> None:
+    """A record's key of marks holds up the host of an HttpSink."""
+    with soon(), pytest.raises(DataError, match="more than 30 marks"):
+        names.check_segment("a" + "\u0345" * 4000 + "\u0316" * 4000)
+
+
+def test_a_letter_with_very_many_marks_in_a_password() -> None:
+    """A stranger's password of marks holds up the whole worker."""
+    known = PasswordHash.of("caf\u00e9", ln=4)
+    with soon():
+        assert not known.matches(MARKS)
+    assert known.matches("cafe\u0301")
+
+
+def test_a_letter_with_very_many_marks_in_an_answer_of_a_catalog() -> None:
+    """A catalog's address of marks, or that of a file, holds up the host of an IcebergSink."""
+    rules = Rules("rest", {"uri": "http://127.0.0.1:1"}, {})
+    with soon():
+        with pytest.raises(ConfigError):
+            rules.check({"s3.endpoint": f"https://{MARKS}"})
+        for location in (f"hdfs://{MARKS}/x", f"s3://{MARKS}/x", f"file://{MARKS}/x"):
+            with pytest.raises(ConfigError, match="at no address"):
+                rules.check_location(location)
+        kind = guarded("rest", rules)
+        catalog = kind.__new__(kind)
+        catalog.properties = {}
+        with pytest.raises(ConfigError, match="at no address"):
+            catalog._load_file_io({}, f"s3://{MARKS}/x")

@@ -25,7 +25,7 @@ import requests
 from obstore import exceptions
 from requests.adapters import HTTPAdapter
 
-from kconnect import deadlines
+from kconnect import deadlines, normal_forms
 from kconnect.connectors.interrupts import Kept
 
 _MOST_BYTES = 16 * 1024 * 1024
@@ -154,7 +154,7 @@ class Bucket:
 
     def _signature(self, url: str, headers: Mapping[str, str]) -> dict[str, str]:
         """Return the headers that sign a request (AWS's signature 4)."""
-        parts = urllib.parse.urlsplit(url)
+        parts = normal_forms.split(url)
         now = datetime.datetime.now(datetime.timezone.utc)
         day, moment = now.strftime("%Y%m%d"), now.strftime("%Y%m%dT%H%M%SZ")
         nothing = hashlib.sha256(b"").hexdigest()
