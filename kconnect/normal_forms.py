@@ -11,9 +11,11 @@ from __future__ import annotations
 import re
 import unicodedata
 import urllib.parse
+from typing import Literal
 
 _IGNORED = re.compile(r"[\t\r\n]")
 _END_OF_HOST = re.compile(r"[/?#]")
+Form = Literal["NFC", "NFKC"]
 MOST_MARKS = 30
 """So many marks a letter may have, by Unicode's own rule for texts that can be read piece by piece (UAX #15, 13)."""
 
@@ -32,13 +34,13 @@ def check(text: str) -> None:
             raise ValueError(f"a letter has more than {MOST_MARKS} marks above and below it")
 
 
-def normalized(form: str, text: str) -> str:
+def normalized(form: Form, text: str) -> str:
     """Return the text in a form (NFC, NFKC). ValueError as for `check`."""
     check(text)
     return unicodedata.normalize(form, text)
 
 
-def by_letter(form: str, text: str) -> str:
+def by_letter(form: Form, text: str) -> str:
     """Return the text with each letter in a form by itself: what is one letter of several stays several. Never fails."""
     return text.translate({ord(letter): unicodedata.normalize(form, letter) for letter in set(text) if not letter.isascii()})
 

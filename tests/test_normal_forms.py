@@ -22,7 +22,7 @@ ODD = ("\u0344", "\u0f73", "\u0f75", "\u0f81")
 
 @pytest.mark.parametrize("text", ["", "plain", "café", "cafe\u0301", "ﬁ１．２", "a" + MARKS * 10, "\ufdfa", "\ud800", *ODD])
 @pytest.mark.parametrize("form", ["NFC", "NFKC"])
-def test_a_text_has_the_form_that_python_gives_it(text: str, form: str) -> None:
+def test_a_text_has_the_form_that_python_gives_it(text: str, form: normal_forms.Form) -> None:
     assert normal_forms.normalized(form, text) == unicodedata.normalize(form, text)
 
 

@@ -23,6 +23,7 @@ import sqlalchemy as sa
 from kconnect import cel
 from kconnect.api import Column, ConfigError, DataError, Header, Schema, SinkConnector, SinkRecord, Struct, schema
 from kconnect.cel import CelError
+from kconnect.cel.values import plain
 from kconnect.connectors import documents, limits, names
 from kconnect.connectors.file_sink import FileStreamSinkConnector
 from kconnect.connectors.groups import groups_of
@@ -549,3 +550,67 @@ def test_a_letter_with_very_many_marks_in_an_answer_of_a_catalog() -> None:
         catalog.properties = {}
         with pytest.raises(ConfigError, match="at no address"):
             catalog._load_file_io({}, f"s3://{MARKS}/x")
+
+
+def expression(text: str, value: Any, of: Schema | None = None) -> Any:
+    transform = Expression()
+    transform.configure({"field.out": text})
+    return transform.apply(SinkRecord("t", 0, None, None, of, value, 0)).value
+
+
+TWICE = "".join([".map(x, {'a': x, 'b': x})"] * 36)
+
+
+def test_an_expression_makes_no_schema_without_an_end() -> None:
+    """Each step of an expression has the type of the one before in it twice: the schema of an empty list never ends."""
+    row = schema.struct({"n": schema.INT32_SCHEMA})
+    with soon():
+        with pytest.raises(ConfigError, match="over 200000 parts"):
+            expression(f"[1].filter(x, false){TWICE}", {})
+        with pytest.raises(DataError, match="over 200000 parts"):
+            expression(f"[value.n].filter(x, false){TWICE}", Struct(row, {"n": 1}), row)
+
+
+@pytest.mark.parametrize("typed", [False, True])
+def test_an_expression_makes_no_list_of_the_same_text_over_and_over(typed: bool) -> None:
+    """A record of half a megabyte becomes one of fifty gigabytes."""
+    value: Any = {"big": "x" * LONG, "items": list(range(LONG)), "row": {"big": "x" * LONG}}
+    inner = schema.struct({"big": schema.STRING_SCHEMA})
+    of = schema.struct({"big": schema.STRING_SCHEMA, "items": schema.array(schema.INT64_SCHEMA), "row": inner})
+    given = Struct(of, {**value, "row": Struct(inner, value["row"])}) if typed else value
+    with soon():
+        for text in ("value.items.map(i, value.big)", "value.items.map(i, value.row)", "value.items.map(i, {'a': value.big})"):
+            with pytest.raises(DataError, match="134217728 characters"):
+                expression(text, given, of if typed else None)
+    assert expression("[value.row, value.row]", given, of if typed else None)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "value.items.exists(i, value.map[value.big] == 1)",
+        "value.items.exists(i, int(value.big) == 1)",
+        "value.items.exists(i, value.decimal == 1.5)",
+        "value.items.exists(i, timestamp(0).getHours('Area/Nr' + string(i)) == 30)",
+        r"value.items.exists(i, 'a'.matches(value.pattern + string(i)))",
+        r"value.items.exists(i, 'a'.matches(value.short + string(i)))",
+    ],
+)
+def test_an_expression_takes_no_minutes(text: str) -> None:
+    """What one turn of a macro costs is charged: messages about long texts, digits of decimals, files of zones, patterns."""
+    value = {
+        "items": list(range(20_000)),
+        "big": "x" * 5 * LONG,
+        "decimal": decimal.Decimal("1" * 5 * LONG + ".5"),
+        "map": {"a": 1},
+        "pattern": "(?i)" + r"\PL" * 1000,
+        "short": "(?i)" + r"\PL" * 80,
+    }
+    with soon(), suppress(DataError):
+        expression(text, value)
+
+
+def test_a_decimal_of_an_expression_is_the_nearest_double() -> None:
+    for digits in ("1" * 1000, "9007199254740993", "9007199254740993." + "0" * 2000 + "1", "-0", "1E-400", "2.5"):
+        exact = decimal.Decimal(digits)
+        assert repr(plain(exact)) == repr(float(exact) if exact.adjusted() < 300 else float("inf"))
