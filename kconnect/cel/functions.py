@@ -60,7 +60,10 @@ _LONGEST_PATTERN = 4096
 
 @lru_cache(maxsize=256)
 def regex(pattern: str) -> tuple[Any, int]:
-    """A pattern of RE2, whose memory is bounded, and how long a program it is: time is at most that times the text's length."""
+    """
+    A pattern of RE2, whose memory is bounded, and how long a program it is: time is at most that times the text's length.
+    CelError for none, or one that is too long.
+    """
     if len(pattern) > _LONGEST_PATTERN:
         raise CelError(f"matches() takes a pattern of {_LONGEST_PATTERN} characters at most, and this one has {len(pattern)}")
     try:
@@ -89,15 +92,37 @@ def matcher(pattern: str) -> Function:
     return matches
 
 
-_COMPILING = 10_000
-"""What a pattern costs that is put together for each record, or for each turn of a macro, at its worst."""
+_COMPILING, _COMPILING_LETTER, _LONGEST_MADE = 10_000, 500, 256
+"""
+What a pattern costs that is put together for each record, or for each turn of a macro, at its worst, and what each character of
+it does: `\\PL` has all other letters in it. Nothing else of the process runs while RE2 reads one, so such ones are short.
+"""
+_KEPT = 256
+_made: dict[str, Function | CelError] = {}
+"""The newest patterns of values and what they match, or why there are none: many records have the same ones."""
 
 
 def _matches(frame: Frame, text: Any, pattern: Any) -> bool:
     if type(text) is not str or type(pattern) is not str:
         raise no_overload("matches", text, pattern)
-    frame.spend(_COMPILING + len(pattern))
-    return bool(matcher(pattern)(frame, text, pattern))
+    matches = _made.get(pattern)
+    if matches is None:
+        if len(pattern) > _LONGEST_MADE:
+            raise CelError(
+                f"matches() takes a pattern of {_LONGEST_MADE} characters at most that is no literal, and this one has "
+                f"{len(pattern)}"
+            )
+        frame.spend(_COMPILING + _COMPILING_LETTER * len(pattern))
+        try:
+            matches = matcher(pattern)
+        except CelError as error:
+            matches = error
+        if len(_made) >= _KEPT:
+            _made.clear()
+        _made[pattern] = matches
+    if isinstance(matches, CelError):
+        raise CelError(matches.message)
+    return bool(matches(frame, text, pattern))
 
 
 _INTEGER = re.compile(r"[+-]?[0-9]{1,20}", re.ASCII)
@@ -223,7 +248,13 @@ def _dyn(frame: Frame, value: Any) -> Any:
     return value
 
 
+_ZONE = 500
+"""What it costs to look for a time zone, in files of the machine."""
+
+
 def _part(name: str, frame: Frame, time: Any, zone: Any = None) -> int:
+    if type(zone) is str and not times.is_known(zone):
+        frame.spend(_ZONE)
     number = times.part(name, time, zone)
     if number is None:
         raise no_overload(name, time)

@@ -69,7 +69,7 @@ class Expression:
             return
         try:
             inferred = infer(program(value))
-        except CelError as error:
+        except (CelError, DataError) as error:
             raise ConfigError(name, value, f"it must be a CEL expression: {error}") from None
         if self.result is not None and inferred is not None and inferred not in (_NAMES[self.result], types.NULL):
             raise ConfigError(name, value, f"its result must be of type {self.result}, but is of type {_shown(inferred)}")

@@ -6,7 +6,6 @@ import datetime
 import re
 import zoneinfo
 from collections.abc import Callable, Mapping
-from functools import lru_cache
 from typing import Any
 
 from kconnect.cel.syntax import CelError
@@ -88,8 +87,27 @@ def seconds(time: datetime.datetime) -> int:
     return (time - EPOCH) // _SECOND
 
 
-@lru_cache(maxsize=64)
+_MOST_ZONES = 1024
+_zones: dict[str, datetime.tzinfo] = {}
+"""Those that have been found; there are six hundred, and some thousand offsets."""
+
+
+def is_known(zone: str) -> bool:
+    """Return whether it is a zone that has been looked for."""
+    return zone in _zones
+
+
 def _zone(name: str) -> datetime.tzinfo:
+    found = _zones.get(name)
+    if found is None:
+        found = _looked_for(name)
+        if len(_zones) >= _MOST_ZONES:
+            _zones.clear()
+        _zones[name] = found
+    return found
+
+
+def _looked_for(name: str) -> datetime.tzinfo:
     match = _OFFSET.fullmatch(name)
     if match is not None:
         offset = datetime.timedelta(hours=int(match[2]), minutes=int(match[3]))

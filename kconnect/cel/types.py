@@ -184,17 +184,42 @@ def settled(inferred: Schema | None) -> Schema | None:
 
 
 class Parts:
-    """Counts the parts of a value. CelError for too many: a list may hold one item many times over, in each level of it."""
+    """
+    Counts the parts of a value, and how long its texts and bytes are together. CelError for too many or too long: a list may
+    hold one item many times over, in each level of it.
+    """
 
-    LIMIT = 200_000
+    LIMIT, LONGEST = 200_000, 128 * 1024 * 1024
 
     def __init__(self) -> None:
-        self._left = self.LIMIT
+        self._left, self._length, self._kept = self.LIMIT, self.LONGEST, 0
 
-    def count(self) -> None:
+    def count(self, value: Any) -> None:
         self._left -= 1
         if self._left < 0:
             raise CelError(f"it has more than {self.LIMIT} parts")
+        kind = type(value)
+        if kind is str or kind is bytes:
+            self._length -= len(value)
+            if self._length < 0:
+                raise CelError(f"it has texts of more than {self.LONGEST} characters together")
+
+    def keep(self, struct: Struct) -> None:
+        """
+        Count the parts of a struct that stays as it is. The first such one is free, as it is no larger than the record that it
+        is of: most expressions give one.
+        """
+        self._kept += 1
+        waiting = list(struct.values) if self._kept > 1 else []
+        while waiting:
+            part = waiting.pop()
+            self.count(part)
+            if type(part) is Struct:
+                waiting += part.values
+            elif isinstance(part, list | tuple):
+                waiting += part
+            elif isinstance(part, dict):
+                waiting += [*part, *part.values()]
 
 
 def of_value(value: Any) -> Schema | None:
@@ -206,7 +231,7 @@ class _Telling(Parts):
     """Asks a value's parts for their schemas."""
 
     def of(self, value: Any) -> Schema | None:
-        self.count()
+        self.count(value)
         value = plain(value)
         simple = _OF_CLASS.get(type(value))
         if simple is not None or value is None:
@@ -251,7 +276,7 @@ class Fit(Parts):
     """Makes values of CEL's fit a schema: numbers its width, maps its structs. CelError for one that it does not take."""
 
     def __call__(self, target: Schema | None, value: Any) -> Any:
-        self.count()
+        self.count(value)
         if value is None:
             return None
         value = plain(value)
@@ -286,8 +311,10 @@ class Fit(Parts):
     def _struct(self, target: Schema, value: Any) -> Struct:
         if type(value) is Struct:
             if value.schema is target or value.schema == target:
+                self.keep(value)
                 return value
             if value.schema.optional_copy() == target:
+                self.keep(value)
                 return Struct.unchecked(target, list(value.values))
             value = {field.name: item for field, item in value.items()}
         if unknown := value.keys() - {field.name for field in target.fields}:
@@ -303,7 +330,9 @@ class Fit(Parts):
             return {self(None, key): self(None, item) for key, item in value.items()}
         if kind is Uint:
             return int(value)
-        if kind not in _OF_CLASS and kind is not Struct:
+        if kind is Struct:
+            self.keep(value)
+        elif kind not in _OF_CLASS:
             raise CelError(
                 f"a value of type {type_name(value)} can't be in a record; "
                 "convert it to a text or a number, for example with string(...)"

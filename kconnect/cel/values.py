@@ -67,13 +67,19 @@ PLAIN = frozenset(TYPES)
 NUMBERS = frozenset((int, float, Uint))
 
 
+_SHORT = decimal.Context(800, decimal.ROUND_05UP, decimal.MIN_EMIN, decimal.MAX_EMAX, traps=[])
+"""More digits of a decimal decide on no double, and one of a megabyte takes a hundredth of a second in each turn of a macro."""
+
+
 def plain(value: Any) -> Any:
     if type(value) in PLAIN:
         return value
     if isinstance(value, int):
         return int(value)
-    if isinstance(value, float | decimal.Decimal):
+    if isinstance(value, float):
         return float(value)
+    if isinstance(value, decimal.Decimal):
+        return float(_SHORT.create_decimal(value))
     if isinstance(value, bytes | bytearray | memoryview):
         return bytes(value)
     for kind in (str, dict, Struct, datetime.datetime):
@@ -116,5 +122,7 @@ def to_uint64(value: int) -> Uint:
 
 
 def shown(key: Any) -> str:
-    text = repr(key) if isinstance(key, str | int | float) else type_name(key)
-    return text if len(text) <= 60 else f"{text[:57]}..."
+    # Cut first: of a long text it takes as long as it is.
+    text = repr(key[:60] if isinstance(key, str) else key) if isinstance(key, str | int | float) else type_name(key)
+    is_whole = len(text) <= 60 and not (isinstance(key, str) and len(key) > 60)
+    return text if is_whole else f"{text[:57]}..."

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from urllib.parse import urlsplit
 
+from kconnect import normal_forms
 from kconnect.data.cloud_addresses import METADATA_SERVICES
 
 _INSIDE = tuple(
@@ -38,7 +38,7 @@ def origin_of(url: str) -> tuple[str, str, int] | None:
     if _READ_DIFFERENTLY.search(url) or url.partition("://")[2].count("@") > 1:
         return None
     try:
-        parts = urlsplit(url if "://" in url else f"https://{url}")
+        parts = normal_forms.split(url if "://" in url else f"https://{url}")
         host, port = parts.hostname, parts.port
     except ValueError:
         return None

@@ -12,6 +12,7 @@ import re
 import unicodedata
 import urllib.parse
 
+from kconnect import normal_forms
 from kconnect.api import DataError
 
 _ROUNDS = 5
@@ -19,7 +20,7 @@ _ROUNDS = 5
 _ODD = re.compile(r"%u00([0-9a-f]{2})|%(?:c0|e0%80)%(ae|af)", re.IGNORECASE)
 """Spellings of a byte that old servers understand: by its number in UTF-16, and longer than UTF-8 has it."""
 _LONGEST_SEGMENT = 8192
-"""Servers take less. To bring marks above letters in order takes time that grows with their square."""
+"""Servers take less."""
 _SEPARATORS = re.compile(r"[/\\]")
 _SHOWN = 60
 _LONGEST_LINE = 500
@@ -78,7 +79,7 @@ def _forms(text: str) -> list[str]:
         raise DataError("A text with half a pair of surrogates can't be a part of a path") from None
     forms: list[str] = []
     for _ in range(_ROUNDS):
-        form = unicodedata.normalize("NFKC", text)
+        form = _normal(text)
         forms += [text] if form == text else [text, form]
         plain = _ODD.sub(lambda match: f"%{match[1]}" if match[1] else {"ae": ".", "af": "/"}[match[2].lower()], form)
         decoded = urllib.parse.unquote(plain, errors="replace")
@@ -86,6 +87,13 @@ def _forms(text: str) -> list[str]:
             return forms
         text = decoded
     raise DataError(f"{shown(forms[0])} can't be a part of a path: it is encoded more than {_ROUNDS} times")
+
+
+def _normal(text: str) -> str:
+    try:
+        return normal_forms.normalized("NFKC", text)
+    except ValueError as error:
+        raise DataError(f"{shown(text)} can't be a part of a path: {error}") from None
 
 
 def _bare(piece: str) -> str:

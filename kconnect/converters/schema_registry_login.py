@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from kconnect import small_files
+from kconnect import normal_forms, small_files
 from kconnect.api.config import ConfigKey, Importance, Password, Type
 from kconnect.errors import ConfigError
 
@@ -80,7 +80,7 @@ def without_login(url: str) -> tuple[str, str | None]:
     """The URL to show and call, and the `user:password` that was in it."""
     # The text itself stays out of messages: there may be a password in it.
     try:
-        parsed = urllib.parse.urlsplit(url)
+        parsed = normal_forms.split(url)
         _ = parsed.port
     except ValueError:
         raise ConfigError(f"Invalid value for configuration {URL}: must be a URL like http://host:8081") from None

@@ -136,6 +136,13 @@ record brings along, that would fail wherever they are compared, and not as the 
 """
 
 
+MOST_PARTS = 200_000
+"""
+So many schemas one has in it, itself included. One that is there several times counts each time: whoever writes it down, or
+compares it, meets it as often, and a struct of two fields of the struct below it, twenty levels deep, has a million.
+"""
+
+
 @dataclass(frozen=True, slots=True)
 class Field:
     """A field of a struct's schema; `index` is its place."""
@@ -166,6 +173,7 @@ class Schema:
         "name",
         "optional",
         "parameters",
+        "parts",
         "required",
         "type",
         "value_schema",
@@ -209,6 +217,9 @@ class Schema:
         self.depth: int = 1 + max([part.depth for part in self._parts()], default=0)
         if self.depth > _DEEPEST:
             raise DataError(f"Schemas are within each other more than {_DEEPEST} times")
+        self.parts: int = 1 + sum([part.parts for part in self._parts()])
+        if self.parts > MOST_PARTS:
+            raise DataError(f"A schema has, with all that is in it, over {MOST_PARTS} parts")
         self._hash: int | None = None
         if default is not None:
             try:

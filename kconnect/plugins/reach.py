@@ -84,20 +84,23 @@ class Reach:
         roots = [os.path.realpath(folder) for folder in self.folders]
         own = OwnPlaces(roots, self.code)
         for setting, path in paths:
-            # A relative path would mean another file in each process.
-            real = os.path.realpath(path) if "\0" not in path and os.path.isabs(path) else None
+            # A relative path would mean another file in each process, and a longer one is none: each part of it is looked at.
+            is_path = "\0" not in path and os.path.isabs(path) and len(path) <= _LONGEST
+            real = os.path.realpath(path) if is_path else None
             if real is not None and own.hold(real):
                 yield setting, f"The setting '{setting}' names {path!r}, and {OURS}."
             elif real is None or not _is_below(real, roots):
                 yield (
                     setting,
-                    f"The setting '{setting}' names the file {path!r}, which is not below a folder that the worker's "
-                    f"{ALLOWED_PATHS} names ({', '.join(self.folders)}). Name a file there, by its absolute path.",
+                    f"The setting '{setting}' names the file {path[:_LONGEST]!r}, which is not below a folder that the "
+                    f"worker's {ALLOWED_PATHS} names ({', '.join(self.folders)}). Name a file there, by its absolute path.",
                 )
             elif real.endswith(JOURNAL):
                 yield setting, f"The setting '{setting}' names {path!r}, and {NO_JOURNAL}."
 
 
+_LONGEST = 4096
+"""Linux takes no longer paths."""
 _OVERRIDES = tuple(f"{client}.override." for client in ("producer", "consumer", "admin"))
 
 

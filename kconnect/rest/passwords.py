@@ -13,8 +13,10 @@ import hashlib
 import hmac
 import os
 import re
-import unicodedata
+from contextlib import suppress
 from dataclasses import dataclass, field
+
+from kconnect import normal_forms
 
 _TEXT = re.compile(r"\$scrypt\$ln=(\d{1,2}),r=(\d{1,2}),p=(\d{1,2})\$([A-Za-z0-9+/]+)\$([A-Za-z0-9+/]+)")
 _FORM = "a password's hash is $scrypt$ln=15,r=8,p=3$<salt>$<hash>, the last two in base64 without padding"
@@ -70,7 +72,10 @@ class PasswordHash:
 
 def _scrypt(password: str, salt: bytes, ln: int, r: int, p: int, length: int) -> bytes:
     # Composed, because keyboards and browsers differ in how they send an umlaut.
-    secret = unicodedata.normalize("NFC", password).encode()
+    # A text for which this fails is nobody's: strangers may send as many marks as a header has room for.
+    with suppress(ValueError):
+        password = normal_forms.normalized("NFC", password)
+    secret = password.encode()
     # OpenSSL counts some more than the 128 * r * N that the algorithm is known for.
     return hashlib.scrypt(secret, salt=salt, n=1 << ln, r=r, p=p, maxmem=_MEMORY + 64 * 1024 * 1024, dklen=length)
 

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 from botocore.auth import S3SigV4Auth
@@ -722,6 +723,28 @@ def test_a_list_without_an_end_of_odd_names_has_one(monkeypatch: pytest.MonkeyPa
         whole = store.default
         store.default = lambda asked: whole(replace(asked, path=asked.path.replace("continuation-token", "x")))
         with pytest.raises(RetriableError), SourceRunner(ObjectStoreSourceConnector, store.config()) as runner:
+            runner.poll()
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "latin-1"])
+def test_a_list_that_defines_its_own_texts_is_none(encoding: str) -> None:
+    """Whoever is the store answers a list of eight megabytes, in which a text stands for another one: it becomes a gigabyte."""
+    text = '<!DOCTYPE a [<!ENTITY b "keykey">]><a><Contents><Key>&b;&b;</Key></Contents></a>'
+    with pytest.raises(ElementTree.ParseError, match="declares its own type"):
+        s3_names.parsed(f'<?xml version="1.0" encoding="{encoding}"?>{text}'.encode(encoding))
+    with S3("in//1", "in/2.json") as store:
+        whole = store.default
+
+        def answered(asked: Asked) -> Reply:
+            reply = whole(asked)
+            is_ours = "list-type" in asked.path and "encoding-type" in asked.path
+            return replace(reply, body=b'<!DOCTYPE a [<!ENTITY b "in/9.json">]>' + bytes(reply.body)) if is_ours else reply
+
+        store.default = answered
+        with (
+            pytest.raises(ConnectError, match="the store's list is none"),
+            SourceRunner(ObjectStoreSourceConnector, store.config()) as runner,
+        ):
             runner.poll()
 
 

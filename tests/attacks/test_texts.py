@@ -21,13 +21,15 @@ import pytest
 import sqlalchemy as sa
 
 from kconnect import cel
-from kconnect.api import Column, DataError, Header, Schema, SinkConnector, SinkRecord, Struct, schema
+from kconnect.api import Column, ConfigError, DataError, Header, Schema, SinkConnector, SinkRecord, Struct, schema
 from kconnect.cel import CelError
+from kconnect.cel.values import plain
 from kconnect.connectors import documents, limits, names
 from kconnect.connectors.file_sink import FileStreamSinkConnector
 from kconnect.connectors.groups import groups_of
 from kconnect.connectors.http import links
 from kconnect.connectors.iceberg.connector import IcebergSinkConnector
+from kconnect.connectors.iceberg.guard import Rules, guarded
 from kconnect.connectors.limits import TooMuchError
 from kconnect.connectors.objects.avro_blocks import check_elements
 from kconnect.connectors.objects.connector import ObjectStoreSinkConnector
@@ -40,6 +42,8 @@ from kconnect.converters.schema_registry import MemoryRegistry
 from kconnect.converters.simple_header import SimpleHeaderConverter
 from kconnect.data import values
 from kconnect.java import regex
+from kconnect.plugins.reach import Reach
+from kconnect.rest.passwords import PasswordHash
 from kconnect.testing import SinkRunner
 from kconnect.transforms import numerals
 from kconnect.transforms.expression import Expression
@@ -503,3 +507,118 @@ def test_a_number_that_may_be_a_boolean_takes_no_minutes() -> None:
         chosen.apply(SinkRecord("t", 0, None, None, None, value, 0))
     few = {"l": [1] * 100, "m": {2: 0, 1: 0}}
     assert chosen.apply(SinkRecord("t", 0, None, None, None, few, 0)) is None
+
+
+MARKS = "a" + "\u0345" * LONG + "\u0316" * LONG
+"""A letter with marks in the wrong order: to put them right takes minutes, and nothing else of the process runs meanwhile."""
+
+
+def test_a_letter_with_very_many_marks_in_a_config() -> None:
+    """A config's value of a few hundred kilobytes holds up the host at each start of a task."""
+    with soon():
+        reach = Reach(folders=("/tmp",))
+        assert not list(reach.problems({"anything": MARKS, "service.url": f"http://{MARKS}/x"}))
+        assert [setting for setting, _ in reach.problems({"a": f"http://１６９.254.169.254/{MARKS}"})] == ["a"]
+        assert [setting for setting, _ in reach.problems({"b": f"file://{MARKS}/etc"})] == ["b"]
+
+
+def test_a_letter_with_very_many_marks_in_a_key() -> None:
+    """A record's key of marks holds up the host of an HttpSink."""
+    with soon(), pytest.raises(DataError, match="more than 30 marks"):
+        names.check_segment("a" + "\u0345" * 4000 + "\u0316" * 4000)
+
+
+def test_a_letter_with_very_many_marks_in_a_password() -> None:
+    """A stranger's password of marks holds up the whole worker."""
+    known = PasswordHash.of("caf\u00e9", ln=4)
+    with soon():
+        assert not known.matches(MARKS)
+    assert known.matches("cafe\u0301")
+
+
+def test_a_letter_with_very_many_marks_in_an_answer_of_a_catalog() -> None:
+    """A catalog's address of marks, or that of a file, holds up the host of an IcebergSink."""
+    rules = Rules("rest", {"uri": "http://127.0.0.1:1"}, {})
+    with soon():
+        with pytest.raises(ConfigError):
+            rules.check({"s3.endpoint": f"https://{MARKS}"})
+        for location in (f"hdfs://{MARKS}/x", f"s3://{MARKS}/x", f"file://{MARKS}/x"):
+            with pytest.raises(ConfigError, match="at no address"):
+                rules.check_location(location)
+        kind = guarded("rest", rules)
+        catalog = kind.__new__(kind)
+        catalog.properties = {}
+        with pytest.raises(ConfigError, match="at no address"):
+            catalog._load_file_io({}, f"s3://{MARKS}/x")
+
+
+def expression(text: str, value: Any, of: Schema | None = None) -> Any:
+    transform = Expression()
+    transform.configure({"field.out": text})
+    return transform.apply(SinkRecord("t", 0, None, None, of, value, 0)).value
+
+
+TWICE = "".join([".map(x, {'a': x, 'b': x})"] * 36)
+
+
+def test_an_expression_makes_no_schema_without_an_end() -> None:
+    """Each step of an expression has the type of the one before in it twice: the schema of an empty list never ends."""
+    row = schema.struct({"n": schema.INT32_SCHEMA})
+    with soon():
+        with pytest.raises(ConfigError, match="over 200000 parts"):
+            expression(f"[1].filter(x, false){TWICE}", {})
+        with pytest.raises(DataError, match="over 200000 parts"):
+            expression(f"[value.n].filter(x, false){TWICE}", Struct(row, {"n": 1}), row)
+
+
+@pytest.mark.parametrize("typed", [False, True])
+def test_an_expression_makes_no_list_of_the_same_text_over_and_over(typed: bool) -> None:
+    """A record of half a megabyte becomes one of fifty gigabytes."""
+    value: Any = {"big": "x" * LONG, "items": list(range(LONG)), "row": {"big": "x" * LONG}}
+    inner = schema.struct({"big": schema.STRING_SCHEMA})
+    of = schema.struct({"big": schema.STRING_SCHEMA, "items": schema.array(schema.INT64_SCHEMA), "row": inner})
+    given = Struct(of, {**value, "row": Struct(inner, value["row"])}) if typed else value
+    with soon():
+        for text in ("value.items.map(i, value.big)", "value.items.map(i, value.row)", "value.items.map(i, {'a': value.big})"):
+            with pytest.raises(DataError, match="134217728 characters"):
+                expression(text, given, of if typed else None)
+    assert expression("[value.row, value.row]", given, of if typed else None)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "value.items.exists(i, value.map[value.big] == 1)",
+        "value.items.exists(i, int(value.big) == 1)",
+        "value.items.exists(i, value.decimal == 1.5)",
+        "value.items.exists(i, timestamp(0).getHours('Area/Nr' + string(i)) == 30)",
+        r"value.items.exists(i, 'a'.matches(value.pattern + string(i)))",
+        r"value.items.exists(i, 'a'.matches(value.short + string(i)))",
+    ],
+)
+def test_an_expression_takes_no_minutes(text: str) -> None:
+    """What one turn of a macro costs is charged: messages about long texts, digits of decimals, files of zones, patterns."""
+    value = {
+        "items": list(range(20_000)),
+        "big": "x" * 5 * LONG,
+        "decimal": decimal.Decimal("1" * 5 * LONG + ".5"),
+        "map": {"a": 1},
+        "pattern": "(?i)" + r"\PL" * 1000,
+        "short": "(?i)" + r"\PL" * 80,
+    }
+    with soon(), suppress(DataError):
+        expression(text, value)
+
+
+def test_a_decimal_of_an_expression_is_the_nearest_double() -> None:
+    for digits in ("1" * 1000, "9007199254740993", "9007199254740993." + "0" * 2000 + "1", "-0", "1E-400", "2.5"):
+        exact = decimal.Decimal(digits)
+        assert repr(plain(exact)) == repr(float(exact) if exact.adjusted() < 300 else float("inf"))
+
+
+def test_a_config_of_very_many_paths_takes_no_minutes() -> None:
+    """Each part of each path of a config is looked for on the disk: of a setting of 300 KB that is millions."""
+    with soon():
+        found = list(Reach(folders=("/tmp",)).problems({"a": "file:/" * LONG, "b.file": "/x" * LONG}))
+    assert {setting for setting, _ in found} == {"a", "b.file"}
+    assert max(len(message) for _, message in found) < 5000

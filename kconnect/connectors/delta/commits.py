@@ -16,11 +16,12 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 
+from kconnect import normal_forms
 from kconnect.api import ConfigError, TopicPartition
 from kconnect.connectors.delta.asking import Asker, ConflictError, DeltaFault
 from kconnect.connectors.host_files import is_within
@@ -99,7 +100,8 @@ class Transactions:
 
 
 def shown(table: DeltaTable) -> str:
-    return urlsplit(table.table_uri)._replace(query="", netloc=urlsplit(table.table_uri).netloc.rpartition("@")[2]).geturl()
+    parts = normal_forms.split(table.table_uri)
+    return parts._replace(query="", netloc=parts.netloc.rpartition("@")[2]).geturl()
 
 
 def _number(topic_id: str | None) -> int:

@@ -15,6 +15,7 @@ import urllib.parse
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from kconnect import normal_forms
 from kconnect.connectors.http import settings
 from kconnect.data.secret_texts import forms, hide
 
@@ -73,7 +74,7 @@ def _of_header(value: str) -> Iterator[str]:
 
 def _in_url(text: str) -> Iterator[str]:
     try:
-        parsed = urllib.parse.urlsplit(text)
+        parsed = normal_forms.split(text)
         password = parsed.password
     except ValueError:
         return

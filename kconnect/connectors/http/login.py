@@ -10,13 +10,13 @@ from __future__ import annotations
 import base64
 import math
 import time
-import urllib.parse
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import httpx
 import orjson
 
+from kconnect import normal_forms
 from kconnect.api import ConnectError
 from kconnect.connectors.http import settings
 from kconnect.connectors.http.echoes import Echoes
@@ -121,5 +121,5 @@ def _seconds(lasts: Any) -> float:
 
 
 def _shown(url: str) -> str:
-    parsed = urllib.parse.urlsplit(url)
+    parsed = normal_forms.split(url)
     return f"{parsed.scheme}://{parsed.netloc.rpartition('@')[2]}{parsed.path}"

@@ -15,13 +15,13 @@ import importlib
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
-from urllib.parse import urljoin, urlsplit
 
 from pyiceberg.catalog import Catalog
 from pyiceberg.io import FileIO
 from pyiceberg.table import CommitTableResponse, Table
 from requests import PreparedRequest, Response, Session
 
+from kconnect import normal_forms
 from kconnect.api import ConfigError
 from kconnect.connectors import clouds
 from kconnect.connectors.addresses import origin_of
@@ -139,6 +139,13 @@ class Rules:
         Raise ConfigError for a file of this machine, unless the config has its tables there, or, if the worker names folders,
         it is in one of these.
         """
+        try:
+            # pyiceberg looks at what stands where a host would, too.
+            normal_forms.check_host(location or "")
+        except ValueError as error:
+            raise ConfigError(
+                settings.WAREHOUSE, "[hidden]", f"A catalog or a table names a file at no address: {error}"
+            ) from None
         if location and _is_local(location) and not self._may_be(location):
             rule = (
                 "A catalog or a table names a file of this machine. Name the folder as the config's "
@@ -157,7 +164,10 @@ class Rules:
         Return where a redirect leads. Raise ConfigError if that is an address that the config does not name, or if a login was
         sent, and it is another one than it was sent to: 307 and 308 would send it there.
         """
-        origin = origin_of(urljoin(response.url, url)) if url else None
+        try:
+            origin = origin_of(normal_forms.joined(response.url, url)) if url else None
+        except ValueError:
+            origin = None
         if url and not _is_same(response.url, origin):
             if is_login(response.request):
                 self._refuse("oauth2-server-uri", f"a service redirected the request for a token to {_shown(url)}")
@@ -203,6 +213,7 @@ class Guarded(Catalog):
     def _load_file_io(self, properties: Mapping[str, Any] = {}, location: str | None = None) -> FileIO:
         merged = {**self.properties, **properties}
         self.rules.check(merged)
+        self.rules.check_location(location)
         logins.check_files(merged, self.rules.environment)
         return watched(super()._load_file_io(dict(properties), location), self.rules)
 
@@ -302,7 +313,7 @@ def _is_local(location: str) -> bool:
 def _name_node(location: str) -> str:
     """Return the name node, with its port, that a location of Hadoop's names; the empty text if it is the machine's own."""
     try:
-        return urlsplit(location).netloc.lower()
+        return normal_forms.split(location).netloc.lower()
     except ValueError:
         return location
 
@@ -316,7 +327,10 @@ def _local_path(location: str) -> str:
     """Return the path that pyiceberg opens for a local location; the empty text, which is allowed nowhere, for odd ones."""
     if location[:5].lower() != "file:":
         return location
-    parts = urlsplit(location)
+    try:
+        parts = normal_forms.split(location)
+    except ValueError:
+        return ""
     return "" if parts.netloc or parts.query or parts.fragment else parts.path
 
 

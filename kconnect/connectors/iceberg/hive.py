@@ -12,10 +12,10 @@ import socket
 import time
 from collections.abc import Callable
 from typing import Any
-from urllib.parse import urlparse
 
 from pyiceberg.catalog import Catalog
 
+from kconnect import normal_forms
 from kconnect.connectors.iceberg import answers, ends
 
 MOST_BYTES = 16 * 1024 * 1024
@@ -123,7 +123,7 @@ def _client_class() -> type[Any]:
                 bound.shut_down()
 
         def _init_thrift_transport(self) -> Any:
-            place = urlparse(self._uri)
+            place = normal_forms.split(self._uri)
             self._socket = bound = Socket(place.hostname, place.port, lambda: self._is_ended)
             if not self._kerberos_auth:
                 return TBufferedTransport(bound)

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from urllib.parse import urlsplit
 
 from pyiceberg.catalog.rest import RestCatalog
 from pyiceberg.table import Table
 
+from kconnect import normal_forms
 from kconnect.api import ConnectError
 from kconnect.connectors import names
 from kconnect.connectors.host_files import is_within
@@ -67,7 +67,7 @@ def _folder(location: str) -> str | None:
 def _normal(location: str) -> str | None:
     """Return a location as all engines would write it; None for one that clients read differently, or that leads upwards."""
     try:
-        parts = urlsplit(location)
+        parts = normal_forms.split(location)
     except ValueError:
         return None
     path = location.split("://", 1)[1].partition("/")[2] if "://" in location else parts.path

@@ -27,7 +27,7 @@ from hdfs.util import HdfsError
 from obstore import exceptions
 from requests.adapters import HTTPAdapter
 
-from kconnect import deadlines
+from kconnect import deadlines, normal_forms
 from kconnect.api import ConfigError
 from kconnect.connectors.interrupts import Kept
 from kconnect.connectors.objects import settings
@@ -179,13 +179,13 @@ class _Session(requests.Session):
     def get_redirect_target(self, resp: requests.Response) -> str | None:
         target = super().get_redirect_target(resp)
         if target is not None:
-            _check_place(urllib.parse.urljoin(resp.url, target))
+            _check_place(normal_forms.joined(resp.url, target))
         return target
 
 
 def _check_place(url: str) -> None:
     """Raise GenericError for an address at which there is no WebHDFS."""
-    parts = urllib.parse.urlsplit(url)
+    parts = normal_forms.split(url)
     path = urllib.parse.unquote(parts.path)
     if parts.scheme not in ("http", "https") or not f"{path}/".startswith(_API) or "/../" in f"{path}/":
         raise exceptions.GenericError("the name node names an address that is no data node's")

@@ -11,8 +11,9 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
+from kconnect import normal_forms
 from kconnect.api import ConfigError
 from kconnect.connectors import passthrough
 from kconnect.connectors.host_files import HostFiles
@@ -136,4 +137,4 @@ def local_path(url: str) -> str | None:
     address = re.sub(r"[\t\n\r]|^[\x00-\x20]+", "", url)
     if not re.match(r"file:", address, re.IGNORECASE):
         return None
-    return unquote(urlsplit(address).path)
+    return unquote(normal_forms.split(address).path)

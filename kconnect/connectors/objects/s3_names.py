@@ -25,7 +25,7 @@ import requests
 from obstore import exceptions
 from requests.adapters import HTTPAdapter
 
-from kconnect import deadlines
+from kconnect import deadlines, normal_forms
 from kconnect.connectors.interrupts import Kept
 
 _MOST_BYTES = 16 * 1024 * 1024
@@ -135,8 +135,8 @@ class Bucket:
             kinds = {401: exceptions.UnauthenticatedError, 403: exceptions.PermissionDeniedError, 404: exceptions.NotFoundError}
             raise kinds.get(answer.status_code, exceptions.GenericError)(text)
         try:
-            return ElementTree.fromstring(data)
-        except ElementTree.ParseError:
+            return parsed(data)
+        except (ElementTree.ParseError, LookupError, ValueError):
             raise exceptions.GenericError("the store's list is none") from None
 
     def _address(self) -> str:
@@ -154,7 +154,7 @@ class Bucket:
 
     def _signature(self, url: str, headers: Mapping[str, str]) -> dict[str, str]:
         """Return the headers that sign a request (AWS's signature 4)."""
-        parts = urllib.parse.urlsplit(url)
+        parts = normal_forms.split(url)
         now = datetime.datetime.now(datetime.timezone.utc)
         day, moment = now.strftime("%Y%m%d"), now.strftime("%Y%m%dT%H%M%SZ")
         nothing = hashlib.sha256(b"").hexdigest()
@@ -173,6 +173,19 @@ class Bucket:
         signature = hmac.digest(key, text.encode(), "sha256").hex()
         login = f"Credential={self._options[_KEY]}/{scope}, SignedHeaders={names}, Signature={signature}"
         return {**own, "Authorization": f"AWS4-HMAC-SHA256 {login}"}
+
+
+class _Plain(ElementTree.TreeBuilder):
+    def doctype(self, name: str, pubid: str | None, system: str | None) -> None:
+        raise ElementTree.ParseError("it declares its own type")
+
+
+def parsed(data: bytes) -> ElementTree.Element:
+    """
+    Return the root of a document in XML. ParseError for one that is none, or that has a DTD: no store's answer does, and what
+    it defines may become a hundred times as much.
+    """
+    return ElementTree.fromstring(data, ElementTree.XMLParser(target=_Plain()))
 
 
 def _whole(answer: requests.Response) -> bytes:

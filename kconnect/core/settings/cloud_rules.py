@@ -12,10 +12,10 @@ from __future__ import annotations
 import binascii
 import ipaddress
 import re
-import unicodedata
 from collections.abc import Iterator, Mapping
 from urllib.parse import unquote
 
+from kconnect import normal_forms
 from kconnect.data.cloud_addresses import METADATA_SERVICES
 
 METADATA = "cloud.metadata"
@@ -86,7 +86,7 @@ def is_metadata_service(host: str) -> bool:
 def _hosts(value: str) -> Iterator[str]:
     """Yield what may be the host of an address within a text, or the text itself, if it is a list of hosts."""
     if not value.isascii():
-        value = unicodedata.normalize("NFKC", value).replace("\u3002", ".")
+        value = normal_forms.by_letter("NFKC", value).replace("\u3002", ".")
     for text in dict.fromkeys((value, unquote(value), unquote(unquote(value)))):
         for match in _HOSTS.finditer(text):
             yield from _without_port(match[1])

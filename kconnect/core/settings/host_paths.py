@@ -11,8 +11,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from itertools import islice
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
+from kconnect import normal_forms
 from kconnect.core.settings import references
 
 ALLOWED_PATHS, LINKS = "connector.files.allowed.paths", "connector.files.links.follow"
@@ -147,6 +148,6 @@ def of_url(url: str) -> str:
     no absolute path, if it can't be read.
     """
     try:
-        return unquote(urlsplit(url).path)
+        return unquote(normal_forms.split(url).path)
     except ValueError:
         return url

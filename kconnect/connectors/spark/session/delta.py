@@ -15,8 +15,9 @@ import re
 import uuid
 from collections.abc import Iterator, Mapping
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
+from kconnect import normal_forms
 from kconnect.connectors.spark.session.columns import empty
 from kconnect.connectors.spark.session.copies import name_of
 from kconnect.connectors.spark.session.tables import (
@@ -280,7 +281,7 @@ def check_folder(url: str) -> None:
     """
     if not url.startswith("file:"):
         return
-    top = unquote(urlsplit(url).path)
+    top = unquote(normal_forms.split(url).path)
     for folder, folders, files in os.walk(top):
         if any(os.path.islink(os.path.join(folder, name)) for name in (*folders, *files)):
             raise ElsewhereError(f"there is a link in {folder}")
@@ -295,7 +296,7 @@ def check_links(url: str, depth: int, followed: list[str] | None) -> None:
     """
     if not url.startswith("file:"):
         return
-    top = os.path.realpath(unquote(urlsplit(url).path))
+    top = os.path.realpath(unquote(normal_forms.split(url).path))
     roots = [top, *(followed or [])]
     folders = [top]
     for _ in range(depth + 1):

@@ -10,7 +10,8 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Mapping
 from typing import Any
-from urllib.parse import urlsplit
+
+from kconnect import normal_forms
 
 _CLOSED = "kconnect.ThisFileSystemIsNotOpenedHere"
 """No class has this name, and an error that says so names it."""
@@ -39,11 +40,11 @@ class Opened:
     def __init__(self, spark: Any) -> None:
         self._spark = spark
         self._own = ""
-        self._default = str(urlsplit(str(spark._jsc.hadoopConfiguration().get("fs.defaultFS"))).scheme)
+        self._default = str(normal_forms.split(str(spark._jsc.hadoopConfiguration().get("fs.defaultFS"))).scheme)
 
     def open(self, where: Mapping[str, Any]) -> None:
         """Have that of a table's store only. A catalog's tables are where the catalog says, and a viewfs:// leads elsewhere."""
-        own = urlsplit(where["url"] if "url" in where else where["properties"].get(".warehouse", "")).scheme
+        own = normal_forms.split(where["url"] if "url" in where else where["properties"].get(".warehouse", "")).scheme
         if own == self._own:
             return
         for scheme in _OF_STORES:
