@@ -8,6 +8,7 @@ well-chosen name would stop every connector of a host. These have a limit of tim
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import regex
@@ -18,6 +19,9 @@ LONGEST_S = 1.0
 """For one text: most take millionths of that."""
 _TRIES = 2
 _SHOWN = 80
+_LARGEST = 100_000
+"""With its repetitions written out, as regex keeps it: that takes some 50 MB. Nothing limits the time to read one."""
+_PIECES = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]?|\{(\d+)(?:,(\d*))?\}|\{,(\d+)\}|.", re.DOTALL)
 
 error: type[Exception] = regex.error
 """What no pattern raises."""
@@ -28,10 +32,11 @@ class LateError(DataError):
 
 
 class Pattern:
-    """`text` is as for Python's `re`. Raises `error` if it is none."""
+    """`text` is as for Python's `re`. Raises `error` if it is none, or one with too many repetitions within each other."""
 
     def __init__(self, text: str) -> None:
         self.text = text
+        _check_size(text)
         self._compiled = regex.compile(text, regex.V0)
 
     def search(self, text: str) -> bool:
@@ -53,3 +58,36 @@ class Pattern:
             f"it takes more than {LONGEST_S:g} s to look for the pattern {self.text} in {text[:_SHOWN]!a}: write it so that "
             "there are not many ways to split a text, as (a|aa)+ has"
         )
+
+
+def _check_size(text: str) -> None:
+    """Raise `error` for a pattern that is larger than `_LARGEST`. A group counts as often as it is to be repeated."""
+    groups, last, size = [0], 0, 0
+    for piece in _PIECES.finditer(text):
+        letter = piece[0]
+        if letter == "(":
+            groups.append(0)
+            continue
+        if letter == ")" and len(groups) > 1:
+            last = groups.pop() + 1
+            added = 1
+            groups[-1] += last
+        elif piece.lastindex is not None:
+            times = max(_number(digits) for digits in piece.groups() if digits)
+            added = last * (times - 1)
+            groups[-1] += added
+            last *= times
+        elif letter in "*+?":
+            continue
+        else:
+            last = added = 1
+            groups[-1] += 1
+        size += added
+        if size > _LARGEST:
+            raise error(f"with its repetitions written out it has more than {_LARGEST} characters: repeat less, as by * or +")
+
+
+def _number(digits: str) -> int:
+    # Python reads no number of thousands of digits.
+    shortened = digits.lstrip("0")[: len(str(_LARGEST)) + 1]
+    return max(int(shortened or "0"), 1)
