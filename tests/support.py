@@ -19,7 +19,7 @@ the dice have found at last what has been wrong for long.
 """
 
 NIGHT = bool(os.environ.get("KCONNECT_NIGHT"))
-_BY_DAY = 0.25
+_BY_DAY = 0.4
 
 
 def examples(by_night: int) -> int:
