@@ -30,6 +30,7 @@ ALLOWED: dict[str, tuple[frozenset[str], str]] = {
     "errors.py": (frozenset(), "names and texts"),
     "in_place.py": (frozenset(), "options: a list of texts"),
     "interpreter.py": (frozenset(), "how others start processes: a list of texts"),
+    "normal_forms.py": (frozenset(), "texts: the same in, the same out"),
     "own_places.py": (frozenset((FILES, ENVIRONMENT)), "looks where this process has its own code"),
     "peers.py": (frozenset((FILES,)), "reads the kernel's table of connections"),
     "private_folder.py": (frozenset((FILES, CLOCK)), "makes a folder, and takes old ones away"),
