@@ -28,7 +28,7 @@ ALLOWED: dict[str, tuple[frozenset[str], str]] = {
     "deadlines.py": (frozenset((THREADS,)), "who waits for another machine can be ended by another thread only"),
     "doorman.py": (frozenset((FILES,)), "keeps the class that it compiles"),
     "errors.py": (frozenset(), "names and texts"),
-    "in_place.py": (frozenset(), "options: a list of texts"),
+    "archive_mapping.py": (frozenset(), "options: a list of texts"),
     "interpreter.py": (frozenset(), "how others start processes: a list of texts"),
     "normal_forms.py": (frozenset(), "texts: the same in, the same out"),
     "own_places.py": (frozenset((FILES, ENVIRONMENT)), "looks where this process has its own code"),

@@ -98,16 +98,16 @@ def is_known(zone: str) -> bool:
 
 
 def _zone(name: str) -> datetime.tzinfo:
-    found = _zones.get(name)
-    if found is None:
-        found = _looked_for(name)
+    zone = _zones.get(name)
+    if zone is None:
+        zone = _read_zone(name)
         if len(_zones) >= _MOST_ZONES:
             _zones.clear()
-        _zones[name] = found
-    return found
+        _zones[name] = zone
+    return zone
 
 
-def _looked_for(name: str) -> datetime.tzinfo:
+def _read_zone(name: str) -> datetime.tzinfo:
     match = _OFFSET.fullmatch(name)
     if match is not None:
         offset = datetime.timedelta(hours=int(match[2]), minutes=int(match[3]))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kconnect import in_place
+from kconnect import archive_mapping
 
 
 def flags(shim: Path) -> list[str]:
@@ -18,4 +18,4 @@ def flags(shim: Path) -> list[str]:
     if not archive.exists():
         return []
     # An archive that does not fit is not used; that it wasn't is nothing to tell.
-    return [f"-XX:SharedArchiveFile={archive}", *in_place.OPTIONS, "-Xlog:cds=off", "-Xlog:cds+dynamic=off"]
+    return [f"-XX:SharedArchiveFile={archive}", *archive_mapping.IN_PLACE, "-Xlog:cds=off", "-Xlog:cds+dynamic=off"]

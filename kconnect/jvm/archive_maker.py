@@ -16,7 +16,7 @@ from pathlib import Path
 
 import jpype
 
-from kconnect import in_place
+from kconnect import archive_mapping
 from kconnect.jvm import machine, options
 from kconnect.jvm.options import Options
 
@@ -27,7 +27,7 @@ _CLIENTS = ("admin.KafkaAdminClient", "consumer.KafkaConsumer", "producer.KafkaP
 def main(target: str) -> None:
     """Write the archive. Run in a process of its own, as its JVM has to end."""
     aside = Path(f"{target}.new")
-    options.wanted = Options(more=[*in_place.OPTIONS, f"-XX:ArchiveClassesAtExit={aside}"])
+    options.wanted = Options(more=[*archive_mapping.IN_PLACE, f"-XX:ArchiveClassesAtExit={aside}"])
     machine.start()
     loader = jpype.JClass("java.lang.ClassLoader").getSystemClassLoader()
     names = [f"org.apache.kafka.clients.{name}" for name in _CLIENTS]

@@ -25,7 +25,7 @@ from pathlib import Path
 
 import psutil
 
-from kconnect import in_place
+from kconnect import archive_mapping
 from kconnect.errors import ConnectError
 from kconnect.jvm import jars, java, lock
 from kconnect.kafka.admin import Admin
@@ -72,7 +72,7 @@ _JVM = (
     "-Xshare:auto",
     # The archive may be of a version that made it without these.
     "-XX:+IgnoreUnrecognizedVMOptions",
-    *in_place.OPTIONS,
+    *archive_mapping.IN_PLACE,
     "-Xlog:disable",
     "-Xlog:all=error:stderr",
     "-Dorg.slf4j.simpleLogger.showDateTime=true",

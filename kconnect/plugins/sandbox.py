@@ -362,19 +362,16 @@ class Sandbox:
         child.kill()
 
     def _give_back(self, child: Child) -> None:
-        now = time.monotonic()
-        child.idle_since = now
+        child.idle_since = time.monotonic()
         with self._lock:
             self._busy.discard(child)
-            dropped: list[Child] = []
             # Each config may bring secrets of a megabyte: in one process for all, they would fill the worker's memory.
-            if self._closed or child.greeting is not self._greeting or child.hides_much:
-                dropped.append(child)
-            else:
+            is_kept = not (self._closed or child.greeting is not self._greeting or child.hides_much)
+            if is_kept:
                 self._idle.append(child)
                 self._tidy_later()
-        for idle in dropped:
-            idle.kill()
+        if not is_kept:
+            child.kill()
 
     def _tidy_later(self) -> None:
         """Have `_tidy` called, by who holds the lock."""

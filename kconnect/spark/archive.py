@@ -10,7 +10,7 @@ import contextlib
 import os
 from collections.abc import Iterable
 
-from kconnect import in_place
+from kconnect import archive_mapping
 from kconnect.spark import class_archive, session
 from kconnect.spark.output import Output
 
@@ -29,7 +29,7 @@ def make() -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     aside = path.with_suffix(f".{os.getpid()}")
     try:
-        options = " ".join((session.JVM, *in_place.OPTIONS, f"-XX:ArchiveClassesAtExit={aside}"))
+        options = " ".join((session.JVM, *archive_mapping.IN_PLACE, f"-XX:ArchiveClassesAtExit={aside}"))
         spark_settings = {"spark.driver.extraJavaOptions": options}
         context = session.start(spark_settings, "kconnect.spark.archive", 1, Output())
         gateway = context._gateway

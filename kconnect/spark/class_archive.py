@@ -14,7 +14,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from kconnect import in_place
+from kconnect import archive_mapping
 
 
 def options() -> str:
@@ -23,7 +23,9 @@ def options() -> str:
     if not _usable(file):
         return ""
     # An archive that does not fit is not used; that it wasn't is nothing to tell.
-    return f" -XX:SharedArchiveFile={file} -Xshare:auto {' '.join(in_place.OPTIONS)} -Xlog:disable -Xlog:all=error:stderr"
+    return (
+        f" -XX:SharedArchiveFile={file} -Xshare:auto {' '.join(archive_mapping.IN_PLACE)} -Xlog:disable -Xlog:all=error:stderr"
+    )
 
 
 def is_there() -> bool:

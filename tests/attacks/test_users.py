@@ -60,7 +60,7 @@ def eve(url: str) -> Iterator[Callable[[], set[int]]]:
         yield ask
 
 
-def in_place(path: Path, text: str) -> None:
+def archive_mapping(path: Path, text: str) -> None:
     """Write the file so that its size, its times and its inode stay."""
     before = path.stat()
     with open(path, "r+b") as file:
@@ -94,7 +94,7 @@ def test_a_removed_user_is_out(url: str, users: Path, eve: Callable[[], set[int]
 @pytest.mark.parametrize("text", [ANN, "# nobody\n"], ids=["removed", "comment"])
 def test_an_edit_that_keeps_size_and_times_counts(users: Path, eve: Callable[[], set[int]], text: str) -> None:
     """A removed administrator whose removal kept the file's size and times asks again, and must get 401."""
-    in_place(users, text)
+    archive_mapping(users, text)
     wait_until(lambda: eve() == {401})
 
 

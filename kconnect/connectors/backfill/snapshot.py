@@ -315,7 +315,7 @@ class Sessions:
         published = connection.execute(
             "SELECT schemaname::text, tablename::text FROM pg_publication_tables WHERE pubname = %s", [name]
         ).fetchall()
-        missing = sorted(each.quoted for each in tables if (each.schema, each.table) not in published)
+        missing = sorted(table.quoted for table in tables if (table.schema, table.table) not in published)
         if missing and mode == "filtered":
             connection.execute(f"ALTER PUBLICATION {quoted(name)} ADD TABLE {', '.join(missing)}")
         elif missing:

@@ -179,7 +179,11 @@ class _Session(requests.Session):
     def get_redirect_target(self, resp: requests.Response) -> str | None:
         target = super().get_redirect_target(resp)
         if target is not None:
-            _check_place(normal_forms.joined(resp.url, target))
+            try:
+                place = normal_forms.joined(resp.url, target)
+            except ValueError as error:
+                raise exceptions.GenericError(f"the name node names an address that is none: {error}") from None
+            _check_place(place)
         return target
 
 

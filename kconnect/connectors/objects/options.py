@@ -132,9 +132,12 @@ def of_s3(config: Mapping[str, Any]) -> tuple[dict[str, Any], bool | None]:
 
 
 def local_path(url: str) -> str | None:
-    """Return the folder that a store's URL names on this machine, None if the store is elsewhere."""
+    """Return the folder that a store's URL names on this machine, None if it is elsewhere. ConfigError for no address."""
     # Parsers of addresses drop these, so that `fi<tab>le://` names a folder, too.
     address = re.sub(r"[\t\n\r]|^[\x00-\x20]+", "", url)
     if not re.match(r"file:", address, re.IGNORECASE):
         return None
-    return unquote(normal_forms.split(address).path)
+    try:
+        return unquote(normal_forms.split(address).path)
+    except ValueError as error:
+        raise ConfigError(settings.STORE, url, f"It must be an address: {error}") from None

@@ -9,4 +9,4 @@ to keep from attackers where classes lie; there is no code among them, and older
 
 from __future__ import annotations
 
-OPTIONS = ("-XX:+UnlockDiagnosticVMOptions", "-XX:ArchiveRelocationMode=0")
+IN_PLACE = ("-XX:+UnlockDiagnosticVMOptions", "-XX:ArchiveRelocationMode=0")
