@@ -13,11 +13,14 @@ _SCRIPT = Path(__file__).parent.parent / "scripts" / "again.py"
 
 pytestmark = pytest.mark.process
 
+MANY = [f"test_passes_{number}" for number in range(6)]
+
 
 def again(tmp_path: Path, failed: dict[str, bool], *statuses: int) -> subprocess.CompletedProcess[str]:
     """`failed`: whether the test of this name in a module of two, of which `passes` passes and `fails` fails, has processes."""
     module = tmp_path / "test_some.py"
-    module.write_text("def test_passes(): pass\ndef test_passes_too(): pass\ndef test_fails(): assert 1 == 2\n")
+    passing = "".join(f"def {name}(): pass\n" for name in ("test_passes", "test_passes_too", *MANY))
+    module.write_text(passing + "def test_fails(): assert 1 == 2\n")
     failures = tmp_path / "failures"
     failures.write_text("".join(json.dumps([f"{module}::{name}", kind]) + "\n" for name, kind in failed.items()))
     command = [sys.executable, str(_SCRIPT), str(failures), *map(str, statuses)]
@@ -46,9 +49,17 @@ def test_what_passes_alone_is_named_at_the_end(tmp_path: Path) -> None:
         ({"test_passes": True, "test_passes_too": False}, (1,)),
         ({"test_passes": True}, (1, 2)),
         ({}, (1,)),
-        ({"test_passes": True, "test_passes_too": True, "test_fails": True}, (1, 1)),
+        (dict.fromkeys(MANY, True), (1, 1)),
     ],
-    ids=["fails again", "one of two fails again", "has no processes", "one has none", "pytest was ended", "no name", "three"],
+    ids=[
+        "fails again",
+        "one of two fails again",
+        "has no processes",
+        "one has none",
+        "pytest was ended",
+        "no name",
+        "too many",
+    ],
 )
 def test_all_else_fails_the_run(tmp_path: Path, failed: dict[str, bool], statuses: tuple[int, ...]) -> None:
     ended = again(tmp_path, failed, *statuses)

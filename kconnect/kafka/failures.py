@@ -1,6 +1,6 @@
 """
-What a Kafka error means: to whoever runs a command, an error of ours with the remedy (called by `cluster.py` and `reader.py`);
-to a task, whether brokers are away (called by `units/reports.py`).
+What a Kafka error means: to whoever runs a command, an error of ours with the remedy (called by `cluster.py`, `reader.py` and
+others that read a topic for somebody); to a task, whether brokers are away (called by `units/reports.py`).
 """
 
 from __future__ import annotations

@@ -16,7 +16,8 @@ import confluent_kafka as ck
 
 from kconnect.errors import ConnectError, NotFoundError
 from kconnect.kafka.admin import ensure_topic
-from kconnect.kafka.codes import sentence
+from kconnect.kafka.codes import MOVING, sentence
+from kconnect.kafka.failures import persistently
 
 _KEPT = {
     "cleanup.policy": "delete",
@@ -121,7 +122,7 @@ def read(
         }
     )
     try:
-        return _read(consumer, topic, since_ms, after, take, most, time.monotonic() + limit_s)
+        return _read(consumer, client, topic, since_ms, after, take, most, time.monotonic() + limit_s)
     except ck.KafkaException as error:
         raise ConnectError(f"The topic {topic} can't be read: {sentence(error.args[0])}") from error
     finally:
@@ -130,6 +131,7 @@ def read(
 
 def _read(
     consumer: ck.Consumer,
+    client: Mapping[str, Any],
     topic: str,
     since_ms: int | None,
     after: int | None,
@@ -146,10 +148,12 @@ def _read(
             raise NotFoundError(f"There is no topic {topic}, which the lines of logs would be in")
         raise ck.KafkaException(metadata.error)
     # Others that somebody may have given it hold nothing of ours: lines have no key, but their writer has one partition.
-    low, high = consumer.get_watermark_offsets(ck.TopicPartition(topic, 0), timeout=left())
+    place, what = ck.TopicPartition(topic, 0), f"the topic {topic}"
+    low, high = persistently(lambda: consumer.get_watermark_offsets(place, timeout=left()), MOVING, what, client, left())
     start = low if after is None else min(max(after, low), high)
     if after is None and since_ms is not None:
-        [found] = consumer.offsets_for_times([ck.TopicPartition(topic, 0, since_ms)], timeout=left())
+        asked = [ck.TopicPartition(topic, 0, since_ms)]
+        [found] = persistently(lambda: consumer.offsets_for_times(asked, timeout=left()), MOVING, what, client, left())
         start = high if found.offset < 0 else min(found.offset, high)
     consumer.assign([ck.TopicPartition(topic, 0, start)])
     lines: list[Line] = []

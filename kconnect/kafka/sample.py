@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import confluent_kafka as ck
@@ -15,6 +16,8 @@ import confluent_kafka as ck
 from kconnect.core.settings.worker import WorkerSettings
 from kconnect.errors import BadRequestError, ConnectError, NotFoundError, RequestTimeoutError, UnavailableError
 from kconnect.kafka import clients, message_headers
+from kconnect.kafka.codes import MOVING
+from kconnect.kafka.failures import persistently
 
 _ANSWER_S = 10.0
 _READ_S = 30.0
@@ -52,7 +55,8 @@ def messages(
         places = _places(consumer, settings, topic, partition)
         starts, ends = {}, {}
         for place in places:
-            starts[place], ends[place] = _extent(consumer, topic, place, limit, offset, newest)
+            extent = partial(_extent, consumer, topic, place, limit, offset, newest)
+            starts[place], ends[place] = persistently(extent, MOVING, f"the topic {topic}", client, _ANSWER_S)
         consumer.assign([ck.TopicPartition(topic, place, start) for place, start in starts.items()])
         sampled = _read(consumer, topic, ends, None if newest else limit)
     except ck.KafkaException as error:

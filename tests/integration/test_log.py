@@ -347,7 +347,13 @@ def test_topics_that_are_gone_or_others_are_found(
     assert told == events.Remade(Topic.STATUS, watch.ids[Topic.STATUS])
     assert list(admin.uncompacted([wanted[Topic.STATUS]])) == []
     writer.write([Entry(Topic.STATUS, b"%d" % number, b"new") for number in range(20)], 60)
-    found = read_all(reader, 20)
+    found: list[LogRecord] = []
+    # As a worker reads: who begins before a broker has let go of the topic's logs of before finds them lost, and begins again.
+    wait_until(
+        lambda: (watch.remade(reader), found.extend(reader.read(0.1)), len(found) >= 20)[-1],
+        240,
+        "20 records of the topic that was made anew did not come",
+    )
     assert {record.value for record in found} == {b"new"}
     assert len({record.partition for record in found}) > 1
     watch.close()

@@ -148,7 +148,7 @@ def test_made_up_requests(world: World, row: Operation, mode: GenerationMode) ->
                 case.path_parameters[name] = data.draw(st.sampled_from(KNOWN[name]))
         if usable:
             make_usable(case)
-        response = case.call()
+        response = case.call(timeout=240)
         assert response.status_code < 500, response.text
         world.conforms(case, response)
         if response.status_code >= 400 or row.method == "GET":

@@ -24,6 +24,7 @@ from kconnect.worker.driver import Driver
 from kconnect.worker.main import Worker
 from kconnect.worker.topic_watch import TopicWatch
 from kconnect.worker.world import World
+from tests.support import wait_until
 
 pytestmark = pytest.mark.process
 
@@ -43,6 +44,13 @@ def test_a_worker_that_did_not_start_can_be_stopped() -> None:
     Worker(WorkerSettings.from_properties(PROPERTIES, {}), {}).stop()
 
 
+def answers(url: str) -> bool:
+    try:
+        return httpx.get(f"{url}/live", timeout=60).status_code == 200
+    except httpx.ConnectError:
+        return False
+
+
 def test_a_worker_that_waits_for_kafka_lives_and_sigterm_ends_it(tmp_path: Path) -> None:
     """No broker answers it for half a minute, and then it would have failed."""
     with socket.create_server(("127.0.0.1", 0)) as silent:
@@ -56,6 +64,7 @@ def test_a_worker_that_waits_for_kafka_lives_and_sigterm_ends_it(tmp_path: Path)
         worker = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
         try:
             silent.accept()[0].close()
+            wait_until(lambda: answers(url), 60)
             probes = {path: httpx.get(f"{url}/{path}", timeout=60) for path in ("live", "health", "ready")}
             with concurrent.futures.ThreadPoolExecutor() as others:
                 waits = others.submit(httpx.get, f"{url}/connectors", timeout=60)
