@@ -558,6 +558,7 @@ def test_defaults_within_each_other_take_no_more_time_than_their_length() -> Non
     assert JsonConverter().to_connect_data("t", envelope(within(5, 1000), {})).schema is not None
 
 
+@pytest.mark.long
 @pytest.mark.timeout(60)
 def test_defaults_within_each_other_in_a_registered_schema_take_no_minutes(registry: MemoryRegistry) -> None:
     """Who may register a schema, or answers as the registry, has records in each other, each with a default."""

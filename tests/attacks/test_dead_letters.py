@@ -89,7 +89,10 @@ def test_a_record_says_that_it_came_from_the_config_topic(request: pytest.Fixtur
     assert "evil" not in sink.client.connectors()
 
 
-@pytest.mark.parametrize("topic", [CONFIGS, STATUSES, "__consumer_offsets", "somebody-elses"])
+@pytest.mark.parametrize(
+    "topic",
+    [CONFIGS, "somebody-elses", *(pytest.param(name, marks=pytest.mark.long) for name in (STATUSES, "__consumer_offsets"))],
+)
 def test_a_letter_in_the_queue_says_where_it_came_from(sink: Sink, topic: str) -> None:
     """Who may write to the queue forges a whole letter: it must not be written to a topic that the sink does not read."""
     if topic == "somebody-elses":
@@ -123,6 +126,7 @@ def test_a_letter_in_the_queue_names_a_record_that_is_another_one(sink: Sink) ->
     assert size(sink, sink.topic) == before
 
 
+@pytest.mark.long
 def test_a_letter_in_the_queue_names_another_connector(sink: Sink) -> None:
     """Who may write to the queue names a connector that does not report to it: neither its chain nor its topics are used."""
     produce(sink, sink.queue, "another", b"1", names("somebody", sink.topic))
@@ -131,6 +135,7 @@ def test_a_letter_in_the_queue_names_another_connector(sink: Sink) -> None:
         assert "has another queue now" in replay(sink, letter, through_chain=through_chain)["left"]
 
 
+@pytest.mark.long
 def test_a_sink_s_letter_says_that_it_is_a_source_s(sink: Sink) -> None:
     """Who may write to the queue says that a letter is a source's, whose topic the chain decides: it must not be one."""
     value = json.dumps({"schema": None, "payload": {"properties": EVIL}}).encode()

@@ -198,6 +198,7 @@ print("HADOOP", jpype.java.lang.System.getProperty("hadoop.tmp.dir"))
 """
 
 
+@pytest.mark.long
 @pytest.mark.process
 @pytest.mark.parametrize("code", [SPARK, PLUGINS], ids=["spark", "plugins"])
 def test_no_jvm_unpacks_where_others_may_write(code: str, tmp_path: Path) -> None:

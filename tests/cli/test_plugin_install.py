@@ -206,6 +206,7 @@ def test_another_python_does_it_itself(wheels: Path, path: Path, capfd: pytest.C
     assert capfd.readouterr().out.startswith(f"Would install flat 1.0 in {path / 'flat-1.0'}\n")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "how", [pytest.param(signal.SIGINT, marks=pytest.mark.long), signal.SIGKILL], ids=["Ctrl-C", "kill -9"]
 )

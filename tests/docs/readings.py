@@ -199,6 +199,7 @@ READINGS = (
         (Part("connectors.md"),),
         _chain,
         {"kconnect preview --against": _running_chain, "curl -X POST localhost:8083/connectors ": _deleted_lines},
+        marks=(pytest.mark.long,),
     ),
     Reading("java-connectors", (Part("java-connectors.md", ("Logs",)),), _nothing),
     Reading(

@@ -321,6 +321,7 @@ def test_each_alert_fires_in_its_case_and_is_silent_in_its_controls(prometheus_p
     assert promtool(prometheus_programs, "test", "rules", _written(tmp_path, CASES)) == ""
 
 
+@pytest.mark.long
 @pytest.mark.process
 def test_a_case_that_does_not_fire_is_found(prometheus_programs: Path, tmp_path: Path) -> None:
     for case in CASES:

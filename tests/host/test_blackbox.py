@@ -241,6 +241,7 @@ def test_a_crash_in_java_is_the_unit_s_and_tells_where_in_java(tmp_path: Path, j
     assert "faulty.Faults.crash()" in blame.reason
 
 
+@pytest.mark.long
 @pytest.mark.skipif(java.version(java.find()) >= 24, reason="then Java's threads are nobody's")
 def test_a_crash_in_a_thread_that_java_has_started_is_the_unit_s(tmp_path: Path, java_plugin: Path) -> None:
     script = "made = java('crash in a thread')\nwhile made.alive: threads.look([made]); time.sleep(0.2)"
@@ -250,6 +251,7 @@ def test_a_crash_in_a_thread_that_java_has_started_is_the_unit_s(tmp_path: Path,
     assert "faulty.Faults" in blames[UnitId("bad", 0)].reason
 
 
+@pytest.mark.long
 def test_who_finds_the_heap_full_is_named_but_not_for_sure(tmp_path: Path, java_plugin: Path) -> None:
     status, blames, is_sure = run_java(tmp_path, java_plugin, "java('heap').join(200)")
     assert (status, is_sure) == (-signal.SIGABRT, False)

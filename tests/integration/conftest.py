@@ -15,7 +15,8 @@ from tests.conftest import QUICK
 from tests.support import starts
 
 
-@pytest.fixture(scope="session", params=["kconnect", "connect"])
+# A Kafka Connect takes as long to start as many tests: by day `tests/parity` has one.
+@pytest.fixture(scope="session", params=["kconnect", pytest.param("connect", marks=pytest.mark.long)])
 @starts("integration")
 def cluster_url(request: pytest.FixtureRequest) -> str:
     """The URL of `worker`, and then that of `peer`; each starts once."""

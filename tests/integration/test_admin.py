@@ -54,6 +54,7 @@ def answers(asked: admin.Admin, ask: Ask) -> bool:
         return False
 
 
+@pytest.mark.long
 @pytest.mark.integration
 def test_offsets_are_asked_of_a_coordinator_that_is_just_starting(tmp_path: Path) -> None:
     """An admin client's question would end this process."""

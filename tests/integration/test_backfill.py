@@ -37,6 +37,7 @@ pytestmark = [pytest.mark.integration, pytest.mark.timeout(1800)]
 _JSON = "org.apache.kafka.connect.json.JsonConverter"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("database", "kills"),
     [

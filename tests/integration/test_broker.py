@@ -173,6 +173,7 @@ def test_an_interrupted_first_start_is_repaired(tmp_path: Path) -> None:
     assert not (tmp_path / "data.new").exists()
 
 
+@pytest.mark.long
 def test_loaded_classes_are_kept_for_the_next_start(own: Broker) -> None:
     # The first that ended in order left them, in this test run or before.
     own.stop()

@@ -19,8 +19,8 @@ from tests.support import seed
 # Healing and delivery have limits of their own, which say more than pytest's.
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
 
-NIGHTS = ("F2", "F4", "F5", "F6")
-"""Much as F1, F3 and F7."""
+NIGHTS = ("F2", "F3", "F4", "F5", "F6", "F12")
+"""Much as F1 and F7, or alone in `test_rivals.py`."""
 ALL = [
     pytest.param(name, fault, id=f"{name}-{fault.__name__}", marks=[pytest.mark.long] if others or name in NIGHTS else [])
     for name, faults in FAULTS.items()

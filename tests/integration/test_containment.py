@@ -173,6 +173,7 @@ def test_who_ends_the_host_so_that_nobody_sees_it_is_found_and_fails_alone(besid
     beside.wait(bad, "RUNNING")
 
 
+@pytest.mark.long
 @pytest.mark.timeout(600)
 def test_a_dedicated_task_that_takes_too_much_memory_fails_of_its_limit(beside: Beside) -> None:
     hog = beside.make("take memory", tasks_isolation="dedicated", tasks_memory_max="268435456")

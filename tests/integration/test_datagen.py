@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import orjson
+import pytest
 
 from kconnect.testing.processes import WorkerProcess
 from tests.docs.pages import blocks
@@ -17,6 +18,7 @@ from tests.support import wait_until
 COUNT, TASKS = 1500, 2
 
 
+@pytest.mark.long
 def test_a_series_is_whole_after_a_kill(worker: WorkerProcess, bootstrap: str, unique: Callable[[str], str]) -> None:
     name, topic = unique("datagen"), unique("orders")
     (shown,) = [json.loads(block.text) for block in blocks("connectors/datagen.md") if block.language == "json"]

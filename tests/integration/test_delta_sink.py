@@ -76,7 +76,7 @@ def target() -> Iterator[Lake]:
     server.stop()
 
 
-@pytest.mark.parametrize("trial", trials.shared(sinks.TRIALS, trials.crash))
+@pytest.mark.parametrize("trial", trials.shared(sinks.TRIALS, trials.crash, sinks.poison))
 def test_trial(
     trial: Callable[[Trial], None], worker: WorkerProcess, bootstrap: str, unique: Callable[[str], str], target: Lake
 ) -> None:

@@ -67,7 +67,7 @@ def origin() -> Iterator[Service]:
     made.end()
 
 
-@pytest.mark.parametrize("trial", trials.shared(sources.TRIALS, trials.crash))
+@pytest.mark.parametrize("trial", trials.shared(sources.TRIALS, trials.control, trials.crash))
 def test_trial(
     trial: Callable[[Trial], None], once_worker: WorkerProcess, bootstrap: str, unique: Callable[[str], str], origin: Service
 ) -> None:

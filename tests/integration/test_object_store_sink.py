@@ -66,7 +66,7 @@ def target() -> Iterator[Bucket]:
 
 
 # Kills are tried by day with a folder and HDFS, and by the histories of `tests/connectors/truth`.
-@pytest.mark.parametrize("trial", trials.shared(sinks.TRIALS, trials.crash))
+@pytest.mark.parametrize("trial", trials.shared(sinks.TRIALS, trials.control, trials.crash, sinks.poison))
 def test_trial(
     trial: Callable[[Trial], None], worker: WorkerProcess, bootstrap: str, unique: Callable[[str], str], target: Bucket
 ) -> None:

@@ -53,7 +53,7 @@ def target() -> Iterator[Index]:
 
 
 @pytest.mark.parametrize(
-    "trial", [*trials.shared(sinks.TRIALS, trials.crash), pytest.param(trials.many, marks=pytest.mark.long)]
+    "trial", [*trials.shared(sinks.TRIALS, trials.control, trials.crash), pytest.param(trials.many, marks=pytest.mark.long)]
 )
 def test_trial(
     trial: Callable[[Trial], None], worker: WorkerProcess, bootstrap: str, unique: Callable[[str], str], target: Index

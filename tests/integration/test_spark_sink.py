@@ -110,6 +110,7 @@ def test_trial(
     trial(Trial(spark_worker, bootstrap, unique("spark"), target))
 
 
+@pytest.mark.long
 @pytest.mark.timeout(1500)
 @pytest.mark.parametrize("kills", [1, pytest.param(25, marks=pytest.mark.long)])
 def test_whatever_of_it_is_killed_each_row_is_there_once(

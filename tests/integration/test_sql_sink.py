@@ -77,6 +77,10 @@ class Table(Target):
         self._server.begin()
 
 
+BY_NIGHT = (trials.crash, trials.rebalance)
+"""What ends tasks is tried by day in `test_chaos.py`, and for this sink's writes in `tests/connectors/sql`."""
+
+
 @pytest.fixture(scope="module")
 @starts("process")
 def target(postgres_programs: Path) -> Iterator[Table]:
@@ -107,7 +111,13 @@ def mariadb() -> Iterator[Table]:
         server.stop()
 
 
-@pytest.mark.parametrize("trial", [*sinks.TRIALS, pytest.param(trials.many, marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    "trial",
+    [
+        *(trial for trial in sinks.TRIALS if trial not in BY_NIGHT),
+        *(pytest.param(trial, marks=pytest.mark.long) for trial in (*BY_NIGHT, trials.many)),
+    ],
+)
 def test_trial(
     trial: Callable[[Trial], None], worker: WorkerProcess, bootstrap: str, unique: Callable[[str], str], target: Table
 ) -> None:

@@ -72,7 +72,9 @@ def origin(postgres_programs: Path) -> Iterator[Tables]:
     server.stop()
 
 
-@pytest.mark.parametrize("trial", [*trials.shared(sources.TRIALS), pytest.param(trials.many, marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    "trial", [*trials.shared(sources.TRIALS, trials.crash), pytest.param(trials.many, marks=pytest.mark.long)]
+)
 def test_trial(
     trial: Callable[[Trial], None], once_worker: WorkerProcess, bootstrap: str, unique: Callable[[str], str], origin: Tables
 ) -> None:

@@ -120,6 +120,7 @@ def finish(transfer: Transfer, committed_before: int) -> tuple[int, int]:
     return transfer.check_source(f"{GROUP}-offsets"), transfer.check_sink(committed_before)
 
 
+@pytest.mark.long
 def test_lines_move_and_hosts_run_in_the_executors(transfer: Transfer, remote: WorkerProcess, cluster: SparkCluster) -> None:
     hosts = wait_until(lambda: len(cluster.hosts()) == HOSTS and cluster.hosts(), 240, "not every host runs")
     executors = {process.pid for process in cluster.executors()}

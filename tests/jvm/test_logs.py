@@ -66,6 +66,7 @@ def brief(lines: list[Line]) -> list[tuple[str, str]]:
     return [(line.level, line.message) for line in lines]
 
 
+@pytest.mark.long
 def test_names_and_levels(parts: Parts) -> None:
     assert brief(parts["talk"]) == [("info", "as much as this"), ("warning", "a warning"), ("error", "an error")]
     assert {line.logger for line in parts["talk"]} == {"org.example.Talker"}

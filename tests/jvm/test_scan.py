@@ -120,6 +120,7 @@ def test_links_that_lead_in_a_circle_end_no_scan(tmp_path: Path) -> None:
     assert f"{place}/b.jar can't be read" in problem
 
 
+@pytest.mark.long
 @pytest.mark.process
 def test_what_a_plugin_brings_of_connect_s_own_stays_the_built_in_one(tmp_path: Path) -> None:
     """As the archives of many vendors do: nobody's StringConverter is to become one in Java by that."""

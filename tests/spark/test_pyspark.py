@@ -94,6 +94,7 @@ def test_a_batch_has_typed_rows_and_what_spark_needs_to_know_of_them(
     assert ids(read(spark, bootstrap, timed, f"id long, {ABOUT}")) == [7]
 
 
+@pytest.mark.long
 def test_filters_make_the_plan_smaller(spark: SparkSession, bootstrap: str, unique: Callable[[str], str]) -> None:
     name = topic(bootstrap, unique("filters"))
     for second in range(20):

@@ -134,6 +134,7 @@ def test_a_series_that_has_ended_is_not_sent_any_more() -> None:
         telemetry.close()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("behaviour", ["absent", "error", "endless", "hang"])
 def test_a_bad_collector_harms_nobody(behaviour: str, caplog: pytest.LogCaptureFixture) -> None:
     with Receiver(behaviour) as receiver:

@@ -97,6 +97,7 @@ def test_that_spark_has_ended_is_told_each_time_with_the_reason() -> None:
         driver.stop()
 
 
+@pytest.mark.long
 def test_what_references_stand_for_is_in_no_error_that_rest_shows(tmp_path: Path) -> None:
     (tmp_path / "secrets").write_text("protocol=canary-7d20\n")
     provider = "org.apache.kafka.common.config.provider.FileConfigProvider"

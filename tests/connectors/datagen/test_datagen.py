@@ -90,6 +90,7 @@ def test_without_a_seed_the_series_is_its_own_and_goes_on_too() -> None:
     assert [each.value for each in before] != [each.value for each in other]
 
 
+@pytest.mark.long
 def test_each_task_has_a_series_of_its_own() -> None:
     found = []
     for number in range(2):

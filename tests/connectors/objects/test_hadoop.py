@@ -37,6 +37,7 @@ def numbers(hadoop: Hadoop, folder: str) -> dict[str, list[int]]:
     return {name.rpartition("/")[2]: [json.loads(line)["n"] for line in data.splitlines()] for name, data in found.items()}
 
 
+@pytest.mark.long
 def test_files_come_and_replace_themselves(hadoop: Hadoop) -> None:
     expected = {"t+0+0000000000.json": [0, 1, 2], "t+0+0000000003.json": [3, 4, 5]}
     for _ in range(2):

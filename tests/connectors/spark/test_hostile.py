@@ -172,6 +172,7 @@ def test_columns_that_iceberg_takes_for_its_own_are_bad_records(lake: Lake, name
         assert [bad.original_offset for bad, _ in runner.reported] == [0]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("lake", ["delta"], indirect=True)
 @pytest.mark.parametrize(
     ("expression", "refused"),

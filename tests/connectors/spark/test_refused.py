@@ -225,6 +225,7 @@ def test_a_table_that_has_taken_rows_is_not_to_blame_for_what_one_commit_fails_f
             play(runner, {place: log}, draw, spark.tick, 15)
 
 
+@pytest.mark.long
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("tolerance", [pytest.param("all", marks=pytest.mark.long), "none"])
 @starts("process")

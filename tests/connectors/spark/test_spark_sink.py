@@ -80,7 +80,7 @@ def test_rows_are_appended_with_new_columns_and_offsets(lake: Lake) -> None:
     assert lake.ids() == [0, 0, 1, 2, 3, 4, 5]
 
 
-@pytest.mark.parametrize("lake", ["delta", "iceberg"], indirect=True)
+@pytest.mark.parametrize("lake", [pytest.param("delta", marks=pytest.mark.long), "iceberg"], indirect=True)
 def test_rows_are_merged_and_deleted(lake: Lake) -> None:
     with lake.sink(**UPSERTS) as runner:
         commit(runner, *(row(number) for number in range(5)))

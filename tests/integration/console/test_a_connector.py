@@ -37,6 +37,7 @@ def test_why_a_task_failed_and_its_restart(watched: Watched, cluster: Cluster, u
     cluster.client.delete(name)
 
 
+@pytest.mark.long
 def test_charts_of_the_last_hour_say_what_they_show(watched: Watched, cluster: Cluster, connector: str) -> None:
     page = watched.log_in(view=f"connectors/{connector}")
     rate = page.get_by_role("img", name=re.compile(r"^Records a second: in now \d.*; out now \d"))
@@ -155,6 +156,7 @@ def test_who_may_only_read_sees_no_records(watched: Watched, sink: Sink) -> None
     assert page.evaluate("path => fetch(path).then(answer => answer.status)", path) == 403
 
 
+@pytest.mark.long
 def test_who_may_operate_sees_them_and_replays_none(watched: Watched, sink: Sink) -> None:
     page = watched.log_in("bob", f"connectors/{sink.name}/letters")
     expect(page.get_by_text(f"3 letters in {sink.queue}")).to_be_visible()

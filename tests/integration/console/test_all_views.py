@@ -14,6 +14,7 @@ from tests.integration.console.rig import LIMIT_S, PASSWORDS, VIEWS, Cluster, Wa
 from tests.support import wait_until
 
 
+@pytest.mark.long
 def test_what_changes_is_seen_at_once_and_many_are_changed_together(
     watched: Watched, cluster: Cluster, connector: str, unique: Callable[[str], str]
 ) -> None:
@@ -68,6 +69,7 @@ def test_of_many_only_those_are_drawn_that_can_be_seen(watched: Watched, cluster
     expect(names).to_have_count(0)
 
 
+@pytest.mark.long
 def test_a_place_comes_back(watched: Watched, cluster: Cluster, connector: str) -> None:
     page = watched.log_in()
     page.get_by_label("Search connectors").fill(connector)
@@ -181,6 +183,7 @@ def test_a_worker_that_dies_while_one_watches(watched: Watched, cluster: Cluster
     expect(page.locator("#trouble")).to_have_count(0)
 
 
+@pytest.mark.long
 def test_who_did_what(watched: Watched, cluster: Cluster, connector: str) -> None:
     page = watched.log_in()
     cluster.client.pause(connector)

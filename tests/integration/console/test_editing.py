@@ -12,6 +12,7 @@ from playwright.sync_api import Route, expect
 from tests.integration.console.rig import Cluster, Watched, serious, write
 
 
+@pytest.mark.long
 def test_a_config_is_edited_with_a_mistake_first(watched: Watched, cluster: Cluster, connector: str) -> None:
     page = watched.log_in(view=f"connectors/{connector}/config")
     page.get_by_role("button", name="Edit").click()
@@ -183,6 +184,7 @@ def test_a_config_as_yaml_and_what_is_offered_while_one_types(watched: Watched, 
     assert (config["batch.size"], config["some.number"], config["tasks.max"]) == ("1000", "1e3", "1")
 
 
+@pytest.mark.long
 def test_a_connector_is_made_of_an_example(watched: Watched, cluster: Cluster) -> None:
     page = watched.log_in(view="create")
     page.get_by_label("Search plugins").fill("postgresql once")
@@ -245,6 +247,7 @@ def test_a_draft_of_what_somebody_deleted_is_kept_and_makes_nothing(watched: Wat
     assert connector not in cluster.client.connectors()
 
 
+@pytest.mark.long
 def test_lines_stay_lines_in_a_form(watched: Watched, cluster: Cluster, connector: str) -> None:
     cluster.client.patch_config(connector, {"my.query": "select 1\n  from t"})
     page = watched.log_in(view=f"connectors/{connector}/config?edit")
