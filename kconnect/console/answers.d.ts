@@ -11,7 +11,7 @@ export type Backfill = { name: string; backfill: string; state: string; tasks: R
 export type BackfillHeld = { snapshot_s: number | null; transactions: number | null; log_bytes: number | null };
 
 /** How it is read. */
-export type BackfillRequest = { tasks?: number; rate?: number | null; into?: string | null; settings?: Record<string, unknown> };
+export type BackfillRequest = { tasks?: number | null; rate?: number | null; into?: string | null; settings?: Record<string, string | number | boolean | null> | null };
 
 /** What could not be read. */
 export type BrokenPlace = { location: string; reason: string };
@@ -182,19 +182,19 @@ export type PreviewOutcome = { in: PreviewRecord; steps: (PreviewStep)[]; out: P
 export type PreviewRecord = { topic: string; partition: number | null; timestamp: number | null; key: unknown; value: unknown; headers: ({ name: string; value: unknown })[]; offset?: number; original?: Record<string, unknown> };
 
 /** A config, and either `records` or the `topic` from which some are taken. Of a topic nothing is committed. */
-export type PreviewRequest = { config?: SubmittedConfig; records?: (Record<string, unknown>)[]; topic?: string; limit?: number; partition?: number; offset?: number; newest?: boolean };
+export type PreviewRequest = { config: SubmittedConfig; records?: (Record<string, unknown>)[] | null; topic?: string | null; limit?: number | null; partition?: number | null; offset?: number | null; newest?: boolean };
 
 /** What a transform did. */
 export type PreviewStep = { alias: string; predicate: { alias: string; type: string; result: boolean | null; negate: boolean } | null; applied: boolean; record: PreviewRecord | null };
 
 /** Whether a worker is ready; if not, what it waits for. */
-export type Ready = { status?: "ready" | "not ready"; message?: string };
+export type Ready = { status: "ready" | "not ready"; message?: string };
 
 /** What has changed in plugin.path. Kafka Connect has no such resource. */
 export type ReloadedPlugins = { added: (string)[]; removed: (string)[]; installed: (string)[]; broken: ({ location: string; reason: string })[] };
 
 /** Which letters, and how. */
-export type ReplayRequest = { letters?: ({ partition: number; offset: number })[]; through_chain?: boolean; again?: boolean; to_topic?: string | null; dry_run?: boolean };
+export type ReplayRequest = { letters: ({ partition: number; offset: number })[]; through_chain?: boolean; again?: boolean; to_topic?: string | null; dry_run?: boolean };
 
 /** What a replay did. */
 export type Replayed = { queue: string; replayed: number; letters: (ReplayedLetter)[] };
@@ -206,7 +206,7 @@ export type ReplayedLetter = { partition: number; offset: number; from: string |
 export type Reread = { name: string; tables: (string)[] };
 
 /** What is read again. */
-export type RereadRequest = { tables?: (string)[]; where?: string | null };
+export type RereadRequest = { tables: (string)[]; where?: string | null };
 
 /** What a change of settings would restart. */
 export type Restarts = { name: string; tasks: (number)[]; all: boolean; text: string };

@@ -35,10 +35,10 @@ class BackfillHeld(TypedDict):
     log_bytes: float | None
 
 class BackfillRequest(TypedDict):
-    tasks: NotRequired[int]
+    tasks: NotRequired[int | None]
     rate: NotRequired[int | None]
     into: NotRequired[str | None]
-    settings: NotRequired[dict[str, Any]]
+    settings: NotRequired[dict[str, str | float | bool | None] | None]
 
 class BrokenPlace(TypedDict):
     location: str
@@ -519,12 +519,12 @@ class PreviewRecordHeadersItem(TypedDict):
     value: Any
 
 class PreviewRequest(TypedDict):
-    config: NotRequired[SubmittedConfig]
-    records: NotRequired[list[dict[str, Any]]]
-    topic: NotRequired[str]
-    limit: NotRequired[int]
-    partition: NotRequired[int]
-    offset: NotRequired[int]
+    config: SubmittedConfig
+    records: NotRequired[list[dict[str, Any]] | None]
+    topic: NotRequired[str | None]
+    limit: NotRequired[int | None]
+    partition: NotRequired[int | None]
+    offset: NotRequired[int | None]
     newest: NotRequired[bool]
 
 class PreviewStep(TypedDict):
@@ -540,7 +540,7 @@ class PreviewStepPredicate(TypedDict):
     negate: bool
 
 class Ready(TypedDict):
-    status: NotRequired[Literal["ready", "not ready"]]
+    status: Literal["ready", "not ready"]
     message: NotRequired[str]
 
 class ReloadedPlugins(TypedDict):
@@ -554,7 +554,7 @@ class ReloadedPluginsBrokenItem(TypedDict):
     reason: str
 
 class ReplayRequest(TypedDict):
-    letters: NotRequired[list[ReplayRequestLettersItem]]
+    letters: list[ReplayRequestLettersItem]
     through_chain: NotRequired[bool]
     again: NotRequired[bool]
     to_topic: NotRequired[str | None]
@@ -588,7 +588,7 @@ class Reread(TypedDict):
     tables: list[str]
 
 class RereadRequest(TypedDict):
-    tables: NotRequired[list[str]]
+    tables: list[str]
     where: NotRequired[str | None]
 
 class Restarts(TypedDict):

@@ -99,21 +99,33 @@ _BACKFILL = schemas.declare(
         "held": schemas.ref(_HELD),
     },
 )
-_START = schemas.declare_optional(
+_START = schemas.declare_request(
     "BackfillRequest",
     "How it is read.",
+    {},
     {
-        "tasks": {"type": "integer", "minimum": 1, "default": 2, "description": "How many read at once."},
-        "rate": {"type": ["integer", "null"], "minimum": 1, "description": "Rows a second at most, by all tasks together."},
+        "tasks": {
+            "type": ["integer", "null"],
+            "minimum": 1,
+            "maximum": bodies.MOST_TASKS,
+            "default": 2,
+            "description": "How many read at once.",
+        },
+        "rate": {
+            "type": ["integer", "null"],
+            "minimum": 1,
+            "maximum": 2**31 - 1,
+            "description": "Rows a second at most, by all tasks together.",
+        },
         "into": {
             "type": ["string", "null"],
+            "minLength": 1,
             "description": "A SparkSink, straight into whose tables rows go; else they go into topics.",
             "examples": ["lake-sink"],
         },
         "settings": {
-            "type": "object",
-            "description": "Other settings of the connector that reads.",
-            "examples": [{"producer.override.linger.ms": "5"}],
+            **schemas.submitted("Other settings of the connector that reads.", {"producer.override.linger.ms": "5"}),
+            "type": ["object", "null"],
         },
     },
 )
@@ -126,12 +138,18 @@ _REREAD = schemas.declare(
         "tables": {**_TABLES, "description": "Those that are asked for, or are still to be read; the first one is being read."},
     },
 )
-_REREAD_REQUEST = schemas.declare_optional(
+_REREAD_REQUEST = schemas.declare_request(
     "RereadRequest",
     "What is read again.",
+    {"tables": {**_TABLES, "items": {"type": "string", "minLength": 1}, "minItems": 1, "maxItems": bodies.MOST_TABLES}},
     {
-        "tables": {**_TABLES, "minItems": 1},
-        "where": {"type": ["string", "null"], "description": "Rows that fulfil this, in SQL.", "examples": ["id > 1000"]},
+        "where": {
+            "type": ["string", "null"],
+            "minLength": 1,
+            "maxLength": bodies.LONGEST_CONDITION,
+            "description": "Rows that fulfil this, in SQL.",
+            "examples": ["id > 1000"],
+        },
     },
 )
 _SIGNALS = (

@@ -47,7 +47,7 @@ BACKFILL = (
 )
 MOST_TASKS = 10_000
 REREAD = 'send {"tables": ["<schema>.<table>", ...]}, with a "where" in SQL if wanted'
-_LONGEST_CONDITION, _MOST_TABLES, _LONGEST_SIGNAL = 20_000, 1000, 500_000
+LONGEST_CONDITION, MOST_TABLES, _LONGEST_SIGNAL = 20_000, 1000, 500_000
 """The condition stands in the signal for each table, and a record of Kafka has a megabyte by default."""
 _LONGEST_LOGIN = 2800
 """Browsers take cookies of 4,096 bytes, and sealing makes it longer by a half."""
@@ -112,18 +112,18 @@ def backfill(body: bytes) -> Backfill:
 
 def reread(body: bytes) -> tuple[tuple[str, ...], str | None]:
     """Parse the body of `POST /kconnect/connectors/{c}/backfill/again` to tables and an SQL condition."""
-    data = _object(body, REREAD)
+    data = _object(body, REREAD, parse_int=int, parse_float=float)
     for unknown in data.keys() - {"tables", "where"}:
         raise BadRequestError(f"Unknown property '{unknown}' in the request; {REREAD}.")
     tables, where = data.get("tables"), data.get("where")
     if not isinstance(tables, list) or not tables or not all(isinstance(table, str) and table for table in tables):
         raise BadRequestError(f"'tables' must be a list of at least one name; {REREAD}.")
-    if where is not None and (not isinstance(where, str) or not where.strip() or len(where) > _LONGEST_CONDITION):
-        raise BadRequestError(f"'where' must be a condition in SQL of at most {_LONGEST_CONDITION} letters; {REREAD}.")
+    if where is not None and (not isinstance(where, str) or not where.strip() or len(where) > LONGEST_CONDITION):
+        raise BadRequestError(f"'where' must be a condition in SQL of at most {LONGEST_CONDITION} letters; {REREAD}.")
     length = sum(map(len, tables)) + len(tables) * len(where or "")
-    if len(tables) > _MOST_TABLES or length > _LONGEST_SIGNAL:
+    if len(tables) > MOST_TABLES or length > _LONGEST_SIGNAL:
         raise BadRequestError(
-            f"So many tables, with their condition, are more than one signal has room for, which is {_MOST_TABLES} tables and "
+            f"So many tables, with their condition, are more than one signal has room for, which is {MOST_TABLES} tables and "
             f"{_LONGEST_SIGNAL:,} letters: ask for a part of them"
         )
     return tuple(tables), where
@@ -169,8 +169,8 @@ def preview(body: bytes) -> tuple[dict[str, str], tuple[Any, ...] | None, dict[s
     if (records is None) == (topic is None):
         raise BadRequestError(f"Either 'records' or 'topic' must say what is tried; {PREVIEW}.")
     if records is not None:
-        if not isinstance(records, list) or len(records) > MOST_RECORDS:
-            raise BadRequestError(f"'records' must be a list of at most {MOST_RECORDS}; {PREVIEW}.")
+        if not isinstance(records, list) or len(records) > MOST_RECORDS or not all(isinstance(each, dict) for each in records):
+            raise BadRequestError(f"'records' must be a list of at most {MOST_RECORDS} objects; {PREVIEW}.")
         return config, tuple(records), {}
     if not isinstance(topic, str) or not isinstance(data.get("newest", False), bool):
         raise BadRequestError(f"'topic' must be a text, and 'newest' true or false; {PREVIEW}.")
@@ -219,7 +219,7 @@ def whole_text(name: str, text: str, least: int, most: int) -> int:
 
 def login(body: bytes) -> str:
     """Parse the body of `POST /console/login` to the header that means the same. What is refused is not repeated."""
-    data = _object(body, LOGIN)
+    data = _object(body, LOGIN, parse_int=int, parse_float=float)
     header = None
     if data.keys() == {"token"} and isinstance(data["token"], str):
         header = f"Bearer {data['token']}"

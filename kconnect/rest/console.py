@@ -160,9 +160,10 @@ _LOGIN = schemas.declare(
         "role": {"type": ["string", "null"], "description": "What the user may do.", "examples": ["operate"]},
     },
 )
-_CREDENTIALS = schemas.declare_optional(
+_CREDENTIALS = schemas.declare_request(
     "Credentials",
     "Either `user` and `password`, or `token`.",
+    {},
     {"user": {"type": "string"}, "password": {"type": "string"}, "token": {"type": "string"}},
 )
 

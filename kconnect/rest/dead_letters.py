@@ -100,7 +100,7 @@ _LETTERS = schemas.declare(
         "letters": {"type": "array", "items": schemas.ref(_LETTER)},
     },
 )
-_REPLAY = schemas.declare_optional(
+_REPLAY = schemas.declare_request(
     "ReplayRequest",
     "Which letters, and how.",
     {
@@ -108,15 +108,26 @@ _REPLAY = schemas.declare_optional(
             "type": "array",
             "minItems": 1,
             "maxItems": bodies.MOST_LETTERS,
-            "items": {"type": "object", "required": ["partition", "offset"], "properties": _PLACE},
+            "items": {
+                "type": "object",
+                "required": ["partition", "offset"],
+                "properties": {name: {**schema, "maximum": 2**63 - 1} for name, schema in _PLACE.items()},
+                "additionalProperties": False,
+            },
         },
+    },
+    {
         "through_chain": {
             "type": "boolean",
             "default": False,
             "description": "Only those that pass the connector's chain as it is now; those of a source have to.",
         },
         "again": {"type": "boolean", "default": False, "description": "Those too that have been replayed before."},
-        "to_topic": {**_TEXT, "description": "Another topic than that which the record came from."},
+        "to_topic": {
+            "type": ["string", "null"],
+            "minLength": 1,
+            "description": "Another topic than that which the record came from.",
+        },
         "dry_run": {"type": "boolean", "default": False, "description": "Tell what would be done, and write nothing."},
     },
 )

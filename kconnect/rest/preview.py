@@ -88,16 +88,17 @@ _PREVIEW = schemas.declare(
     "What a chain made of records.",
     {"kind": {"enum": ["source", "sink"]}, "records": {"type": "array", "items": schemas.ref(OUTCOME)}},
 )
-_REQUEST = schemas.declare_optional(
+_PLACE = {"type": ["integer", "null"], "minimum": 0, "maximum": 2**63 - 1}
+_REQUEST = schemas.declare_request(
     "PreviewRequest",
     "A config, and either `records` or the `topic` from which some are taken. Of a topic nothing is committed.",
+    {"config": schemas.ref("SubmittedConfig")},
     {
-        "config": schemas.ref("SubmittedConfig"),
-        "records": {"type": "array", "maxItems": bodies.MOST_RECORDS, "items": {"type": "object"}},
-        "topic": {"type": "string"},
-        "limit": {"type": "integer", "minimum": 1, "maximum": bodies.MOST_RECORDS, "default": 5},
-        "partition": {"type": "integer", "minimum": 0},
-        "offset": {"type": "integer", "minimum": 0, "description": "Where to begin, with a `partition`."},
+        "records": {"type": ["array", "null"], "maxItems": bodies.MOST_RECORDS, "items": {"type": "object"}},
+        "topic": {"type": ["string", "null"]},
+        "limit": {"type": ["integer", "null"], "minimum": 1, "maximum": bodies.MOST_RECORDS, "default": 5},
+        "partition": _PLACE,
+        "offset": {**_PLACE, "description": "Where to begin, with a `partition`."},
         "newest": {"type": "boolean", "default": False, "description": "The last ones."},
     },
 )

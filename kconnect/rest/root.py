@@ -88,10 +88,11 @@ def _health(status: int, word: str, message: str) -> Response:
 
 
 _LIVE = schemas.declare("Live", "That a worker lives.", {"status": {"enum": ["live"]}})
-_READY = schemas.declare_optional(
+_READY = schemas.declare(
     "Ready",
     "Whether a worker is ready; if not, what it waits for.",
-    {"status": {"enum": ["ready", "not ready"]}, "message": {"type": "string"}},
+    {"status": {"enum": ["ready", "not ready"]}},
+    {"message": {"type": "string"}},
 )
 _WORKER = Answer(
     200,

@@ -58,7 +58,8 @@ def _map(summary: str, values: Schema, **more: Any) -> Schema:
     return {"type": "object", "description": summary, "additionalProperties": values, **more}
 
 
-def _submitted(summary: str, example: dict[str, Any]) -> Schema:
+def submitted(summary: str, example: dict[str, Any]) -> Schema:
+    """Return the schema of settings as somebody sends them."""
     kinds = ["string", "number", "boolean", "null"]
     return _map(f"{summary} Numbers and booleans become their text.", {"type": kinds}, examples=[example])
 
@@ -226,8 +227,8 @@ SCHEMAS: dict[str, Schema] = {
     ),
     # -- connectors ------------------------------------------------------------------------------------------------------
     "Config": _map("A connector's config.", _TEXT_OR_NULL, examples=[{**_FILE_SOURCE, "name": "lines"}]),
-    "SubmittedConfig": _submitted("A connector's config.", _FILE_SOURCE),
-    "ConfigPatch": _submitted("The settings to change; null removes one.", {"tasks.max": "2", "transforms": None}),
+    "SubmittedConfig": submitted("A connector's config.", _FILE_SOURCE),
+    "ConfigPatch": submitted("The settings to change; null removes one.", {"tasks.max": "2", "transforms": None}),
     "CreateConnectorRequest": _object(
         "A connector to create.",
         {"name": {**_NAME, "minLength": 1}, "config": ref("SubmittedConfig")},
@@ -477,9 +478,12 @@ def listed(name: str, summary: str, properties: dict[str, Schema], **more: Any) 
     return {"type": "array", **more, "items": ref(declare(name, summary, properties))}
 
 
-def declare_optional(name: str, summary: str, properties: dict[str, Schema]) -> str:
-    """Declare a schema as `declare` does, with properties that may all be left out, and no others."""
-    SCHEMAS[name] = _object(summary, {}, properties, additionalProperties=False)
+def declare_request(name: str, summary: str, required: dict[str, Schema], optional: dict[str, Schema]) -> str:
+    """
+    Declare a body as `declare` does. It may have no other properties. `bodies.py` refuses what does not fit, in its own words,
+    and `tests/rest/test_bodies.py` compares the two.
+    """
+    SCHEMAS[name] = _object(summary, required, optional, additionalProperties=False)
     return name
 
 
