@@ -60,6 +60,8 @@ subscription. Statistics in which some are unanswered, for a coordinator that an
 """
 _STEADY = '"join_state":"steady"'
 """What statistics say of a member that the group has taken in: without a partition, nothing else tells."""
+_ABSENT = ck.KafkaError.UNKNOWN_TOPIC_OR_PART
+"""The code of a topic that is not there. It may be made at any time."""
 _STANDING_S = 5.0
 """Above what a fetch that finds nothing may hold up other requests for (`fetch.wait.max.ms`)."""
 
@@ -142,6 +144,10 @@ class TaskConsumer:
         self._consumer = self._new(0)
         self._wakeups = Wakeups()
         self._wakeups.attach(self._consumer)
+
+    @property
+    def topics(self) -> list[str]:
+        return list(self._topics)
 
     def subscribe(self) -> None:
         if self._pattern is not None:
@@ -418,21 +424,22 @@ class TaskConsumer:
 
     def standing(self) -> dict[TopicPartition, Standing] | None:
         """
-        Return where reading stands. None unless this member alone reads all of its topics, and nothing is outstanding in either
-        direction; nor while no broker answers.
+        Return where reading stands, which is nowhere if none of its topics is there. None unless this member alone reads all of
+        them, and nothing is outstanding in either direction; nor while no broker answers.
         """
         idle = self._asked_at is None and not self._commits and not self._paused and not self._portions
-        if self._pattern is not None or not self.assignment or not idle:
+        if self._pattern is not None or not idle:
             return None
         try:
             topics = [self._consumer.list_topics(topic, timeout=_STANDING_S).topics[topic] for topic in self._topics]
-            group = self._consumer.committed(places(self.assignment), timeout=_STANDING_S)
+            group = self._consumer.committed(places(self.assignment), timeout=_STANDING_S) if self.assignment else []
         except ck.KafkaException as error:
             log.debug("Where the group stands can't be read: %s", error.args[0].str())
             return None
         existing = {TopicPartition(topic.topic, number) for topic in topics for number in topic.partitions}
-        # A topic without partitions may be made at any time.
-        if existing != self.assignment or not all(topic.partitions for topic in topics) or any(at.error for at in group):
+        if any(topic.error is not None and topic.error.code() != _ABSENT for topic in topics):
+            return None
+        if existing != self.assignment or any(at.error for at in group):
             return None
         committed = known_offsets(group)
         positions = {TopicPartition(at.topic, at.partition): at.offset for at in self._consumer.position(group)}

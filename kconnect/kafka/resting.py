@@ -54,9 +54,9 @@ class RestingClients:
     def reader(self, left: Mapping[TopicPartition, Standing]) -> _Reader:
         return _Reader(self._client, left)
 
-    def watch(self, starts: Mapping[TopicPartition, int], call: Callable[[], None]) -> Watch:
+    def watch(self, starts: Mapping[TopicPartition, int], topics: Collection[str], call: Callable[[], None]) -> Watch:
         assert self._watchers is not None
-        return self._watchers.watch(self._client, starts, call)
+        return self._watchers.watch(self._client, starts, topics, call)
 
     def topic_ids(self, topics: Collection[str]) -> dict[str, str]:
         return identities.topic_ids(self._client, topics)

@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import confluent_kafka as ck
@@ -44,9 +44,12 @@ _ANSWER_S = 2.0
 class Watch:
     """A watch for one sink. `end` may be called from any thread, more than once."""
 
-    def __init__(self, watcher: _Watcher, starts: Mapping[TopicPartition, int], call: Callable[[], None]) -> None:
+    def __init__(
+        self, watcher: _Watcher, starts: Mapping[TopicPartition, int], topics: Collection[str], call: Callable[[], None]
+    ) -> None:
         self._watcher, self.starts, self.call = watcher, dict(starts), call
-        self.sizes = Counter(place.topic for place in starts)
+        self.sizes = {**dict.fromkeys(topics, 0), **Counter(place.topic for place in starts)}
+        """How many partitions the topics have, by name; 0: it is not there."""
         self.failure: ConnectError | None = None
         """Why a partition can't be read, if that is what it was called for."""
 
@@ -65,10 +68,16 @@ class Watchers:
         self._lock = threading.Lock()
         self._watchers: dict[frozenset[tuple[str, str]], _Watcher] = {}
 
-    def watch(self, client: Mapping[str, Any], starts: Mapping[TopicPartition, int], call: Callable[[], None]) -> Watch:
+    def watch(
+        self,
+        client: Mapping[str, Any],
+        starts: Mapping[TopicPartition, int],
+        topics: Collection[str],
+        call: Callable[[], None],
+    ) -> Watch:
         """
         Call `call`, in a thread of this object, when there is a record at `starts` or behind it, when the partition can't be
-        read there, or when one of the topics has other partitions than these. `client` are a consumer's settings.
+        read there, or when one of `topics` has other partitions than these. `client` are a consumer's settings.
         """
         settings = {name: value for name, value in client.items() if name not in _MEMBERS_ONLY}
         key = frozenset((name, str(value)) for name, value in settings.items() if name not in ("logger", "error_cb"))
@@ -79,7 +88,7 @@ class Watchers:
                 of_client = {"client.id": f"{client.get('client.id', 'consumer')}-watch", "group.id": client["group.id"]}
                 whole = {**settings, **of_client, **_LITTLE}
                 watcher = self._watchers[key] = _Watcher(whole, self._look_s, lambda idle: self._retire(key, idle))
-            return watcher.add(starts, call)
+            return watcher.add(Watch(watcher, starts, topics, call))
 
     def _retire(self, key: frozenset[tuple[str, str]], watcher: _Watcher) -> None:
         """End a watcher that has had nothing to do for a while: settings like its may never come again."""
@@ -109,8 +118,7 @@ class _Watcher:
         self._thread = threading.Thread(target=self._run, name="watcher", daemon=True)
         self._thread.start()
 
-    def add(self, starts: Mapping[TopicPartition, int], call: Callable[[], None]) -> Watch:
-        watch = Watch(self, starts, call)
+    def add(self, watch: Watch) -> Watch:
         with self._lock:
             self._watches.add(watch)
             self._added = True
@@ -188,7 +196,7 @@ class _Watcher:
         if self._added:
             self._added = False
             _give_memory_back()
-        if self._assigned:
+        if self._all():
             self._idle_looks = 0
             self._look()
         else:
@@ -241,7 +249,7 @@ class _Watcher:
                 self._replace()
             return
         sizes = {name: len(topic.partitions) for name, topic in metadata.items()}
-        self._call([watch for watch in self._all() if any(sizes.get(name) != size for name, size in watch.sizes.items())])
+        self._call([watch for watch in self._all() if any(sizes.get(name, 0) != size for name, size in watch.sizes.items())])
 
     def _replace(self) -> None:
         fresh = liveness.successor(self._made, lambda client: client.list_topics(timeout=_ANSWER_S))

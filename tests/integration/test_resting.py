@@ -267,6 +267,21 @@ def test_a_new_partition_ends_it(bootstrap: str, topic: str, watchers: Watchers,
 
 
 @both_if_long
+def test_one_whose_topic_is_not_there_rests_until_it_is_made(
+    bootstrap: str, topic: str, watchers: Watchers, protocol: str
+) -> None:
+    it = Sleeper(bootstrap, topic, watchers, protocol)
+    until(lambda: it.read() and it.consumer.rest())
+    assert it.read() and it.consumer.resting
+    create(bootstrap, topic, 2)
+    write(bootstrap, topic, numbers(3), 1)
+    it.until(3)
+    assert it.values == numbers(3)
+    it.rest()
+    it.consumer.close(60)
+
+
+@both_if_long
 def test_a_topic_that_is_made_anew_is_read_from_its_beginning(
     bootstrap: str, topic: str, watchers: Watchers, protocol: str
 ) -> None:
@@ -377,14 +392,14 @@ def test_a_watch_that_comes_late_is_told_of_what_another_was_told(bootstrap: str
     def tell_first() -> None:
         # From within the watcher's thread: it has read the record, and still has the partition.
         called.append("first")
-        watchers.watch(client, {place: 0}, lambda: called.append("second"))
+        watchers.watch(client, {place: 0}, [topic], lambda: called.append("second"))
 
-    watchers.watch(client, {place: 0}, tell_first)
+    watchers.watch(client, {place: 0}, [topic], tell_first)
     write(bootstrap, topic, ["1"])
     until(lambda: called == ["first", "second"])
     # With nothing to watch it ends after some looks, and another begins when it is needed.
     until(lambda: not any(thread.name == "watcher" for thread in threading.enumerate()))
-    watchers.watch(client, {place: 1}, lambda: called.append("third"))
+    watchers.watch(client, {place: 1}, [topic], lambda: called.append("third"))
     write(bootstrap, topic, ["2"])
     until(lambda: called[2:] == ["third"])
     watchers.close()
@@ -393,7 +408,8 @@ def test_a_watch_that_comes_late_is_told_of_what_another_was_told(bootstrap: str
 def test_a_watcher_without_a_client_leaves_nobody_waiting() -> None:
     called: list[str] = []
     watchers = Watchers(look_s=0.1)
-    watchers.watch({"group.id": "g", "no.such.setting": "1"}, {TopicPartition("t", 0): 0}, lambda: called.append("called"))
+    bad = {"group.id": "g", "no.such.setting": "1"}
+    watchers.watch(bad, {TopicPartition("t", 0): 0}, ["t"], lambda: called.append("called"))
     until(lambda: called == ["called"])
     watchers.close()
 

@@ -49,12 +49,20 @@ class Member(GroupConsumer, Protocol):
         """Whether a partition of which the group has no offset is read from where it ends, or from somewhere before."""
         ...
 
+    @property
+    def topics(self) -> Collection[str]:
+        """The topics that it reads, also those that are not there."""
+        ...
+
     def subscribe(self) -> None: ...
 
     def read(self, limit: int, timeout: float) -> list[Any]: ...
 
     def standing(self) -> dict[TopicPartition, Standing] | None:
-        """Return where reading stands; None unless this member alone reads all of its topics, and owes and is owed nothing."""
+        """
+        Return where reading stands, which is nowhere if none of its topics is there; None unless this member alone reads all of
+        them, and owes and is owed nothing.
+        """
         ...
 
     def wake(self) -> None: ...
@@ -136,9 +144,10 @@ class Clients(Protocol):
 
     def reader(self, left: Mapping[TopicPartition, Standing]) -> Reader: ...
 
-    def watch(self, starts: Mapping[TopicPartition, int], call: Callable[[], None]) -> Watch:
+    def watch(self, starts: Mapping[TopicPartition, int], topics: Collection[str], call: Callable[[], None]) -> Watch:
         """
-        Call `call`, from any thread, once there is a record at `starts` or behind it, or something else has changed there.
+        Call `call`, from any thread, once there is a record at `starts` or behind it, or one of `topics` has got other
+        partitions than those, or something else has changed there.
         """
         ...
 
@@ -293,6 +302,7 @@ class RestingConsumer:
             starts[place] = BEGINNING if at.position is None else at.position
         self._left = {place: Standing(start, standing[place].committed) for place, start in starts.items()}
         self._lags = member.lags()
+        topics = member.topics
         self._called, self._rise_at = False, self._clock() + self._round_s
         try:
             member.close(_CLOSE_S)
@@ -301,8 +311,8 @@ class RestingConsumer:
         self._clients.order.close()
         self._turn(Turn.LEAVE_PAUSED if self._held else Turn.LEAVE)
         if not self._held:
-            self._watch = self._clients.watch(starts, self._call)
-        log.debug("No record for a while: resting in %s", ", ".join(f"{topic}-{number}" for topic, number in starts))
+            self._watch = self._clients.watch(starts, topics, self._call)
+        log.debug("No record for a while: resting in %s", ", ".join(f"{topic}-{number}" for topic, number in starts) or topics)
         return True
 
     def rise(self) -> None:
@@ -331,7 +341,8 @@ class RestingConsumer:
         self._turn(Turn.JOIN)
         member.subscribe()
         self._end_watch()
-        if ahead or self._starts:
+        # Of topics that were not there, nothing can be read ahead of the group.
+        if self._left and (ahead or self._starts):
             self._look_behind(ahead)
 
     def _look_behind(self, ahead: bool) -> None:

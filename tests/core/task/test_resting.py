@@ -28,13 +28,16 @@ class Message(NamedTuple):
 
 
 class Kafka:
-    """One topic with one group, and what a resting consumer needs of them. `away`: nobody answers what the group has."""
+    """
+    One topic with one group, and what a resting consumer needs of them. `away`: nobody answers what the group has. `absent`:
+    the topic is to be made.
+    """
 
     may_rest = in_task_thread = True
 
-    def __init__(self, from_end: bool = False) -> None:
+    def __init__(self, from_end: bool = False, absent: bool = False) -> None:
         self.from_end = from_end
-        self.ends: dict[TopicPartition, int] = {TopicPartition("t", 0): 0}
+        self.ends: dict[TopicPartition, int] = {} if absent else {TopicPartition("t", 0): 0}
         self.group: dict[TopicPartition, int] = {}
         self.now = 0.0
         self.delay = 0
@@ -73,8 +76,9 @@ class Kafka:
         self.readers.append(Reader(self, left))
         return self.readers[-1]
 
-    def watch(self, starts: Mapping[TopicPartition, int], call: Callable[[], None]) -> Watch:
+    def watch(self, starts: Mapping[TopicPartition, int], topics: Collection[str], call: Callable[[], None]) -> Watch:
         assert self.watched is None
+        assert topics == Member.topics
         self.watched = Watch(self, starts, call)
         self.tell()
         return self.watched
@@ -162,6 +166,8 @@ class Reader(Reads):
 
 
 class Member(Reads):
+    topics = ("t",)
+
     def __init__(self, kafka: Kafka, listener: Listener) -> None:
         super().__init__(kafka)
         self._listener = listener
@@ -321,14 +327,14 @@ ACTIONS = ("write", "read", "rest", "set", "hold", "release", "seek", "grow", "d
 def play(seed: int) -> Task:
     """A history of 80 actions; then all is read. AssertionError if something comes that is not due, or does not come."""
     draw = random.Random(seed)
-    kafka = Kafka(from_end=seed % 4 == 3)
+    kafka = Kafka(from_end=seed % 4 == 3, absent=seed % 5 == 4)
     task = Task(kafka)
     task.read()
     for _ in range(80):
-        place = draw.choice(sorted(kafka.ends))
+        place = draw.choice(sorted(kafka.ends) or [TopicPartition("t", 0)])
         known = place in task.due
         match draw.choice(ACTIONS):
-            case "write":
+            case "write" if place in kafka.ends:
                 kafka.write(place)
             case "read":
                 task.read()
@@ -412,6 +418,21 @@ def test_each_record_comes_once_and_in_order_whatever_happens() -> None:
         given += task.given.total()
     assert given > HISTORIES * 5
     assert all(stands[stand] > HISTORIES / 4 for stand in set(Stand) - {Stand.CLOSED}), stands
+
+
+def test_one_whose_topic_is_not_there_rests_until_it_is_made() -> None:
+    kafka = Kafka(absent=True)
+    task = Task(kafka)
+    task.read()
+    assert task.rest()
+    task.read()
+    assert task.stand is Stand.WATCHED
+    kafka.grow()
+    kafka.write(place := TopicPartition("t", 0))
+    for _ in range(3):
+        task.read()
+    assert task.due == {place: 1}
+    assert task.given[place] == 1
 
 
 def fails() -> bool:
