@@ -60,7 +60,7 @@ def is_late(error: BaseException | None) -> bool:
 
 
 def patiently(run: Callable[[], T]) -> T:
-    """Run a stream, and again as long as the machine is too busy for Spark's ten seconds, as the page has its readers do."""
+    """Run a stream or a read, and again as long as the machine is too busy for Spark's ten seconds, as the page has it."""
     for _ in range(_TRIES):
         try:
             return run()
@@ -89,4 +89,4 @@ def produce(bootstrap: str, name: str, contents: Iterable[Any], partition: int =
 
 def read(spark: SparkSession, bootstrap: str, options: Mapping[str, Any], schema: str | None = None) -> DataFrame:
     reader = spark.read.format("kconnect").options(**{"kafka.bootstrap.servers": bootstrap, **options})
-    return (reader if schema is None else reader.schema(schema)).load()
+    return patiently((reader if schema is None else reader.schema(schema)).load)

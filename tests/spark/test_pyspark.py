@@ -46,7 +46,7 @@ def spark(folder: Path) -> Iterator[SparkSession]:
 
 
 def ids(frame: DataFrame) -> list[Any]:
-    return sorted((row["id"] for row in frame.select("id").collect()), key=lambda value: (value is None, value))
+    return sorted((row["id"] for row in patiently(frame.select("id").collect)), key=lambda value: (value is None, value))
 
 
 def drain(frame: DataFrame, folder: Path) -> list[int]:
@@ -78,7 +78,7 @@ def test_a_batch_has_typed_rows_and_what_spark_needs_to_know_of_them(
         "struct<id:bigint,at:struct<x:double>,tags:array<string>,_partition:int,_offset:bigint,_timestamp:timestamp,"
         "_headers:array<struct<key:string,value:binary>>,_deleted:boolean>"
     )
-    rows = frame.orderBy("_partition", "_offset").collect()
+    rows = patiently(frame.orderBy("_partition", "_offset").collect)
     assert [row["id"] for row in rows] == [*range(100), 7]
     assert [row["_offset"] for row in rows] == [*range(100), 0]
     assert [row["_deleted"] for row in rows] == [False] * 100 + [True]
@@ -117,7 +117,7 @@ def test_lines_of_a_topic_of_which_nobody_says_what_it_is_are_texts(
 ) -> None:
     name = topic(bootstrap, unique("lines"), 1)
     produce(bootstrap, name, [b"tcpmux 1/tcp", b"5", b"# end"])
-    rows = read(spark, bootstrap, {"topics": name}).orderBy("_offset").collect()
+    rows = patiently(read(spark, bootstrap, {"topics": name}).orderBy("_offset").collect)
     assert [row["value"] for row in rows] == ["tcpmux 1/tcp", "5", "# end"]
 
 
@@ -126,7 +126,7 @@ def test_several_topics_are_one_frame(spark: SparkSession, bootstrap: str, uniqu
     one, two = topic(bootstrap, f"{prefix}.one", 1), topic(bootstrap, f"{prefix}.two", 1)
     produce(bootstrap, one, [{"id": 1, "a": "x"}])
     produce(bootstrap, two, [{"id": 2.5, "b": True}])
-    rows = read(spark, bootstrap, {"topics.pattern": rf"{prefix}\..*"}).orderBy("_topic").collect()
+    rows = patiently(read(spark, bootstrap, {"topics.pattern": rf"{prefix}\..*"}).orderBy("_topic").collect)
     assert [(row["_topic"], row["id"], row["a"], row["b"]) for row in rows] == [(one, 1.0, "x", None), (two, 2.5, None, True)]
 
 
@@ -208,12 +208,12 @@ def test_bad_records_go_by_the_mode(spark: SparkSession, bootstrap: str, unique:
     produce(bootstrap, name, [{"id": 1}, b"{", {"id": "two"}, {"id": 3}])
     schema = f"id long, {ABOUT}"
     with pytest.raises(PySparkException, match=r"offset 1 of .* mode=drop"):
-        read(spark, bootstrap, {"topics": name}, schema).collect()
+        patiently(read(spark, bootstrap, {"topics": name}, schema).collect)
     assert ids(read(spark, bootstrap, {"topics": name, "mode": "DROPMALFORMED"}, schema)) == [1, 3]
     kept = read(
         spark, bootstrap, {"topics": name, "mode": "keep"}, f"{schema}, _bad struct<error: string, key: binary, value: binary>"
     )
-    rows = kept.orderBy("_offset").collect()
+    rows = patiently(kept.orderBy("_offset").collect)
     assert [row["_bad"] and bytes(row["_bad"]["value"]) for row in rows] == [None, b"{", b'{"id": "two"}', None]
     counted = Observation()
     good = kconnect.pyspark.drop_bad(kept, counted)
@@ -250,9 +250,9 @@ def test_a_schema_with_columns_that_can_not_be_read_is_refused_before_the_read(
 ) -> None:
     name = topic(bootstrap, unique("given"), 1)
     with pytest.raises(PySparkException, match="column _timestamp that can't be read: it is a timestamp"):
-        read(spark, bootstrap, {"topics": name}, "id long, _timestamp string").collect()
+        patiently(read(spark, bootstrap, {"topics": name}, "id long, _timestamp string").collect)
     with pytest.raises(PySparkException, match="Leave out NOT NULL"):
-        read(spark, bootstrap, {"topics": name}, "id long not null").collect()
+        patiently(read(spark, bootstrap, {"topics": name}, "id long not null").collect)
 
 
 def test_a_registry_says_the_types(spark: SparkSession, bootstrap: str, unique: Callable[[str], str]) -> None:
@@ -275,14 +275,14 @@ def test_a_registry_says_the_types(spark: SparkSession, bootstrap: str, unique: 
         }
         frame = read(spark, bootstrap, {"topics": name, **options})
         assert frame.schema.simpleString().startswith("struct<id:int,at:timestamp,name:string,_partition")
-        rows = frame.orderBy("id").collect()
+        rows = patiently(frame.orderBy("id").collect)
         assert [(row["id"], row["at"].replace(tzinfo=UTC), row["name"]) for row in rows] == [
             (1, moment, None),
             (2, moment, "x"),
         ]
         nothing = read(spark, bootstrap, {"topics": empty, **options})
         assert nothing.columns[:3] == ["id", "at", "name"]
-        assert nothing.collect() == []
+        assert patiently(nothing.collect) == []
     finally:
         registry.stop()
 
@@ -308,7 +308,7 @@ def test_a_notebook_creates_its_connector_and_finds_it_again(
     options = {"connector": name, "connector.config": json.dumps(config), "rest.url": worker.url}
     try:
         for _ in range(2):
-            rows = read(spark, bootstrap, options).orderBy("_offset").collect()
+            rows = patiently(read(spark, bootstrap, options).orderBy("_offset").collect)
             assert [(row["value"], row["_topic"]) for row in rows] == [("one", f"{name}-lines"), ("two", f"{name}-lines")]
         # Without a config, it is found by its name.
         assert read(spark, bootstrap, {"connector": name, "rest.url": worker.url}).count() == 2
