@@ -65,7 +65,7 @@ def nowhere(reporter: Reporter, topic: str) -> bool:
 
 def own(reporter: Reporter, topic: str) -> bool:
     """Letters are converted for a topic of their connector: for another they stay, whatever comes of the conversion."""
-    return reporter.has_topic(topic)
+    return reporter.has_topic(topic) and reporter.elsewhere is None
 
 
 class Chains:

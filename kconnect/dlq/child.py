@@ -20,7 +20,7 @@ from kconnect.dlq.chains import Chains, anywhere, own
 from kconnect.dlq.choice import Choice
 from kconnect.dlq.letters import Letter
 from kconnect.dlq.memory import includes
-from kconnect.dlq.origins import Reporters, proofs, reporter
+from kconnect.dlq.origins import Reporters, proofs, queue_elsewhere, reporter
 from kconnect.dlq.planning import Plan, Rules, plan
 from kconnect.dlq.queue import Connect, Queue
 from kconnect.dlq.sending import Sender
@@ -45,11 +45,19 @@ def _work(request: Mapping[str, Any], memory: int | None) -> dict[str, Any]:
     connect = functools.partial(_client, settings)
     name = DEAD_LETTERS_TOPIC.read(configs[connector])
     settings.internal_topics.require_data(DEAD_LETTERS_TOPIC.key.name, name)
+    asked = settings.bootstrap_servers
+    if elsewhere := queue_elsewhere(configs[connector], asked):
+        raise NotFoundError(
+            f"The connector {connector} has its queue {name} at the brokers of {elsewhere}: kconnect dlq reads it there, with "
+            "--bootstrap-server"
+        )
     with Queue(connect, name) as queue:
         if not queue.partitions():
             raise NotFoundError(f"The connector {connector} has the queue {name}, but no task has created that topic yet")
         reporters = Reporters(
-            reporter(name, request["kinds"][name], config, request["topics"][name]) for name, config in configs.items()
+            reporter(name, request["kinds"][name], config, request["topics"][name], asked, settings.raw)
+            for name, config in configs.items()
+            if queue_elsewhere(config, asked) is None
         )
         if request["letters"] is None:
             return _read(queue, reporters, Choice(**request["choice"]), request["limit"], request["oldest"])

@@ -15,11 +15,17 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from kconnect.core.settings.lent_logins import SERVERS, server_list
 from kconnect.core.settings.sink import subscription
 from kconnect.dlq.letters import Letter
 from kconnect.errors import ConnectError
 
 Config = Mapping[str, "str | None"]
+NOTHING: Mapping[str, str] = {}
+_QUEUES, _TOPICS = (
+    tuple(f"{client}.override.{name}" for name in (SERVERS, "metadata.broker.list")) for client in ("producer", "consumer")
+)
+_WORKERS = f"consumer.{SERVERS}"
 ReadBack = Callable[[str, int, Sequence[int]], Mapping[int, Letter]]
 """Given a topic, a partition and offsets in rising order: the records that are still there."""
 
@@ -41,17 +47,43 @@ class Reporter:
     kind: str
     has_topic: Callable[[str], bool]
     """Whether a topic is one of the connector's own."""
+    elsewhere: str | None = None
+    """The setting by which its topics are at other brokers than the queue; there, the same names are others' topics."""
 
     def is_source(self, letter: Letter) -> bool:
         """Return whether the letter is a source's: the connector decides, and the letter only where nobody knows the class."""
         return letter.of_source if self.kind == "unknown" else self.kind == "source"
 
 
-def reporter(connector: str, kind: str, config: Config, used: Collection[str]) -> Reporter:
-    """Describe a connector by its config and by the topics that it has used (KIP-558)."""
+def reporter(
+    connector: str, kind: str, config: Config, used: Collection[str], asked: str = "", worker: Mapping[str, str] = NOTHING
+) -> Reporter:
+    """
+    Describe a connector by its config and by the topics that it has used (KIP-558). `asked` are the brokers that letters are
+    read from and replayed to, `worker` are the settings of the worker.
+    """
     reads = None if kind == "source" else subscription(config, if_late=False)
     topics = frozenset(used)
-    return Reporter(connector, kind, lambda topic: topic in topics or (reads is not None and reads(topic)))
+    elsewhere = _topics_elsewhere(kind, config, asked, worker)
+    return Reporter(connector, kind, lambda topic: topic in topics or (reads is not None and reads(topic)), elsewhere)
+
+
+def queue_elsewhere(config: Config, asked: str) -> str | None:
+    """Return the setting by which a connector's letters are at other brokers than those that are `asked`, if it has one."""
+    return next((name for name in _QUEUES if not server_list(config.get(name)) <= server_list(asked)), None)
+
+
+def _topics_elsewhere(kind: str, config: Config, asked: str, worker: Mapping[str, str]) -> str | None:
+    elsewhere = queue_elsewhere(config, asked)
+    if elsewhere is not None or kind == "source":
+        return elsewhere
+    named = [name for name in _TOPICS if server_list(config.get(name))]
+    if named:
+        return next((name for name in named if not server_list(config.get(name)) <= server_list(asked)), None)
+    # Without these it reads where the worker's file says: that is not where a queue is that has brokers of its own.
+    if not server_list(worker.get(_WORKERS)) <= server_list(asked):
+        return _WORKERS
+    return next((name for name in _QUEUES if server_list(config.get(name))), None)
 
 
 class Reporters:
@@ -118,4 +150,4 @@ def _may_be_from(letter: Letter, topic: str, reporters: Reporters) -> bool:
         reporter = reporters.of(letter)
     except ConnectError:
         return False
-    return not reporter.is_source(letter) and reporter.has_topic(topic)
+    return not reporter.is_source(letter) and reporter.has_topic(topic) and reporter.elsewhere is None

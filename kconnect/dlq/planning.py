@@ -191,6 +191,9 @@ def _stays_away(letter: Letter, rules: Rules, topic: str | None) -> Left | None:
         reporter = rules.reporters.of(letter)
     except ConnectError as error:
         return Left(letter, str(error))
+    if reporter.elsewhere is not None:
+        where = f"is at the brokers of {reporter.elsewhere}, and not here"
+        return Left(letter, f"{topic} of the connector {reporter.connector} {where}: {_NAME_ONE}")
     if reporter.has_topic(topic):
         return None
     verb = "has written" if reporter.kind == "source" else "reads"

@@ -11,11 +11,12 @@ from kconnect.converters.schema_registry import MemoryRegistry
 from kconnect.core.settings.internal_topics import InternalTopics
 from kconnect.core.settings.worker import WorkerSettings
 from kconnect.core.task.letter_headers import CONTEXT
+from kconnect.dlq import child
 from kconnect.dlq.chains import Chains, anywhere, own
 from kconnect.dlq.letters import Letter
 from kconnect.dlq.origins import Reporter, Reporters, reporter
 from kconnect.dlq.planning import Plan, Rules, plan
-from kconnect.errors import BadRequestError
+from kconnect.errors import BadRequestError, NotFoundError
 from kconnect.plugins.registry import Registry
 from kconnect.preview.preview import Preview
 from tests.core.settings.test_worker import MINIMAL
@@ -42,6 +43,59 @@ def test_an_empty_name_leaves_nothing_to_the_letters(topic: str, empty: str) -> 
     assert not planned(forged(topic), None).outgoing
     with pytest.raises(BadRequestError, match="has an empty name: name it, or leave it out"):
         planned(forged(topic), empty)
+
+
+HERE = "Kafka-1:9092, kafka-2:9092"
+OTHERS = (
+    {"consumer.override.bootstrap.servers": "partner:9092"},
+    {"consumer.override.bootstrap.servers": "kafka-1:9092,partner:9092"},
+    {"consumer.override.metadata.broker.list": "partner:9092"},
+    {"consumer.override.bootstrap.servers": "${file:/secrets:servers}"},
+)
+
+
+@pytest.mark.parametrize("config", OTHERS)
+@pytest.mark.parametrize("kind", ["sink", "unknown"])
+def test_a_record_of_another_cluster_is_replayed_to_none_of_that_name_here(kind: str, config: dict[str, str]) -> None:
+    """
+    Whoever may write to a topic that a sink reads in a cluster of others sends what it can't read: a replay by the topic's name
+    alone would write that to the topic of this name here, which is somebody else's.
+    """
+    asked: list[object] = []
+
+    def replayed(config: dict[str, str], worker: dict[str, str], to_topic: str | None = None) -> Plan:
+        known = Reporters([reporter("orders-sink", kind, {"topics": "orders", **config}, ["orders"], HERE, worker)])
+
+        def read_back(*place: object) -> dict[int, Letter]:
+            asked.append(place)
+            return {}
+
+        rules = Rules("orders-dead", lambda topic: [0], known, read_back, InternalTopics(), to_topic)
+        return plan([forged("orders")], {}, rules)
+
+    found = replayed(config, {})
+    assert not found.outgoing and not asked, "what is at that place here says nothing about the letter"
+    (setting,) = config
+    assert f"is at the brokers of {setting}, and not here: name the topic" in found.left[0].why
+    assert replayed(config, {}, "orders").targets == {"orders": 1}, "the control: the caller names a topic"
+    same = dict.fromkeys(config, "KAFKA-2:9092")
+    assert replayed(same, {"consumer.bootstrap.servers": "partner:9092"}).targets == {"orders": 1}, "the control: it is here"
+    assert len(asked) == 1
+    assert "of consumer.bootstrap.servers" in replayed({}, {"consumer.bootstrap.servers": "partner:9092"}).left[0].why
+    # The queue alone is elsewhere, and that is where it is read.
+    assert "of producer.override" in replayed({"producer.override.bootstrap.servers": "kafka-1:9092"}, {}).left[0].why
+
+
+def test_letters_of_another_cluster_are_not_looked_for_here() -> None:
+    """The queue of a connector whose producer has brokers of its own is there: what has its name here is another's topic."""
+    config = {
+        "topics": "orders",
+        "errors.deadletterqueue.topic.name": "orders-dead",
+        "producer.override.bootstrap.servers": "partner:9092",
+    }
+    request = {"worker": MINIMAL, "connector": "orders-sink", "configs": {"orders-sink": config}}
+    with pytest.raises(NotFoundError, match=r"orders-dead at the brokers of producer.override.bootstrap.servers"):
+        child._work(request, None)
 
 
 def test_a_letter_names_no_subject_in_a_registry() -> None:

@@ -11,7 +11,7 @@ from kconnect.cli import connector_file
 from kconnect.cli.brokers import Brokers
 from kconnect.cli.connection import Target
 from kconnect.dlq.chains import Chains, anywhere, nowhere, own
-from kconnect.dlq.origins import Reporter, Reporters, reporter
+from kconnect.dlq.origins import Reporter, Reporters, queue_elsewhere, reporter
 from kconnect.dlq.queue import owners_in
 from kconnect.errors import NotFoundError
 from kconnect.plugins.registry import Registry
@@ -21,9 +21,9 @@ from kconnect.rest.client import ConnectClient, RestError
 _STEPS = ("transforms", "predicates")
 
 
-def reporters(target: Target, queue: str, connector: str | None = None) -> Reporters:
+def reporters(brokers: Brokers, target: Target, queue: str, connector: str | None = None) -> Reporters:
     """
-    Ask a worker for the connectors that name the queue, or only for `connector`, whatever queue it names.
+    Ask a worker for the connectors that name the queue at these brokers, or only for `connector`, whatever queue it names.
 
     Raises RestError if no worker answers, and NotFoundError if there is no such connector.
     """
@@ -35,11 +35,13 @@ def reporters(target: Target, queue: str, connector: str | None = None) -> Repor
         configs = {name: info["config"] for name, info in infos.items()}
 
         def described(name: str) -> Reporter:
-            return reporter(name, infos[name]["type"], configs[name], _used_topics(client, name))
+            used = _used_topics(client, name)
+            return reporter(name, infos[name]["type"], configs[name], used, brokers.address, brokers.told)
 
         if connector is not None:
             return Reporters((), remedy, described(connector))
-        return Reporters([described(owner.connector) for owner in owners_in(configs) if owner.queue == queue], remedy)
+        names = [owner.connector for owner in owners_in(configs) if owner.queue == queue]
+        return Reporters([described(name) for name in names if queue_elsewhere(configs[name], brokers.address) is None], remedy)
 
 
 def _used_topics(client: ConnectClient, connector: str) -> list[str]:

@@ -106,7 +106,7 @@ def replay(
     with queues.find(brokers, target, name) as queue, contextlib.ExitStack() as stack:
         queues.require_queue(queue)
         # Without a worker, where a letter goes is for the caller alone to say.
-        known_reporters = Reporters(()) if to_topic and not through_chain else reporters(target, queue.name, chain_of)
+        known_reporters = Reporters(()) if to_topic and not through_chain else reporters(brokers, target, queue.name, chain_of)
         tried = stack.enter_context(chains(brokers, target, known_reporters, to_topic is not None)) if through_chain else None
         rules = Rules(
             queue.name,

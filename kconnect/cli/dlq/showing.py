@@ -68,7 +68,7 @@ def show(
         letters = queue.some(choice, limit, oldest)
         tried = None
         if decode:
-            tried = stack.enter_context(readers(brokers, target, reporters(target, queue.name, chain_of)))
+            tried = stack.enter_context(readers(brokers, target, reporters(brokers, target, queue.name, chain_of)))
         bodies = [_decoded(letter, tried) for letter in letters]
     if form in ("json", "yaml"):
         output.write([_json(letter, body, done_before) for letter, body in zip(letters, bodies)], form)

@@ -27,8 +27,8 @@ def leads_elsewhere(worker: Mapping[str, str], prefix: str, own: Mapping[str, st
     Return whether a connector's overrides `own` of a client name brokers that the worker's file does not. `prefix` is that of
     the worker's settings of such clients, such as `producer.`.
     """
-    worker_servers = _servers(worker.get(SERVERS)) | _servers(worker.get(prefix + SERVERS))
-    return any(not _servers(own.get(name)) <= worker_servers for name in _NAMES)
+    worker_servers = server_list(worker.get(SERVERS)) | server_list(worker.get(prefix + SERVERS))
+    return any(not server_list(own.get(name)) <= worker_servers for name in _NAMES)
 
 
 def names_brokers(config: Iterable[str]) -> bool:
@@ -72,5 +72,6 @@ def _of_client(worker: Mapping[str, str], prefix: str, own: Mapping[str, str], *
     return next((text.upper() for text in texts if text), "")
 
 
-def _servers(text: str | None) -> frozenset[str]:
+def server_list(text: str | None) -> frozenset[str]:
+    """Return the brokers of a list, each once, however it is written."""
     return frozenset(part.strip().lower() for part in (text or "").split(",") if part.strip())

@@ -53,6 +53,26 @@ _OVERRIDE = re.compile(r"(producer|consumer|admin)\.override\.")
 _CLASS = "makes a Kafka client load a class that is not Kafka's own"
 _ELSEWHERE = "sends the worker's requests wherever it says"
 _FILES = "reads the worker's files"
+_LONGEST_PATTERN, _MOST_CHOICES = 300, 10
+_PLAIN = re.compile(r"(?:[\w:=,/\"@ .-]|\\[.$*+?|-])*")
+
+
+def _is_quick(pattern: str) -> bool:
+    """
+    Return whether a pattern of Java's takes a time that grows with the text alone, however long that is: names and beginnings
+    of names, or what contains one.
+    """
+    if len(pattern) > _LONGEST_PATTERN or pattern.count("|") >= _MOST_CHOICES:
+        return False
+    for choice in re.split(r"(?<!\\)\|", pattern):
+        parts = choice.split(".*")
+        # `.*name.*` is found in one pass. Of `a.*b.*c` each b could be the one.
+        in_one_pass = len(parts) <= 2 or (len(parts) == 3 and not parts[2])
+        if not in_one_pass or not all(map(_PLAIN.fullmatch, parts)):
+            return False
+    return True
+
+
 _OF_CLIENT = r"(?<=producer\.)|(?<=consumer\.)|(?<=admin\.)|(?<=cluster\.)|(?<=reporter\.)|(?<=confluent\.topic\.)"
 
 _RULES = (
@@ -79,6 +99,13 @@ _RULES = (
         r"|bearer\.auth\.custom\.provider\.class|rule\.(executors|actions)\.[^.]+\.class",
         _CLASS,
         only_of(*_KAFKAS),
+        java=True,
+    ),
+    Rule(
+        r"metrics\.jmx\.(include|exclude|(white|black)list)",
+        "has Kafka's clients try a pattern while all others of the process wait, and may take as long as it likes; names of "
+        "beans, with .* at an end, can't",
+        _is_quick,
         java=True,
     ),
     # Connectors have settings of these names, too: they are a client's behind a client's prefix.

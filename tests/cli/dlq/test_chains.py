@@ -55,7 +55,7 @@ def url() -> Iterator[str]:
 
 
 def test_a_connector_that_is_gone_is_asked_for_once_and_another_s_chain_never(url: str) -> None:
-    known = reporters(Target(url), "orders-dead")
+    known = reporters(Brokers("kafka:9092"), Target(url), "orders-dead")
     assert _ASKED == ["/connectors?expand=info", "/connectors/sink/topics"]
     _ASKED.clear()
     with chains(Brokers(), Target(url), known) as tried:
@@ -65,12 +65,12 @@ def test_a_connector_that_is_gone_is_asked_for_once_and_another_s_chain_never(ur
         with pytest.raises(ConnectError, match="the connector other, which is gone, or has another queue now: name the topic"):
             tried.run(letter(connector_name="other"))
     assert _ASKED == ["/connectors/sink/config"]
-    named = reporters(Target(url), "orders-dead", "other")
+    named = reporters(Brokers("kafka:9092"), Target(url), "orders-dead", "other")
     assert named.of(letter()).connector == "other", "the caller has named it"
     with pytest.raises(NotFoundError, match="There is no connector none"):
-        reporters(Target(url), "orders-dead", "none")
+        reporters(Brokers("kafka:9092"), Target(url), "orders-dead", "none")
 
 
 def test_a_worker_that_is_not_there_is_an_error(url: str) -> None:
     with pytest.raises(ConnectError):
-        reporters(Target(url.rpartition(":")[0] + ":1"), "orders-dead")
+        reporters(Brokers("kafka:9092"), Target(url.rpartition(":")[0] + ":1"), "orders-dead")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import time
+
+import psycopg
 import pymysql.err
 import pytest
 from sqlalchemy.exc import DBAPIError, OperationalError
@@ -34,3 +37,11 @@ def test_a_state_does_not_hide_what_a_code_of_mysql_says(code: int, state: str) 
 
 def test_a_value_of_mysql_that_no_list_has_is_the_rows_fault() -> None:
     assert database.is_bad_row(of_mysql(1411, "22007"))
+
+
+def test_what_a_server_of_postgresql_says_is_read_in_one_pass() -> None:
+    """Whoever owns the server chooses the text, and all of the host waits while it is read: this one took half a minute."""
+    begin = time.thread_time()
+    assert not database.refuses_login(OperationalError("", {}, psycopg.OperationalError('role ""' * 15_000 + "\0")))
+    assert time.thread_time() - begin < 5
+    assert database.refuses_login(OperationalError("", {}, psycopg.OperationalError('FATAL:  role "a" "b" does not exist')))

