@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -520,7 +521,8 @@ def test_a_letter_with_very_many_marks_in_a_config() -> None:
     """A config's value of a few hundred kilobytes holds up the host at each start of a task."""
     with soon():
         reach = Reach(folders=("/tmp",))
-        assert not list(reach.problems({"anything": MARKS, "service.url": f"http://{MARKS}/x"}))
+        for config in ({"anything": MARKS}, {"service.url": f"http://{MARKS}/x"}):
+            assert len(list(reach.problems(config))) == 1
         assert [setting for setting, _ in reach.problems({"a": f"http://１６９.254.169.254/{MARKS}"})] == ["a"]
         assert [setting for setting, _ in reach.problems({"b": f"file://{MARKS}/etc"})] == ["b"]
 
@@ -686,6 +688,19 @@ def test_a_decimal_of_an_expression_is_the_nearest_double() -> None:
     for digits in ("1" * 1000, "9007199254740993", "9007199254740993." + "0" * 2000 + "1", "-0", "1E-400", "2.5"):
         exact = decimal.Decimal(digits)
         assert repr(plain(exact)) == repr(float(exact) if exact.adjusted() < 300 else float("inf"))
+
+
+@pytest.mark.parametrize("quoted", [0, 1, 2])
+def test_a_config_names_no_host_of_very_many_marks(quoted: int) -> None:
+    """Drivers of databases and clients of HTTP bring the host of an address into a normal form, and take hours for this one."""
+    host = MARKS
+    for _ in range(quoted):
+        host = quote(host)
+    for address in (f"postgresql://{host}/x", f"postgresql:///x?host={host}", f"http://{host}/"):
+        with soon():
+            [(setting, message)] = Reach().problems({"name": "a", "connection.url": address})
+        assert setting == "connection.url" and "more than 30 marks" in message and len(message) < 200
+    assert not list(Reach().problems({"connection.url": "postgresql://b%C3%BCcher.example/x", "doc": "e\u0301" * LONG}))
 
 
 def test_a_config_of_very_many_paths_takes_no_minutes() -> None:
