@@ -2,8 +2,8 @@
 What a listener serves from when its port is taken until the application is there, which may take as long as Kafka does.
 
 Who ends workers that do not answer asks from the first second on. All others wait, up to a number: who has gone is not told of
-here, and a stranger would fill the memory. `worker/rest.py` makes one for each server. Read next: `root.py`, which answers these
-questions afterwards, and `server.py`.
+here, and a stranger would fill the memory. `worker/rest.py` makes one for each server. Read next: `root.py`, which answers
+these questions afterwards, and `server.py`.
 """
 
 from __future__ import annotations

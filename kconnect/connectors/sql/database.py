@@ -43,7 +43,7 @@ _PASSING_STATES = ("08", "40", "53", "55P03", "57014", "57P")
 """What the SQLSTATEs of PostgreSQL begin with: lost connections, rolled back transactions, no resources, locks, shutdowns."""
 _REFUSED = re.compile(
     r"password authentication failed|no password supplied|no pg_hba\.conf entry|pg_hba\.conf rejects|is not permitted to log in"
-    r"|(?:role|user|database) \".*\" does not exist|permission denied for database|authentication failed for user"
+    r"|(?:role|user|database) \".{0,256}\" does not exist|permission denied for database|authentication failed for user"
 )
 """What PostgreSQL says to who may not log in, whose client tells no SQLSTATE then: to ask again may lock the user out."""
 _NO_LOGIN_CODES = frozenset((1044, 1045, 1049, 1130, 1698))
