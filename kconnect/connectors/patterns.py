@@ -23,6 +23,10 @@ _LARGEST = 100_000
 """With its repetitions written out, as regex keeps it: that takes some 50 MB. Nothing limits the time to read one."""
 _PIECES = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]?|\{(\d+)(?:,(\d*))?\}|\{,(\d+)\}|.", re.DOTALL)
 
+_FLAGS = re.compile(r"\?[A-Za-z0-9]*(?:-[A-Za-z0-9]*)?\)")
+_BLANKS = re.compile(r"\?#|\?[A-Za-z0-9]*x")
+"""A comment, or the flag by which blanks and comments are passed over: what is in them may look like a group, and be none."""
+
 error: type[Exception] = regex.error
 """What no pattern raises."""
 
@@ -32,7 +36,10 @@ class LateError(DataError):
 
 
 class Pattern:
-    """`text` is as for Python's `re`. Raises `error` if it is none, or one with too many repetitions within each other."""
+    """
+    `text` is as for Python's `re`, without comments. Raises `error` if it is none, or one with too many repetitions within each
+    other.
+    """
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -65,6 +72,8 @@ def _check_size(text: str) -> None:
     groups, last, size = [0], 0, 0
     for piece in _PIECES.finditer(text):
         letter = piece[0]
+        if _hides(text, piece):
+            raise error("it has a comment, (?x), flags that are not at its beginning, or [:…:]: write it without these")
         if letter == "(":
             groups.append(0)
             continue
@@ -85,6 +94,16 @@ def _check_size(text: str) -> None:
         size += added
         if size > _LARGEST:
             raise error(f"with its repetitions written out it has more than {_LARGEST} characters: repeat less, as by * or +")
+
+
+def _hides(text: str, piece: re.Match[str]) -> bool:
+    """
+    Whether a piece is one that `regex` passes over between a group and its count, or has brackets that Python's `re` takes for
+    others: whose count it is that follows, nobody knows then.
+    """
+    if piece[0] == "(":
+        return bool(_BLANKS.match(text, piece.end()) or (piece.start() and _FLAGS.match(text, piece.end())))
+    return piece[0][0] == "[" and "[:" in piece[0][1:]
 
 
 def _number(digits: str) -> int:

@@ -12,8 +12,9 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import unquote
 
-from kconnect import own_places
+from kconnect import normal_forms, own_places
 from kconnect.core.settings import host_paths, unsafe
 from kconnect.core.settings.host_paths import ALLOWED_PATHS
 from kconnect.core.settings.internal_topics import InternalTopics
@@ -55,6 +56,13 @@ class Reach:
         the task's own clients, of which `overrides.py` says more.
         """
         settings = {setting: value for setting, value in config.items() if value is not None}
+        for setting, value in settings.items():
+            try:
+                _check_letters(value)
+            except ValueError as error:
+                yield setting, f"The setting '{setting}' can't be used: {error}."
+                # What others make of such a text may take them hours.
+                return
         for danger in unsafe.of_config(settings, self.unsafe):
             if beside and danger.setting.startswith(_OVERRIDES):
                 continue
@@ -102,6 +110,16 @@ class Reach:
 _LONGEST = 4096
 """Linux takes no longer paths."""
 _OVERRIDES = tuple(f"{client}.override." for client in ("producer", "consumer", "admin"))
+
+
+def _check_letters(value: str) -> None:
+    """Raise ValueError for a letter of too many marks: libraries bring hosts of addresses into normal forms, once decoded."""
+    normal_forms.check(value)
+    for _ in range(2):
+        if "%" not in value:
+            return
+        value = unquote(value)
+        normal_forms.check(value)
 
 
 def _is_below(real: str, roots: Iterable[str]) -> bool:

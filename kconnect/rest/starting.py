@@ -1,13 +1,16 @@
 """
 What a listener serves from when its port is taken until the application is there, which may take as long as Kafka does.
 
-Who ends workers that do not answer asks from the first second on. `worker/rest.py` makes one for each server. Read next:
-`root.py`, which answers these questions afterwards, and `server.py`.
+Who ends workers that do not answer asks from the first second on. All others wait, up to a number: who has gone is not told of
+here, and a stranger would fill the memory. `worker/rest.py` makes one for each server. Read next: `root.py`, which answers
+these questions afterwards, and `server.py`.
 """
 
 from __future__ import annotations
 
 import asyncio
+import threading
+from dataclasses import dataclass, field
 
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -16,21 +19,35 @@ from kconnect.rest import errors, root
 from kconnect.rest.resource import ok
 
 _READY = {"status": "not ready", "message": "The worker is starting, for which it needs Kafka."}
+_MOST = 1000
+"""So many requests wait, of some ten kilobytes each."""
+
+
+@dataclass
+class _Waiting:
+    loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.get_running_loop)
+    event: asyncio.Event = field(default_factory=asyncio.Event)
+    is_refused: bool = False
 
 
 class Starting:
-    """An application that answers `/live`, `/health` and `/ready` itself until `become` is called. All else waits for that."""
+    """
+    An application that answers `/live`, `/health` and `/ready` itself until `become` is called. All else waits for that; of
+    more than `_MOST`, who has waited for longest is refused.
+    """
 
     def __init__(self) -> None:
         self._app: ASGIApp | None = None
-        self._waiting: list[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = []
+        self._waiting: list[_Waiting] = []
+        self._lock = threading.Lock()
 
     def become(self, app: ASGIApp) -> None:
         """Have `app` answer from now on, and what has waited; from any thread."""
-        self._app = app
-        waiting, self._waiting = self._waiting, []
-        for loop, event in waiting:
-            loop.call_soon_threadsafe(event.set)
+        with self._lock:
+            self._app = app
+            waiting, self._waiting = self._waiting, []
+        for each in waiting:
+            each.loop.call_soon_threadsafe(each.event.set)
 
     def end(self) -> None:
         """Refuse what waits, if it still does: the worker ends."""
@@ -43,13 +60,26 @@ class Starting:
             answer = _answer(scope)
             if answer is not None:
                 return await answer(scope, receive, send)
-            event = asyncio.Event()
-            self._waiting.append((asyncio.get_running_loop(), event))
-            # It may have come between.
-            if self._app is None:
-                await event.wait()
+            if await self._is_refused():
+                text = "This worker is starting, for which it needs Kafka, and too many requests wait for that."
+                return await Response(errors.body(503, text), 503, media_type="application/json")(scope, receive, send)
         assert self._app is not None
         await self._app(scope, receive, send)
+
+    async def _is_refused(self) -> bool:
+        """Wait for the application. Return whether others have come meanwhile for whom there would be no room."""
+        own = _Waiting()
+        with self._lock:
+            # It may have come between.
+            if self._app is not None:
+                return False
+            self._waiting.append(own)
+            if len(self._waiting) > _MOST:
+                first = self._waiting.pop(0)
+                first.is_refused = True
+                first.loop.call_soon_threadsafe(first.event.set)
+        await own.event.wait()
+        return own.is_refused
 
 
 def _answer(scope: Scope) -> Response | None:

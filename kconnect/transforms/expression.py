@@ -30,6 +30,7 @@ from kconnect.api import (
 from kconnect.cel import CelError, Program, records, types
 from kconnect.data import schema
 from kconnect.data.kept import Kept, weight_of
+from kconnect.transforms.growth import Growth
 
 TYPES: Mapping[str, Schema] = {
     "int8": schema.OPTIONAL_INT8_SCHEMA,
@@ -160,19 +161,20 @@ class Expression(Transformation[Any]):
         if self._drop is not None and self._true(record):
             return None
         changes: dict[str, Any] = {}
+        growth = Growth("Expression")
         if self._value is not None:
-            changes["value_schema"], changes["value"] = self._value.of(record, record.value_schema, record.value)
+            changes["value_schema"], changes["value"] = self._value.of(record, record.value_schema, record.value, growth)
         if self._key is not None:
-            changes["key_schema"], changes["key"] = self._key.of(record, record.key_schema, record.key)
+            changes["key_schema"], changes["key"] = self._key.of(record, record.key_schema, record.key, growth)
         if self._headers:
-            changes["headers"] = self._new_headers(record)
+            changes["headers"] = self._new_headers(record, growth)
         if self._topic is not None:
             topic = records.evaluate(self._topic, "topic", record)
             if topic is not None:
                 if type(topic) is not str or not topic:
                     raise DataError(f"topic = {self._topic.text} must be text that is not empty; for this record it is not")
                 changes["topic"] = topic
-        return record.new_record(**changes)
+        return growth.check(record.new_record(**changes))
 
     def _true(self, record: Any) -> bool:
         assert self._drop is not None
@@ -181,12 +183,13 @@ class Expression(Transformation[Any]):
             return result
         raise DataError(f"drop = {self._drop.text} must be true or false, for this record it is neither")
 
-    def _new_headers(self, record: Any) -> list[Header]:
+    def _new_headers(self, record: Any, growth: Growth) -> list[Header]:
         names = {header.name for header in self._headers}
         headers = [header for header in record.headers if header.key not in names]
         for header in self._headers:
             value = header.of(record)
             if value is not None:
+                growth.note(value)
                 kind = header.told(value)
                 headers.append(Header(header.name, header.fit(kind, value), kind))
         return headers
@@ -257,8 +260,11 @@ class _Whole:
         self._assignment = assignment
         self._types = _Kept(lambda record: _Types([assignment], record))
 
-    def of(self, record: Any, before: Schema | None, value: Any) -> tuple[Schema | None, Any]:
+    def of(self, record: Any, before: Schema | None, value: Any, growth: Growth) -> tuple[Schema | None, Any]:
         result = self._assignment.of(record)
+        if type(result) is not Struct:
+            # A struct is a part of the record.
+            growth.note(result)
         if before is None:
             return None, self._assignment.fit(None, result)
         types_ = self._types(record)
@@ -278,11 +284,15 @@ class _Fields:
         self._assignments, self._part = assignments, part
         self._plans = _Kept(lambda record: _Plan(assignments, record))
 
-    def of(self, record: Any, before: Schema | None, value: Any) -> tuple[Schema | None, Any]:
+    def of(self, record: Any, before: Schema | None, value: Any, growth: Growth) -> tuple[Schema | None, Any]:
         """A null stays null: it is a tombstone, or no key."""
         if value is None:
             return before, None
-        results = [assignment.of(record) for assignment in self._assignments]
+        results = []
+        for assignment in self._assignments:
+            result = assignment.of(record)
+            growth.note(result)
+            results.append(result)
         if before is not None:
             if type(value) is not Struct:
                 raise DataError(f"{self._assignments[0].setting} sets a field, but the {self._part} is not a struct")

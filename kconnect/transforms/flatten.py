@@ -40,7 +40,8 @@ class _Names:
     def joined(self, prefix: str, name: str) -> str:
         """Return a name with those above it before it. DataError if they are too long by now."""
         joined = f"{prefix}{self._delimiter}{name}"
-        self._left += _TIMES * (len(joined) - len(prefix)) - len(joined)
+        # The separator is the config's, and may be as long as a config.
+        self._left += _TIMES * (1 + len(joined) - len(prefix) - len(self._delimiter)) - len(joined)
         if self._left < 0:
             raise DataError(
                 f"Flatten would make names of it that have more than {_ROOM} characters together, and than {_TIMES} times "

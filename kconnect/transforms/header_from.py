@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from kconnect.api import ConfigDef, ConfigError, ConfigKey, DataError, Header, Importance, OneOf, Schema, Type
 from kconnect.transforms import common
+from kconnect.transforms.growth import Growth
 
 MOVE = "move"
 
@@ -71,14 +72,14 @@ class HeaderFrom(common.OnPart):
         added = [_header(name, inside[index], inner) for name, index, inner in places.headers]
         if places.missing is not None:
             raise DataError(f"Field does not exist: {places.missing}")
-        return record.new_record(headers=[*record.headers, *added])
+        return _with(record, added)
 
     def _of_map(self, record: Any, value: dict[Any, Any]) -> Any:
-        headers = [*record.headers, *(Header(name, value.get(field)) for field, name in self._pairs)]
+        added = [Header(name, value.get(field)) for field, name in self._pairs]
         if self._moves:
             rest = {name: item for name, item in value.items() if name not in self._fields}
-            return self.changed(record, None, rest).new_record(headers=headers)
-        return record.new_record(headers=headers)
+            record = self.changed(record, None, rest)
+        return _with(record, added)
 
     def _find(self, schema: Schema) -> _Places:
         header_fields = [(header, schema.field(name)) for name, header in self._pairs]
@@ -87,6 +88,14 @@ class HeaderFrom(common.OnPart):
         kept_fields = [field for field in schema.fields if field.name not in self._fields]
         rest = common.struct_schema([(field.name, field.schema) for field in kept_fields], **common.basics(schema))
         return _Places(headers, missing, rest, [field.index for field in kept_fields])
+
+
+def _with(record: Any, added: list[Header]) -> Any:
+    growth = Growth("HeaderFrom")
+    for header in added:
+        # The same field may be that of many.
+        growth.note(header.value)
+    return growth.check(record.new_record(headers=[*record.headers, *added]))
 
 
 def _header(name: str, value: Any, schema: Schema) -> Header:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import decimal
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from kconnect.api import ConfigDef, ConfigKey, DataError, Importance, NonEmptyString, Schema, Type
@@ -13,8 +13,11 @@ from kconnect.data import values
 from kconnect.data.column import Column, Unusual
 from kconnect.data.schema import Float32, Float64, Int8, Int16, Int32, Int64
 from kconnect.transforms import common
+from kconnect.transforms.growth import Growth
 
 PURPOSE = "mask fields"
+_SHORT = 64
+"""Of such replacements no record becomes large that has its fields already."""
 
 _ZEROS: Mapping[type, Any] = {
     bool: False,
@@ -52,6 +55,7 @@ class MaskField(common.OnPart):
     def setup(self, settings: Mapping[str, Any]) -> None:
         self._fields = dict.fromkeys(common.hash_order(settings["fields"]))
         self._replacement = settings["replacement"]
+        self._is_long = len(self._replacement or "") > _SHORT
         self._replace_null = settings[common.REPLACE_NULL]
         self._places = common.PerSchema(self._find)
         self._converted = functools.lru_cache(maxsize=None)(self._convert)
@@ -63,7 +67,7 @@ class MaskField(common.OnPart):
             masked = common.require_map(value, PURPOSE).copy()
             for name in self._fields:
                 masked[name] = self._masked(masked.get(name), None)
-            return self.changed(record, None, masked)
+            return self._checked(self.changed(record, None, masked), map(masked.get, self._fields))
         value = common.require_struct(value, PURPOSE, schema)
         inside = list(common.values_of(value, self._replace_null))
         for index, inner in self._places(value.schema):
@@ -73,9 +77,12 @@ class MaskField(common.OnPart):
                 # The first field that is wrong is the one to tell of.
                 common.check_nulls(value.schema, inside[:index])
                 raise
-        return self.changed(record, schema, common.struct_of(value.schema, inside))
+        changed = self.changed(record, schema, common.struct_of(value.schema, inside))
+        return self._checked(changed, (inside[index] for index, _ in self._places(value.schema)))
 
     def column(self, column: Column, batch: Any) -> Column:
+        if self._is_long:
+            raise Unusual
         names, columns = column.fields()
         if column.schema is None:
             if not set(self._fields) <= set(names):
@@ -92,6 +99,14 @@ class MaskField(common.OnPart):
             else:
                 masked[index] = [self._masked(item, inner) for item in values]
         return Column.by_field(column.schema, names, masked, len(column))
+
+    def _checked(self, record: Any, masked: Iterable[Any]) -> Any:
+        if not self._is_long:
+            return record
+        growth = Growth("MaskField")
+        for value in masked:
+            growth.note(value)
+        return growth.check(record)
 
     def _find(self, schema: Schema) -> list[tuple[int, Schema]]:
         return [(field.index, field.schema) for field in schema.fields if field.name in self._fields]

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -41,6 +42,7 @@ from kconnect.converters.json import JsonConverter
 from kconnect.converters.schema_registry import MemoryRegistry
 from kconnect.converters.simple_header import SimpleHeaderConverter
 from kconnect.data import values
+from kconnect.data.column import Unusual
 from kconnect.java import regex
 from kconnect.plugins.reach import Reach
 from kconnect.rest.passwords import PasswordHash
@@ -48,6 +50,8 @@ from kconnect.testing import SinkRunner
 from kconnect.transforms import numerals
 from kconnect.transforms.expression import Expression
 from kconnect.transforms.flatten import FlattenValue
+from kconnect.transforms.header_from import HeaderFromValue
+from kconnect.transforms.mask_field import MaskFieldValue
 from kconnect.transforms.regex_router import RegexRouter
 from kconnect.transforms.timestamp_router import TimestampRouter
 
@@ -517,7 +521,8 @@ def test_a_letter_with_very_many_marks_in_a_config() -> None:
     """A config's value of a few hundred kilobytes holds up the host at each start of a task."""
     with soon():
         reach = Reach(folders=("/tmp",))
-        assert not list(reach.problems({"anything": MARKS, "service.url": f"http://{MARKS}/x"}))
+        for config in ({"anything": MARKS}, {"service.url": f"http://{MARKS}/x"}):
+            assert len(list(reach.problems(config))) == 1
         assert [setting for setting, _ in reach.problems({"a": f"http://１６９.254.169.254/{MARKS}"})] == ["a"]
         assert [setting for setting, _ in reach.problems({"b": f"file://{MARKS}/etc"})] == ["b"]
 
@@ -610,10 +615,92 @@ def test_an_expression_takes_no_minutes(text: str) -> None:
         expression(text, value)
 
 
+def chain(*configs: dict[str, str]) -> Any:
+    """Give a record to one Expression after the other."""
+    inner = schema.struct({"big": schema.STRING_SCHEMA})
+    record = SinkRecord("t", 0, None, None, inner, Struct(inner, {"big": "x" * LONG}), 0)
+    for config in configs:
+        transform = Expression()
+        transform.configure(config)
+        record = transform.apply(record)
+    return record
+
+
+@pytest.mark.parametrize(
+    "configs",
+    [
+        [{f"field.f{each}": "value.big" for each in range(2000)}],
+        [{f"header.h{each}": "value.big" for each in range(2000)}],
+        [{f"header.h{each}": "value" for each in range(2000)}],
+        [{f"field.f{each}": "value"} for each in range(16)],
+        [{"expression": "{'a': value, 'b': value}"}] * 16,
+        [{f"header.{step}h{each}": "value.big" for each in range(100)} for step in range(20)],
+        [{f"field.f{step}": "[value.big, value.big]"} for step in range(1000)],
+    ],
+    ids=["fields", "headers", "structs", "doubling", "whole", "steps", "many steps"],
+)
+def test_expressions_make_no_record_of_gigabytes_together(configs: list[dict[str, str]]) -> None:
+    """Each makes little, and all settings of one, or all of a chain, make gigabytes of a record of 100 KB."""
+    with soon(), pytest.raises(DataError, match="134217728 characters"):
+        chain(*configs)
+    assert chain(*configs[:1]) if len(configs) > 1 else chain({"field.f": "value", "header.h": "value.big"})
+
+
+@pytest.mark.parametrize("has_schema", [False, True])
+@pytest.mark.parametrize(
+    ("transform", "config"),
+    [
+        (HeaderFromValue, {"fields": ",".join(["f0"] * 2000), "headers": ",".join(["h"] * 2000), "operation": "copy"}),
+        (HeaderFromValue, {"fields": ",".join(["f0"] * 2000), "headers": ",".join(["h"] * 2000), "operation": "move"}),
+        (MaskFieldValue, {"fields": ",".join(f"f{each}" for each in range(2000)), "replacement": "x" * LONG}),
+    ],
+    ids=["copied", "moved", "masked"],
+)
+def test_a_config_makes_no_record_of_gigabytes(transform: Any, config: dict[str, str], has_schema: bool) -> None:
+    """A field that is named over and over, and a text that is put into very many: 20 GB of a megabyte of settings."""
+
+    def changed(length: int, config: dict[str, str]) -> Any:
+        made = transform()
+        made.configure(config)
+        value: Any = {f"f{each}": "x" * length for each in range(2000)}
+        of = schema.struct(dict.fromkeys(value, schema.STRING_SCHEMA)) if has_schema else None
+        record = SinkRecord("t", 0, None, None, of, Struct(of, value) if of else value, 0)
+        if hasattr(made, "column"):
+            with pytest.raises(Unusual):
+                made.column(Column(of, [record.value] * 20), None)
+        return made.apply(record)
+
+    with soon(), pytest.raises(DataError, match="134217728 characters"):
+        changed(LONG if transform is HeaderFromValue else 1, config)
+    assert changed(20, {**config, **({"replacement": "x" * 100} if "replacement" in config else {})})
+
+
+def test_a_long_separator_is_not_before_thousands_of_names() -> None:
+    """It counted as a part of the names that a record has, of which there may be so many times more."""
+    made = FlattenValue()
+    made.configure({"delimiter": "-" * LONG})
+    with soon(), pytest.raises(DataError, match="Flatten would make names"):
+        made.apply(SinkRecord("t", 0, None, None, None, {"a": dict.fromkeys(map(str, range(5000)), 1)}, 0))
+    assert made.apply(SinkRecord("t", 0, None, None, None, {"a": {1: 2}}, 0)).value == {"a" + "-" * LONG + "1": 2}
+
+
 def test_a_decimal_of_an_expression_is_the_nearest_double() -> None:
     for digits in ("1" * 1000, "9007199254740993", "9007199254740993." + "0" * 2000 + "1", "-0", "1E-400", "2.5"):
         exact = decimal.Decimal(digits)
         assert repr(plain(exact)) == repr(float(exact) if exact.adjusted() < 300 else float("inf"))
+
+
+@pytest.mark.parametrize("quoted", [0, 1, 2])
+def test_a_config_names_no_host_of_very_many_marks(quoted: int) -> None:
+    """Drivers of databases and clients of HTTP bring the host of an address into a normal form, and take hours for this one."""
+    host = MARKS
+    for _ in range(quoted):
+        host = quote(host)
+    for address in (f"postgresql://{host}/x", f"postgresql:///x?host={host}", f"http://{host}/"):
+        with soon():
+            [(setting, message)] = Reach().problems({"name": "a", "connection.url": address})
+        assert setting == "connection.url" and "more than 30 marks" in message and len(message) < 200
+    assert not list(Reach().problems({"connection.url": "postgresql://b%C3%BCcher.example/x", "doc": "e\u0301" * LONG}))
 
 
 def test_a_config_of_very_many_paths_takes_no_minutes() -> None:
