@@ -271,7 +271,9 @@ class TaskProducer:
         """
         if not isinstance(error, ck.KafkaException):
             error = ck.KafkaException(ck.KafkaError(ck.KafkaError._INVALID_ARG, f"{type(error).__name__}: {error}"))
-        cause, reported, self._reports.local = with_place(error.args[0], message[3]), message[4], True
+        cause, reported = with_place(error.args[0], message[3]), message[4]
+        # What a client does not take since its transaction has failed is no fault of the message's.
+        self._reports.local |= cause.code() != ck.KafkaError._STATE
         if reported is None:
             self._reports.refused.append(Refused(tuple(message[:3]), _lasts(cause)))
             raise self._failed(cause, message[0]) from error

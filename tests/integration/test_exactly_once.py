@@ -272,6 +272,30 @@ def test_a_record_that_kafka_refuses_fails_the_task_once_those_before_it_are_com
         assert "Message size too large" in trace
 
 
+def test_what_is_not_taken_since_the_transaction_has_failed_is_not_what_it_has_failed_for(there: There) -> None:
+    """Brokers refuse a record while others are handed over, as on a busy machine: to abort must not wait for these."""
+    create(there.bootstrap, there.topic, max_message_bytes="10000")
+    client = {"bootstrap.servers": there.bootstrap, "transactional.id": there.topic, "log_level": 0}
+    producer = TransactionalProducer(client, lambda: False, lambda: True, lambda: True)
+    assert producer.begin(lambda: False)
+    failures: list[ConnectError] = []
+
+    def fails(value: bytes) -> bool:
+        try:
+            producer.send([(there.topic, value, None, 0, None, None, 0, None)])
+        except ConnectError as error:
+            failures.append(error)
+        return bool(failures)
+
+    assert not fails(b"x" * 50_000)
+    until(lambda: fails(b"small"))
+    assert isinstance(failures[0], StartAgainError)
+    assert "one by one" in str(failures[0])
+    deadline = time.monotonic() + 60
+    assert producer.abort(lambda: time.monotonic() > deadline)
+    producer.close()
+
+
 @pytest.mark.parametrize("more", [{}, INTERVAL], ids=["poll", "interval"])
 def test_a_record_that_fails_in_the_chain_fails_the_task_once_those_before_it_are_committed(
     there: There, more: dict[str, str]

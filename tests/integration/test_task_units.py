@@ -132,7 +132,8 @@ class TestSource:
             end(unit)
             assert "Message size too large" in (host.statuses[-1][1] or "")
             assert host.writes[-1] == {"last": 34}
-            assert values(bootstrap, topic)[:34] == numbers(34)
+            # Those of a request that was refused come behind what was sent meanwhile.
+            assert set(numbers(34)) <= set(values(bootstrap, topic))
         assert values(bootstrap, topic).count("34") == 1
 
     def test_records_that_are_too_large_together_only_are_sent_one_by_one(self, bootstrap: str, topic: str) -> None:
