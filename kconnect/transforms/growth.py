@@ -30,7 +30,12 @@ class Growth:
 
     def note(self, value: Any) -> None:
         """Count a value that is added. DataError if it is too much by itself."""
-        self._size += _size((value,), _LOOKED_AT)
+        kind = type(value)
+        # Most are a number or a text.
+        if kind is str or kind is bytes:
+            self._size += _PART + len(value)
+        else:
+            self._size += _PART if kind in _SMALL else _size((value,), _LOOKED_AT)
         if self._size > MOST:
             self._refuse()
 
