@@ -64,7 +64,7 @@ _SIGNALS = {
 }
 _IN_JAVA = os.path.join("kconnect", "jvm", "")
 _JAVA_WHAT = re.compile(rb"^#  (?:(SIG\w+) \(|fatal error: OutOfMemory encountered: (.*)$)")
-_JAVA_THREAD = re.compile(rb'^Current thread \(.*?\):  JavaThread "(.*)" (?:daemon )?\[')
+_JAVA_THREAD = re.compile(rb'^Current thread \([^)]{1,64}\):  JavaThread "(.*)" (?:daemon )?\[')
 _WAITING_MODULES = ("threading.py", "queue.py", "selectors.py", "socket.py", "ssl.py", "subprocess.py", "_base.py")
 _WAITS = re.compile(r"(?<![\w.])(time\.)?sleep\(|\.(wait|get|join|acquire|recv|read|select|poll|result|flush|consume)\(")
 

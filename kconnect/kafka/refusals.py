@@ -38,7 +38,7 @@ _PROBE_S = 30.0
 _MOST_KNOWN = 10_000
 _THROTTLED_S = 1.0
 """What a quota of brokers may hold back before it is worth to say so."""
-_TIMES = re.compile(r" \(after \d+ms[^)]*\)$")
+_TIMES = re.compile(r" \(after \d{1,20}ms[^()]{0,200}(?:\(s\)[^()]{0,100})?\)$")
 _WHERE = re.compile(r"^(?:[a-z_]+://)?[^\s/]+:\d+(?:/(?:bootstrap|\d+))?: ")
 
 

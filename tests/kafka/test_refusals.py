@@ -53,6 +53,15 @@ def nothing_known() -> Iterator[None]:
     refusals._LOGGED_IN.clear()
 
 
+@pytest.mark.parametrize("more", ["", ", 3 identical error(s) suppressed"])
+def test_when_and_how_often_is_not_said(more: str) -> None:
+    """It differs each time, and would be news each time."""
+    it = Consumer()
+    text = f"sasl_plaintext://127.0.0.1:9/bootstrap: Authentication failed (after 312ms in state AUTH_REQ{more})"
+    it.refused(error(ck.KafkaError._AUTHENTICATION, text), 2, 1.0)
+    assert it.counts.retrying == (1000.0, "logging in to Kafka: ConnectError: Authentication failed")
+
+
 def test_a_login_that_is_refused_from_the_first_try_on_fails_the_task_with_the_reason_and_a_remedy() -> None:
     it = Consumer()
     assert it.refused(AUTHENTICATION, 2, 1.0) is None
