@@ -15,16 +15,14 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from kconnect.core.settings.lent_logins import SERVERS, server_list
+from kconnect.core.settings.lent_logins import SERVER_NAMES, SERVERS, server_list
 from kconnect.core.settings.sink import subscription
 from kconnect.dlq.letters import Letter
 from kconnect.errors import ConnectError
 
 Config = Mapping[str, "str | None"]
 NOTHING: Mapping[str, str] = {}
-_QUEUES, _TOPICS = (
-    tuple(f"{client}.override.{name}" for name in (SERVERS, "metadata.broker.list")) for client in ("producer", "consumer")
-)
+_QUEUES, _TOPICS = (tuple(f"{client}.override.{name}" for name in SERVER_NAMES) for client in ("producer", "consumer"))
 _WORKERS = f"consumer.{SERVERS}"
 ReadBack = Callable[[str, int, Sequence[int]], Mapping[int, Letter]]
 """Given a topic, a partition and offsets in rising order: the records that are still there."""

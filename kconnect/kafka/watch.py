@@ -49,7 +49,7 @@ class Watch:
     ) -> None:
         self._watcher, self.starts, self.call = watcher, dict(starts), call
         self.sizes = {**dict.fromkeys(topics, 0), **Counter(place.topic for place in starts)}
-        """How many partitions the topics have, by name; 0: it is not there."""
+        """The number of partitions of each topic; 0 where a topic is not there."""
         self.failure: ConnectError | None = None
         """Why a partition can't be read, if that is what it was called for."""
 

@@ -169,7 +169,11 @@ def preview(body: bytes) -> tuple[dict[str, str], tuple[Any, ...] | None, dict[s
     if (records is None) == (topic is None):
         raise BadRequestError(f"Either 'records' or 'topic' must say what is tried; {PREVIEW}.")
     if records is not None:
-        if not isinstance(records, list) or len(records) > MOST_RECORDS or not all(isinstance(each, dict) for each in records):
+        if (
+            not isinstance(records, list)
+            or len(records) > MOST_RECORDS
+            or not all(isinstance(record, dict) for record in records)
+        ):
             raise BadRequestError(f"'records' must be a list of at most {MOST_RECORDS} objects; {PREVIEW}.")
         return config, tuple(records), {}
     if not isinstance(topic, str) or not isinstance(data.get("newest", False), bool):

@@ -46,8 +46,8 @@ class Starting:
         with self._lock:
             self._app = app
             waiting, self._waiting = self._waiting, []
-        for each in waiting:
-            each.loop.call_soon_threadsafe(each.event.set)
+        for request in waiting:
+            request.loop.call_soon_threadsafe(request.event.set)
 
     def end(self) -> None:
         """Refuse what waits, if it still does: the worker ends."""

@@ -23,7 +23,7 @@ _SMALL = frozenset((int, float, bool, type(None)))
 
 
 class Growth:
-    """What one transform, called so in its error, adds to one record."""
+    """Counts what one transform adds to one record. Its errors have the transform's name."""
 
     def __init__(self, transform: str) -> None:
         self._transform, self._size = transform, 0

@@ -18,7 +18,7 @@ LOGIN = re.compile(r"sasl\.(jaas\.config|username|password|oauthbearer\..*)")
 """Settings by which a client proves who it is. A certificate stays with its client."""
 SERVERS = "bootstrap.servers"
 # librdkafka has two names for them.
-_NAMES = (SERVERS, "metadata.broker.list")
+SERVER_NAMES = (SERVERS, "metadata.broker.list")
 _OWN = re.compile(r"((producer|consumer|admin)\.override|reporter)\.(bootstrap\.servers|metadata\.broker\.list)")
 
 
@@ -28,7 +28,7 @@ def leads_elsewhere(worker: Mapping[str, str], prefix: str, own: Mapping[str, st
     the worker's settings of such clients, such as `producer.`.
     """
     worker_servers = server_list(worker.get(SERVERS)) | server_list(worker.get(prefix + SERVERS))
-    return any(not server_list(own.get(name)) <= worker_servers for name in _NAMES)
+    return any(not server_list(own.get(name)) <= worker_servers for name in SERVER_NAMES)
 
 
 def names_brokers(config: Iterable[str]) -> bool:
